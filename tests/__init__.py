@@ -1,1 +1,0 @@
-"""Tests; their folders mirror those of the code."""

@@ -23,13 +23,11 @@ class Certificates:
     authority: trustme.CA = field(default_factory=trustme.CA)
 
     def trusted(self) -> Path:
-        """Return the file with the certificate of the authority, for programs that check others."""
         path = self.folder / "authority.pem"
         self.authority.cert_pem.write_to_path(str(path))
         return path
 
     def identity(self, name: str) -> tuple[Path, Path]:
-        """Return the files with the private key and with the certificate of a server or client."""
         issued = self.authority.issue_cert(ADDRESS, common_name=name)
         key, certificate = self.folder / f"{name}.key", self.folder / f"{name}.pem"
         # Kafka reads only keys in the format PKCS #8.

@@ -53,7 +53,6 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder that all workers of a run share."""
     own = tmp_path_factory.getbasetemp()
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
@@ -68,7 +67,6 @@ def workplace(rtm_folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def rtm_confs() -> dict[str, str]:
-    """Add the Avro functions, which pages use, to the jars of the session, and limit its parallelism."""
     from spark_rtm.prove.subjects.bench import SURVIVE_ERRORS
     from spark_rtm.services.packages import avro_jars
     from tests.helpers import FEW_TASKS, RARE_POLLS
@@ -103,7 +101,6 @@ def _stop_queries() -> None:
 
 @pytest.fixture(scope="session")
 def kafka(rtm_kafka: str) -> str:
-    """Return the bootstrap servers of one broker for all tests."""
     return rtm_kafka
 
 
@@ -116,7 +113,6 @@ def settings(kafka: str) -> Iterator[Settings]:
 
 @pytest.fixture(scope="module")
 def shared_settings(kafka: str) -> Iterator[Settings]:
-    """Yield the settings of a run that several tests of a module observe."""
     with _settings_with_topics(kafka) as run_settings:
         yield run_settings
 

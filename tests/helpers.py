@@ -1,5 +1,3 @@
-"""Helper functions that several test folders share."""
-
 import functools
 import os
 import shutil
@@ -89,14 +87,12 @@ def is_alive(pid: int) -> bool:
 
 
 def new_topic(kafka: str, partitions: int) -> str:
-    """Create a topic with a unique name and return the name."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     ensure_topics(kafka, [name], partitions, {name: {}})
     return name
 
 
 def add_partition(kafka: str, topic: str) -> None:
-    """Add a second partition to a topic, with one record."""
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_partitions([NewPartitions(topic, 2)])[topic].result(10)
     wait_until(lambda: len(admin.list_topics(timeout=10).topics[topic].partitions) == 2, 30, "a second partition")

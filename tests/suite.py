@@ -37,7 +37,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the number of things that passed tests proved."""
     proved: Counter[str] = Counter()
     for report in terminalreporter.getreports("passed"):
         if report.when == "call":

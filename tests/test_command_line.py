@@ -10,8 +10,6 @@ from spark_rtm.command_line import arguments_of, docstrings_of
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a program."""
-
     rate: float = 150
     """Records per second.
 
@@ -30,22 +28,18 @@ class Options:
     """Send ticks."""
 
     def __post_init__(self) -> None:
-        """Refuse rates of zero."""
         if self.rate == 0:
             raise ValueError("rate is 0, so nothing would be sent; use a positive --rate")
 
 
 @dataclass(frozen=True)
 class SlowOptions(Options):
-    """Options with another default."""
-
     rate: float = 3.5
     target: str = "out"
     """Target topic."""
 
 
 def parse(*arguments: str) -> Options:
-    """Parse with a quick preset."""
     return arguments_of(
         Options,
         arguments,
@@ -82,12 +76,10 @@ def parse(*arguments: str) -> Options:
     ],
 )
 def test_arguments_become_fields_of_the_dataclass(arguments: list[str], expected: Options) -> None:
-    """Fields that are not given keep their defaults, or take those of a quick run."""
     assert expected == parse(*arguments)
 
 
 def test_help_shows_docstrings_defaults_and_quick_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    """The help text of a flag is the first paragraph of the docstring below its field."""
     with pytest.raises(SystemExit) as exit_:
         parse("--help")
 
@@ -114,7 +106,6 @@ def test_help_shows_docstrings_defaults_and_quick_defaults(capsys: pytest.Captur
 def test_wrong_argument_ends_the_program_with_status_two(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A value that the dataclass refuses is reported like one that does not parse."""
     with pytest.raises(SystemExit) as exit_:
         parse(*arguments)
 
@@ -123,7 +114,6 @@ def test_wrong_argument_ends_the_program_with_status_two(
 
 
 def test_fixed_field_has_a_value_and_no_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    """A program decides some fields itself."""
     fixed = {"mode": "slow"}
 
     assert Options(mode="slow") == arguments_of(Options, [], program="p", description="d", example="p", fixed=fixed)
@@ -133,8 +123,6 @@ def test_fixed_field_has_a_value_and_no_flag(capsys: pytest.CaptureFixture[str])
 
 
 def test_required_field_must_be_given_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """A field without default is a required flag."""
-
     @dataclass
     class Required:
         name: str
@@ -147,7 +135,6 @@ def test_required_field_must_be_given_on_the_command_line(capsys: pytest.Capture
 
 
 def test_subclass_inherits_the_docstring_of_a_redefined_field() -> None:
-    """A program with another default need not repeat the text."""
     texts = docstrings_of(SlowOptions)
 
     assert ("Records per second.", "Target topic.") == (texts["rate"], texts["target"])

@@ -1,5 +1,3 @@
-"""House rules that a machine can check, checked over the whole repository."""
-
 import ast
 import re
 import shutil
@@ -33,7 +31,6 @@ MAY_SKIP = {
 
 
 def private_imports(tree: ast.Module) -> list[str]:
-    """Return imported names that begin with an underscore."""
     found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -44,24 +41,16 @@ def private_imports(tree: ast.Module) -> list[str]:
 
 
 def names_used(tree: ast.Module) -> set[str]:
-    """Return every name and attribute of a module, in small letters."""
     names = {node.id.lower() for node in ast.walk(tree) if isinstance(node, ast.Name)}
     return names | {node.attr.lower() for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
-def bad_promises(tree: ast.Module) -> list[str]:
-    """Return the tests without a promise in one sentence, and those with numbers or nothing in their names."""
-    found = []
-    for test in _functions(tree):
-        if test.name.startswith("test_"):
-            promise = ast.get_docstring(test) or ""
-            if not promise.endswith(".") or len(test.name.split("_")) < 4:
-                found.append(test.name)
-    return found
+def bad_names(tree: ast.Module) -> list[str]:
+    """Return the tests whose names have fewer than three words, so they cannot state a situation and its outcome."""
+    return [f.name for f in _functions(tree) if f.name.startswith("test_") and len(f.name.split("_")) < 4]
 
 
 def long_parts(path: Path) -> list[str]:
-    """Return the module and the functions that exceed their budgets."""
     text = path.read_text(encoding="utf-8")
     lines = len(text.splitlines())
     found = [f"{lines} lines"] if lines > MAX_MODULE_LINES else []
@@ -77,7 +66,6 @@ def test_examples_import_nothing_private() -> None:
 
 
 def test_private_import_would_be_found() -> None:
-    """The check can fail."""
     assert ["_jvm", "_x"] == private_imports(ast.parse("from a._jvm import b\nfrom c import _x\nimport d\n"))
 
 
@@ -93,20 +81,15 @@ def test_tests_do_not_skip() -> None:
 
 @pytest.mark.parametrize("code", ["time.sleep(1)", "from x import sleep\nsleep(1)", "m = mock.M()"])
 def test_forbidden_name_would_be_found(code: str) -> None:
-    """The check can fail."""
     assert names_used(ast.parse(code)) & FORBIDDEN_IN_TESTS
 
 
-def test_tests_promise_something_in_a_sentence() -> None:
-    """A test's name is a situation and its outcome, and its docstring says what users may rely on."""
-    assert {} == _findings(TESTS, bad_promises)
+def test_name_of_a_test_is_a_situation_and_its_outcome() -> None:
+    assert {} == _findings(TESTS, bad_names)
 
 
-def test_bare_test_would_be_found() -> None:
-    """The check can fail."""
-    assert ["test_works", "test_a_b_c"] == bad_promises(
-        ast.parse('def test_works():\n    """It works."""\n\ndef test_a_b_c(): ...\n')
-    )
+def test_short_name_would_be_found() -> None:
+    assert ["test_works"] == bad_names(ast.parse("def test_works(): ...\ndef test_a_b_c(): ...\n"))
 
 
 def test_no_module_or_function_is_far_over_its_budget() -> None:
@@ -117,7 +100,6 @@ def test_no_module_or_function_is_far_over_its_budget() -> None:
 
 
 def test_long_module_and_function_would_be_found(tmp_path: Path) -> None:
-    """The check can fail."""
     module = tmp_path / "m.py"
     module.write_text("def f():\n" + "    x = 1\n" * 301)
 
@@ -156,7 +138,6 @@ def crowded_folders(paths: Iterable[Path]) -> dict[str, int]:
 
 
 def test_plan_of_the_house_names_every_module() -> None:
-    """A new package or module of the library or of the pipeline has its place in the contract of layers."""
     named = set(re.findall(r"[\w.]+", " ".join(CONTRACT["layers"])))
     found = {
         f"{folder.replace('/', '.')}.{path.stem}"
@@ -194,7 +175,6 @@ def test_no_module_is_both_a_program_and_a_library() -> None:
 
 
 def test_imported_program_would_be_found(tmp_path: Path) -> None:
-    """The check can fail."""
     program, user = tmp_path / "program.py", tmp_path / "user.py"
     program.write_text('def main(): ...\n\n\nif __name__ == "__main__":\n    main()\n')
     user.write_text("from program import main\n")
@@ -208,7 +188,6 @@ def test_no_folder_holds_more_modules_than_a_reader_keeps_in_mind() -> None:
 
 
 def test_crowded_folder_would_be_found() -> None:
-    """The check can fail."""
     paths = [Path(f"examples/flat/m{n}.py") for n in range(MAX_MODULES_IN_FOLDER + 1)]
 
     assert {"examples/flat": MAX_MODULES_IN_FOLDER + 1} == crowded_folders(paths)
@@ -216,7 +195,6 @@ def test_crowded_folder_would_be_found() -> None:
 
 @pytest.mark.parametrize("limit", [f"{MAX_MODULE_LINES} for a module", f"{MAX_FUNCTION_LINES} for a function"])
 def test_stated_budgets_are_the_enforced_ones(limit: str) -> None:
-    """CONTRIBUTING.md names the limits of this file."""
     assert limit in (files.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 

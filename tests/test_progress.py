@@ -12,7 +12,6 @@ WAITS = "import time; print('Collecting pyarrow==1', flush=True); time.sleep(3)"
 
 
 def test_long_command_shows_its_newest_package_and_its_time(tmp_path: Path) -> None:
-    """A command that takes seconds has a line with the number of packages, and a line at its end."""
     pinned = tmp_path / "base.txt"
     pinned.write_text("# a\nnumpy==2 \\\n    --hash=sha256:0\npyarrow==1 \\\n    --hash=sha256:0\n")
     out = io.StringIO()

@@ -1,5 +1,3 @@
-"""The quickstart shows ten records going through one query in both modes."""
-
 import os
 import re
 import subprocess
@@ -20,7 +18,6 @@ LINE = re.compile(r"click (\d+) +-> CLICK (\d+) +[\d,]+ ms +[\d,]+ ms")
 @pytest.mark.spark
 @pytest.mark.services
 def test_ten_records_go_through_and_show_their_latency(kafka: str) -> None:
-    """Each record is printed in order with both latencies, on a broker that others use too, and without noise."""
     # The JVM reports this variable of the tests on its standard error.
     own = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
     environment = {**own, "KAFKA_BOOTSTRAP_SERVERS": kafka}

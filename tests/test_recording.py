@@ -15,7 +15,6 @@ print("\r\x1b[1A\x1b[2K\x1b[32m<done>\x1b[0m")
 
 
 def test_recorded_program_becomes_a_picture_of_its_screens(tmp_path: Path) -> None:
-    """The last frame is the last screen, with its colours and without the lines that the program erased."""
     cast = tmp_path / "a.cast"
 
     status = record(cast, [sys.executable, "-c", PROGRAM], columns=40, rows=5)
@@ -31,7 +30,6 @@ def test_recorded_program_becomes_a_picture_of_its_screens(tmp_path: Path) -> No
 
 
 def test_text_beyond_the_last_column_or_line_moves_on() -> None:
-    """A long line continues on the next one, and the screen scrolls."""
     terminal = Terminal(columns=3, rows=2)
 
     terminal.feed("ab\r\ncdefg\r\n\x1b[2Khi")

@@ -18,7 +18,6 @@ def _canonical(name: str) -> str:
 
 
 def _pins(text: str) -> dict[str, str]:
-    """Return the versions of the pinned packages by name."""
     return {_canonical(name): version for name, version in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)}
 
 

@@ -44,7 +44,6 @@ def test_failure():
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Return a project with the plugin."""
     monkeypatch.setenv("PYTHONPATH", str(files.ROOT))
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # loading all plugins takes longer than this run
     pytester.makeini(MARKERS)
@@ -53,13 +52,11 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 
 
 def order_of_tests(project: pytest.Pytester, *options: str) -> list[str]:
-    """Run the tests and return their names in this order."""
     result = project.runpytest_subprocess("-v", *options)
     return [line.partition(" PASSED")[0].replace(".py", "") for line in result.outlines if " PASSED" in line]
 
 
 def test_files_with_and_without_session_alternate(project: pytest.Pytester) -> None:
-    """Files with long timeouts come first, and a file keeps the order of its tests."""
     project.makepyfile(**MODULES)
 
     first, second = {"test_d_slow_query::test_one"}, {"test_c_program::test_one"}
@@ -81,7 +78,6 @@ def test_ring_of_plain_python_leaves_out_session_and_servers(project: pytest.Pyt
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_summary_counts_what_passed_tests_proved(workers: str, project: pytest.Pytester) -> None:
-    """The counts are the same with worker processes, and a failed test proves nothing."""
     project.makepyfile(test_module=PROOFS)
 
     result = project.runpytest_subprocess("-p", "xdist", "-n", workers)

@@ -1,1 +1,0 @@
-"""Tests of the alert jobs on a real broker."""

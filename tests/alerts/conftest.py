@@ -11,13 +11,11 @@ from tests.alerts.helpers import new_options
 
 @pytest.fixture
 def options(kafka: str, tmp_path: Path) -> Iterator[Options]:
-    """Yield the options of a test."""
     with new_options(kafka, tmp_path) as run_options:
         yield run_options
 
 
 @pytest.fixture(scope="module")
 def shared_options(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Options]:
-    """Yield the options of a run that several tests of a module observe."""
     with new_options(kafka, tmp_path_factory.mktemp("shared")) as run_options:
         yield run_options

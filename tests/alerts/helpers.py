@@ -43,7 +43,6 @@ class Output(NamedTuple):
     headers: dict[str, bytes]
 
     def fields(self) -> Any:
-        """Return the value, parsed as JSON."""
         return json.loads(self.value or b"")
 
 

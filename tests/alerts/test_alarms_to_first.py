@@ -27,7 +27,6 @@ def alarm(raised_ts: int | None, **changes: Any) -> bytes:
 
 
 def dropped_rows(query: StreamingQuery) -> tuple[int, int]:
-    """Return the number of rows dropped by the watermark and the number of rows dropped as repeats."""
     states = [state for progress in query.recentProgress for state in progress.stateOperators]
     late = sum(state.numRowsDroppedByWatermark for state in states)
     return late, sum(state.customMetrics["numDroppedDuplicateRows"] for state in states)

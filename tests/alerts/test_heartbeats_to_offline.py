@@ -42,29 +42,24 @@ PAUSE_MS = 100
 
 
 def now_ms() -> int:
-    """Return the time of this machine, which also runs the broker."""
     return int(time.time() * 1000)
 
 
 def beat(device: str, beat_ts: int | None = None, **changes: Any) -> tuple[bytes, bytes]:
-    """Return key and value of a heartbeat, with the current time by default."""
     fields = {"device_id": device, "beat_ts": now_ms() if beat_ts is None else beat_ts}
     return device.encode(), encoded(fields, **changes)
 
 
 def changes(outputs: list[Output]) -> list[dict[str, Any]]:
-    """Return the changes in the order of their emission."""
     changed = [output.fields() for output in outputs if output.topic == "heartbeats-offline"]
     return sorted(changed, key=lambda change: change["emitted_ts"])
 
 
 def device_statuses(outputs: list[Output]) -> list[str]:
-    """Return device and status of each change in the order of their emission."""
     return [f"{change['device_id']} {change['status']}" for change in changes(outputs)]
 
 
 def append_times(options: Options) -> dict[str, list[int]]:
-    """Return the append time of each heartbeat, by key."""
     times: defaultdict[str, list[int]] = defaultdict(list)
     for heartbeat in records_of(options.bootstrap_servers, f"{options.topic_prefix}heartbeats"):
         times[(heartbeat.key() or b"").decode()].append(heartbeat.timestamp()[1])
@@ -106,7 +101,6 @@ class Observed:
     """Append times of the heartbeats, by key."""
 
     def changes_of(self, outputs: list[Output], device: str) -> list[dict[str, Any]]:
-        """Return the changes with the key of a device."""
         return changes([output for output in outputs if output.key == device.encode()])
 
 
@@ -224,7 +218,6 @@ def test_alarm_without_ticks_waits_for_the_end_of_the_batch(spark: SparkSession,
 
 
 def started_ms(query: StreamingQuery) -> list[int]:
-    """Return the start time of each committed batch."""
     times = [datetime.fromisoformat(progress.timestamp) for progress in query.recentProgress]
     return [int(at.timestamp() * 1000) for at in times]
 
@@ -253,8 +246,6 @@ def test_heartbeats_during_a_restart_raise_no_alarm(spark: SparkSession, options
 
 
 def test_device_silent_for_long_is_forgotten_with_its_state(spark: SparkSession, options: Options) -> None:
-    """A last change ends the alarm, and the state is empty afterwards."""
-
     def build(session: SparkSession, job_options: Options) -> Any:
         heartbeats, ticks = (read_stream(session, job_options, topic) for topic in ("heartbeats", TICKS_TOPIC))
         return heartbeats_to_offline(heartbeats, ticks, forget_ms=3 * SILENCE_MS)
@@ -284,7 +275,6 @@ def test_tick_keys_reach_every_state_partition_once(spark: SparkSession, partiti
 
 @pytest.mark.timeout(400)
 def test_command_on_cluster_raises_alarm_and_stops_on_ctrl_c(options: Options, tmp_path: Path) -> None:
-    """On a cluster with two workers, the command raises an alarm within its first batch and exits on Ctrl-C."""
     create(JOB, options)
     send(options, "heartbeats", [beat("d1")])
     with standalone_cluster(workers=2, cores_per_worker=3) as master:

@@ -19,7 +19,6 @@ JOBS = [alarms_to_first.JOB, heartbeats_to_offline.JOB, logs_to_leaks.JOB, payme
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
 def test_help_names_topics_and_required_variable(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
-    """The help names the topics, the required environment variable and the options."""
     with pytest.raises(SystemExit, match=r"^0$"):
         main([job.name, "--help"])
 
@@ -40,7 +39,6 @@ def test_unknown_job_lists_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_job_without_broker_address_names_the_remedy() -> None:
-    """Without an address, nothing starts, and the message names the variable and the remedy."""
     with command(JOBS[0]) as process:
         _, printed = process.communicate(timeout=60)
 

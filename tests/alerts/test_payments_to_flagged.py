@@ -86,7 +86,6 @@ def test_unreadable_payment_is_rejected_and_next_one_passes(outputs: list[Output
 
 
 def test_new_rule_applies_from_the_next_batch(spark: SparkSession, options: Options) -> None:
-    """The query reads the rules at the start of every batch, without a restart."""
     create(JOB, options)
     send(options, "payment-rules", RULES)
     query = start(JOB, spark, replace(options, interval_seconds=2))

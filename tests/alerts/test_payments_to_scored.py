@@ -1,5 +1,3 @@
-"""The score of a scikit-learn model in a real-time query."""
-
 import json
 
 import pytest

@@ -73,14 +73,11 @@ class RunningHop:
         return progress.stateOperators[0].numRowsTotal if progress and progress.stateOperators else -1
 
     def timers(self) -> int:
-        """Return the number of timers in the committed state."""
         timers = self.spark.read.format("statestore").option("readRegisteredTimers", "true")
         return timers.load(str(self.checkpoint)).count()
 
 
 class HopClient:
-    """Sends input records, and keeps the newest version of each output row."""
-
     def __init__(self, kafka: str, target: str) -> None:
         """Read `target` from its start."""
         self.producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0, "log_level": 3})
@@ -89,11 +86,9 @@ class HopClient:
         self.rows: list[dict[str, Any]] = []
 
     def send(self, topic: str, key: str, fields: dict[str, Any] | None) -> int:
-        """Send one record (None for a tombstone) and return its append time."""
         return self.send_all([(topic, key, fields)])[0]
 
     def send_all(self, records: Sequence[tuple[str, str, dict[str, Any] | None]]) -> list[int]:
-        """Send records of (topic, key, fields) and return their append times."""
         appended = [0] * len(records)
 
         def on_delivery(n: int, error: KafkaError | None, message: Message) -> None:
@@ -107,7 +102,6 @@ class HopClient:
         return appended
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """Read new rows, and return the newest version by result id."""
         for message in filter(is_record, self.consumer.consume(500, 0.2)):
             row = json.loads(message.value() or b"")
             assert row["result_id"].encode() == message.key()

@@ -30,7 +30,6 @@ SLOT = Result("t/a", 2, "slot", "pending", "t", T, "c", T, "src:0:1", T, clock_s
 
 
 def rows_of(counts: Iterable[CampaignCount]) -> dict[str, dict[str, Any]]:
-    """Return counts as rows of the topic, by result id."""
     return {count.result_id: {"result_id": count.result_id, **asdict(count)} for count in counts}
 
 
@@ -47,7 +46,6 @@ def counted(spark: SparkSession, results: list[Result], settings: Settings) -> d
     ("shards", "seconds"), [(1, 1), (4, 1), (3, 2)], ids=["one shard", "default", "longer buckets"]
 )
 def test_sql_equals_rule_for_any_versions_in_any_order(spark: SparkSession, shards: int, seconds: int) -> None:
-    """Pending, filled, unfilled, changed and repeated slots of many transactions give the counts of the rule."""
     spread = replace(DemoSettings(), pacing_shards=shards, pacing_bucket_seconds=seconds)
     emitted = [result for versions in generated(HISTORIES) for result in versions]
     random.Random(7).shuffle(emitted)
@@ -65,10 +63,7 @@ def test_sql_equals_rule_for_any_versions_in_any_order(spark: SparkSession, shar
 
 
 class PacingRun:
-    """The running query, its input and its output."""
-
     def __init__(self, spark: SparkSession, kafka: str, settings: Settings, checkpoint: Path) -> None:
-        """Start the query."""
         self.settings = settings
         self.hop = RunningHop(spark, kafka, lambda rows: attributed_to_pacing(rows, settings), checkpoint)
         self.client = HopClient(kafka, settings.topic("ad-pacing"))
@@ -82,7 +77,6 @@ class PacingRun:
             assert_real_time(self.hop.query)
 
     def send(self, *results: Result) -> None:
-        """Send results as the earlier queries do."""
         source = self.settings.topic("ad-attributed")
         self.client.send_all([(source, result.result_id, asdict(result)) for result in results])
 
@@ -91,7 +85,6 @@ class PacingRun:
         wait_until(lambda: self.client.read() == expected, 120, "the counts of the rule", [self.hop.query])
 
     def progress(self, metric: str) -> int:
-        """Return the sum of a state metric over the recent batches."""
         self.hop.state_rows()
         return sum(getattr(p.stateOperators[0], metric) for p in self.hop.query.recentProgress)
 
@@ -101,7 +94,6 @@ class PacingRun:
 def test_restart_and_duplicates_leave_the_counts_of_the_rule(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path, trigger: Any
 ) -> None:
-    """After a restart in the middle, the newest count of every group equals the rule, including its version."""
     # The watermark slack keeps the buckets of the generated requests, whose times are far apart.
     run = PacingRun(spark, kafka, replace(settings, trigger=trigger), tmp_path / "checkpoint")
     emitted = [result for versions in generated(ON_BROKER) for result in versions]

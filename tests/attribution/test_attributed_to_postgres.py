@@ -36,13 +36,11 @@ PARTITIONS = 2
 
 @pytest.fixture(scope="module")
 def dsn() -> Iterator[str]:
-    """Yield the connection string of a database."""
     with postgres_server() as connection_string:
         yield connection_string
 
 
 def result(result_id: str, version: int, code: str = "accepted") -> dict[str, Any]:
-    """Return a result as in the topic, without nulls."""
     return {"result_id": result_id, "version": version, "kind": "request", "code": code, "clock_skew": False}
 
 
@@ -74,7 +72,6 @@ def test_versions_in_any_order_leave_the_newest(kafka: str, dsn: str, settings: 
 
 
 def test_restart_reads_only_new_records(kafka: str, dsn: str, settings: Settings) -> None:
-    """The consumer continues at the offsets that are stored in the database."""
     publish(kafka, settings, result("a", 2), result("bb", 2))
     with attributed_to_postgres(kafka, dsn, settings) as first:
         first.finish()
@@ -175,7 +172,6 @@ def test_topic_that_is_created_again_ends_the_consumer(kafka: str, dsn: str, set
 
 
 def test_new_partition_is_read_from_its_first_record(kafka: str, dsn: str, settings: Settings) -> None:
-    """A running consumer finds new partitions, and a restart continues in all of them."""
     admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
     with attributed_to_postgres(kafka, dsn, settings) as first:
         admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
@@ -202,7 +198,6 @@ def delete_records_before(kafka: str, settings: Settings, offset: int) -> None:
 
 
 def create_topic_again(kafka: str, settings: Settings) -> None:
-    """Delete the topic and create it with the same name and number of partitions."""
     admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
     admin.delete_topics([topic])[topic].result(30)
     eventually(lambda: topic not in admin.list_topics(timeout=10).topics, 60, "the deletion")
@@ -217,7 +212,6 @@ def stored_by_foreach(results: DataFrame, dsn: str, settings: Settings, checkpoi
 
 
 def read(spark: SparkSession, kafka: str, settings: Settings) -> DataFrame:
-    """Return the typed stream of results."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
     topic = settings.topic(ATTRIBUTED_TOPIC)
     return results_of(source.option("subscribe", topic).option("startingOffsets", "earliest").load())
@@ -260,7 +254,6 @@ def test_foreach_in_real_time_mode_writes_every_row(
 def test_updates_are_hot_unless_a_changing_column_is_indexed(
     dsn: str, settings: Settings, index: str, hot: int
 ) -> None:
-    """An index on a column that changes makes every upsert write a new entry into every index."""
     create_tables(dsn, settings)
     table, sink = results_table(settings), results_sink(dict(conninfo_to_dict(dsn)), settings)
     with psycopg.connect(dsn, autocommit=True) as connection:

@@ -34,10 +34,7 @@ MANY_CLICKS = [replace(CLICK, transaction_id="many", event_id=f"k{n}", src=f"src
 
 
 class CorrelationRun:
-    """The running query, its input and its output."""
-
     def __init__(self, spark: SparkSession, kafka: str, settings: Settings, checkpoint: Path) -> None:
-        """Start the query."""
         source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
         source = source.option("subscribe", settings.topic("events")).option("startingOffsets", "earliest")
         writer = events_to_attributed(source.load(), settings).writeStream.format("kafka").outputMode("update")
@@ -55,7 +52,6 @@ class CorrelationRun:
         self.consumer = consumer_from_start(kafka, target, {"fetch.wait.max.ms": 10})
 
     def send(self, *events: Event) -> None:
-        """Append events to one partition."""
         for event in events:
             fields = {k: v for k, v in asdict(event).items() if v not in (None, ())}
             self.producer.produce(self.topic, json.dumps(fields).encode(), event.transaction_id.encode(), partition=0)
@@ -77,7 +73,6 @@ class CorrelationRun:
         return sorted(rows, key=lambda result: result.result_id)
 
     def state_size(self, spark: SparkSession, checkpoint: Path) -> int:
-        """Wait for a commit, and return the length of the printed rows of the state."""
         batch = self.query.lastProgress.batchId if self.query.lastProgress else -1
         eventually(lambda: self.query.lastProgress and self.query.lastProgress.batchId > batch + 1, 60, "a commit")
         rows = spark.read.format("statestore").load(str(checkpoint))
@@ -91,8 +86,6 @@ def rule(*events: Event) -> dict[str, Result]:
 
 @dataclass(frozen=True)
 class Observed:
-    """What one real-time query emitted, and the state that it removed and kept."""
-
     steps: list[list[Result]]
     """The results after each event of `CHANGED`."""
     repeats: list[Result]
@@ -109,7 +102,6 @@ class Observed:
 def observed(
     spark: SparkSession, kafka: str, shared_settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Observed:
-    """Send the events of three transactions, and then a request behind whose watermark their state ends."""
     brief = replace(shared_settings, watermark_slack_ms=1_000)
     checkpoint = tmp_path_factory.mktemp("checkpoint")
     run = CorrelationRun(spark, kafka, brief, checkpoint)
@@ -186,6 +178,5 @@ def test_micro_batch_mode_emits_all_results_of_a_transaction(
 
 
 def test_state_of_a_transaction_ends_behind_the_watermark(observed: Observed) -> None:
-    """When a newer request moves the watermark past all windows, a batch removes the state of older transactions."""
     assert len({"t", "many", "other"}) == observed.removed
     assert len({"later"}) == observed.left

@@ -1,5 +1,3 @@
-"""Timeouts on the broker alongside the real-time query, with a restart in the middle, and the end of their state."""
-
 import random
 import time
 from collections import defaultdict
@@ -43,12 +41,9 @@ def transaction(n: int, now: int) -> list[Event]:
 
 
 class TimeoutsRun:
-    """The real-time query and the timeouts query, from one topic to another."""
-
     def __init__(
         self, spark: SparkSession, kafka: str, settings: Settings, folder: Path, *, real_time: bool = False
     ) -> None:
-        """Start both queries."""
         self.real_time = real_time
 
         def transform(rows: DataFrame) -> DataFrame:
@@ -64,7 +59,6 @@ class TimeoutsRun:
         self.sent: list[Event] = []
 
     def send(self, events: Iterable[Event]) -> None:
-        """Send events as the decoder does."""
         batch = list(events)
         self.client.send_all([(self.source, e.transaction_id, {**asdict(e), "slots": e.slots or None}) for e in batch])
         self.sent += batch
@@ -74,7 +68,6 @@ class TimeoutsRun:
         wait_until(is_true, deadline_seconds, what, [self.matches.query, self.timeouts.query])
 
     def restart(self) -> None:
-        """Stop the timeouts query at any point, and start it from its checkpoint."""
         self.timeouts.query.stop()
         self.timeouts.start([self.source], self.target, real_time=self.real_time)
 
@@ -167,14 +160,12 @@ def test_timers_wait_for_a_record_after_an_idle_restart(
 def run(
     request: pytest.FixtureRequest, spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> Iterator[TimeoutsRun]:
-    """Yield both queries, that of the timeouts in each mode, in real-time mode with ticks."""
     settings = replace(settings, time_scale=1_000, watermark_slack_ms=120_000)
     with ticking(kafka, TICKS) if request.param else nullcontext():
         yield TimeoutsRun(spark, kafka, settings, tmp_path, real_time=request.param)
 
 
 def test_thousand_shuffled_transactions_leave_none_pending(run: TimeoutsRun) -> None:
-    """With a restart and passing deadlines, newest versions equal the rule, and transactions keep at most one timer."""
     chance, now = random.Random(7), int(time.time() * 1000) - T
     all_histories = enumerate(drawn(histories(), TRANSACTIONS))
     events = [e for n, history in all_histories for e in shifted(history, n, now + chance.randint(0, 20_000))]

@@ -162,7 +162,6 @@ def routed(
 
 
 def test_bad_record_is_rejected_with_reason_bytes_and_position(spark: SparkSession) -> None:
-    """Each bad record becomes one record of the reject topic, and none ends the query."""
     cases = list(bad_records())
 
     routes = routed(spark, [(topic, value) for topic, value, _ in cases])
@@ -187,7 +186,6 @@ def test_good_record_passes_with_typed_fields(spark: SparkSession) -> None:
 
 @pytest.fixture(scope="module")
 def events_by_clock(spark: SparkSession) -> dict[int, Any]:
-    """Return the event of a request for each difference between its two clocks."""
     differences_ms = [SKEW_MS, SKEW_MS + 1, -SKEW_MS, -SKEW_MS - 1]
     routes = routed(spark, [("ad-requests", encoded(event_ts=NOW + difference)) for difference in differences_ms])
     return {difference: json.loads(event) for difference, (_, _, event) in zip(differences_ms, routes, strict=True)}
@@ -236,7 +234,6 @@ TOO_MANY_HEADERS = {"just-outside": MAX_HEADERS + 1, "hostile": 300_000}
 
 @pytest.fixture(scope="module")
 def routes_by_headers(spark: SparkSession) -> dict[str, Route]:
-    """Return the route of the same record with each kind of headers."""
     headers = {name: sent for name, (sent, _) in KEPT_HEADERS.items()}
     headers |= {name: EMPTY * count for name, count in TOO_MANY_HEADERS.items()}
     routes = routed(spark, [("ad-requests", encoded()) for _ in headers], list(headers.values()))

@@ -83,7 +83,6 @@ def demo_process(kafka: str, *options: str) -> Iterator[DemoProcess]:
 
 @pytest.fixture(scope="module")
 def dsn() -> Iterator[str]:
-    """Yield the connection string of a database for the runs in this process."""
     with postgres_server() as connection_string:
         yield connection_string
 
@@ -95,7 +94,6 @@ def kill_an_executor(demo: DemoProcess) -> float:
 
 
 def is_registered(executor: psutil.Process) -> bool:
-    """Return whether the driver knows an executor, which opens a port for its blocks only then."""
     return any(connection.status == psutil.CONN_LISTEN for connection in executor.net_connections("tcp"))
 
 
@@ -115,7 +113,6 @@ def another_worker(demo: DemoProcess, folder: Path) -> Iterator[None]:
 
 
 def decommission_a_worker(demo: DemoProcess) -> float:
-    """Decommission the first worker, and return the time in milliseconds at which its executor has ended."""
     worker = find(WORKER, demo.process.pid)[0]
     executor = find(EXECUTOR, worker.pid)[0]
     worker.send_signal(signal.SIGPWR)
@@ -124,26 +121,20 @@ def decommission_a_worker(demo: DemoProcess) -> float:
 
 
 class AppendTimes:
-    """The append times of the records of a topic with two partitions, in their order."""
-
     def __init__(self, kafka: str, topic: str) -> None:
-        """Read the topic from its start."""
         self._consumer = consumer_from_start(kafka, {topic: 2})
         self._times: list[int] = []
 
     def read(self) -> list[int]:
-        """Read the new records."""
         new = [message.timestamp()[1] for message in filter(is_record, self._consumer.consume(10_000, 0.5))]
         self._times = sorted(self._times + new)
         return self._times
 
     def read_to_end(self) -> list[int]:
-        """Read all records that the topic has now."""
         eventually(lambda: self.read() and is_at_end(self._consumer), 60, "the end of the topic")
         return self._times
 
     def close(self) -> None:
-        """Close the consumer."""
         self._consumer.close()
 
 
@@ -238,7 +229,6 @@ def test_plans_of_real_time_queries_contain_no_python(spark: SparkSession, setti
 
 
 def printed_plan(stream: DataFrame) -> str:
-    """Return the physical plan of a stream."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         stream.explain()
     return printed.getvalue()

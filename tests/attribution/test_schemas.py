@@ -10,15 +10,11 @@ from examples.attribution.schemas import struct_of
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an order."""
-
     name: str
 
 
 @dataclass(frozen=True)
 class Order:
-    """An order with each supported type."""
-
     value: int
     paid: bool
     note: str | None
@@ -34,8 +30,6 @@ def test_every_supported_type_has_a_spark_type() -> None:
 
 
 def test_unsupported_type_is_refused() -> None:
-    """The message names the types that the function knows."""
-
     @dataclass
     class Priced:
         price: float

@@ -23,7 +23,6 @@ def test_time_scale_divides_every_window() -> None:
 
 
 def test_horizon_covers_the_longest_chain_of_windows() -> None:
-    """The horizon is request to impression to click, plus the hold time and the limit of the clock skew."""
     windows = Windows()
 
     assert (300 + 900 + 300 + 300) * 1000 == windows.horizon_ms
@@ -54,7 +53,6 @@ def test_invalid_setting_is_rejected_with_a_remedy(option: str, value: Any, reme
 
 
 def test_several_invalid_settings_are_reported_together() -> None:
-    """One error lists all invalid values."""
     with pytest.raises(ValueError, match=r"rate is 0.*; .*slots is 0"):
         Settings(rate=0, slots=0)
 

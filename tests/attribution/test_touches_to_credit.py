@@ -40,8 +40,6 @@ RULES_WITH_SHORT_WINDOWS = CreditRules(
 
 
 class CreditHop:
-    """The running query with its three source topics and its target."""
-
     def __init__(
         self,
         spark: SparkSession,
@@ -52,7 +50,6 @@ class CreditHop:
         *,
         real_time: bool = False,
     ) -> None:
-        """Start the query on new topics."""
         self.settings, self.real_time = replace(settings, time_scale=1), real_time
 
         def transform(rows: DataFrame) -> DataFrame:
@@ -64,17 +61,14 @@ class CreditHop:
         self.start()
 
     def records(self) -> int:
-        """Return the number of conversions in the newest credit of all orders."""
         raise_if_failed([self.running.query])
         return sum(row["records"] for row in self.client.read().values())
 
     def start(self) -> None:
-        """Start the query, or restart it from its checkpoint."""
         sources = [self.settings.topic("ad-attributed"), self.settings.topic("events"), self.erasures]
         self.running.start(sources, self.target, real_time=self.real_time)
 
     def await_commit(self) -> None:
-        """Wait for the end of the batch that runs now."""
         query = self.running.query
         before = query.lastProgress.batchId if query.lastProgress else -1
         eventually(lambda: query.lastProgress and query.lastProgress.batchId > before, 120, "a committed batch")
@@ -92,7 +86,6 @@ class CreditHop:
 
 
 def result_of(user: str | None, touch: Touch) -> Result:
-    """Return the result of the correlation that becomes this touch."""
     return Result(
         result_id=touch.result_id,
         version=touch.version,
@@ -112,14 +105,12 @@ def result_of(user: str | None, touch: Touch) -> Result:
 
 
 def rows_of(credits_by_id: dict[str, OrderCredit]) -> dict[str, dict[str, Any]]:
-    """Return the credit in the form of the topic, without versions."""
     rows = {result_id: credit.document() for result_id, credit in credits_by_id.items()}
     return {key: {name: value for name, value in row.items() if name != "version"} for key, row in rows.items()}
 
 
 @cache
 def drawn_histories() -> list[list[UserRecord]]:
-    """Return one history per user."""
     return drawn(histories(120, 20), USERS)
 
 
@@ -127,7 +118,6 @@ class RandomUsers:
     """A thousand users whose records are sent in random order; some have no user key, and some are erased midway."""
 
     def __init__(self) -> None:
-        """Draw the histories and shuffle their records."""
         self.random = random.Random(7)
         self.records: list[tuple[str, UserRecord]] = []
         for n, history in enumerate(drawn_histories()):
@@ -137,7 +127,6 @@ class RandomUsers:
         self.erased_at: dict[str, int] = {}
 
     def send(self, hop: CreditHop, count: int) -> None:
-        """Send the next records, in chunks of random size."""
         while count > 0:
             chunk = self.records[: min(count, self.random.randint(1, 1_000))]
             keyed = [(None if is_without_key(user) else user, record) for user, record in chunk]
@@ -181,12 +170,10 @@ class RandomUsers:
 
 @pytest.fixture
 def hop(spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path) -> CreditHop:
-    """Return the running query."""
     return CreditHop(spark, kafka, settings, tmp_path / "checkpoint", RULES_ON_BROKER)
 
 
 def test_thousand_users_with_a_restart_get_the_credit_of_the_rule(hop: CreditHop) -> None:
-    """Records in any order, with a restart in between, give the credit of the rule, and shares and money add up."""
     users = RandomUsers()
     users.send(hop, len(users.records) // 2)
     eventually(lambda: hop.records() == users.conversions(), 120, "credit for the first half")
@@ -229,22 +216,18 @@ def test_thousand_histories_contain_every_case() -> None:
 
 
 def is_without_key(user: str) -> bool:
-    """Return whether the records of this user carry no user key."""
     return user.endswith("3")
 
 
 def is_erased(user: str) -> bool:
-    """Return whether this user asks for erasure."""
     return user.endswith("7")
 
 
 def records_of_order(records: list[Conversion], order: Conversion) -> list[Conversion]:
-    """Return the records of the same order."""
     return [record for record in records if record.order_id == order.order_id]
 
 
 def with_unique_ids(user: str, record: UserRecord) -> UserRecord:
-    """Return the record with ids that no other user has."""
     if isinstance(record, Touch):
         return replace(record, result_id=f"{user}-{record.result_id}")
     return replace(record, src=f"{record.src}-{user}", order_id=f"{user}-{record.order_id}")
@@ -253,7 +236,6 @@ def with_unique_ids(user: str, record: UserRecord) -> UserRecord:
 def test_state_is_empty_after_the_window_and_after_erasure(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """Erasure makes credit final at once, orders without a user are counted, and all state expires."""
     hop = CreditHop(spark, kafka, settings, tmp_path / "checkpoint", RULES_WITH_SHORT_WINDOWS)
     now = int(time.time() * 1000)
     click = Touch("x", 2, "click", True, now, "x", "i", "c", 0)

@@ -11,7 +11,6 @@ BASELINE = "baseline (echo)"
 
 
 def run_result(workload: str, engine: str, latency_ms: list[int], repeat: int = 0, **others: Any) -> RunResult:
-    """Return a run in which a record was due each millisecond."""
     latency_us = np.array(latency_ms) * 1000
     due_us = np.arange(len(latency_us)) * 1000 + repeat
     numbers = {"workload": workload, "engine": engine, "rate": 1000, "arrivals": "constant", "records": len(latency_us)}

@@ -27,7 +27,6 @@ def test_make_lists_every_benchmark_with_what_it_measures() -> None:
 @pytest.mark.spark  # importing a benchmark imports PySpark
 @pytest.mark.parametrize("name", registry.MODULES)
 def test_benchmark_has_the_name_of_the_registry_and_an_example(name: str) -> None:
-    """The help of each benchmark shows a command that works."""
     benchmark = registry.load(name)
 
     assert name == benchmark.name
@@ -36,7 +35,6 @@ def test_benchmark_has_the_name_of_the_registry_and_an_example(name: str) -> Non
 
 
 def test_unknown_name_lists_the_benchmarks() -> None:
-    """A mistyped name is no traceback."""
     done = output_of("-m", "benchmarks", "latencies")
 
     assert (2, "") == (done.returncode, done.stdout)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def bench(spark: SparkSession, kafka: str, tmp_path: Path) -> Bench:
-    """Return the session and the broker of the tests with a folder of this test."""
     from spark_rtm.prove.subjects.bench import Bench  # noqa: PLC0415 - most tests of this folder do without Spark
 
     return Bench(spark, kafka, tmp_path)

@@ -27,7 +27,6 @@ def test_prompt_comes_on_standard_input_or_as_argument(tmp_path: Path) -> None:
 
 
 def test_assistant_works_in_the_folder_of_the_item(tmp_path: Path) -> None:
-    """Files that the assistant writes are where the runner looks for them."""
     ask(_assistant("open('solution.py', 'w').write('x = 1')"), "write", tmp_path / "item")
 
     assert "x = 1" == (tmp_path / "item" / "solution.py").read_text()
@@ -45,7 +44,6 @@ def test_bytes_of_opened_files_of_the_pack_are_counted(tmp_path: Path) -> None:
 
 
 def test_run_without_the_pack_reports_no_bytes(tmp_path: Path) -> None:
-    """The baseline has no pack in its folder and no hint to it in the prompt."""
     reply = ask(_assistant("import os, sys; print(os.listdir(), sys.stdin.read())"), "hello", tmp_path / "item")
 
     assert ("[] hello\n", None) == (reply.text, reply.read_bytes)
@@ -64,7 +62,6 @@ def test_file_that_is_read_after_marking_is_counted(tmp_path: Path) -> None:
 
 
 def test_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
-    """A child that holds the output open does not keep the runner waiting."""
     child = "import threading; threading.Event().wait()"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
     started = time.monotonic()
@@ -76,7 +73,6 @@ def test_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
 
 
 def test_command_that_fails_is_reported_with_its_message(tmp_path: Path) -> None:
-    """The table shows why an assistant gave no answer."""
     reply = ask(_assistant("import sys; sys.exit('no login')"), "hello", tmp_path / "item")
 
     assert "the command ended with status 1: no login" == reply.error

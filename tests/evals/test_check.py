@@ -1,5 +1,3 @@
-"""The check of the keys passes, and finds keys that are too narrow or too wide."""
-
 from dataclasses import replace
 
 from evals import check, items
@@ -9,7 +7,6 @@ TRIGGER = items.triggers()[0]
 
 
 def test_references_pass_and_wrong_answers_fail() -> None:
-    """Each reference answer is graded as right, and each wrong answer as wrong."""
     assert [] == list(check.broken_questions(items.questions()))
     assert [] == list(check.broken_triggers(items.triggers()))
 

@@ -1,5 +1,3 @@
-"""Answers are graded by what they state, not by their words."""
-
 import pytest
 
 from evals import items
@@ -65,13 +63,11 @@ def _cases(answers: dict[str, list[str]]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "answer"), _cases(RIGHT))
 def test_right_answer_in_other_words_is_right(name: str, answer: str) -> None:
-    """A key accepts synonyms, marks of Markdown, and a calculation around a number."""
     assert "" == grade(QUESTIONS[name], f"Some thoughts.\n\nANSWER: {answer}").reason
 
 
 @pytest.mark.parametrize(("name", "answer"), _cases(WRONG))
 def test_wrong_answer_in_similar_words_is_wrong(name: str, answer: str) -> None:
-    """A key refuses answers that share words with the right one."""
     assert not grade(QUESTIONS[name], f"ANSWER: {answer}").is_right
 
 
@@ -82,12 +78,10 @@ def test_only_the_last_answer_line_counts() -> None:
 
 
 def test_reply_without_an_answer_line_is_wrong() -> None:
-    """The right number anywhere in a text is no answer."""
     assert "the reply has no line `ANSWER: ...`" == grade(QUESTIONS["slots-repartition"], "18").reason
 
 
 def test_reason_quotes_the_answer_and_the_pattern() -> None:
-    """A person who reads the table sees what was missing."""
     reason = grade(QUESTIONS["default-output-mode"], "ANSWER: none").reason
 
     assert "nothing matches 'output_mode_not_supported' in 'none'" == reason
@@ -97,5 +91,4 @@ def test_reason_quotes_the_answer_and_the_pattern() -> None:
     "text", ["ANSWER: `1,000` Rows", "**Answer:** 1000 rows", "> ANSWER : 1000 rows", "answer:1000 rows"]
 )
 def test_answer_line_is_found_in_usual_forms(text: str) -> None:
-    """Marks of Markdown, capitals and separators of thousands do not matter."""
     assert "1000 rows" == answer_line(text)

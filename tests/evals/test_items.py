@@ -1,5 +1,3 @@
-"""The items follow the public formats, and each question has its answer at the beginning of a section of a page."""
-
 import json
 import re
 from collections.abc import Iterable
@@ -19,7 +17,6 @@ ANSWER_LINES = 30
 
 
 def unanswered(questions: Iterable[Question]) -> list[str]:
-    """Return the questions whose answer is not at the beginning of a section of a page to which SKILL.md links."""
     linked = link_targets(files.ROOT / files.SKILL)
     return [q.name for q in questions if _page(q) not in linked or not re.search(q.shows, _beginning(q))]
 
@@ -51,7 +48,6 @@ def test_each_question_is_answered_at_the_start_of_a_section() -> None:
     ids=["no-statement", "no-link", "far-below-the-heading"],
 )
 def test_question_without_an_answer_would_be_found(changes: dict[str, Any]) -> None:
-    """The check can fail."""
     question = replace(items.questions()[0], **changes)
 
     assert [question.name] == unanswered([question])
@@ -69,7 +65,6 @@ def test_numbers_of_items_are_those_that_were_promised() -> None:
 
 
 def test_names_and_numbers_of_items_are_unique() -> None:
-    """A name selects one item, and no prompt is asked twice."""
     found: list[items.Question | items.Task] = [*items.questions(), *items.tasks()]
 
     assert len(found) == len({item.name for item in found}) == len({item.prompt for item in found})
@@ -77,7 +72,6 @@ def test_names_and_numbers_of_items_are_unique() -> None:
 
 
 def test_file_of_evaluations_follows_the_guide() -> None:
-    """Runners of others find the keys of the guide, and the name of this skill."""
     content = json.loads((items.FOLDER / "evals.json").read_text(encoding="utf-8"))
 
     assert "spark-real-time-mode" == content["skill_name"]

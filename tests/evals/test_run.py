@@ -1,5 +1,3 @@
-"""The runner asks an assistant, finds its solution, and prints a table."""
-
 import json
 import re
 import shlex
@@ -89,7 +87,6 @@ CHEATS = {
 
 @pytest.mark.parametrize(("code", "reason"), CHEATS.values(), ids=CHEATS)
 def test_solution_cannot_choose_its_verdict(code: str, reason: str, tmp_path: Path, bench: Bench) -> None:
-    """The code runs in a process that has neither the verifier nor the verdict, and that has a time limit."""
     (tmp_path / "solution.py").write_text(code)
 
     verdict = graded(Answered(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path), lambda: bench, 5)
@@ -99,7 +96,6 @@ def test_solution_cannot_choose_its_verdict(code: str, reason: str, tmp_path: Pa
 
 
 def test_processes_of_a_solution_end_with_its_verdict(tmp_path: Path, bench: Bench) -> None:
-    """A process that has left its group and its parent is killed too."""
     start = "import subprocess, sys\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\n"
     start += "open('pid', 'w').write(str(subprocess.Popen(['sleep', '601'], start_new_session=True).pid))\n"
     (tmp_path / "solution.py").write_text(f"{start}{SOLUTION}")
@@ -111,7 +107,6 @@ def test_processes_of_a_solution_end_with_its_verdict(tmp_path: Path, bench: Ben
 
 
 def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each item has a verdict, and the file states date, command and pack."""
     command, output = shlex.join([sys.executable, "-c", SAYS]), tmp_path / "result.json"
 
     status = main(
@@ -127,7 +122,6 @@ def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: py
 
 
 def test_trigger_prompt_comes_without_the_pack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Which skill is chosen depends only on the descriptions."""
     says = "import os, sys; print('ANSWER: spark-real-time-mode' if not os.listdir() else 'no')"
 
     main(["--assistant", shlex.join([sys.executable, "-c", says]), "--filter", "^query-(1|20)$"])
@@ -136,7 +130,6 @@ def test_trigger_prompt_comes_without_the_pack(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_check_of_questions_and_triggers_needs_no_services(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without an assistant, the command checks the keys and prints the time."""
     status = main(["--filter", "^(slots-repartition|query-1)$"])
 
     assert 0 == status

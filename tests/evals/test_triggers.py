@@ -1,5 +1,3 @@
-"""The prompts for triggering are graded by the chosen skill, and the words of the description are counted."""
-
 import pytest
 
 from evals import items, triggers
@@ -29,7 +27,6 @@ def test_choice_of_a_skill_is_graded(trigger: Trigger, reply: str, *, is_right: 
 
 
 def test_prompt_lists_all_skills_and_the_query() -> None:
-    """The assistant sees the description as it is in SKILL.md, among others, and the words of the user."""
     text = triggers.prompt(YES)
 
     assert all(f"- {name}: " in text for name in (*triggers.NEIGHBOURS, "spark-real-time-mode"))
@@ -38,7 +35,6 @@ def test_prompt_lists_all_skills_and_the_query() -> None:
 
 
 def test_words_of_the_description_tell_most_prompts_apart() -> None:
-    """The vocabulary of the description fits the prompts, which is necessary for an assistant, but not sufficient."""
     assert VOCABULARY_HITS <= triggers.vocabulary_hits(items.triggers(), triggers.skill()[1])
 
 

@@ -1,1 +1,0 @@
-"""Hostile inputs for each command that reads what others wrote."""

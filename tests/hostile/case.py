@@ -16,8 +16,6 @@ Build = Callable[[Path], object]
 
 @dataclass(frozen=True)
 class Case:
-    """One hostile input of one command."""
-
     name: str
     arguments: Sequence[str]
     build: Build
@@ -36,8 +34,6 @@ class Case:
 
 
 def file(name: str, content: str | bytes) -> Build:
-    """Return what writes one file of the input."""
-
     def write(folder: Path) -> None:
         path = folder / INPUT / os.fsdecode(name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,8 +43,6 @@ def file(name: str, content: str | bytes) -> Build:
 
 
 def together(*builds: Build) -> Build:
-    """Return what writes all files of several cases."""
-
     def write(folder: Path) -> None:
         for build in builds:
             build(folder)
@@ -57,8 +51,6 @@ def together(*builds: Build) -> Build:
 
 
 def link(name: str, target: str) -> Build:
-    """Return what links a name of the input to a path relative to it."""
-
     def write(folder: Path) -> None:
         path = folder / INPUT / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,8 +61,6 @@ def link(name: str, target: str) -> Build:
 
 
 def pipe(name: str) -> Build:
-    """Return what creates a named pipe, which blocks each reader."""
-
     def write(folder: Path) -> None:
         path = folder / INPUT / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,8 +71,6 @@ def pipe(name: str) -> Build:
 
 
 def sparse(name: str, length: int) -> Build:
-    """Return what makes a file long without writing its content."""
-
     def write(folder: Path) -> None:
         path = folder / INPUT / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,5 +81,4 @@ def sparse(name: str, length: int) -> Build:
 
 
 def without_access(name: str) -> Build:
-    """Return what takes all rights from a file or folder of the input."""
     return lambda folder: (folder / INPUT / name).chmod(0)

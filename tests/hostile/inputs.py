@@ -1,5 +1,3 @@
-"""All hostile cases, the same in each run."""
-
 from tests.hostile import checkpoints, copies, fixes, numbers, projects, texts
 
 CASES = [*texts.CASES, *projects.CASES, *fixes.CASES, *checkpoints.CASES, *copies.CASES, *numbers.CASES]

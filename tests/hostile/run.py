@@ -52,8 +52,6 @@ Files = dict[str, tuple[int, str]]
 
 @dataclass(frozen=True)
 class Result:
-    """What a process did."""
-
     status: int
     """The exit status, or the negative number of the signal that ended it."""
     seconds: float
@@ -65,7 +63,6 @@ class Result:
 
 
 def run(case: Case, command: Callable[[Sequence[str]], int] = main) -> Result:
-    """Run a case in a new folder."""
     folder = Path(tempfile.mkdtemp(prefix="hostile-"))
     try:
         folder.chmod(0o755)
@@ -90,7 +87,6 @@ def run(case: Case, command: Callable[[Sequence[str]], int] = main) -> Result:
 
 
 def _become(case: Case, folder: Path, command: Callable[[Sequence[str]], int]) -> None:
-    """Turn this process into the command, as an interpreter that was started with it."""
     status = 1
     try:
         for number, name, flags in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
@@ -119,7 +115,6 @@ def _become(case: Case, folder: Path, command: Callable[[Sequence[str]], int]) -
 
 
 def problems(case: Case, result: Result) -> Iterator[str]:
-    """Yield what is wrong with a result."""
     if result.status not in case.statuses:
         yield f"the status is {result.status}"
     if result.status == 2 and not result.err.strip() and "unchecked" not in result.out:
@@ -201,7 +196,6 @@ def _delete(folder: Path) -> None:
 
 
 def _restore_access(folder: Path) -> None:
-    """Let the temporary folder be deleted."""
     for path in _below(folder):  # this opens each folder before it is listed
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)
@@ -216,7 +210,6 @@ def _import_all() -> None:
 
 
 def report(cases: Sequence[Case]) -> None:
-    """Print the name, the problems and the costs of each case, one line of JSON each."""
     for case in cases:
         result = run(case)
         found = list(problems(case, result))

@@ -29,7 +29,6 @@ JOB = file("job.py", "# spark realTime=True\n")
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, tuple[list[str], str]]:
-    """Return the problems of each case and the end of its output."""
     commands = [[sys.executable, "-m", "tests.hostile.run", str(n), str(PROCESSES)] for n in range(PROCESSES)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) for command in commands]
     outputs = [each.communicate(timeout=MAX_WAIT_SECONDS)[0] for each in running]
@@ -38,7 +37,6 @@ def results() -> dict[str, tuple[list[str], str]]:
 
 
 def test_there_are_500_cases_with_different_names() -> None:
-    """No case hides another one in the results."""
     assert len(CASES) >= 500
     assert len(CASES) == len({case.name for case in CASES})
 

@@ -40,7 +40,6 @@ def commit(folder: Path, batch: int, version: int = 2, ids: object = None) -> No
 
 
 def write_state(folder: Path, name: str, files: list[str], partitions: int = 2) -> None:
-    """Write the metadata of a stateful operator, and files that hold its state."""
     stores = [{"storeName": "default", "numColsPrefixKey": 0, "numPartitions": partitions}]
     content = {"operatorInfo": {"operatorId": 0, "operatorName": name}, "stateStoreInfo": stores}
     write(folder / "state/0/_metadata/metadata", "v1\n" + json.dumps(content), STARTED_MS)
@@ -49,14 +48,12 @@ def write_state(folder: Path, name: str, files: list[str], partitions: int = 2) 
 
 
 def write(path: Path, text: str, moment_ms: int) -> None:
-    """Write a file that was last changed at a moment."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     os.utime(path, (moment_ms / 1000, moment_ms / 1000))
 
 
 def add_state(checkpoint: Path) -> None:
-    """Add the state of the last of three batches."""
     write_state(checkpoint, "stateStoreSave", ["0/3_a.zip", "1/2_c.zip", "1/3_b.changelog"])
     commit(checkpoint, 2, 2, {"0": [["a"], ["b"]]})
 

@@ -60,7 +60,6 @@ class Writer:
 
 
 def sink_of(job: ModeJob, stream: DataFrame) -> DataStreamWriter:
-    """Return the writer of a stream to the target and checkpoint of a job."""
     options = {"kafka.bootstrap.servers": job.kafka, "topic": job.target, "checkpointLocation": str(job.checkpoint)}
     return stream.writeStream.format("kafka").outputMode("update").options(**options)
 
@@ -80,7 +79,6 @@ def wait_for_next_commit(job: ModeJob, query: StreamingQuery, records: int) -> N
 
 
 def write_side_by_side(writer: Writer) -> None:
-    """Run the queries of all modes at the same time."""
     modes: dict[str, tuple[Mode, str]] = {
         "micro-batch": ("micro-batch", "stateless"),
         "micro-batch-state": ("micro-batch", "counted"),
@@ -123,7 +121,6 @@ def send_until_a_batch_is_missing(job: ModeJob, query: StreamingQuery) -> None:
 
 
 def move(writer: Writer) -> None:
-    """Run a query in micro-batch mode and continue it in real-time mode."""
     rocksdb = {FORMAT: "2", PROVIDER: CONFS[PROVIDER]}
     moved = writer.job("moved", "counted")
     for key, value in rocksdb.items():
@@ -169,7 +166,6 @@ def damage(writer: Writer) -> dict[str, str]:
 
 
 def lose_files(writer: Writer, lost: str, shape: str, mode: Mode) -> dict[str, str]:
-    """Delete the newest files of the state or of the offset log, start the query again, and return the failure."""
     job = writer.job(f"lost-{lost}", shape)
     for count, value in enumerate("ab", start=1):
         send(job, value)

@@ -31,8 +31,6 @@ V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 
 @dataclass(frozen=True)
 class Written:
-    """The checkpoints of killed queries."""
-
     kafka: str
     folder: Path
     topics: dict[str, list[str]]
@@ -40,13 +38,11 @@ class Written:
     """How a restart failed, by damaged log."""
 
     def report(self, name: str, *, with_broker: bool = False) -> Report:
-        """Inspect one checkpoint."""
         return inspect(str(self.folder / name), Connection(self.kafka) if with_broker else None)
 
 
 @pytest.fixture(scope="module")
 def written(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
-    """Run all queries once, kill their process, and return the checkpoints."""
     folder = tmp_path_factory.mktemp("checkpoints")
     command = [sys.executable, "-m", "tests.inspect.queries", kafka, str(folder)]
     env = os.environ | {"PYTHONPATH": str(files.ROOT)}
@@ -75,7 +71,6 @@ EXPECTED: dict[str, tuple[str, int, str | None, bool, bool]] = {
 
 
 def test_every_checkpoint_is_expected(written: Written) -> None:
-    """The table of this file covers each query."""
     assert EXPECTED.keys() | {"damaged", "lost-offsets", "lost-state"} == written.topics.keys()
 
 
@@ -92,7 +87,6 @@ def test_mode_format_and_moves(written: Written, name: str, expected: tuple[str,
 
 
 def test_moved_query_shows_both_modes(written: Written) -> None:
-    """A query that moved to real-time mode keeps the state and the name of its operator."""
     report = written.report("moved")
 
     assert ["micro-batch", "real-time"] == [span.mode for span in report.modes]
@@ -137,7 +131,6 @@ def test_killed_micro_batch_repeats_its_planned_batch(written: Written) -> None:
 
 
 def test_added_partition_is_in_the_position(written: Written) -> None:
-    """A running query commits the records of a partition that its topic has gained."""
     assert [(0, 2), (1, 1)] == [
         (each.partition, each.committed) for each in written.report("grown").sources[0].partitions
     ]
@@ -173,7 +166,6 @@ def test_partition_without_a_slot_does_not_move(written: Written) -> None:
     ("offset", "text"), [(7, "was created again"), (-7, "has deleted")], ids=["beyond the end", "before the start"]
 )
 def test_position_outside_the_topic_is_a_problem(written: Written, tmp_path: Path, offset: int, text: str) -> None:
-    """A position that the broker does not have makes a restart fail."""
     topic = written.topics["micro-batch"][0]
     write_checkpoint(tmp_path)
     plan(tmp_path, 2, [json.dumps({topic: {"0": end_offset(written.kafka, topic) + offset}})])
@@ -185,7 +177,6 @@ def test_position_outside_the_topic_is_a_problem(written: Written, tmp_path: Pat
 
 
 def test_missing_topic_is_a_problem(written: Written, tmp_path: Path) -> None:
-    """A topic that the broker does not have makes a restart fail, and is not created by the question."""
     write_checkpoint(tmp_path)
 
     [finding] = inspect(str(tmp_path), Connection(written.kafka)).findings
@@ -205,7 +196,6 @@ def test_damaged_entry_fails_until_it_is_deleted(written: Written, log: str, rem
 
 
 def test_missing_state_fails_as_foreseen(written: Written) -> None:
-    """Without the state of the last committed batch, the query fails on restart."""
     [finding] = [each for each in written.report("lost-state").findings if each.level == "problem"]
 
     assert "is missing in state/0/0, so a restart fails" in finding.text
@@ -213,7 +203,6 @@ def test_missing_state_fails_as_foreseen(written: Written) -> None:
 
 
 def test_missing_offsets_fail_as_foreseen(written: Written) -> None:
-    """Without the offsets of the last committed batch, the query fails on restart."""
     report = written.report("lost-offsets")
 
     assert report.has_problem
@@ -222,7 +211,6 @@ def test_missing_offsets_fail_as_foreseen(written: Written) -> None:
 
 
 def _general(text: str, topic: str, folder: str) -> str:
-    """Replace everything that differs between two runs."""
     for name, pattern in (
         ("FOLDER", re.escape(folder)),
         ("TOPIC", re.escape(topic)),
@@ -241,7 +229,6 @@ def _general(text: str, topic: str, folder: str) -> str:
 
 
 def test_page_shows_the_output_of_this_run(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
-    """The output on the page is that of the starved query, except for names, times and sizes."""
     fence = next(each for each in markdown.fences(PAGE.read_text()) if each.language == "text")
     folder, topic = str(written.folder / "starved"), written.topics["starved"][0]
 

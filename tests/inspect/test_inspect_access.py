@@ -54,7 +54,6 @@ def test_nothing_is_written_and_no_package_is_needed(checkpoint: Path, option: s
 
 
 def test_write_would_be_refused(tmp_path: Path) -> None:
-    """The check above can fail."""
     code = READ_ONLY.replace("sys.exit(skills", f"open({str(tmp_path / 'x')!r}, 'w'); sys.exit(skills")
     command = [sys.executable, "-I", "-S", "-B", "-c", code, str(files.ROOT), "inspect", str(tmp_path)]
 
@@ -62,7 +61,6 @@ def test_write_would_be_refused(tmp_path: Path) -> None:
 
 
 def test_object_store_gives_the_same_report(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The report of a checkpoint in a store of fsspec differs only in its address and in what times tell."""
     add_state(checkpoint)
     store = fsspec.filesystem("memory")
     store.put(str(checkpoint), "/bucket/clicks", recursive=True)
@@ -106,7 +104,6 @@ def test_file_url_is_a_local_folder(checkpoint: Path, capsys: pytest.CaptureFixt
 def test_unreachable_broker_is_named(
     checkpoint: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without an answer of the broker there is no report."""
     monkeypatch.setattr("spark_rtm.inspect.broker.TIMEOUT_SECONDS", 0.2)
 
     status, out, err = run_inspect(capsys, checkpoint, "--bootstrap-servers", "127.0.0.1:1")

@@ -55,12 +55,10 @@ def test_folder_that_is_no_checkpoint_is_named(
 
 
 def test_name_of_a_folder_cannot_send_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters in a path are escaped on standard error, too."""
     assert "\\x1b[2J" in run_inspect(capsys, tmp_path / "\x1b[2J")[2]
 
 
 def test_flink_savepoint_is_recognised_by_its_first_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A savepoint has no folder with a telling name, but its file begins with a fixed number."""
     (tmp_path / "_metadata").write_bytes(bytes.fromhex("4960672d") + b"\0\0\0\3")
 
     assert "is a Flink checkpoint or savepoint" in run_inspect(capsys, tmp_path)[2]
@@ -70,7 +68,6 @@ def test_flink_savepoint_is_recognised_by_its_first_bytes(tmp_path: Path, capsys
 def test_path_without_folder_is_wrong(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, message: str
 ) -> None:
-    """A missing path and a file are wrong usage."""
     (tmp_path / "file").touch()
 
     status, _, err = run_inspect(capsys, tmp_path / name)
@@ -212,7 +209,6 @@ def _doubled(folder: Path) -> None:
 def test_hostile_folder_is_refused_in_little_time_and_memory(
     tmp_path: Path, change: Callable[[Path, Path], object]
 ) -> None:
-    """Nothing is read from outside, and nothing of a file that is no log is printed."""
     change(write_checkpoint(tmp_path / "checkpoint"), tmp_path / "out")
     code = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (500_000_000, 500_000_000));"

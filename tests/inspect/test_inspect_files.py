@@ -128,7 +128,6 @@ def test_new_layout_of_operator_metadata_is_read(checkpoint: Path) -> None:
     ],
 )
 def test_time_of_the_offsets_tells_the_mode(tmp_path: Path, version: int, delay_ms: int, mode: str) -> None:
-    """In real-time mode the offsets are written when a batch ends, and in other modes when it begins."""
     write_checkpoint(tmp_path, version=version)
     for batch in range(3):
         plan(tmp_path, batch, ['{"clicks":{"0":1}}'], delay_ms=delay_ms)
@@ -147,7 +146,6 @@ def test_copied_files_do_not_tell_the_mode(checkpoint: Path) -> None:
 
 
 def test_missing_batches_tell_async_progress_tracking(tmp_path: Path) -> None:
-    """With async progress tracking, only some batches are in the logs."""
     write_checkpoint(tmp_path, version=1)
     for log in ("offsets", "commits"):
         (tmp_path / log / "1").unlink()
@@ -224,7 +222,6 @@ def test_starting_offsets_need_kafka(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_json_matches_its_schema(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The schema describes each field, and refuses a report without one of them."""
     add_state(checkpoint)
     plan(checkpoint, 3, ['{"clicks":{"0":40}}'])
     schema = json.loads(SCHEMA.read_text())
@@ -299,7 +296,6 @@ def test_check_of_the_start_is_a_problem(
 
 
 def test_remedy_for_deleted_records_is_a_micro_batch_run() -> None:
-    """The option alone does not help in real-time mode, see test_errors_kafka."""
     [finding] = of_broker([PartitionState("clicks", 0, committed=3, planned=3, first=10, end=12)], asked=True)
 
     assert "the broker has deleted 7 records" in finding.text

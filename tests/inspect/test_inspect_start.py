@@ -19,26 +19,22 @@ Damage = Callable[[Path], object]
 
 
 def counts(spark: SparkSession) -> DataFrame:
-    """Return a count per value of a source that needs no broker."""
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).load()
     return rows.selectExpr("value % 3 as k").groupBy("k").count()
 
 
 def start(spark: SparkSession, checkpoint: Path) -> StreamingQuery:
-    """Run one batch of the query."""
     writer = counts(spark).writeStream.format("noop").option("checkpointLocation", str(checkpoint))
     return writer.outputMode("update").trigger(once=True).start()
 
 
 @pytest.fixture(scope="module")
 def prepared(spark: SparkSession) -> SparkSession:
-    """Return a session whose checkpoints real-time mode could continue."""
     return prepare(spark.newSession())
 
 
 @pytest.fixture(scope="module")
 def sound(prepared: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a checkpoint with three committed batches."""
     folder = tmp_path_factory.mktemp("sound") / "checkpoint"
     for _ in range(3):
         start(prepared, folder).awaitTermination(60)
@@ -46,8 +42,6 @@ def sound(prepared: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def edit(path: str, old: bytes, new: bytes, *, checksum: bool = True) -> Damage:
-    """Return a change of a file that keeps or deletes the checksum file beside it."""
-
     def change(checkpoint: Path) -> None:
         file = checkpoint / path
         file.write_bytes(file.read_bytes().replace(old, new) if old else new)
@@ -58,12 +52,10 @@ def edit(path: str, old: bytes, new: bytes, *, checksum: bool = True) -> Damage:
 
 
 def state_file(checkpoint: Path, version: int) -> Path:
-    """Return the changes of a version of the first partition."""
     return next(checkpoint.glob(f"state/0/0/{version}_*.changelog"))
 
 
 def delete_checksums(checkpoint: Path) -> None:
-    """Delete all checksum files."""
     for file in [*checkpoint.rglob("*.crc")]:
         file.unlink()
 

@@ -1,5 +1,3 @@
-"""A topic is read from its start to its end, no further and no less."""
-
 import pytest
 
 from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, read_topic
@@ -9,7 +7,6 @@ pytestmark = pytest.mark.services
 
 
 def test_topic_is_read_to_its_end_in_the_order_of_each_partition(kafka: str) -> None:
-    """All records of all partitions are returned, tombstones included."""
     topic = new_topic(kafka, 2)
     produce(kafka, topic, [(n % 2, b"%d" % n) for n in range(2_500)])
     produce(kafka, topic, [(1, None)])
@@ -21,12 +18,10 @@ def test_topic_is_read_to_its_end_in_the_order_of_each_partition(kafka: str) -> 
 
 
 def test_empty_topic_has_no_records(kafka: str) -> None:
-    """A topic without records is read at once."""
     assert [] == read_topic(kafka, new_topic(kafka, 2))
 
 
 def test_several_topics_are_read_together(kafka: str) -> None:
-    """Each record names its topic."""
     first, second = new_topic(kafka, 1), new_topic(kafka, 3)
     produce(kafka, first, [(0, b"a")])
     produce(kafka, second, [(2, b"b")])
@@ -35,7 +30,6 @@ def test_several_topics_are_read_together(kafka: str) -> None:
 
 
 def test_missing_records_end_the_wait_with_what_was_read(kafka: str) -> None:
-    """The message tells how many records were wanted and how many arrived."""
     topic = new_topic(kafka, 1)
     produce(kafka, topic, [(0, b"only")])
 
@@ -46,7 +40,6 @@ def test_missing_records_end_the_wait_with_what_was_read(kafka: str) -> None:
 
 
 def test_consumer_is_at_the_end_only_until_the_next_record(kafka: str) -> None:
-    """The end is asked for again each time."""
     topic = new_topic(kafka, 1)
     consumer = consumer_from_start(kafka, {topic: 1})
 

@@ -42,7 +42,6 @@ def encoded(**changes: Any) -> bytes:
     ],
 )
 def test_record_that_a_reader_cannot_use_is_none(value: bytes | None) -> None:
-    """Neither a tombstone nor garbage raises an error."""
     assert json_object(value, FIELDS) is None
 
 
@@ -51,5 +50,4 @@ def test_record_that_a_reader_cannot_use_is_none(value: bytes | None) -> None:
     [{}, {"flag": True, "note": None}, {"version": 2**63 - 1}, {"note": "\u00e9\U0001f600"}, {"further": {"a": []}}],
 )
 def test_valid_record_is_returned_with_all_fields(changes: dict[str, Any]) -> None:
-    """Optional fields can be missing, and further fields are kept."""
     assert {**GOOD, **changes} == json_object(encoded(**changes), FIELDS)

@@ -53,6 +53,5 @@ def test_topic_with_the_clock_of_the_senders_is_refused(kafka: str) -> None:
 
 
 def test_absent_broker_is_an_error_instead_of_a_wait() -> None:
-    """The address and the environment variable are named."""
     with pytest.raises(RuntimeError, match=r"no broker responds at '127\.0\.0\.1:1'.*KAFKA_BOOTSTRAP_SERVERS"):
         ensure_topics("127.0.0.1:1", ["any"], 1)

@@ -10,7 +10,6 @@ SEPARATOR = re.compile(r"^=== (\S+)\n", re.MULTILINE)
 
 @cache
 def cases_in(path: Path) -> dict[str, str]:
-    """Return the text of each case of a file, by its name."""
     parts = SEPARATOR.split(path.read_text(encoding="utf-8"))
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 

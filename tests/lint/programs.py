@@ -115,8 +115,6 @@ PLACEHOLDERS = {
 
 @dataclass(frozen=True)
 class Program:
-    """The bad and the good program of one rule."""
-
     rule: str
     bad: str
     good: str
@@ -135,7 +133,6 @@ def programs(values: dict[str, str] = PLACEHOLDERS) -> list[Program]:
 
 
 def program_of(example: str, values: dict[str, str]) -> str:
-    """Return a complete program around the example of a rule."""
     is_stateful = "..." in example
     imports = "from pyspark.sql import Row\nfrom pyspark.sql import functions as F\n"
     imports += "from pyspark.sql.streaming import StatefulProcessor\n\n" if is_stateful else ""

@@ -1,5 +1,3 @@
-"""Linting of files and folders, for one engine or both, with and without packages."""
-
 import subprocess
 import sys
 from pathlib import Path
@@ -41,7 +39,6 @@ def test_findings_are_limited_to_the_chosen_engine(engine: str | None, expected:
 
 
 def test_linter_runs_on_python_without_packages(tmp_path: Path) -> None:
-    """An interpreter without any packages reports the same finding."""
     (tmp_path / "job.py").write_text(BAD)
     program = "import sys; from spark_rtm.lint.engine import lint_paths; print(len(lint_paths(sys.argv[1:])))"
 
@@ -57,15 +54,12 @@ def test_linter_runs_on_python_without_packages(tmp_path: Path) -> None:
 
 
 def test_own_examples_and_scripts_have_no_findings() -> None:
-    """The repository follows the rules of its own linter."""
     assert [] == lint_paths([ROOT / "examples", ROOT / "scripts"])
 
 
 def test_rule_ids_of_the_linter_are_unique() -> None:
-    """Every rule has a different id."""
     assert len(RULES) == len({rule.id for rule in RULES})
 
 
 def test_rule_about_code_or_clusters_states_its_line() -> None:
-    """The section of each rule, except those about text, states the line of its findings."""
     assert [] == [rule.id for rule in RULES if rule.subject != "page" and not rule.reported_at]

@@ -1,5 +1,3 @@
-"""The limit of steps for each file."""
-
 import pytest
 
 from spark_rtm.lint.engine import lint_text
@@ -12,7 +10,6 @@ def test_limit_grows_with_the_length_of_the_code_up_to_a_maximum() -> None:
 
 
 def test_steps_end_exactly_at_their_limit() -> None:
-    """All steps can be spent, but not one more."""
     steps = Steps(3)
     steps.spend(2)
     steps.spend()
@@ -22,7 +19,6 @@ def test_steps_end_exactly_at_their_limit() -> None:
 
 
 def test_exhausted_steps_keep_the_findings_before() -> None:
-    """A trigger above code with too many paths is found, and the line where the check ended is reported."""
     lines = ["w.writeStream.trigger(realTime=True)", "f0 = lambda: 1"]
     lines += [f"f{n} = lambda: [{f'f{n - 1}(), ' * 40}]" for n in range(1, 9)]
 

@@ -23,7 +23,6 @@ def findings_in(case: str, engine: str | None) -> tuple[Finding, ...]:
 
 
 def expected(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the rule of every mark in a case."""
     for number, line in enumerate(text.splitlines(), 1):
         for match in EXPECT.finditer(line):
             yield from ((number, rule) for rule in match[1].split(", "))
@@ -32,7 +31,6 @@ def expected(text: str) -> Iterator[tuple[int, str]]:
 @pytest.mark.proves("lint cases")
 @pytest.mark.parametrize("case", CASES)
 def test_case_has_exactly_the_marked_findings(case: str) -> None:
-    """The linter reports every marked line with the marked rules, and no other line."""
     text = CASES[case]
     engine = ENGINE.search(text)
 
@@ -53,7 +51,6 @@ def test_cases_cover_all_rules_and_half_are_silent() -> None:
 
 @pytest.fixture(scope="module")
 def labels() -> dict[str, set[str]]:
-    """Return for each rule the labels of the engines that its findings in all cases concern."""
     found: dict[str, set[str]] = {}
     for case in CASES:
         for engine in ENGINES:

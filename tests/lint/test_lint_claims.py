@@ -53,14 +53,12 @@ def test_claims_are_listed_without_a_verdict(
 
 
 def test_sentence_that_no_rule_decides_is_listed_too() -> None:
-    """The reader learns that SKILL.md has no rule about it."""
     (listed,) = claims_in("# Spark\n\nReal-time mode was announced in a keynote.\n", "page.md")
 
     assert listed.endswith(f"[{OTHER}]")
 
 
 def test_named_rules_are_those_of_the_skill() -> None:
-    """Each subject names the engine that its rule concerns, as the table of SKILL.md does."""
     assert {"both", "OSS", "Databricks"} == {subject.partition(":")[0] for subject in SUBJECTS}
 
 

@@ -29,7 +29,6 @@ def lint(*arguments: object) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with an error and a warning."""
     (tmp_path / "error.py").write_text(BAD)
     (tmp_path / "warning.py").write_text(WARNING)
     return tmp_path
@@ -53,7 +52,6 @@ def test_exit_status_depends_on_errors_unless_strict(folder: Path, arguments: tu
 
 
 def test_statistics_count_findings_by_rule(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Statistics have one line for each rule, with its severity."""
     assert 1 == lint(folder, "--statistics")
 
     assert [["1", "warning", "frozen-clock"], ["1", "error", "trigger-duration"]] == [
@@ -79,7 +77,6 @@ def test_explain_prints_the_section_of_a_rule(capsys: pytest.CaptureFixture[str]
 def test_standard_input_is_checked_under_its_file_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The given name decides the format and appears in the findings."""
     page = "Use `.trigger(realTime=True)`.\n"
     monkeypatch.setattr("sys.stdin", io.StringIO(page))
     assert 1 == lint("--strict", "--stdin-filename", "docs/page.md", "-")
@@ -93,7 +90,6 @@ def test_standard_input_is_checked_under_its_file_name(
 def test_fixed_standard_input_goes_to_standard_output(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An editor receives the corrected text."""
     monkeypatch.setattr("sys.stdin", io.StringIO(BAD))
 
     assert 0 == lint("--fix", "--stdin-filename", "job.py")
@@ -114,7 +110,6 @@ def test_diff_shows_what_fix_writes(folder: Path, capsys: pytest.CaptureFixture[
 
 
 def test_sarif_links_the_help_of_each_rule(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each rule with a finding has a help address, a description and its section."""
     lint(folder, "--format", "sarif")
 
     rules = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
@@ -126,7 +121,6 @@ def test_sarif_links_the_help_of_each_rule(folder: Path, capsys: pytest.CaptureF
 
 
 def test_fix_changes_only_what_diff_shows(tmp_path: Path) -> None:
-    """Line ends, also mixed ones, the byte order mark, the mode and a link to the file stay."""
     job, link = tmp_path / "job.py", tmp_path / "link.py"
     job.write_bytes(f"\ufeffimport os\r\n{BAD}x = 1\r\n".encode())
     job.chmod(0o750)
@@ -140,7 +134,6 @@ def test_fix_changes_only_what_diff_shows(tmp_path: Path) -> None:
 
 
 def test_added_import_has_the_line_end_of_the_file(tmp_path: Path) -> None:
-    """A file with carriage returns gets no bare line feed."""
     job = tmp_path / "job.py"
     lines = [
         'users = spark.read.table("users")',
@@ -187,7 +180,6 @@ def test_fix_that_cannot_be_written_leaves_the_file_and_the_others(
 
 
 def test_diff_names_the_number_of_files_that_were_not_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An empty difference does not look like a file without mistakes."""
     (folder / "error.py").write_bytes("# \xe9 spark realTime=True\n".encode("latin-1"))
 
     assert 2 == lint(folder, "--diff")
@@ -265,7 +257,6 @@ def test_diff_escapes_the_name_of_a_file(tmp_path: Path, capsys: pytest.CaptureF
     ids=["latin", "full disk", "deleted folder", "closed input", "closed output", "closed errors"],
 )
 def test_unusual_stream_or_folder_ends_without_traceback(tmp_path: Path, call: str, status: int, lines: int) -> None:
-    """The status is right, and standard error has one line, or the summary."""
     folder = tmp_path / "project"
     folder.mkdir()
     if "rmdir" not in call:

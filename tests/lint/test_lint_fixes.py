@@ -39,14 +39,12 @@ def test_trigger_becomes_the_keyword_with_a_duration(wrong: str, right: str) -> 
 
 @pytest.mark.parametrize("mode", ['.outputMode("append")', '.outputMode(outputMode="complete")'])
 def test_wrong_output_mode_becomes_update(mode: str) -> None:
-    """Only the mode changes."""
     after = corrected(EVENTS + START.format(mode + REAL_TIME))
 
     assert EVENTS + START.format(mode.replace("append", "update").replace("complete", "update") + REAL_TIME) == after
 
 
 def test_missing_output_mode_is_added_on_its_own_line() -> None:
-    """A chain over several lines keeps its form."""
     chain = "query = (\n    events.writeStream.format('console')\n    {}\n    .start()\n)\n"
 
     after = corrected(EVENTS + chain.format(REAL_TIME))
@@ -72,7 +70,6 @@ def test_static_side_is_wrapped_in_broadcast(before: str, after: str, name: str)
 
 
 def test_import_of_a_scala_trigger_is_deleted() -> None:
-    """The names next to it stay."""
     line = "from pyspark.sql.streaming import DataStreamWriter, Trigger\n"
     query = EVENTS + START.format(UPDATE + REAL_TIME)
 
@@ -90,7 +87,6 @@ def test_import_of_a_scala_trigger_is_deleted() -> None:
     ],
 )
 def test_what_is_not_certain_stays(text: str) -> None:
-    """A number without a unit, a chosen mode and broken code are not changed."""
     assert text == corrected(text)
 
 

@@ -13,7 +13,6 @@ SUFFIXES = st.sampled_from([".py", ".md", ".ipynb", ".json", ".yaml", ".scala", 
 
 
 def damaged(text: str, seed: int) -> str:
-    """Delete, swap and append tokens of a text, or truncate it."""
     rng = random.Random(seed)
     tokens = TOKEN.findall(text) or [""]
     for _ in range(rng.randint(1, 8)):

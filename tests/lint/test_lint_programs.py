@@ -14,7 +14,6 @@ SUFFIXES = {"page": ".md", "cluster": ".json"}
 
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.rule)
 def test_example_program_violates_only_its_own_rule(program: Program) -> None:
-    """On each engine of the rule, the bad program has only findings of the rule and the good program has none."""
     for engine in next(rule.engines for rule in RULES if rule.id == program.rule):
         assert {program.rule} == {finding.rule for finding in lint_text(program.bad, "bad.py", engine)}
         assert [] == lint_text(program.good, "good.py", engine)
@@ -22,7 +21,6 @@ def test_example_program_violates_only_its_own_rule(program: Program) -> None:
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.subject != "module"], ids=lambda rule: rule.id)
 def test_example_text_violates_only_its_own_rule(rule: Rule) -> None:
-    """The bad page or cluster has only findings of the rule, and the good one has none."""
     path = f"example{SUFFIXES[rule.subject]}"
 
     assert {rule.id} == {finding.rule for finding in lint_text(rule.example, path)}
@@ -45,7 +43,6 @@ def test_rule_section_contains_all_parts_of_its_docstring(rule: Rule) -> None:
 
 
 def test_public_source_of_a_rule_has_the_date_of_reading() -> None:
-    """Every public source that rules cite has an address and a date."""
     public = {label: source for label, source in CITATIONS.items() if label != "test"}
 
     assert all(re.fullmatch(r'https://\S+ "read 2026-\d\d-\d\d"', source) for source in public.values())

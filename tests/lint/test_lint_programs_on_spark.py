@@ -34,7 +34,6 @@ NOT_REAL_TIME = {"async-trigger", "continuous-operator"}
 
 @pytest.fixture(scope="module")
 def topics(kafka: str) -> dict[str, str]:
-    """Return the broker, a topic with one record, and a topic for results."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     produce(kafka, source, [(0, b"value")])
     return {"servers": kafka, "topic": source, "target": target}
@@ -42,7 +41,6 @@ def topics(kafka: str) -> dict[str, str]:
 
 @pytest.fixture
 def session(spark: SparkSession) -> Iterator[SparkSession]:
-    """Yield the session, and restore the settings that a program changes."""
     before = {key: spark.conf.get(key, None) for key in SETTINGS}
     yield spark
     for key, value in before.items():
@@ -53,13 +51,11 @@ def session(spark: SparkSession) -> Iterator[SparkSession]:
 
 
 def program_for(rule: str, topics: dict[str, str], folder: Path) -> Program:
-    """Return the programs of a rule for a broker, its topics and a checkpoint folder."""
     values = {**topics, "checkpoint": str(folder / "checkpoint")}
     return next(program for program in programs(values) if program.rule == rule)
 
 
 def run_program(text: str, spark: SparkSession) -> StreamingQuery:
-    """Run a program and return the query that it starts."""
     names: dict[str, object] = {"spark": spark, "__name__": "__main__"}
     exec(compile(text, "program", "exec"), names)
     query = names["query"]
@@ -72,7 +68,6 @@ def run_program(text: str, spark: SparkSession) -> StreamingQuery:
 def test_spark_refuses_the_bad_program(
     rule: str, session: SparkSession, topics: dict[str, str], tmp_path: Path
 ) -> None:
-    """The bad program fails with the declared error, at the start or later."""
     program = program_for(rule, topics, tmp_path)
 
     try:
@@ -99,7 +94,6 @@ def test_spark_runs_the_good_program(rule: str, session: SparkSession, topics: d
 
 
 def test_linter_knows_the_streaming_settings_of_the_engine(spark: SparkSession) -> None:
-    """The keys that the linter takes for existing are those that the engine itself lists."""
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark lists only the documented settings
     entries = getattr(getattr(jvm.org.apache.spark.sql.internal, "SQLConf$"), "MODULE$").getConfigEntries().iterator()
     names = set()

@@ -14,7 +14,6 @@ NO_MODE = BAD.replace('.outputMode("update")', "")
 
 
 def project(tmp_path: Path, table: str) -> Path:
-    """Return the folder of a project with two jobs and a table of settings."""
     (tmp_path / "pyproject.toml").write_text(f"[tool.rtm-lint]\n{table}\n")
     (tmp_path / "src/old").mkdir(parents=True)
     for name in ("src/job.py", "src/old/job.py"):
@@ -46,19 +45,16 @@ BOTH = {(path, rule) for path in ("job.py", "old/job.py") for rule in ("trigger-
     ],
 )
 def test_project_settings_select_rules_and_files(tmp_path: Path, table: str, missing: set[tuple[str, str]]) -> None:
-    """Rules are named alone or as a group, and patterns are relative to the folder of the settings."""
     assert BOTH - missing == found(project(tmp_path, table))
 
 
 def test_command_line_replaces_project_settings(tmp_path: Path) -> None:
-    """A given setting replaces that of the project, and the others stay."""
     root = project(tmp_path, 'select = ["output-mode"]\nexclude = ["old"]')
 
     assert {("job.py", "trigger-duration")} == found(root, select=("trigger",), ignore=None)
 
 
 def test_excluded_file_is_not_read_even_if_it_is_given(tmp_path: Path) -> None:
-    """Tools that pass single files, such as editors and hooks, respect the exclusions."""
     root = project(tmp_path, 'exclude = ["old"]')
     settings = settings_for([root / "src"], NAMES, {})
 
@@ -95,7 +91,6 @@ def test_unchecked_is_reported_without_selection() -> None:
 
 @pytest.mark.parametrize("sign", ["#", "//", "--", "<!--"])
 def test_comment_silences_a_rule_in_the_whole_file(tmp_path: Path, sign: str) -> None:
-    """A comment for the file silences the named rules on every line, and no others."""
     (tmp_path / "page.md").write_text(
         f"```python\n{NO_MODE}{NO_MODE}```\n\n{sign} rtm: file-ignore[trigger-duration] shown\n"
     )

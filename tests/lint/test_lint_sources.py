@@ -1,5 +1,3 @@
-"""Files that the linter reads, files that it skips, and files that it reports as unchecked."""
-
 import json
 from pathlib import Path
 
@@ -17,12 +15,10 @@ def unchecked(findings: list[Finding]) -> dict[str, str]:
 
 
 def linted(findings: list[Finding], root: Path) -> list[str]:
-    """Return the files with a wrong trigger, relative to a folder."""
     return [Path(each.path).relative_to(root).as_posix() for each in findings if each.rule == "trigger-duration"]
 
 
 def test_folders_are_linted_without_environments_and_caches(tmp_path: Path) -> None:
-    """Environments and caches are skipped at any depth, and build folders only at the top."""
     skipped = ("build", "dist", "site", ".venv", "node_modules", "src/__pycache__", ".git", "src/own-environment")
     checked = ("b", "a", "src/build", "src/dist", "src/site", "venv")
     for folder in (*skipped, *checked):
@@ -37,7 +33,6 @@ def test_folders_are_linted_without_environments_and_caches(tmp_path: Path) -> N
 
 
 def test_files_that_need_no_check_are_skipped_silently(tmp_path: Path) -> None:
-    """Other formats, broken links, missing files, and long or encoded files about other topics are not reported."""
     (tmp_path / "picture.png").write_bytes(b"realTime=True")
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere.py")
     (tmp_path / "long.json").write_text("[" + "1," * MAX_BYTES + "1]")
@@ -95,7 +90,6 @@ def test_linted_code_is_neither_executed_nor_changed(tmp_path: Path) -> None:
 
 
 def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
-    """A link to a file in one of the given folders is followed, and any other link is reported."""
     for folder in ("project", "shared", "private"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / f"{folder}.py").write_text(BAD)
@@ -136,14 +130,12 @@ def test_comment_for_all_rules_does_not_hide_unchecked_code() -> None:
 
 
 def test_comment_silences_only_its_own_sentence() -> None:
-    """A comment above the first of several equal sentences does not silence the others."""
     page = "<!-- rtm: ignore -->\n" + "Use `.trigger(realTime=True)`.\n" * 3
 
     assert [3, 4] == [finding.line for finding in lint_text(page, "page.md")]
 
 
 def test_definition_that_cannot_be_parsed_is_reported() -> None:
-    """A broken cluster definition for real-time mode gives a warning, and a broken file about other things does not."""
     broken = '{"cluster_name": "rtm", "spark_version": "15.4.x", {{ variable }}'
 
     assert ["unchecked"] == [each.rule for each in lint_text(broken, "job.json")]

@@ -1,5 +1,3 @@
-"""The time that the linter needs for many files."""
-
 import os
 import random
 import signal
@@ -40,7 +38,6 @@ def test_thousand_files_take_two_seconds_on_two_cores(tmp_path: Path) -> None:
 
 
 def test_processes_find_the_same_as_one(tmp_path: Path) -> None:
-    """The findings of several processes are those of a single one, in the same order."""
     for number, (name, text) in enumerate(cases("python").items()):
         for copy in range(3):
             (tmp_path / f"{number}_{copy}_{name}").write_text(text)

@@ -11,7 +11,6 @@ MISSED = {"python": ("three_way_split.py:8: union-self",)}
 
 
 def test_every_kind_of_unseen_case_has_an_aim() -> None:
-    """No kind of cases is left out of the measurement."""
     assert set(AIMS) == set(KINDS)
 
 
@@ -25,7 +24,6 @@ def test_linter_is_right_about_the_cases_of_its_development(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_unseen_cases_reach_recall_and_precision(kind: str) -> None:
-    """In the half that nobody looked at during development, recall and precision reach their aims."""
     measured = result(halves(kind)[1])
     recall, precision = AIMS[kind]
 
@@ -41,7 +39,6 @@ def test_many_of_the_cases_are_silent_ones() -> None:
 
 
 def test_missed_and_wrong_findings_would_be_counted() -> None:
-    """The measurement can fail."""
     name, text = next((name, text) for name, text in cases("sql").items() if "expect: flag" in text)
     moved = text.replace("-- expect: flag-in-session", "").replace("true;", "true;\n-- expect: flag-in-session")
 

@@ -1,5 +1,3 @@
-"""CPU time is measured for whole process trees, including processes that have ended."""
-
 import os
 import shlex
 import signal
@@ -52,14 +50,12 @@ def test_cpu_time_of_an_ended_child_is_kept() -> None:
 
 
 def is_sampled_again(meter: CpuMeter, seconds: float) -> bool:
-    """Sample, and return whether the meter has taken a new sample."""
     meter.sample()
     result = meter.result()
     return result is not None and result.seconds >= seconds + SAMPLE_SECONDS
 
 
 def test_single_sample_measures_no_cpu_time() -> None:
-    """A run that ends during its warm-up has no CPU time to show."""
     meter = CpuMeter()
     none = meter.result()
 
@@ -70,7 +66,6 @@ def test_single_sample_measures_no_cpu_time() -> None:
 
 
 def test_cpu_time_is_shown_by_part_of_the_run() -> None:
-    """The result names each part of a run, including this process."""
     meter = CpuMeter()
     meter.sample()
 
@@ -93,7 +88,6 @@ def test_process_tree_contains_each_process_once() -> None:
 
 
 def test_sampling_measures_only_the_processes_of_the_engine() -> None:
-    """CPU time and memory of the engine are those of its processes, and this run is no other program."""
     with (
         subprocess.Popen([sys.executable, "-c", BUSY.format(1.2) + "input()"], stdin=subprocess.PIPE) as engine,
         sampling(lambda: [engine.pid]) as samples,

@@ -1,5 +1,3 @@
-"""Percentiles equal a nearest-rank count by hand, and runs are summarized by their median."""
-
 import random
 from collections import deque
 
@@ -35,7 +33,6 @@ RANKS: dict[str, tuple[int, float, int]] = {
 
 
 def _nearest_rank(values: list[int], parts: int) -> int:
-    """Return the smallest value that the share does not exceed, found by counting."""
     return min(v for v in values if sum(other <= v for other in values) * PARTS >= parts * len(values))
 
 
@@ -49,7 +46,6 @@ def test_percentile_has_the_nearest_rank(count: int, share: float, rank: int) ->
 
 @pytest.mark.parametrize("count", [1, 2, 99, 100, 101, 1_000])
 def test_percentiles_equal_a_count_by_hand(count: int) -> None:
-    """Each percentile is the smallest value that its share does not exceed, also with repeated values."""
     values = random.Random(count).choices(range(1_000), k=count)
     expected = {name: _nearest_rank(values, round(share * PARTS)) for name, share in PERCENTILES.items()}
 
@@ -58,7 +54,6 @@ def test_percentiles_equal_a_count_by_hand(count: int) -> None:
 
 
 def test_percentiles_keep_the_type_and_order_of_their_input() -> None:
-    """Integers stay integers, floats stay floats, and the caller's values are not reordered."""
     floats = deque([2.5, 1.5])
 
     assert ["2", "3"] == [repr(value) for value in percentiles([3, 1, 2], (0.5, 1))]
@@ -67,7 +62,6 @@ def test_percentiles_keep_the_type_and_order_of_their_input() -> None:
 
 
 def test_percentiles_of_no_values_are_an_error() -> None:
-    """No number is invented for something that was not measured."""
     with pytest.raises(IndexError):
         percentiles([], [0.5])
 
@@ -79,7 +73,6 @@ def test_disturbed_run_does_not_move_the_median() -> None:
 
 
 def test_runs_are_summarized_by_median_lowest_and_highest() -> None:
-    """Each percentile of several runs has three numbers, and None where no run measured it."""
     runs = [{f"{name}_ms": value for name in PERCENTILES} for value in (1.0, 9.0, 2.0)]
 
     assert {"p99_ms": 2.0, "p99_lowest_ms": 1.0, "p99_highest_ms": 9.0}.items() <= percentiles_of_runs(runs).items()

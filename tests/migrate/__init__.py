@@ -1,1 +1,0 @@
-"""Tests of the move from micro-batch mode to real-time mode."""

@@ -1,5 +1,3 @@
-"""A micro-batch job with state moves to real-time mode and back, and no total differs at any step."""
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,19 +21,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
 
 @pytest.fixture(scope="module")
 def dsn() -> Iterator[str]:
-    """Yield the address of a database."""
     with postgres_server() as address:
         yield address
 
 
 @pytest.fixture
 def places(kafka: str, tmp_path: Path) -> Places:
-    """Return new topics, without a database."""
     return Places(kafka, new_topic(kafka, 2), new_topic(kafka, 1), new_topic(kafka, 1), "", tmp_path)
 
 
 def write_totals(places: Places, totals: list[Total]) -> None:
-    """Write totals to the result topic in the form of the real-time job."""
     producer = Producer({"bootstrap.servers": places.bootstrap_servers, "linger.ms": 0})
     for card, payments, cents in totals:
         producer.produce(places.totals, json.dumps({"payments": payments, "total_cents": cents}), card)

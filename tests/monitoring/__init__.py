@@ -1,1 +1,0 @@
-"""Tests of the exported metrics, the alert rules and the dashboard."""

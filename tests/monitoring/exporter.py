@@ -1,5 +1,3 @@
-"""Read the alert rules, and the metrics as Prometheus reads them."""
-
 import re
 import urllib.request
 
@@ -13,13 +11,11 @@ METRIC = re.compile(r"realtime_\w+")
 
 
 def rules() -> dict[str, str]:
-    """Return the expression of each rule, by its name."""
     groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     return {rule["alert"]: rule["expr"] for group in groups for rule in group["rules"]}
 
 
 def scrape(port: int) -> list[Sample]:
-    """Read all metrics of an exporter."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as response:
         text = response.read().decode()
     return [sample for family in text_string_to_metric_families(text) for sample in family.samples]

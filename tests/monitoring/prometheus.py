@@ -1,5 +1,3 @@
-"""Run the Prometheus server of this machine, with the alert rules, on one exporter."""
-
 import json
 import subprocess
 import urllib.error
@@ -27,8 +25,6 @@ def program(name: str) -> str:
 
 
 class Prometheus:
-    """A running server."""
-
     def __init__(self, port: int) -> None:
         self._address = f"http://127.0.0.1:{port}/api/v1/"
 
@@ -37,7 +33,6 @@ class Prometheus:
         return {alert["labels"]["alertname"] for alert in self._data("alerts")["alerts"]}
 
     def is_scraping(self) -> bool:
-        """Return whether the server has read the exporter."""
         try:
             targets = self._data("targets")["activeTargets"]
         except urllib.error.URLError:
@@ -51,7 +46,6 @@ class Prometheus:
 
 @contextmanager
 def prometheus(exporter_port: int, folder: Path) -> Iterator[Prometheus]:
-    """Run a server that reads the exporter five times a second and evaluates the rules as often."""
     [port] = free_ports(1)
     config = {
         "global": {"scrape_interval": OFTEN, "scrape_timeout": OFTEN, "evaluation_interval": OFTEN},

@@ -1,5 +1,3 @@
-"""A real query, broker, exporter and Prometheus trigger each alert rule, and a healthy query triggers none."""
-
 import json
 import subprocess
 from collections.abc import Callable, Iterator
@@ -30,12 +28,9 @@ NAME = "monitored"
 
 
 class Scene:
-    """A query with its topics, its canary, and the exporter of its metrics."""
-
     def __init__(
         self, spark: SparkSession, kafka: str, checkpoint: Path, alerts: Prometheus, registry: CollectorRegistry
     ) -> None:
-        """Create the topics and open the clients."""
         self.spark, self.kafka, self.checkpoint, self.alerts = spark, kafka, checkpoint, alerts
         self.registry = registry
         self.source = new_topic(kafka, PARTITIONS)
@@ -47,7 +42,6 @@ class Scene:
         self.seen: dict[str, set[str]] = {}
 
     def start(self, is_bad: str = "id is null") -> StreamingQuery:
-        """Start the query, which writes the headers that the watcher reads."""
         stream = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
         records = stream.option("subscribe", self.source).option("startingOffsets", "earliest").load()
         headers = """array(struct('src' as key, binary(concat_ws(':', topic, partition, offset)) as value),
@@ -71,13 +65,11 @@ class Scene:
         eventually(probe, 60, f"the alerts of the phase {phase!r}; the last ones were {self.seen.get(phase)}")
 
     def reports_rows(self) -> bool:
-        """Return whether a batch that has read rows is reported."""
         return bool(self.registry.get_sample_value("realtime_query_rows_total", {"query": NAME}))
 
 
 @pytest.fixture(scope="module")
 def scene(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """Run the query through all phases once."""
     registry = CollectorRegistry()
     server, _ = start_http_server(0, addr="127.0.0.1", registry=registry)
     metrics = QueryMetrics(registry)
@@ -125,7 +117,6 @@ def _play(scene: Scene) -> None:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("phase", ["healthy", "recovered"])
 def test_healthy_query_triggers_no_alert(scene: Scene, phase: str) -> None:
-    """Neither a query that runs nor one that has caught up again rings."""
     assert set() == scene.seen[phase]
 
 
@@ -175,7 +166,6 @@ def test_rule_with_a_time_rings_after_it(rule: str, tmp_path: Path) -> None:
 
 
 def test_rules_are_valid_for_prometheus(tmp_path: Path) -> None:
-    """The checker of Prometheus accepts the file, and refuses one with a wrong expression."""
     (tmp_path / "alerts.yml").write_text(RULES.read_text().replace("> 5", "> > 5"))
     check = [program("promtool"), "check", "rules"]
 
@@ -187,7 +177,6 @@ def test_rules_are_valid_for_prometheus(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(240)
 def test_dashboard_and_rules_use_only_exported_metrics(scene: Scene) -> None:
-    """Every query of the dashboard and of the rules names a metric that the exporter serves, and none is left out."""
     samples = (sample.name for family in scene.registry.collect() for sample in family.samples)
     exported = {name for name in samples if not name.endswith("_created")}
     panels = json.loads((FOLDER / "dashboard.json").read_text())["panels"]
@@ -200,7 +189,6 @@ def test_dashboard_and_rules_use_only_exported_metrics(scene: Scene) -> None:
 
 
 def test_hostile_headers_neither_end_the_watcher_nor_hide_the_lag(kafka: str) -> None:
-    """A record without usable times is counted, and a position behind the end of the source does not change the lag."""
     source, registry = new_topic(kafka, 1), CollectorRegistry()
     target, rejects = f"{source}-target", f"{source}-rejects"
     ensure_topics(kafka, [target, rejects], 1)

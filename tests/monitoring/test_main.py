@@ -32,7 +32,6 @@ def samples_of(port: int, name: str) -> dict[str, float]:
 
 
 def missing_canaries(port: int) -> dict[str, float]:
-    """Return the age of the oldest canary without a result per partition."""
     return samples_of(port, "realtime_canary_missing_seconds")
 
 

@@ -1,5 +1,3 @@
-"""The skill is complete and valid in each folder of the README's table, and the plugin manifests describe it."""
-
 import json
 from pathlib import Path
 from typing import Any
@@ -77,7 +75,6 @@ def _read(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_plugin_manifest_has_only_documented_fields(name: str) -> None:
-    """Each manifest has the required fields, and no field that an assistant does not document."""
     jsonschema.validate(_read(name), SCHEMAS[name])
 
 
@@ -94,7 +91,6 @@ def test_plugin_manifest_has_only_documented_fields(name: str) -> None:
     ],
 )
 def test_wrong_plugin_manifest_is_refused(name: str, change: dict[str, Any]) -> None:
-    """A wrong name, type, path or field, and a missing field, are found."""
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(_read(name) | change, SCHEMAS[name])
 
@@ -124,7 +120,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_copy_in_each_place_is_valid(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each place of the table gets an exact copy that conforms to the Agent Skills specification, and is printed."""
     project = home / "project"
     project.mkdir()
     named = [option for key in ASSISTANTS for option in ("--assistant", key)]
@@ -140,7 +135,6 @@ def test_copy_in_each_place_is_valid(home: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_links_of_a_copy_resolve(home: Path) -> None:
-    """A copy contains the pages and code to which its pages link, and SKILL.md names what it lacks."""
     main(["install", "--to", str(home)])
     copy = home / NAME
 
@@ -198,7 +192,6 @@ def test_project_names_its_assistants(key: str, home: Path, capsys: pytest.Captu
 
 
 def test_uninstall_deletes_the_copies_of_all_assistants(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same options that install a copy delete it."""
     options = ["--assistant", "cursor", "--assistant", "opencode"]
     main(["install", *options])
 

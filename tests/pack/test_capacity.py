@@ -16,7 +16,6 @@ DEMAND = Demand(1_500, 500, 5_000, 50_000, 7)
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    """Return a file with runs whose costs are known, and the model that the benchmark fitted to them."""
     path = tmp_path / "growth.json"
     path.write_text(json.dumps(content()))
     return path
@@ -35,7 +34,6 @@ def test_capacity_contains_the_costs_behind_the_runs(measured: Path) -> None:
 
 
 def test_command_prints_needs_errors_and_price(measured: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Inside the range nothing is written to stderr, and the price is that of the busy cores."""
     assert 0 == skills.main(["capacity", f"--measured={measured}", *OPTIONS.split()])
 
     output, warnings = capsys.readouterr()
@@ -64,7 +62,6 @@ def test_command_prints_needs_errors_and_price(measured: Path, capsys: pytest.Ca
 def test_inputs_outside_of_the_range_are_named(
     measured: Path, capsys: pytest.CaptureFixture[str], options: str, warning: str
 ) -> None:
-    """The estimate is printed all the same, and the exit status is that of an estimate."""
     assert 0 == skills.main(["capacity", f"--measured={measured}", *options.split()])
 
     output, warnings = capsys.readouterr()
@@ -73,7 +70,6 @@ def test_inputs_outside_of_the_range_are_named(
 
 
 def test_missing_runs_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without runs there is no estimate, and the message names the command that measures."""
     assert 2 == skills.main(["capacity", "--rate=1000", f"--measured={tmp_path / 'none.json'}"])
 
     output, problem = capsys.readouterr()

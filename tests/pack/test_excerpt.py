@@ -1,5 +1,3 @@
-"""Excerpts are selected by symbol name and equal the source of the module."""
-
 from pathlib import Path
 
 import pytest
@@ -39,7 +37,6 @@ class Box:
     ],
 )
 def test_excerpt_includes_decorators_and_comment_above(tmp_path: Path, name: str, expected: str) -> None:
-    """An excerpt includes decorators and the comment above the symbol, and is dedented."""
     (tmp_path / "m.py").write_text(MODULE)
 
     assert expected == excerpt(tmp_path, f"m.py:{name}")

@@ -9,12 +9,10 @@ from scripts.pack.version import PLACES, project
 
 
 def test_second_run_changes_nothing(copied: Path) -> None:
-    """Generating is idempotent."""
     assert [] == generate.write_all(copied)
 
 
 def test_edited_excerpt_is_restored(copied: Path) -> None:
-    """A manual edit of an excerpt is overwritten with the code of the module."""
     page = copied / "references/real_time_mode.md"
     original = page.read_text()
     page.write_text(original.replace("def assert_real_time", "def assert_nothing"))
@@ -26,7 +24,6 @@ def test_edited_excerpt_is_restored(copied: Path) -> None:
 
 
 def test_new_page_reaches_the_router(copied: Path) -> None:
-    """A new page appears in the router of SKILL.md."""
     (copied / "references/new_page.md").write_text("# New page\n\n*Read when it is new.*\n")
 
     generate.write_all(copied)
@@ -35,7 +32,6 @@ def test_new_page_reaches_the_router(copied: Path) -> None:
 
 
 def test_router_has_the_order_of_the_navigation(copied: Path) -> None:
-    """Pages come in the order in which people need them, and the pages of errors share a line."""
     site = copied / "mkdocs.yml"
     site.write_text(
         site.read_text()
@@ -84,7 +80,6 @@ def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> Non
     ids=["block", "excerpt"],
 )
 def test_request_for_missing_part_names_the_page(copied: Path, text: str, problem: str) -> None:
-    """A request for a part that does not exist fails with the name of the page."""
     (copied / "references/new_page.md").write_text("# New page\n\n" + text)
 
     with pytest.raises(ValueError, match=problem):
@@ -92,7 +87,6 @@ def test_request_for_missing_part_names_the_page(copied: Path, text: str, proble
 
 
 def test_conditions_of_a_measurement_are_stated_once_per_page(copied: Path) -> None:
-    """The second table from the same runs refers to the conditions above the first one."""
     page = copied / "references/new_page.md"
     part = "<!-- generated: measured-other-engines {} -->\n<!-- end -->\n"
     page.write_text("# New page\n\n" + part.format("stateless") + part.format("stateful") + part.format("stateful"))

@@ -1,5 +1,3 @@
-"""The hook of the plugin returns the findings of the file that an assistant has just written."""
-
 import json
 import os
 import subprocess
@@ -33,7 +31,6 @@ def _run(event: bytes, folder: Path) -> tuple[int, str, str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a folder whose name has a space, with files that an assistant has written."""
     folder = tmp_path / "my project"
     folder.mkdir()
     for name, text in WRITTEN.items():
@@ -91,7 +88,6 @@ def test_unreadable_file_is_one_line(name: str, reason: str, project: Path) -> N
 
 @pytest.mark.parametrize("event", [b"", b"{", b"\xff", b"[" * 100_000])
 def test_malformed_input_is_one_line(event: bytes, project: Path) -> None:
-    """Input that is no JSON says that nothing was checked."""
     assert (0, "", "rtm lint: standard input is not the JSON of a hook, so nothing was checked\n") == _run(
         event, project
     )

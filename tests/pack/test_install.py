@@ -1,5 +1,3 @@
-"""An installed skill is an exact copy, updates keep local edits, and stale copies are reported."""
-
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,7 +11,6 @@ NAME = "spark-real-time-mode"
 
 @pytest.fixture
 def skills(tmp_path: Path) -> Path:
-    """Return an assistant's skills folder that does not exist yet."""
     return tmp_path / "home/.claude/skills"
 
 
@@ -36,7 +33,6 @@ def test_copy_contains_exactly_the_files_of_the_manifest(copied: Path, skills: P
 
 
 def test_second_installation_changes_nothing(copied: Path, skills: Path) -> None:
-    """Installing is idempotent."""
     install(copied, skills)
 
     assert [] == install(copied, skills)
@@ -44,7 +40,6 @@ def test_second_installation_changes_nothing(copied: Path, skills: Path) -> None
 
 
 def test_older_copy_is_reported_as_stale_and_updated(copied: Path, skills: Path) -> None:
-    """An update replaces changed files, adds new ones and removes those that left the skill."""
     install(copied, skills)
     (copied / "references/new.md").write_text("# New\n\n*Read when new.*\n")
     (copied / "spark_rtm/services/log4j2.properties").unlink()
@@ -60,7 +55,6 @@ def test_older_copy_is_reported_as_stale_and_updated(copied: Path, skills: Path)
 
 
 def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -> None:
-    """If one file of the copy was edited, nothing is written and the finding names that file."""
     install(copied, skills)
     edited = skills / NAME / "SKILL.md"
     edited.write_text("mine")
@@ -84,7 +78,6 @@ def test_edited_copy_is_replaced_when_forced(copied: Path, skills: Path) -> None
 
 
 def test_folder_from_another_source_is_not_overwritten(copied: Path, skills: Path) -> None:
-    """A folder with the skill's name but without its manifest is left unchanged."""
     (skills / NAME).mkdir(parents=True)
     (skills / NAME / "SKILL.md").write_text("theirs")
 
@@ -95,7 +88,6 @@ def test_folder_from_another_source_is_not_overwritten(copied: Path, skills: Pat
 
 
 def test_missing_copy_is_stale(copied: Path, skills: Path) -> None:
-    """A skills folder without a copy is reported as stale."""
     [finding] = stale(copied, skills)
 
     assert "does not contain a copy" in finding.message
@@ -110,7 +102,6 @@ def test_source_that_differs_from_manifest_is_reported(copied: Path) -> None:
 
 
 def test_skill_is_not_installed_into_itself(copied: Path) -> None:
-    """Installing the skill into its own folder is refused."""
     skill = copied.rename(copied.with_name(NAME))
 
     with pytest.raises(ValueError, match="is the skill itself"):
@@ -146,7 +137,6 @@ def test_edited_copy_is_not_uninstalled(copied: Path, skills: Path) -> None:
 
 
 def test_folder_without_a_copy_is_not_uninstalled(copied: Path, skills: Path) -> None:
-    """A folder with the skill's name but without its manifest is left unchanged."""
     (skills / NAME).mkdir(parents=True)
     (skills / NAME / "SKILL.md").write_text("theirs")
 
@@ -157,7 +147,6 @@ def test_folder_without_a_copy_is_not_uninstalled(copied: Path, skills: Path) ->
 
 
 def test_state_of_a_copy_is_told(copied: Path, skills: Path) -> None:
-    """A skills folder contains no copy, the current one, or another one."""
     before = state(copied, skills)
     install(copied, skills)
     current = state(copied, skills)

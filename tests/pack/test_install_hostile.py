@@ -19,7 +19,6 @@ FORCE = pytest.mark.parametrize("force", [False, True], ids=["plain", "forced"])
 
 
 def write_skill(root: Path, texts: Mapping[str, str]) -> Path:
-    """Write the files of a skill and their manifest."""
     for name, text in texts.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -33,20 +32,17 @@ def manifest_of(digests: Mapping[str, object], name: str = NAME) -> str:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Return the text of each file and the target of each link in a folder."""
     paths = [path for path in folder.rglob("*") if path.is_symlink() or path.is_file()]
     return {str(path): str(path.readlink()) if path.is_symlink() else path.read_text() for path in paths}
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Return a small skill."""
     return write_skill(tmp_path / "source", SKILL_FILES)
 
 
 @pytest.fixture
 def skills(tmp_path: Path) -> Path:
-    """Return the skills folder of a cloned project, beside a file of the user."""
     (tmp_path / "victim").write_text(SECRET)
     folder = tmp_path / "project/skills"
     (folder / NAME).mkdir(parents=True)
@@ -55,7 +51,6 @@ def skills(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copy(skills: Path) -> Path:
-    """Return the folder of the copy, which the author of the project filled."""
     return skills / NAME
 
 
@@ -95,7 +90,6 @@ def test_path_outside_the_copy_is_refused(tmp_path: Path, source: Path, copy: Pa
 
 @pytest.mark.parametrize("path", ["../victim", "/etc/hostname"])
 def test_source_with_outside_path_is_refused(source: Path, path: str) -> None:
-    """The manifest of the skill itself is checked in the same way."""
     (source / files.MANIFEST).write_text(manifest_of({path: "0" * 64}))
 
     with pytest.raises(ValueError, match="does not match"):
@@ -123,7 +117,6 @@ def test_source_with_outside_path_is_refused(source: Path, path: str) -> None:
     ],
 )
 def test_malformed_manifest_of_a_copy_is_refused(source: Path, copy: Path, text: bytes, force: bool) -> None:
-    """A malformed manifest is an error with a remedy, and the copy stays unchanged."""
     (copy / files.MANIFEST).write_bytes(text)
 
     with pytest.raises(ValueError, match="nothing was read or written; move"):
@@ -138,7 +131,6 @@ def test_malformed_manifest_of_a_copy_is_refused(source: Path, copy: Path, text:
 def test_symbolic_link_in_the_copy_is_refused(
     tmp_path: Path, source: Path, copy: Path, link: str, destination: str, force: bool
 ) -> None:
-    """A symbolic link in the copy prevents the installation, whether it leads to a file, to a folder or nowhere."""
     write_skill(copy, {**SKILL_FILES, "gone.md": "", "gone/x.md": ""})
     moved = (copy / link).rename(tmp_path / "moved")
     (tmp_path / "folder").mkdir()
@@ -188,7 +180,6 @@ def test_pipe_and_misplaced_folder_are_refused(source: Path, copy: Path, force: 
 
 
 def test_interrupted_update_can_be_repeated(source: Path, copy: Path) -> None:
-    """After an update that failed in the middle of a file, no file is half written and the next update succeeds."""
     install(source, copy.parent)
     new = write_skill(source, {**SKILL_FILES, "SKILL.md": "new", "scripts/run.py": "x" * 100_000})
     # The limit of 40 blocks makes the system refuse the second half of the large file.

@@ -61,7 +61,6 @@ def _may_state(name: str) -> bool:
 
 
 def _differences(kind: str, stated_by_name: Iterable[tuple[str, list[str]]]) -> list[str]:
-    """Return each name that does not state the licence of the list itself and that has no source either."""
     different = []
     for name, stated in stated_by_name:
         licence = LICENCES[kind][name]
@@ -74,7 +73,6 @@ def _differences(kind: str, stated_by_name: Iterable[tuple[str, list[str]]]) -> 
 
 @pytest.fixture
 def pinned(tmp_path: Path) -> Path:
-    """Return a folder with copies of the pinned lists and of the licences."""
     for name in ("requirements", *notices.IVY_DIRS):
         shutil.copytree(files.ROOT / name, tmp_path / name)
     (tmp_path / notices.LICENCES).parent.mkdir(parents=True)
@@ -111,14 +109,12 @@ def test_licences_of_jars_are_those_of_the_jars() -> None:
 
 
 def test_wrong_licence_would_be_found() -> None:
-    """The comparison reports a licence that the package or jar does not state."""
     expected = ["kafka-clients: Apache-2.0 is not in ['MIT']", "caffeine: Apache-2.0 is not in []"]
 
     assert expected == _differences("jars", [("kafka-clients", ["MIT"]), ("caffeine", []), ("hash4j", [])])
 
 
 def test_every_listed_licence_belongs_to_a_pinned_name() -> None:
-    """The list contains no package or jar that nothing installs."""
     assert {name for name, *_ in notices.packages(files.ROOT)} == set(LICENCES["packages"])
     assert {name for name, _ in notices.jars(files.ROOT)} == set(LICENCES["jars"])
     assert set(LICENCES["sources"]) <= set(LICENCES["jars"])
@@ -133,7 +129,6 @@ def test_every_listed_licence_belongs_to_a_pinned_name() -> None:
     ],
 )
 def test_new_package_or_jar_without_licence_stops_the_page(pinned: Path, path: str, line: str, missing: str) -> None:
-    """The message names the package or jar and the file to which its licence belongs."""
     with (pinned / path).open("a") as file:
         file.write(line)
 
@@ -150,7 +145,6 @@ def test_changed_version_reaches_the_page(pinned: Path) -> None:
 
 
 def test_scripts_of_the_site_are_listed() -> None:
-    """The page names every library inside the scripts of the site's theme, as their source maps list them."""
     page = (files.ROOT / files.NOTICES).read_text(encoding="utf-8").partition("## The site")[2]
     theme = Path(str(metadata.distribution("mkdocs-material").locate_file("material/templates/assets/javascripts")))
     maps = [json.loads(path.read_text(encoding="utf-8")) for path in theme.rglob("*.js.map")]

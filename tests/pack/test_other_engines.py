@@ -31,7 +31,6 @@ MEASURED = "references/measured/other_engines"
 
 
 def ranks_of(page: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """Return the engines and their latencies as the page lists them, by percentile and state."""
     lines = re.findall(r"^- (p\d+) in ms (without|with) state: (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {
         (name, state): [(words.rpartition(" ")[0], words.rpartition(" ")[2]) for words in order.split(", ")]
@@ -40,7 +39,6 @@ def ranks_of(page: Path) -> dict[tuple[str, str], list[tuple[str, str]]]:
 
 
 def assert_ranks_follow_from_medians(page: Path, measured: Path) -> None:
-    """Assert that the page lists every engine once, in the order of its median, with the rounded median."""
     cases = json.loads(measured.read_text(encoding="utf-8"))["cases"]
     ranks = ranks_of(page)
     assert set(itertools.product(("p50", "p99"), ("with", "without"))) == ranks.keys()
@@ -54,12 +52,10 @@ def assert_ranks_follow_from_medians(page: Path, measured: Path) -> None:
 
 
 def test_page_ranks_engines_by_the_published_medians() -> None:
-    """The first lines of the page name the engines in the order of their medians, with these medians."""
     assert_ranks_follow_from_medians(files.ROOT / PAGE, files.ROOT / f"{MEASURED}.json")
 
 
 def test_wrong_order_of_engines_would_be_found(tmp_path: Path) -> None:
-    """The check can fail."""
     page = tmp_path / "page.md"
     text = (files.ROOT / PAGE).read_text(encoding="utf-8")
     page.write_text(re.sub(r"(p99 in ms with state: )(\S.*?), (.*)", r"\1\3, \2", text), encoding="utf-8")
@@ -69,7 +65,6 @@ def test_wrong_order_of_engines_would_be_found(tmp_path: Path) -> None:
 
 
 def described(options: Options) -> dict[str, Any]:
-    """Return the description of a measurement, as the program writes it."""
     return {"conditions": conditions(options), "other_engines": describe(OTHER_ENGINES, {})}
 
 
@@ -86,7 +81,6 @@ def summary_of(plan: list[PlannedRun], **numbers: Any) -> dict[str, Any]:
 
 
 def publish_all(root: Path, wait_ms: int = 0) -> None:
-    """Write the results of all three measurements with the functions of the benchmark."""
     full, interval, limits = (BENCHMARK.parse(flags) for flags in ([], ["--long-interval"], ["--limits"]))
     plan = rotate(engine_cases(OTHER_ENGINES, full.interval_seconds, wait_ms=wait_ms), full.traffics(), full.repeats)
     content = {**described(full), **summary_of(plan, pauses_ms=[100.0] * 4), "late_runs": [GOOD]}
@@ -112,7 +106,6 @@ def publish_all(root: Path, wait_ms: int = 0) -> None:
 
 @pytest.mark.parametrize("wait_ms", [0, 5])
 def test_page_is_complete_after_each_measurement(copied: Path, wait_ms: int) -> None:
-    """The page has a table for each measurement, and is valid."""
     page = copied / PAGE
 
     publish_all(copied, wait_ms)

@@ -28,14 +28,12 @@ BOTH_REFUSE = {
 
 
 def rules(engine: str) -> str:
-    """Return the rules of SKILL.md for an engine, without the reasons."""
     text = (files.ROOT / files.SKILL).read_text(encoding="utf-8")
     [table] = [table for table in markdown.tables(text) if "rule" in table.header]
     return "\n".join(cells[1] for _, cells in table.rows if cells[0] == engine)
 
 
 def is_refused(code: str, engine: str) -> bool:
-    """Return whether the linter reports an error on the engine."""
     return any(finding.severity == "error" for finding in lint_text(code, "job.py", engine))
 
 
@@ -51,7 +49,6 @@ def test_skill_allows_on_databricks_what_only_oss_refuses(feature: str) -> None:
 
 @pytest.mark.parametrize("feature", BOTH_REFUSE)
 def test_skill_has_one_rule_for_what_both_engines_refuse(feature: str) -> None:
-    """A feature that both engines refuse is in a rule for both."""
     assert is_refused(BOTH_REFUSE[feature], OSS)
     assert is_refused(BOTH_REFUSE[feature], DATABRICKS)
 

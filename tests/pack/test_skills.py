@@ -44,7 +44,6 @@ def _bare(*arguments: str, root: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def bad_file(tmp_path: Path) -> Path:
-    """Return a file with one wrong trigger."""
     path = tmp_path / "job.py"
     path.write_text(BAD)
     return path
@@ -100,7 +99,6 @@ def test_lint_finds_the_wrong_trigger(bad_file: Path) -> None:
 
 @pytest.mark.parametrize("style", ["json", "github", "sarif"])
 def test_machine_readable_formats_go_to_standard_output(bad_file: Path, style: str) -> None:
-    """JSON, GitHub and SARIF findings go to standard output, and standard error is empty."""
     done = _called("lint", "--format", style, str(bad_file))
 
     assert (1, "") == (done.returncode, done.stderr)
@@ -180,7 +178,6 @@ def test_wrong_usage_exits_with_status_two(arguments: tuple[str, ...], message: 
 
 @pytest.mark.parametrize("command", ["generate", "validate", "lint", "install"])
 def test_help_of_each_command_shows_its_example(command: str) -> None:
-    """The main help and the help of each command contain an example of that command."""
     example = f"\nexamples:\n  python scripts/skills.py {command}"
 
     overall = _called("--help")
@@ -234,7 +231,6 @@ def test_install_copies_to_each_installed_assistant(copied: Path, tmp_path: Path
 
 
 def test_faulty_copy_does_not_stop_the_other_folders(copied: Path, tmp_path: Path) -> None:
-    """A malformed manifest and an edited file are each reported, and the other assistants get a copy."""
     for sign in (".claude", ".cursor", ".copilot"):
         (tmp_path / sign / "skills/spark-real-time-mode").mkdir(parents=True)
     (tmp_path / ".claude/skills/spark-real-time-mode/manifest.json").write_text("{")
@@ -262,7 +258,6 @@ def test_skill_with_malformed_manifest_is_not_installed(copied: Path, tmp_path: 
 
 
 def test_install_without_assistants_names_the_option(copied: Path, tmp_path: Path) -> None:
-    """Without an installed assistant, the message names the option for a folder."""
     done = _skills("install", root=copied, home=tmp_path)
 
     assert 2 == done.returncode

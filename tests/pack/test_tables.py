@@ -1,5 +1,3 @@
-"""Each published measurement has its tables, which show the numbers of its JSON."""
-
 import json
 import re
 import shutil
@@ -31,7 +29,6 @@ def root(tmp_path: Path) -> Path:
 
 
 def published(stem: str) -> Any:
-    """Return a published measurement."""
     return json.loads((files.ROOT / MEASURED / f"{stem}.json").read_text(encoding="utf-8"))
 
 
@@ -53,7 +50,6 @@ def test_published_table_stands_on_its_page(page: str, name: str, argument: str)
 
 
 def test_each_renderer_is_used_on_a_page() -> None:
-    """A renderer without a page is dead code."""
     assert set(MEASURED_BLOCKS) == {name for _, name, _ in USES}
 
 
@@ -74,7 +70,6 @@ def test_missing_measurement_is_named_with_its_command(root: Path, stem: str) ->
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_published_runs_are_valid(stem: str) -> None:
-    """No published run has a problem, and none lost a record or wrote a wrong one."""
     runs = [run for name in ("cases", "runs") for run in published(stem).get(name, [])]
 
     assert [] == [run for run in runs if run.get("problems") or run.get("missing") or run.get("wrong")]
@@ -96,7 +91,6 @@ def test_published_checkpoint_storage_has_boundaries_of_each_kind() -> None:
 
 @pytest.mark.parametrize("block", ["measured-modes", "measured-other-engines", "measured-settings price"])
 def test_unknown_workload_is_refused_with_the_known_ones(block: str) -> None:
-    """A mistyped workload in a page is an error that lists the measured workloads."""
     name, _, argument = f"{block} statefull".partition(" ")
 
     with pytest.raises(ValueError, match=r"workload 'statefull' was not measured; use one of stateful, stateless"):
@@ -104,7 +98,6 @@ def test_unknown_workload_is_refused_with_the_known_ones(block: str) -> None:
 
 
 def keep_rates(content: Any) -> None:
-    """Let the first mode sustain each rate, and the second mode none."""
     first, second, *_ = content["limits"]
     second["sustained_rate"] = 0
     content["cases"] = [case for case in content["cases"] if not is_of(case, second)]
@@ -113,17 +106,14 @@ def keep_rates(content: Any) -> None:
 
 
 def is_of(row: Any, limit: Any) -> bool:
-    """Return whether a row belongs to a limit."""
     return (row["workload"], row["engine"]) == (limit["workload"], limit["engine"])
 
 
 def replace_rows(name: str, rows: list[Any]) -> Change:
-    """Return the change of a list of the JSON."""
     return lambda content: content.update({name: rows})
 
 
 def change_rows(name: str, **values: Any) -> Change:
-    """Return the change of the same values in each row of a list."""
     return lambda content: [row.update(values) for row in content[name]]
 
 

@@ -288,7 +288,6 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
 def test_fault_is_found_with_file_and_remedy(
     copied: Path, check: Check, introduce: Callable[[Path], None], path: str, problem: str
 ) -> None:
-    """Each check reports its faults in the right file, with a line and a remedy."""
     introduce(copied)
 
     findings = [finding for finding in check(copied) if re.search(problem, finding.message)]
@@ -303,7 +302,6 @@ def test_each_check_has_a_fault() -> None:
 
 
 def test_pack_as_it_is_has_no_findings() -> None:
-    """The repository follows its own rules, and its generated parts are up to date."""
     assert [] == validate(files.ROOT)
 
 

@@ -1,5 +1,3 @@
-"""The numbers about what is executed, parsed and sourced, counted a second time by another parser."""
-
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +18,6 @@ PARSED = {"json", "yaml", "toml", "sql", "scala", "java"}
 
 
 def tokens_of(path: Path) -> list[Token]:
-    """Return the tokens of a page without its front matter."""
     return PARSER.parse(re.sub(r"\A---\n.*?\n---\n", "", path.read_text(encoding="utf-8"), flags=re.DOTALL))
 
 
@@ -47,7 +44,6 @@ def anchors_with_code(tokens: list[Token]) -> set[str]:
 
 
 def claim_tables(tokens: list[Token]) -> Iterator[SyntaxTreeNode]:
-    """Yield the tables that are not generated and have no comment that they make no claim."""
     is_generated, comment = False, ""
     for node in SyntaxTreeNode(tokens).children:
         comment = node.content.strip() if node.type == "html_block" else comment
@@ -61,7 +57,6 @@ def claim_tables(tokens: list[Token]) -> Iterator[SyntaxTreeNode]:
 
 
 def evidence(tokens: list[Token]) -> Iterator[list[str]]:
-    """Yield the link targets in the evidence of each row of a page that makes a claim about an engine."""
     for node in claim_tables(tokens):
         header, *rows = [row for part in node.children for row in part.children]
         titles = [cell.children[0].content for cell in header.children]
@@ -83,7 +78,6 @@ def kind_of_row(page: Path, targets: list[str]) -> str:
 
 
 def counted(root: Path) -> dict[str, int]:
-    """Return the expected number for each line of the table."""
     blocks = Counter(
         kind_of_block(token.info) for path in files.pages(root) for token in tokens_of(path) if token.type == "fence"
     )
@@ -95,7 +89,6 @@ def counted(root: Path) -> dict[str, int]:
 
 
 def printed(text: str) -> dict[str, int]:
-    """Return the numbers of the generated tables in a text by the first cell of their rows."""
     rows = re.findall(r"^\| (.*) \| (\d+) \|$", text, re.MULTILINE)
     return {name: int(number) for name, number in rows if name in {*BLOCKS.values(), *ROWS.values()}}
 
@@ -129,7 +122,6 @@ def test_pages_print_the_numbers_of_an_independent_count() -> None:
     ],
 )
 def test_count_follows_each_addition_to_a_page(tmp_path: Path, addition: str, line: str) -> None:
-    """A further block or row changes exactly one number, in the table and in the independent count."""
     page = tmp_path / "references/page.md"
     page.parent.mkdir()
     page.write_text("# Page\n\n```python\nprint(1)\n```\n\n## Empty\n\n")
@@ -151,7 +143,6 @@ def test_wrong_number_on_the_page_is_found() -> None:
 
 
 def test_rows_of_generated_tables_and_without_claims_are_not_counted(tmp_path: Path) -> None:
-    """Tables that are generated, or marked as making no claim, add nothing to the numbers."""
     page = tmp_path / "references/page.md"
     page.parent.mkdir()
     row = "| a | evidence |\n|---|---|\n| b | [test](../tests/test_a.py) |\n"

@@ -1,1 +1,0 @@
-"""Tests of the pages: their code and their statements hold on a real engine."""

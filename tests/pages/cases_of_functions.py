@@ -19,20 +19,16 @@ JSON = """'{"a": 7}'"""
 
 
 def _returns(expression: str, value: str) -> Case:
-    """Return the case of an expression that returns this value for the last row."""
     return runs(
         f"`{expression}`", lambda probe: probe.rows().where("k = 'z'").selectExpr("k", expression), f"{LAST} {value}"
     )
 
 
 def _raises(expression: str, cell: str) -> Case:
-    """Return the case of an expression that ends the query."""
     return fails(f"`{expression}`", cell, lambda probe: probe.rows().selectExpr(expression))
 
 
 def _observe_clock(expression: str) -> Callable[[OperatorProbe], str]:
-    """Return a function that counts the values of an expression in three rows of one batch."""
-
     def observe(probe: OperatorProbe) -> str:
         empty = replace(probe, topic=new_topic(probe.kafka, 1))
         query = empty.write(empty.rows().select(F.expr(expression))).start()

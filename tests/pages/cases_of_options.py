@@ -41,14 +41,11 @@ def _refused_source_option(option: str, value: str, cell: str) -> Case:
 
 
 def _incompatible(option: str) -> Case:
-    """Return the case of an option whose spelling in the message varies."""
     case = _refused_source_option(option, "1s" if "Delay" in option else "2", INCOMPATIBLE)
     return replace(case, observe=lambda b: re.sub(option, "...", case.observe(b), flags=re.IGNORECASE))
 
 
 def _without_effect(option: str, value: str, *rows: str) -> Case:
-    """Return the case of an option that leaves one task for each of the two partitions of a topic."""
-
     def start(probe: OperatorProbe) -> StreamingQuery:
         two_partitions = replace(probe, topic=create_input(probe.kafka, 2))
         last_rows = two_partitions.rows({option: value}).where("k = 'z'")

@@ -22,13 +22,10 @@ _arrow_function: Any = arrow_udf
 
 
 class _Silent(StatefulProcessor):
-    """A processor without state and without output."""
-
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Create no state."""
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802, N803
-        """Discard all rows."""
         return iter(())
 
 

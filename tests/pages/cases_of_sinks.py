@@ -38,7 +38,6 @@ class PythonSink(DataSource):
         return "python_sink"
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> _DiscardingWriter:  # noqa: ARG002, N802 - Spark's signature
-        """Return a writer that discards all rows."""
         return _DiscardingWriter()
 
 

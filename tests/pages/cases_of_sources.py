@@ -40,11 +40,9 @@ class PythonSource(DataSource):
         return "python_source"
 
     def schema(self) -> str:
-        """Return the schema."""
         return "k string"
 
     def simpleStreamReader(self, schema: StructType) -> _EmptyReader:  # noqa: ARG002, N802 - Spark's signature
-        """Return a reader without rows."""
         return _EmptyReader()
 
 

@@ -16,8 +16,6 @@ Fate = Literal["run", "raises", "excerpt", "requires", "other"]
 
 @dataclass(frozen=True)
 class Example:
-    """A fenced block of a page."""
-
     page: str
     fence: markdown.Fence
 
@@ -31,7 +29,6 @@ class Example:
 
     @property
     def starts_query(self) -> bool:
-        """Whether the code starts a streaming query."""
         return ".start(" in self.fence.code or ".toTable(" in self.fence.code
 
     @property
@@ -49,24 +46,20 @@ class Example:
         return f"{self.page}:{self.fence.line}"
 
     def with_code(self, code: str) -> "Example":
-        """Return the same block with other code."""
         return replace(self, fence=replace(self.fence, code=code))
 
     def as_code_example(self) -> CodeExample:
-        """Return the block in the form that pytest-examples runs."""
         path = files.ROOT / self.page
         example: CodeExample = CodeExample.create(self.fence.code, path=path, start_line=self.fence.line)
         return example
 
 
 def examples_of(path: Path, root: Path = files.ROOT) -> list[Example]:
-    """Return the code blocks of a page in order."""
     name = files.relative(root, path)
     return [Example(name, fence) for fence in markdown.fences(path.read_text(encoding="utf-8"))]
 
 
 def definition_of(path: Path, name: str) -> Any:
-    """Return a function or class that a code block of a page defines, without running the rest of the block."""
     for fence in markdown.fences(path.read_text(encoding="utf-8")):
         if fence.language == "python" and re.search(rf"^(?:def|class) {name}\b", fence.code, re.MULTILINE):
             wanted = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)

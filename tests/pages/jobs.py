@@ -1,5 +1,3 @@
-"""Start the same query in each execution mode, and read what it has written and committed."""
-
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,8 +25,6 @@ ADDITIONAL_COMMITS = {"continuous": 1, "real-time": 0}
 
 @dataclass(frozen=True)
 class ModeJob:
-    """A query that can start in every execution mode, with its topics and its checkpoint."""
-
     spark: SparkSession
     kafka: str
     source: str
@@ -40,7 +36,6 @@ class ModeJob:
 
 
 def prepare(session: SparkSession) -> SparkSession:
-    """Let a session create checkpoints that real-time mode can continue, and return it."""
     for key, value in PREPARED.items():
         session.conf.set(key, value)
     return session
@@ -92,12 +87,10 @@ def start(job: ModeJob, mode: Mode, interval: str = "2 seconds") -> StreamingQue
 
 
 def send(job: ModeJob, *values: str) -> None:
-    """Send values to the source topic of a job."""
     produce(job.kafka, job.source, [(0, value.encode()) for value in values])
 
 
 def written(job: ModeJob) -> list[str]:
-    """Return the values in the target topic of a job, in their order."""
     return texts_of(job.kafka, job.target)
 
 

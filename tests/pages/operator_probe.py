@@ -35,7 +35,6 @@ class OperatorProbe:
     folder: Path
 
     def records(self, options: Options = NO_OPTIONS) -> DataFrame:
-        """Return the source topic with the columns of the connector."""
         defaults = {"kafka.bootstrap.servers": self.kafka, "subscribe": self.topic, "startingOffsets": "earliest"}
         return self.spark.readStream.format("kafka").options(**_present({**defaults, **options})).load()
 
@@ -48,7 +47,6 @@ class OperatorProbe:
         return self.rows().withColumn("at", F.expr("timestamp_seconds(60 * n)")).withWatermark("at", "1 minute")
 
     def names(self) -> DataFrame:
-        """Return a static table of keys and names."""
         return self.spark.sql("select * from values ('a', 'Ann'), ('z', 'Zoe') as names(k, name)")
 
     def sql(self, query: str) -> DataFrame:
@@ -73,24 +71,19 @@ class OperatorProbe:
         return in_real_time(stream.writeStream.format("kafka").options(**_present({**defaults, **options})))
 
     def with_empty_target(self) -> "OperatorProbe":
-        """Return a copy with a new target topic, for another query."""
         return replace(self, target=new_topic(self.kafka, 1))
 
     def new_folder(self) -> str:
-        """Return an unused path."""
         return str(self.folder / uuid.uuid4().hex)
 
     def send(self, key: str, number: int) -> None:
-        """Send a row to the source topic."""
         send(self.kafka, self.topic, [(key, number)])
 
     def texts(self) -> list[str]:
-        """Return the values in the target topic, in their order."""
         return texts_of(self.kafka, self.target)
 
 
 def open_probe(spark: SparkSession, kafka: str, topic: str, folder: Path) -> OperatorProbe:
-    """Return a probe with a new session, an empty target topic and one state partition."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
     return OperatorProbe(session, kafka, topic, new_topic(kafka, 1), folder)
@@ -105,7 +98,6 @@ def create_input(kafka: str, partitions: int = 1) -> str:
 
 
 def send(kafka: str, topic: str, rows: tuple[tuple[str, int], ...] | list[tuple[str, int]], partition: int = 0) -> None:
-    """Send rows to one partition of a topic."""
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
     for key, number in rows:
         producer.produce(topic, str(number).encode(), key.encode(), partition=partition)
@@ -113,7 +105,6 @@ def send(kafka: str, topic: str, rows: tuple[tuple[str, int], ...] | list[tuple[
 
 
 def in_real_time(writer: DataStreamWriter, interval: str = INTERVAL) -> DataStreamWriter:
-    """Return the writer with the output mode and the trigger of real-time mode."""
     real_time: DataStreamWriter = writer.outputMode("update").trigger(realTime=interval)  # type: ignore[call-overload]
     return real_time
 

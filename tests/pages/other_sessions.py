@@ -49,7 +49,6 @@ def without_connector(servers: str) -> str:
 
 
 def dynamic_allocation(servers: str) -> str:
-    """Run a stateless and a stateful query with dynamic allocation, and return the outcome of each."""
     small = {"spark.executor.memory": "1g", "spark.driver.memory": "1g"}
     # One executor with six slots.
     confs = {**DYNAMIC_ALLOCATION, **SHORT_BATCHES, **small}
@@ -60,7 +59,6 @@ def dynamic_allocation(servers: str) -> str:
 
 
 def failing_tasks(servers: str) -> str:
-    """Send a bad record in a session that repeats tasks as a cluster does, and return how each query ends, as JSON."""
     # Other local sessions never repeat a task. As on a cluster, the fourth failure of a task is final here.
     session = build_session("repeats", master="local[6,4]", confs=SHORT_BATCHES)
     source, kafka = new_topic(servers, 1), {"kafka.bootstrap.servers": servers}

@@ -42,7 +42,6 @@ def runs(what: str, build: Callable[[OperatorProbe], DataFrame], *rows: str) -> 
 
 
 def writes(what: str, start: Callable[[OperatorProbe], StreamingQuery], *rows: str) -> Case:
-    """Return the case of a query that writes exactly these rows."""
     return Case(what, "runs", lambda probe: outcome(start, probe, list(rows)))
 
 
@@ -52,13 +51,10 @@ def fails(what: str, cell: str, build: Callable[[OperatorProbe], DataFrame]) -> 
 
 
 def refused(what: str, cell: str, start: Callable[[OperatorProbe], StreamingQuery]) -> Case:
-    """Return the case of a query that is refused."""
     return Case(what, cell, lambda probe: outcome(start, probe, []))
 
 
 def together(*cases: Case) -> Case:
-    """Return one row for several cases that have the same outcome."""
-
     def observe(probe: OperatorProbe) -> str:
         return " or ".join(dict.fromkeys(case.observe(probe.with_empty_target()) for case in cases))
 

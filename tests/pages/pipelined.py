@@ -11,13 +11,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 
 def rows_of(query: StreamingQuery) -> JavaObject:
-    """Return the RDD of the running batch, below its sink."""
     execution = query._jsq.streamingQuery().lastExecution()  # noqa: SLF001 - not public
     return execution.executedPlan().children().head().execute()
 
 
 def count_again(query: StreamingQuery) -> None:
-    """Run a second job on the shuffle that the running batch reads."""
     rows_of(query).count()
 
 

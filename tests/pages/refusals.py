@@ -51,7 +51,6 @@ def python_templates() -> dict[str, str]:
 
 
 def about_real_time_mode(templates: dict[str, str]) -> set[str]:
-    """Return the conditions about real-time mode, without classes that only group subclasses."""
     families = {name.partition(".")[0] for name in templates if "." in name}
     known = {name for name in families if REAL_TIME_TERMS.search(name.replace("_", " ") + templates[name])}
     return {
@@ -63,7 +62,6 @@ def about_real_time_mode(templates: dict[str, str]) -> set[str]:
 
 
 def unproved(conditions: Iterable[str], reproduced_by_tests: Iterable[str]) -> list[str]:
-    """Return the conditions that no fence or test reproduces, or that the error pages do not name."""
     reproduced = {example.fence.options.get("raises") for example in EXAMPLES} | set(reproduced_by_tests)
     lines = [
         line
@@ -120,5 +118,4 @@ def template(condition: str) -> str:
 
 
 def unmatched_quotes(quoted: Iterable[str], condition: str, error: object) -> list[str]:
-    """Return the quoted texts that are neither in the template of the condition nor in the raised exception."""
     return [text for text in quoted if text not in template(condition) and text not in str(error)]

@@ -93,7 +93,6 @@ def _run(
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
-    """Give pytest its handlers of Ctrl-C and SIGTERM back."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

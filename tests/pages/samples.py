@@ -76,12 +76,10 @@ ALL_TOPICS = tuple(dict.fromkeys([*SOURCES, *TOPICS, *TARGETS]))
 
 
 def create_page_topics(kafka: str) -> None:
-    """Create all topics that the pages use, except those that a job of another test has left on the broker."""
     ensure_topics(kafka, ALL_TOPICS, PARTITIONS)
 
 
 def feed(kafka: str, topics: list[str]) -> None:
-    """Send the samples of some topics once, distributed over their partitions."""
     producer = _producer_of(kafka)
     for topic in topics:
         for number, (key, value) in enumerate(SAMPLES[topic]):

@@ -38,15 +38,12 @@ Acl = tuple[str, str, str]
 
 
 def secured_examples() -> list[Example]:
-    """Return the code blocks that need the servers of this module."""
     page = files.ROOT / "references" / "security.md"
     return [example for example in examples_of(page) if example.fate in ("run", "raises")]
 
 
 @dataclass(frozen=True)
 class SecuredKafka:
-    """The addresses of a broker's listeners, and the certificates of its clients."""
-
     setup: str
     """For the set-up of a test: without a login, the anonymous user may do everything."""
     login: str

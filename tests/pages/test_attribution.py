@@ -1,5 +1,3 @@
-"""The page about attribution names every result code of the rule, and the schemas show rows that the rules produce."""
-
 import ast
 import json
 import re
@@ -36,7 +34,6 @@ T = TypeVar("T")
 
 
 def _codes_of_the_rule() -> tuple[set[str], set[str]]:
-    """Return the codes that the rule contains literally, and those that it composes from a family's name."""
     literal, composed = {"unfilled"}, set()
     for node in ast.walk(ast.parse(RULE.read_text())):
         if isinstance(node, ast.Call):
@@ -49,7 +46,6 @@ def _codes_of_the_rule() -> tuple[set[str], set[str]]:
 
 
 def test_page_names_exactly_the_codes_of_the_rule() -> None:
-    """The page explains each code that a result can carry, and no other code."""
     [table] = [table for table in markdown.tables(PAGE.read_text()) if table.header[0] == "code"]
 
     named = {code for _, cells in table.rows for code in re.findall(r"`([a-z_]+)`", cells[0])}
@@ -62,8 +58,6 @@ def test_page_names_exactly_the_codes_of_the_rule() -> None:
 
 @dataclass(frozen=True)
 class Appended:
-    """A record in its source topic."""
-
     src: str
     appended_at: int
     value: Document
@@ -100,7 +94,6 @@ def _evaluations(story: list[Appended]) -> Iterator[tuple[Appended, list[Result]
 
 
 def _touches(story: list[Appended]) -> Iterator[Result]:
-    """Yield the result of each impression and click as the rule gives it when the record is read."""
     for record, results in _evaluations(story):
         yield from (one for one in results if one.src == record.src and one.kind in FAMILIES)
 
@@ -123,7 +116,6 @@ def _credit(story: list[Appended]) -> Document:
 
 
 def _row_of_schema(module: str, schema: str) -> Document:
-    """Return the row in the docstring below a schema."""
     statements = ast.parse((files.ROOT / f"examples/attribution/{module}.py").read_text()).body
     for assignment, docstring in pairwise(statements):
         if isinstance(assignment, ast.Assign) and ast.unparse(assignment.targets[0]) == schema:
@@ -134,7 +126,6 @@ def _row_of_schema(module: str, schema: str) -> Document:
 
 
 def test_rows_of_the_schemas_follow_from_the_rules(story: list[Appended]) -> None:
-    """The row in the docstring of each schema belongs to the first order of the seeded traffic."""
     request = next(record for record in story if record.value["kind"] == "request")
     times = {"effective_ts": request.value["event_ts"], "appended_at": request.appended_at}
     event = {**request.value, **times, "clock_skew": False, "src": request.src}

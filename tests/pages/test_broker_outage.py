@@ -29,7 +29,6 @@ def broker() -> Iterator[LocalKafka]:
 def copy(
     spark: SparkSession, kafka: str, source: str, broker: LocalKafka, target: str, folder: Path, **options: str
 ) -> StreamingQuery:
-    """Start a query from a topic of one broker to a topic of the other."""
     stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
     values = stream.option("startingOffsets", "earliest").load().select("value")
     writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
@@ -41,7 +40,6 @@ def copy(
 def test_outage_beyond_the_delivery_timeout_ends_the_query(
     spark: SparkSession, kafka: str, broker: LocalKafka, tmp_path: Path
 ) -> None:
-    """The query fails, the keeper's restart loses no row, and it writes the rows of the open batch again."""
     source, target = new_topic(kafka, 1), new_topic(broker.bootstrap_servers, 1)
     decisions: list[Decision] = []
     starter = partial(copy, spark, kafka, source, broker, target, tmp_path, **SHORT_TIMEOUTS)
@@ -73,7 +71,6 @@ def test_outage_beyond_the_delivery_timeout_ends_the_query(
 def test_outage_within_the_delivery_timeout_causes_no_duplicates(
     spark: SparkSession, kafka: str, broker: LocalKafka, tmp_path: Path
 ) -> None:
-    """With the default timeout of two minutes, the query continues, and each row is written once."""
     source, target = new_topic(kafka, 1), new_topic(broker.bootstrap_servers, 1)
     query = copy(spark, kafka, source, broker, target, tmp_path)
     produce(kafka, source, [(0, b"before")])

@@ -56,7 +56,6 @@ def assert_inspected(checkpoint: Path, earlier: Mode, mode: Mode, *, is_refused:
 def test_checkpoint_moves_only_if_its_format_allows(
     job: ModeJob, shape: str, confs: dict[str, str], steps: list[tuple[Mode, str | list[str]]]
 ) -> None:
-    """A move is refused, or it loses and repeats no record and keeps the counts."""
     job = replace(job, shape=shape)
     for key, value in confs.items():
         job.spark.conf.set(key, value)
@@ -77,7 +76,6 @@ def test_checkpoint_moves_only_if_its_format_allows(
 
 
 def test_override_accepts_checkpoint_of_old_format(job: ModeJob) -> None:
-    """With the override, the query continues with the old state."""
     job = replace(job, shape="counted")
     send(job, "a", "a")
     run_until(job, "micro-batch", 1)

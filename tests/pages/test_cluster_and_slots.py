@@ -35,7 +35,6 @@ class Case:
     slots_needed: int
 
     def __str__(self) -> str:
-        """Return the id of the case in test reports."""
         return self.query
 
 
@@ -46,13 +45,11 @@ REFUSED_CASES = [case for case in CASES if case.slots_needed > max(SLOTS, case.s
 
 
 def read(session: SparkSession, kafka: str, topic: str, **options: str) -> DataFrame:
-    """Return a stream of the keys and values of a topic."""
     source = session.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic)
     return source.option("startingOffsets", "earliest").options(**options).load().select("key", "value")
 
 
 def stream_of(spark: SparkSession, case: Case, kafka: str = NO_BROKER, topic: str = "any") -> DataFrame:
-    """Build the query of a case in a separate session with the shuffle partitions of the case."""
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", case.shuffle_partitions)
     stream = read(session, kafka, topic)
@@ -64,7 +61,6 @@ def stream_of(spark: SparkSession, case: Case, kafka: str = NO_BROKER, topic: st
 
 
 def start(stream: DataFrame, kafka: str, target: str, checkpoint: Path, interval: str = "2 seconds") -> StreamingQuery:
-    """Start a query in real-time mode."""
     writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
     writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
     query: StreamingQuery = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]  # not in its hints
@@ -72,7 +68,6 @@ def start(stream: DataFrame, kafka: str, target: str, checkpoint: Path, interval
 
 
 def rows(title: str) -> list[tuple[str, ...]]:
-    """Return the rows of the first table below a heading of the page."""
     text = PAGE.read_text(encoding="utf-8")
     line = next(heading.line for heading in markdown.headings(text) if heading.title == title)
     table = next(table for table in markdown.tables(text) if table.line > line)
@@ -80,7 +75,6 @@ def rows(title: str) -> list[tuple[str, ...]]:
 
 
 def test_slot_table_equals_the_case_file() -> None:
-    """The table of the page and the slot calculator use the same cases."""
     expected = []
     for case in CASES:
         counts = (case.source_partitions, sum(case.repartitions) or "-", case.shuffle_partitions, case.stateful_stages)
@@ -91,7 +85,6 @@ def test_slot_table_equals_the_case_file() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_slot_formula_gives_the_number_in_the_table(case: Case) -> None:
-    """The formula adds source partitions, repartitions and shuffle partitions per stateful stage, for each query."""
     stateful = case.shuffle_partitions * case.stateful_stages
 
     assert case.slots_needed == case.queries * (case.source_partitions + sum(case.repartitions) + stateful)
@@ -100,7 +93,6 @@ def test_slot_formula_gives_the_number_in_the_table(case: Case) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_slots_needed_equals_the_number_in_the_table(spark: SparkSession, case: Case) -> None:
-    """The preflight check derives the number in the table from the plan."""
     assert case.slots_needed == case.queries * slots_needed(stream_of(spark, case), case.source_partitions)
 
 

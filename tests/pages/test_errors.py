@@ -107,14 +107,12 @@ def test_refusal_has_moment_and_message_that_the_page_states(
 
 
 def restarts(error: BaseException) -> str:
-    """Return how often the keeper starts a query again that always ends with the same exception."""
     first, second = failure_of("copy", error, 0), failure_of("copy", error, 1)
     starts_again = [judge(first, []).pause_seconds, judge(second, [first]).pause_seconds]
     return "never" if not starts_again[0] else "while it lasts" if starts_again[1] else "once"
 
 
 def test_quote_that_differs_from_spark_message_is_reported() -> None:
-    """The check reports a quote with one changed word and accepts text from the raised exception."""
     right, wrong = "set the output mode to Update", "set the output mode to Append"
 
     assert [wrong] == unmatched_quotes(

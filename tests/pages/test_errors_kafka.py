@@ -56,7 +56,6 @@ def start(
 @pytest.mark.proves("conditions provoked")
 @pytest.mark.parametrize("row", rows_of_the_page(), ids=lambda row: row[0])
 def test_rejected_option_fails_as_the_row_states(row: Row, environment: PageEnvironment) -> None:
-    """Each row of the table fails at the stated moment and with the stated message."""
     given, set_on, when, message = row
     target = {"topic": "copy", "checkpointLocation": str(environment.folder / "checkpoints" / str(time.monotonic_ns()))}
     if " as topic" in given:
@@ -76,7 +75,6 @@ def test_rejected_option_fails_as_the_row_states(row: Row, environment: PageEnvi
 
 
 def test_second_failure_names_only_the_invalid_topic(environment: PageEnvironment) -> None:
-    """Queries of one process share a producer, which rejects a topic that it knows to be invalid without a request."""
     # With one partition, only one task writes; two tasks could meet both messages in one query. The sink checks for a
     # failed write before the next row.
     topic = new_topic(environment.kafka, 1)
@@ -97,7 +95,6 @@ def test_second_failure_names_only_the_invalid_topic(environment: PageEnvironmen
 
 
 def test_unreachable_source_fails_after_three_timeouts(environment: PageEnvironment) -> None:
-    """Without a broker, or with TLS on a plaintext port, a query shows no error for three timeouts."""
     short_timeouts = {"kafka.request.timeout.ms": "2000", "kafka.default.api.timeout.ms": "4000"}
     cases = [{"kafka.bootstrap.servers": NO_BROKER}, {"kafka.security.protocol": "SSL"}]
     with fresh_session(environment.spark) as session:
@@ -133,7 +130,6 @@ def test_default_kafka_timeouts_are_one_minute(environment: PageEnvironment) -> 
 
 
 def test_pattern_without_topic_commits_empty_batches(environment: PageEnvironment) -> None:
-    """The query is active, reads no rows, and starts the next batch without waiting for the interval."""
     with fresh_session(environment.spark) as session:
         reader = session.readStream.format("kafka").option("kafka.bootstrap.servers", environment.kafka)
         rows = reader.option("subscribePattern", "nothing-.*").load()

@@ -47,7 +47,6 @@ def test_second_job_on_shuffle_of_running_query_is_refused(condition: str, envir
 @pytest.mark.timeout(200)
 @pytest.mark.proves("conditions provoked")
 def test_stateful_query_with_dynamic_allocation_is_refused(environment: PageEnvironment) -> None:
-    """With dynamic allocation, a query with a shuffle fails and a query without a shuffle runs."""
     stateless, stateful = outcome_of("dynamic-allocation", environment.kafka).splitlines()[:2]
 
     assert "stateless: runs" == stateless

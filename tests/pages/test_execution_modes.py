@@ -20,7 +20,6 @@ SCAN_NODES = {
 
 
 def is_last(job: ModeJob, value: str) -> bool:
-    """Return whether a value is the last one in the target topic of a job."""
     return written(job)[-1:] == [value]
 
 
@@ -39,7 +38,6 @@ def refusal(job: ModeJob, mode: Mode) -> str | None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_physical_plan_shows_the_execution_mode(job: ModeJob, mode: Mode, capsys: pytest.CaptureFixture[str]) -> None:
-    """The scan node of the physical plan identifies the execution mode."""
     send(job, "a")
     query = start(job, mode)
     wait_until(lambda: written(job), 60, "a record", [query])
@@ -70,7 +68,6 @@ ACCEPTED = {
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("shape", "output_mode"), ACCEPTED, ids=lambda value: value)
 def test_mode_runs_or_refuses_a_query(job: ModeJob, shape: str, output_mode: str, mode: Mode) -> None:
-    """A mode either refuses a query with the expected message or writes a record to the target."""
     expected = ACCEPTED[shape, output_mode][MODES.index(mode)]
 
     reason = refusal(replace(job, shape=shape, output_mode=output_mode), mode)
@@ -108,7 +105,6 @@ def test_restart_after_stop_repeats_uncommitted_rows(job: ModeJob, mode: Mode, r
 
 
 def test_log_is_purged_in_the_background_by_default(job: ModeJob) -> None:
-    """A background thread removes old log entries without any setting."""
     assert "true" == job.spark.conf.get("spark.sql.streaming.asyncLogPurge.enabled")
     assert "100" == job.spark.conf.get("spark.sql.streaming.minBatchesToRetain")
 

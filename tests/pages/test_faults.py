@@ -1,5 +1,3 @@
-"""The statements about the published runs under faults, and about the run of hours, follow from their files."""
-
 import json
 from collections import Counter
 from itertools import pairwise
@@ -30,7 +28,6 @@ QUERIES = 5
 
 
 def rows(group: str) -> dict[str, dict[str, Any]]:
-    """Return the rows of a group by their part."""
     return {row["part"]: row for row in RUN["growth"] if row["group"] == group}
 
 
@@ -40,7 +37,6 @@ def largest_fall(minutes: list[float]) -> float:
 
 
 def test_a_hundred_faults_of_three_seeds_lost_nothing() -> None:
-    """Each run compared its results with the replay, and each fault has healed."""
     assert len(INCIDENTS) >= 100
     assert len({run["seed"] for run in RUNS}) >= 3
     assert 0 == sum(run["failed_sends"] for run in RUNS)
@@ -49,7 +45,6 @@ def test_a_hundred_faults_of_three_seeds_lost_nothing() -> None:
 
 
 def test_every_kind_came_and_those_of_the_cluster_once() -> None:
-    """The table has a row for every kind of fault, except those of a standby, which the published runs did not have."""
     times = Counter(incident["fault"] for incident in INCIDENTS)
 
     assert {name for name, kind in KINDS.items() if kind.needs != "standby"} == times.keys()
@@ -65,7 +60,6 @@ def test_killed_driver_writes_results_twice() -> None:
 
 
 def test_run_lasted_two_hours_and_reconciled() -> None:
-    """The table shows a run of at least two hours without a difference."""
     assert RUN["conditions"]["duration_seconds"] >= 7200
     assert RUN["records"] > 7200 * RUN["conditions"]["rate"]
     assert 0 == RUN["differences"]
@@ -73,7 +67,6 @@ def test_run_lasted_two_hours_and_reconciled() -> None:
 
 
 def test_page_states_the_limits_of_the_code() -> None:
-    """The page explains the trends with the constants that decide about them."""
     assert f"at most {MIN_SHARE:.0%} of its level, or by at most {NOISE:g} times the median absolute deviation" in PAGE
     assert f"level | the median from minute {SETTLING_MINUTES} on; " in PAGE
     assert f"lowest values of {COLLECTION_MINUTES} minutes" in PAGE
@@ -93,7 +86,6 @@ def test_causes_of_the_table_are_those_of_the_code() -> None:
 
 
 def test_two_growths_have_no_known_cause() -> None:
-    """The page names the two resources whose growth has no known cause."""
     unknown = [(row["group"], row["part"], round(row["per_hour"])) for row in RUN["growth"] if row["trend"] == "grows"]
 
     assert [("handles", "PostgreSQL", 5), ("checkpoint_mib", "events_to_attributed", 2)] == unknown
@@ -103,7 +95,6 @@ def test_two_growths_have_no_known_cause() -> None:
 
 
 def test_checkpoint_files_stay_constant_after_a_hundred_batches() -> None:
-    """The number of files grows for a hundred batches, and then stays within about a tenth of its level."""
     files_of, settings = rows("checkpoint_files"), DemoSettings()
     seconds = dict.fromkeys(files_of, RUN["conditions"]["interval_seconds"])
     seconds |= {"events_to_timeouts": settings.timeouts_interval_seconds}
@@ -161,7 +152,6 @@ def test_classes_rise_until_the_collection_that_spark_requests() -> None:
 
 
 def test_heap_falls_again_and_again() -> None:
-    """The heap loses at least a tenth within a minute in every ten minutes, and its lowest use does not grow."""
     row = rows("jvm_mib")["heap"]
 
     assert all(largest_fall(row["minutes"][at : at + 11]) > 0.1 for at in range(0, 120, 10))

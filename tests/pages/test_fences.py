@@ -1,5 +1,3 @@
-"""Every code block of the pages is found and does what its options declare."""
-
 import json
 import re
 import shlex
@@ -63,7 +61,6 @@ def test_commonmark_parser_finds_the_same_fences(path: Path) -> None:
 
 
 def test_fence_of_pytest_examples_is_also_found_here() -> None:
-    """Every code block that pytest-examples finds is among the code blocks found here."""
     ours = {(example.page, example.fence.line) for example in EXAMPLES if example.fence.is_python}
 
     theirs = {(files.relative(files.ROOT, e.path), e.start_line) for e in find_examples(*files.pages(files.ROOT))}
@@ -85,7 +82,6 @@ def test_python_fence_does_what_its_fate_says(
 @pytest.mark.proves("excerpts compared")
 @pytest.mark.parametrize("example", _examples_with("excerpt"), ids=str)
 def test_excerpt_equals_the_module(example: Example) -> None:
-    """An excerpt on a page is identical to the code of the module."""
     assert excerpt(files.ROOT, example.fence.options["excerpt"]) == example.fence.code
 
 
@@ -106,7 +102,6 @@ def findings_of_ruff(code: dict[str, str], folder: Path) -> dict[str, str]:
 
 
 def test_python_fences_bind_their_own_names(tmp_path: Path) -> None:
-    """No code block has an unbound name, an unused import or a syntax error."""
     blocks = {str(example): example.fence.code for example in _examples_with("run", "raises", "requires")}
 
     assert len(blocks) > 50

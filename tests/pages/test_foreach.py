@@ -38,14 +38,12 @@ class Way:
 
 
 def started(writer: DataStreamWriter, checkpoint: Path, seconds: int = INTERVAL_SECONDS) -> StreamingQuery:
-    """Start a query in real-time mode."""
     writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update")
     query: StreamingQuery = writer.trigger(realTime=f"{seconds} seconds").start()  # type: ignore[call-overload]
     return query
 
 
 def times_of(path: Path) -> list[float]:
-    """Return the number at the beginning of each line of a file."""
     return [float(line.split()[0]) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -61,7 +59,6 @@ def through_python(folder: Path) -> Way:
 
 
 def through_scala(folder: Path) -> Way:
-    """Return the way through the Scala writer of the page."""
     log, source = folder / "scala", folder / "page.scala"
     source.write_text(next(f.code for f in markdown.fences(PAGE.read_text("utf-8")) if f.language == "scala"))
 

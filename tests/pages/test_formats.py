@@ -35,7 +35,6 @@ FAILING = {
 
 
 def schema(version: int) -> str:
-    """Return the writer's schema of a version."""
     return json.dumps({"type": "record", "name": "Click", "fields": WRITERS[version]})
 
 
@@ -70,7 +69,6 @@ def test_bad_avro_ends_the_query_or_becomes_a_struct_of_nulls(spark: SparkSessio
 
 
 def test_avro_data_may_be_wrong_without_an_error(spark: SparkSession) -> None:
-    """A null stays null, further bytes are ignored, and data of another schema can fit."""
     good = avro_click(1, "k1", "u1")[5:]
 
     assert decoded(spark, None) is None
@@ -94,7 +92,6 @@ def test_corrupted_avro_never_throws_in_permissive_mode(spark: SparkSession) -> 
 
 
 def test_nullable_column_needs_a_union(spark: SparkSession) -> None:
-    """A null in a field that the schema declares as a plain string ends the query."""
     row = spark.sql("select named_struct('click_id', 'k1', 'user_id', if(rand() < 2, null, 'u1')) as click")
 
     with pytest.raises(Exception, match=r"null|Null"):
@@ -102,7 +99,6 @@ def test_nullable_column_needs_a_union(spark: SparkSession) -> None:
 
 
 def test_json_reader_ignores_new_fields_and_reads_null_for_lost_ones(spark: SparkSession) -> None:
-    """A new field is ignored, a lost one is null, and a text in place of a number is a corrupt record."""
     texts = ['{"id":1,"name":"a","more":true}', '{"name":"a"}', '{"id":"one","name":"a"}']
     rows = spark.createDataFrame([(text,) for text in texts], "value string")
     options = {"columnNameOfCorruptRecord": "corrupt"}
@@ -115,7 +111,6 @@ def test_json_reader_ignores_new_fields_and_reads_null_for_lost_ones(spark: Spar
 
 
 def click_of(versions: tuple[int, ...]) -> Column:
-    """Return the decoded click of the known versions, or null."""
     head, data = F.expr("hex(substring(value, 1, 5))"), F.expr("substring(value, 6)")
     options = {**PERMISSIVE, "avroSchema": schema(max(versions))}
     return F.coalesce(*(F.when(head == f"00{v:08X}", from_avro(data, schema(v), options)) for v in versions))
@@ -129,7 +124,6 @@ def start(rows: DataFrame, kafka: str, checkpoint: Path) -> StreamingQuery:
 
 
 def read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
-    """Return a stream that reads a topic from its beginning."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
     return source.option("subscribe", topic).option("startingOffsets", "earliest").load()
 

@@ -1,5 +1,3 @@
-"""The statements of the page about growth follow from its published runs."""
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -17,12 +15,10 @@ NOISE = 0.2
 
 
 def times_base(quantity: str, row: dict[str, Any]) -> float:
-    """Return a quantity of a run as a multiple of its mean in the runs of the base."""
     return float(row[quantity] / (sum(base[quantity] for base in BASES) / len(BASES)))
 
 
 def run_with(name: str, value: int) -> dict[str, Any]:
-    """Return the run in which only this input differs from the base."""
     return next(row for row in RUNS if (row["dimension"], row[name]) == (name, value))
 
 
@@ -64,7 +60,6 @@ def test_keys_state_and_record_size_cost_little(quantity: str) -> None:
 
 
 def test_page_names_the_cost_of_a_similar_query() -> None:
-    """The CPU time that another benchmark measured is the one in its JSON."""
     cases = json.loads((MEASURED / "latency.json").read_text())["cases"]
     [case] = [case for case in cases if (case["workload"], case["engine"]) == ("stateful", "real-time")]
 

@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
 
 def names(spark: SparkSession, name: str) -> DataFrame:
-    """Return one row of the table."""
     return spark.sql(f"SELECT '{name}' AS value, 'new {name}' AS name")
 
 
@@ -34,7 +33,6 @@ def start_named(job: ModeJob, table: DataFrame) -> StreamingQuery:
 
 
 def later_results(job: ModeJob, query: StreamingQuery) -> list[str]:
-    """Send the same two records in a later batch, and return their results."""
     seen = query.lastProgress.batchId if query.lastProgress else -1
     wait_until(lambda: query.lastProgress and query.lastProgress.batchId > seen + 1, 60, "2 batches", [query])
     send(job, "a", "b")
@@ -64,7 +62,6 @@ def test_replaced_file_of_path_ends_query(job: ModeJob, tmp_path: Path) -> None:
 
 
 def test_row_added_to_table_is_read_in_next_batch(job: ModeJob) -> None:
-    """A table that the same session appends to is up to date in the next batch."""
     table = job.source.replace("-", "_")
     names(job.spark, "a").write.saveAsTable(table)
     try:

@@ -28,13 +28,11 @@ Record = tuple[str, dict[str, str]]
 
 
 def read(spark: SparkSession, kafka: str, **options: str) -> DataFrame:
-    """Return a stream that reads topics from their beginning."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
     return source.option("startingOffsets", "earliest").options(**options).load()
 
 
 def default_read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
-    """Return a stream that starts at the default offsets of the connector."""
     return spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic).load()
 
 
@@ -65,7 +63,6 @@ def committed_after(query: StreamingQuery, batches: int) -> Any:
 
 
 def numbered_records(start: int, end: int, partition: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield records whose values are consecutive numbers."""
     return ((partition, str(n).encode()) for n in range(start, end))
 
 
@@ -77,7 +74,6 @@ BLOCKS = {
 
 
 def blanks(record: bytes, length: int) -> bytes:
-    """Return the same JSON object with this number of bytes."""
     return record + b" " * (length - len(record))
 
 
@@ -85,7 +81,6 @@ def blanks(record: bytes, length: int) -> bytes:
 def test_compressed_record_above_every_limit_cannot_end_the_block(
     spark: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
-    """Records just above the limits of the block and of its sink, in topics with default limits, are rejected."""
     source, accepted, rejected, record = BLOCKS[page]
     text = (files.ROOT / "references" / f"{page}.md").read_text(encoding="utf-8")
     code = next(fence.code for fence in markdown.fences(text) if fence.language == "python")
@@ -123,7 +118,6 @@ def test_compressed_record_above_every_limit_cannot_end_the_block(
 
 
 def sizes(message: Message) -> tuple[int, int]:
-    """Return the number of bytes of the key and of the value."""
     return len(message.key() or b""), len(message.value() or b"")
 
 
@@ -138,7 +132,6 @@ LENIENT = {
 
 @pytest.mark.parametrize(("text", "accepted"), LENIENT.values(), ids=LENIENT)
 def test_from_json_accepts_text_that_is_not_strict_json(spark: SparkSession, text: str, accepted: str) -> None:
-    """The corrupt-record column stays null, and the field has a value that the producer did not send."""
     row = spark.range(1).select(
         F.from_json(F.lit(text), "id string, corrupt string", {"columnNameOfCorruptRecord": "corrupt"}).alias("j")
     )
@@ -149,7 +142,6 @@ def test_from_json_accepts_text_that_is_not_strict_json(spark: SparkSession, tex
 
 
 def test_restart_after_stop_repeats_uncommitted_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """No row is lost, each row of the open batch is written twice, and duplicates have the same source position."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     rows = read(spark, kafka, subscribe=source).selectExpr("value", f"'{target}' as topic", SOURCE)
     produce(kafka, source, numbered_records(0, 20))
@@ -184,7 +176,6 @@ def test_row_without_topic_ends_query_for_all_rows(spark: SparkSession, kafka: s
 
 
 def test_second_copy_continues_when_first_copy_ends(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A consumer that keeps the first row per source position misses no row when one of two copies ends."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     rows = read(spark, kafka, subscribe=source).selectExpr("value", f"'{target}' as topic", SOURCE)
     first, second = (start(rows, kafka, tmp_path / name) for name in ("first", "second"))

@@ -36,7 +36,6 @@ DESCRIPTIONS = {
 
 
 def test_at_least_forty_texts_are_known() -> None:
-    """Each text has an origin, and most come from a run."""
     assert len(TEXTS) >= 40
     assert len([text for text in TEXTS if "OSS 4.3.0" in text["origin"]]) >= 40
 
@@ -44,7 +43,6 @@ def test_at_least_forty_texts_are_known() -> None:
 @pytest.mark.proves("pasted errors")
 @pytest.mark.parametrize("text", TEXTS, ids=IDS)
 def test_text_leads_to_its_cause(text: dict[str, str]) -> None:
-    """The first finding has the condition, and one of the findings states the cause."""
     found = find(text["text"])
 
     assert found, "nothing was found"
@@ -56,18 +54,15 @@ def test_text_leads_to_its_cause(text: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("condition", sorted({text["condition"] for text in TEXTS}))
 def test_condition_alone_leads_to_its_cause(condition: str) -> None:
-    """The name of a condition or class, or a message without one, is enough."""
     assert condition in [each.condition for each in find(condition)]
 
 
 @pytest.mark.parametrize(("words", "condition"), DESCRIPTIONS.items())
 def test_description_leads_to_its_cause(words: str, condition: str) -> None:
-    """A description in words of one's own is among the findings."""
     assert condition in [each.condition for each in find(words)]
 
 
 def test_remedy_is_text_without_marks(capsys: pytest.CaptureFixture[str]) -> None:
-    """The command prints the fix without the marks of Markdown, and the page to read."""
     assert 0 == main(["errors", "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"])
 
     shown = capsys.readouterr().out
@@ -81,13 +76,11 @@ def _has_marks(each: KnownError) -> bool:
 
 
 def test_unknown_text_has_status_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """A text that no page explains names the page of symptoms."""
     assert 1 == main(["errors", "qwertz asdfgh"])
     assert "references/debugging.md" in capsys.readouterr().out
 
 
 def unquoted(page: str) -> list[str]:
-    """Return the messages in the tables of a page that occur neither in a test of their row nor in a recorded text."""
     evidence = {claim.line: claim.targets for claim in claims(page)}
     recorded = "\n".join(text["text"] for text in TEXTS)
     own = "\n".join(path.read_text("utf-8") for path in (files.ROOT / "spark_rtm/realtime").rglob("*.scala"))
@@ -102,7 +95,6 @@ def unquoted(page: str) -> list[str]:
 
 
 def parts(message: str) -> list[str]:
-    """Return the texts of a quoted message between its variable parts, or the message itself."""
     return [part.strip() for part in re.split(r"[…:]", message) if len(part.strip()) > 8] or [message]
 
 
@@ -113,7 +105,6 @@ def test_quoted_message_occurs_in_its_test_or_in_a_recorded_exception(path: Path
 
 
 def test_invented_message_would_be_found() -> None:
-    """The check reads the first cell of each row that cites a test."""
     row = "| `BrokerSaysNoException` | none | none | [test](../tests/pages/test_errors_kafka.py) |"
 
     assert ["BrokerSaysNoException"] == unquoted(f"| message | cause | fix | evidence |\n|---|---|---|---|\n{row}\n")

@@ -32,7 +32,6 @@ UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
 
 @pytest.fixture
 def job(spark: SparkSession, kafka: str, tmp_path: Path) -> ModeJob:
-    """Return a job with its own two topics and checkpoint."""
     return ModeJob(spark, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
 
 
@@ -45,7 +44,6 @@ def start_values(job: ModeJob, values: DataFrame, interval: str = "2 seconds") -
 
 
 def records(job: ModeJob) -> DataFrame:
-    """Return the source of a job without changes."""
     source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
     return source.option("subscribe", job.source).option("startingOffsets", "earliest").load()
 
@@ -88,7 +86,6 @@ def test_current_timestamp_is_constant_within_a_batch(job: ModeJob) -> None:
 
 
 def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It matches records by key, takes the first result of each key, and counts missing results."""
     config = {"message.timestamp.type": "CreateTime"}
     admin, producer = AdminClient({"bootstrap.servers": job.kafka}), Producer({"bootstrap.servers": job.kafka})
     source, target = f"{job.source}-sent", f"{job.source}-received"
@@ -164,5 +161,4 @@ def between_batches(job: ModeJob, query: StreamingQuery) -> list[tuple[int, floa
 
 
 def times(job: ModeJob) -> list[tuple[int, int]]:
-    """Return, for each result, the append times of its input and of the result."""
     return [(int(r.value() or b"0"), r.timestamp()[1]) for r in records_of(job.kafka, job.target)]

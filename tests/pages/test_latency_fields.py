@@ -13,7 +13,6 @@ PAGE = files.ROOT / "references/latency.md"
 
 
 def latencies_of(event: dict[str, Any]) -> dict[str, Any]:
-    """Run the page's function on a progress event."""
     [code] = [f.code for f in markdown.fences(PAGE.read_text(encoding="utf-8")) if "def latencies_of" in f.code]
     names: dict[str, Any] = {}
     exec(compile(code, str(PAGE), "exec"), names)

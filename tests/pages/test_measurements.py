@@ -1,5 +1,3 @@
-"""Statements of the pages that follow from the published measurements."""
-
 import json
 
 import pytest
@@ -18,7 +16,6 @@ RUNS = [
 @pytest.mark.parametrize("percent", [99, 99.9])
 @pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case['workload']}, {case['engine']}")
 def test_wait_at_a_percentile_follows_from_pause_and_interval(case: dict[str, float], percent: float) -> None:
-    """The formula of the page differs from the measured percentile by at most a quarter of the pause."""
     wait_ms = definition_of(files.ROOT / "references" / "latency.md", "wait_ms")
     pause_ms, interval_seconds = case["pause_median_ms"], 12
 

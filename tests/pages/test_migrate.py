@@ -25,14 +25,12 @@ def fail_in_next_batch(job: ModeJob) -> None:
 
 
 def moved(job: ModeJob, partitions: int = 1) -> ModeJob:
-    """Return the same job with a new checkpoint that starts at the position of the old one."""
     position = committed_position(job.checkpoint).starting_offsets({job.source: partitions})
     return replace(job, checkpoint=job.checkpoint.with_name("moved"), starting_offsets=position)
 
 
 @pytest.mark.parametrize("mode", ["micro-batch", "async progress", "continuous", "real-time"])
 def test_new_checkpoint_continues_at_committed_position(job: ModeJob, mode: Mode) -> None:
-    """A new query that starts at the last committed position loses and repeats no record."""
     send(job, "a", "b")
     run_until(job, mode, 2)
     send(job, "c")

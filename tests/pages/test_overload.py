@@ -19,8 +19,6 @@ SLACK_MS = 3_000
 
 @dataclass(frozen=True)
 class Batch:
-    """What a progress event says about a batch."""
-
     rows: int
     milliseconds: int
     lag: int
@@ -57,7 +55,6 @@ def overload(spark: SparkSession, kafka: str, checkpoint: Path, *, shuffled: boo
 
 
 def test_backlog_of_query_without_shuffle_stays_in_the_topic(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Each batch ends at its interval, the lag falls from batch to batch, and no row is lost or repeated."""
     batches = overload(spark, kafka, tmp_path, shuffled=False)
 
     lags = [batch.lag for batch in batches]

@@ -35,14 +35,12 @@ REQUIREMENTS = {"confluent-kafka", "psutil", "psycopg", "rich", "protobuf", "pys
 
 
 def first_fence(language: str) -> str:
-    """Return the first code block of the page in a language."""
     fences = markdown.fences(PAGE.read_text(encoding="utf-8"))
     return next(fence.code for fence in fences if fence.language == language)
 
 
 @pytest.mark.spark
 def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
-    """The bundle has fixed workers, the real-time mode flag, and enough slots for the pipeline's queries."""
     text = first_fence("yaml")
     job = next(iter(yaml.safe_load(text)["resources"]["jobs"].values()))
     cluster = job["job_clusters"][0]["new_cluster"]
@@ -68,13 +66,11 @@ WINDOW_CALL = re.compile(r"F\.window\([^()]*\)")
 
 
 def settings_of(block: str) -> list[Settings]:
-    """Return the settings that a code block creates."""
     names = {"Settings": Settings, "DemoSettings": DemoSettings}
     return [eval(call, names) for call in SETTINGS_CALL.findall(block)]
 
 
 def test_blocks_that_readers_paste_have_windows_of_full_length() -> None:
-    """No code block of the reference divides the windows of the pipeline, or commits as often as a demonstration."""
     blocks = [
         fence.code
         for page in sorted((files.ROOT / "references").glob("*.md"))
@@ -108,7 +104,6 @@ def test_key_of_an_aggregation_that_readers_paste_holds_each_grouping_column() -
 
 
 def test_incomplete_key_of_a_block_would_be_found() -> None:
-    """A count per user and window that is written with the user's key alone loses all windows but one."""
     counts = 'once.groupBy("user_id", F.window("at", "5 minutes")).count()'
     block = f'{counts}.selectExpr("user_id as key").writeStream.format("kafka")'
 
@@ -116,7 +111,6 @@ def test_incomplete_key_of_a_block_would_be_found() -> None:
 
 
 def test_demonstration_windows_in_a_block_would_be_found() -> None:
-    """The check reads the arguments of a block, and the demonstration's windows differ from those of production."""
     (divided,) = settings_of("settings = Settings(interval_seconds=300, time_scale=60)")
     (demonstration,) = settings_of("run(DemoSettings())")
 
@@ -127,7 +121,6 @@ def test_demonstration_windows_in_a_block_would_be_found() -> None:
 
 
 def test_bundle_can_create_its_cluster_and_names_its_owner() -> None:
-    """The bundle has a production target with an owner, defines its variables, and its workers have a disk."""
     text = first_fence("yaml")
     bundle = yaml.safe_load(text)
     target = bundle["targets"]["prod"]
@@ -174,7 +167,6 @@ def test_job_of_bundle_has_only_fields_and_values_of_the_jobs_api() -> None:
     ids=["field of the job", "value of the cluster", "field of the task", "metric"],
 )  # fmt: skip
 def test_unknown_field_or_value_of_the_bundle_is_found(path: tuple[str | int, ...], value: object) -> None:
-    """A misspelled field or value does not survive the models."""
     job = yaml.safe_load(first_fence("yaml"))["resources"]["jobs"]["real_time_attribution"]
     *parents, last = path
     functools.reduce(operator.getitem, parents, job)[last] = value
@@ -232,7 +224,6 @@ def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
 def start(
     spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path, **trigger: str
 ) -> StreamingQuery:
-    """Start a query that counts the records of a topic by value and writes the counts to another topic."""
     stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
     counted = stream.option("startingOffsets", "earliest").load().groupBy("value").count()
     text = counted.select(F.concat_ws(" ", F.col("value").cast("string"), "count").alias("value"))
@@ -243,12 +234,10 @@ def start(
 
 
 def has_committed_a_row(query: StreamingQuery) -> bool:
-    """Return whether a finished batch of this run has read a row."""
     return any(progress.numInputRows for progress in query.recentProgress)
 
 
 def last_value(kafka: str, topic: str) -> str:
-    """Return the last value in a topic with one partition."""
     return texts_of(kafka, topic, end_offset(kafka, topic) - 1)[0]
 
 

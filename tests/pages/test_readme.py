@@ -1,5 +1,3 @@
-"""The README is one screen with pictures that load nothing, and the snippet for other projects is short."""
-
 import json
 import re
 from xml.etree import ElementTree
@@ -25,7 +23,6 @@ def test_readme_is_short_and_has_one_table_and_its_picture() -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_picture_of_the_readme_is_small_and_loads_nothing(name: str) -> None:
-    """A picture is well-formed, has a size, runs no script and names no address."""
     text = (files.ROOT / name).read_text(encoding="utf-8")
     root = ElementTree.fromstring(text)
 
@@ -50,7 +47,6 @@ def test_chart_of_the_readme_shows_the_published_numbers() -> None:
 
 
 def test_snippet_for_other_projects_is_below_one_kilobyte() -> None:
-    """The snippet adds at most one kilobyte to a project's AGENTS.md."""
     [snippet] = [
         fence.code
         for fence in markdown.fences((files.ROOT / "references/install.md").read_text(encoding="utf-8"))

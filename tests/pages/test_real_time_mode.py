@@ -1,5 +1,3 @@
-"""Claims of the page on real-time mode about trigger intervals, and of the page on bad rows about event times."""
-
 from typing import Any
 
 import pytest
@@ -51,7 +49,6 @@ def test_interval_outside_the_limits_is_refused(spark: SparkSession, interval: s
 
 
 def pattern_of_page() -> str:
-    """Return the pattern for event times that the page on bad rows recommends."""
     text = (files.ROOT / "references/errors_in_rows.md").read_text(encoding="utf-8")
     line = next(
         line for fence in markdown.fences(text) for line in fence.code.splitlines() if "try_to_timestamp" in line
@@ -89,7 +86,6 @@ def test_event_time_is_parsed_or_null_but_never_an_error(
 
 @pytest.mark.parametrize("text", ["10:00", "now"])
 def test_time_of_today_is_accepted_only_without_pattern(spark: SparkSession, text: str) -> None:
-    """Without a pattern, texts that are no event times become times of today."""
     parsed = spark.sql(
         "select try_to_timestamp(:text, :pattern) is null, date(try_to_timestamp(:text)) = current_date()",
         args={"text": text, "pattern": pattern_of_page()},

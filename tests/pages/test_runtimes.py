@@ -27,20 +27,17 @@ ABORTABLE = "AbortableStreamBasedCheckpointFileManager"
 
 
 def code_of_page(language: str) -> str:
-    """Return the code of the only block in a language."""
     [code] = [fence.code for fence in markdown.fences(PAGE.read_text(encoding="utf-8")) if fence.language == language]
     return code
 
 
 def version_on_page(part: str) -> str:
-    """Return the version of a part in the table of versions."""
     tables = markdown.tables(PAGE.read_text(encoding="utf-8"))
     [version] = [cells[1] for table in tables for _, cells in table.rows if cells[0] == part]
     return version
 
 
 def revision(file: str, module: str) -> str:
-    """Return the version of a module in a file of Ivy."""
     [found] = ElementTree.parse(IVY / file).findall(f".//dependency[@name='{module}']")
     return found.attrib["rev"]
 
@@ -52,7 +49,6 @@ def revision(file: str, module: str) -> str:
 def test_program_of_page_and_its_twin_in_java_run_in_real_time_mode(
     spark: Any, kafka: str, tmp_path: Path, language: str, expected: str
 ) -> None:
-    """The program starts a real-time query, and its own function changes each record."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     options = {"kafka.bootstrap.servers": kafka, "subscribe": source, "topic": target, "startingOffsets": "earliest"}
     produce(kafka, source, [(0, b"Click")])
@@ -106,7 +102,6 @@ def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
 
 
 def test_versions_on_the_page_are_those_that_are_installed() -> None:
-    """The table of versions follows from the pinned requirements and from the files of Ivy."""
     pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", (files.ROOT / "constraints.txt").read_text(), re.MULTILINE))
     content = tomllib.loads((files.ROOT / "pyproject.toml").read_text())
     project, groups = content["project"], content["dependency-groups"]

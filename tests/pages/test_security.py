@@ -45,7 +45,6 @@ Options = dict[str, str]
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
-    """Yield a broker that only this module uses."""
     with secured_kafka(tmp_path_factory.mktemp("certificates")) as kafka:
         create_page_topics(kafka.setup)
         eventually(lambda: _has_leaders(kafka.setup), 60, "the leaders of the page's topics")
@@ -61,7 +60,6 @@ def _has_leaders(kafka: str) -> bool:
 
 @pytest.fixture(scope="module")
 def source(secured: SecuredKafka) -> str:
-    """Return a topic with one record."""
     topic = new_topic(secured.setup, 1)
     produce(secured.setup, topic, [(0, b"record")])
     return topic
@@ -69,20 +67,17 @@ def source(secured: SecuredKafka) -> str:
 
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Yield the connection string of a server with TLS, and the file of its certificate authority."""
     certificates = Certificates(tmp_path_factory.mktemp("postgres"))
     with secured_postgres(certificates) as dsn:
         yield dsn, str(certificates.trusted())
 
 
 def password(secured: SecuredKafka, mechanism: str = "SCRAM-SHA-512", word: str = PASSWORD) -> Options:
-    """Return the options of a login with a password."""
     login = password_login(mechanism, USER, word, truststore=secured.trusted)
     return {"kafka.bootstrap.servers": secured.login, **login}
 
 
 def certificate(secured: SecuredKafka, keystore: str) -> Options:
-    """Return the options of a login with a certificate."""
     return {"kafka.bootstrap.servers": secured.mutual, **certificate_login(keystore, truststore=secured.trusted)}
 
 
@@ -96,7 +91,6 @@ def unsigned_token(secured: SecuredKafka) -> Options:
 def start(
     spark: SparkSession, secured: SecuredKafka, topics: tuple[str, str], reader: Options, writer: Options, folder: Path
 ) -> StreamingQuery:
-    """Start a query that copies a topic, with separate logins of its source and its sink."""
     stream = spark.readStream.format("kafka").options(**reader).option("startingOffsets", "earliest")
     rows = stream.option("subscribe", topics[0]).load().select("value")
     sink = rows.writeStream.format("kafka").options(**writer).option("topic", topics[1]).outputMode("update")
@@ -157,7 +151,6 @@ WRONG = {
 def test_wrong_password_of_the_source_is_named(
     mechanism: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
 ) -> None:
-    """The query fails within seconds, and the error names the login but not the password."""
     wrong = password(secured, mechanism, WRONG_PASSWORD)
 
     found = copied(spark, secured, source, wrong, password(secured), tmp_path, READ, WRITE)
@@ -177,7 +170,6 @@ def test_wrong_password_of_the_sink_is_named(
 def test_foreign_authority_and_certificate_are_refused(
     spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
 ) -> None:
-    """A client refuses a broker whose authority it does not know, and a broker refuses such a client."""
     foreign = password(secured) | {"kafka.ssl.truststore.location": str(secured.stranger.trusted())}
     stranger = certificate(secured, str(secured.stranger.identity_file(USER)))
 
@@ -224,7 +216,6 @@ def test_missing_right_ends_the_query_with_its_error(
 def test_rights_can_be_withdrawn_from_a_running_query(
     spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
 ) -> None:
-    """A query that has read records fails when its right is withdrawn, at the latest with its batch."""
     target = new_topic(secured.setup, 1)
     secured.allow(("TOPIC", source, "READ"), ("TOPIC", target, "WRITE"))
     query = start(spark, secured, (source, target), password(secured), password(secured), tmp_path)
@@ -250,7 +241,6 @@ def test_login_module_of_the_other_engine_is_not_found(
 
 
 def test_empty_password_is_refused_before_the_start() -> None:
-    """A missing secret is an error at once, and the message contains no password."""
     with pytest.raises(ValueError, match="user '' or its password is empty") as refused:
         password_login("PLAIN", "", PASSWORD)
 
@@ -294,7 +284,6 @@ def login_environment(
 def test_python_fence_of_page_logs_in(
     example: Example, eval_example: EvalExample, login_environment: PageEnvironment
 ) -> None:
-    """Each code block of the page runs on the secured servers, or fails with its condition."""
     check_example(example, eval_example, login_environment)
 
 
@@ -318,7 +307,6 @@ def test_postgres_login_checks_authority_name_and_password(postgres: tuple[str, 
 
 
 def test_page_names_every_message_of_this_module() -> None:
-    """A reader who searches the page for the error of a failed login or right finds it."""
     text = files.ROOT.joinpath("references", "security.md").read_text(encoding="utf-8")
 
     messages = [

@@ -71,7 +71,6 @@ def test_construct_that_writes_wrong_rows_is_reported(
 def test_operator_outside_the_allowlist_withholds_rows(
     withhold: Callable[[DataFrame], DataFrame], delivered: int, spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """Without the allowlist check these operators run without an error, and rows are missing in every batch."""
     probe = open_probe(spark, kafka, create_input(kafka, partitions=2), tmp_path)
     probe.spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
     query = in_real_time(probe.write(withhold(probe.rows())), "2 seconds").start()
@@ -88,7 +87,6 @@ def test_operator_outside_the_allowlist_withholds_rows(
 
 
 def test_tables_of_page_equal_the_cases() -> None:
-    """The tables of the page have the texts of the cases, in the same order, and no other rows."""
     assert {name: _rows(cases) for name, cases in TABLES.items()} == rows_of(PAGE.read_text(encoding="utf-8"))
 
 

@@ -32,19 +32,16 @@ LONG_SILENCE_SECONDS = 10
 
 @pytest.fixture
 def probe(spark: SparkSession, kafka: str, tmp_path: Path) -> OperatorProbe:
-    """Return a probe with an empty source topic."""
     return open_probe(spark, kafka, new_topic(kafka, 1), tmp_path)
 
 
 @pytest.fixture(scope="session")
 def silence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[DataFrame], DataFrame]:
-    """Return the Scala processor of the page, compiled from its code block."""
     return processor_of_page(spark, tmp_path_factory.mktemp("scala"))
 
 
 @pytest.fixture(scope="session")
 def processors(spark: SparkSession) -> Any:
-    """Return the Scala object that creates the processors of these tests."""
     return scala_object(spark, PROCESSORS, "processors.Processors")
 
 
@@ -70,12 +67,10 @@ def in_python(method: Callable[..., Any]) -> Callable[..., DataFrame]:
 
 
 def counted(probe: OperatorProbe) -> DataFrame:
-    """Return counts per key and minute of event time."""
     return probe.timed().groupBy("k", F.window("at", "1 minute")).count().select("k", "count")
 
 
 def start(probe: OperatorProbe, stream: DataFrame, interval: str) -> StreamingQuery:
-    """Start a stream in real-time mode."""
     return in_real_time(probe.write(stream), interval).start()
 
 
@@ -99,7 +94,6 @@ def wait_for_commit(query: StreamingQuery, rows: int) -> None:
 
 
 def state_metric(query: StreamingQuery, name: str) -> list[int]:
-    """Return a metric of the stateful operator for each committed batch."""
     return [getattr(p.stateOperators[0], name) for p in query.recentProgress if p.stateOperators]
 
 
@@ -139,7 +133,6 @@ def test_keys_without_event_time_stay_forever(probe: OperatorProbe) -> None:
 
 
 def test_counts_are_written_in_input_order(probe: OperatorProbe) -> None:
-    """Each row gives one result, and the results of a key are in the order of its rows."""
     query = start(probe, probe.rows().groupBy("k").count(), "10 minutes")
 
     send(probe.kafka, probe.topic, [("abc"[number % 3], number) for number in range(30)])
@@ -150,7 +143,6 @@ def test_counts_are_written_in_input_order(probe: OperatorProbe) -> None:
 
 
 def test_checkpoint_keeps_its_number_of_state_partitions(probe: OperatorProbe) -> None:
-    """A restart with another number of shuffle partitions keeps the number from the first start."""
     checkpoint = probe.new_folder()
     partition_counts = []
     for rows, partitions in enumerate(("1", "3"), 1):
@@ -199,7 +191,6 @@ def test_timer_that_is_due_when_its_row_is_done_fires_at_once(probe: OperatorPro
 def test_due_timer_without_rows_fires_at_end_of_batch(
     probe: OperatorProbe, silence: Callable[[DataFrame], DataFrame]
 ) -> None:
-    """Without input a due timer fires when the batch ends."""
     query = start(probe, silence(probe.rows().select("k")), LONG_INTERVAL)
 
     probe.send("a", 1)
@@ -211,7 +202,6 @@ def test_due_timer_without_rows_fires_at_end_of_batch(
 def test_micro_batch_passes_all_rows_of_a_key_in_one_call(
     probe: OperatorProbe, silence: Callable[[DataFrame], DataFrame]
 ) -> None:
-    """In micro-batch mode the same processor receives three rows in one call."""
     send(probe.kafka, probe.topic, [("a", 1), ("a", 2), ("a", 3)])
 
     query = probe.write(silence(probe.rows().select("k"))).trigger(availableNow=True).start()
@@ -221,7 +211,6 @@ def test_micro_batch_passes_all_rows_of_a_key_in_one_call(
 
 
 def test_state_with_ttl_expires_within_the_batch(probe: OperatorProbe, processors: Any) -> None:
-    """Value, list and map state expire by the wall clock, without output."""
     stream = in_python(processors.fading)(probe.rows().select("k"), TTL_MS)
     query = start(probe, stream, "10 minutes")
     send(probe.kafka, probe.topic, [("a", 1), ("a", 2)])
@@ -244,7 +233,6 @@ def test_event_time_timer_fires_in_batch_after_watermark(probe: OperatorProbe, p
 
 
 def test_initial_state_is_loaded_before_the_first_row(probe: OperatorProbe, processors: Any) -> None:
-    """A key with initial state continues from its number, and a key without it starts at one."""
     initial = probe.spark.createDataFrame([("a", 100), ("c", 7)], "_1 string, _2 long")
     query = start(probe, in_python(processors.continued)(probe.rows().select("k"), initial), "10 minutes")
 

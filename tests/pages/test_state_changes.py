@@ -1,5 +1,3 @@
-"""Changes of a query that continues on its old checkpoint, as two pages list them."""
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,12 +31,10 @@ Shape = Callable[[DataFrame], DataFrame]
 
 
 def count(rows: DataFrame) -> DataFrame:
-    """Return the query that wrote the checkpoint."""
     return rows.groupBy("k").agg(F.count("*").alias("c"))
 
 
 def with_clock(rows: DataFrame) -> DataFrame:
-    """Return rows with a watermark."""
     return rows.withWatermark("timestamp", "1 minute")
 
 
@@ -75,19 +71,16 @@ CASES = [(name, shape, condition) for name, changes in CHANGES.items() for shape
 
 
 def rows_of(session: SparkSession) -> DataFrame:
-    """Return a stream that needs no broker."""
     rows = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 6).load()
     return rows.withColumn("k", F.expr("string(value % 3)"))
 
 
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
-    """Return a session whose checkpoints real-time mode could continue."""
     return prepare(spark.newSession())
 
 
 def failure_of(query: DataFrame, checkpoint: Path) -> str:
-    """Run one batch, and return the text of its failure or an empty text."""
     writer = query.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).outputMode("update")
     try:
         writer.trigger(once=True).start().awaitTermination(60)
@@ -98,7 +91,6 @@ def failure_of(query: DataFrame, checkpoint: Path) -> str:
 
 @pytest.fixture(scope="module")
 def counted(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the checkpoint of a count."""
     checkpoint = tmp_path_factory.mktemp("counted") / "checkpoint"
     assert "" == failure_of(count(rows_of(session)), checkpoint)
     return checkpoint
@@ -110,7 +102,6 @@ def copy_of(checkpoint: Path, folder: Path) -> Path:
 
 
 def listed() -> list[tuple[str, ...]]:
-    """Return the rows of the table on the page."""
     tables = markdown.tables(PAGE.read_text(encoding="utf-8"))
     return next([cells for _, cells in table.rows] for table in tables if "change" in table.header)
 
@@ -119,7 +110,6 @@ def listed() -> list[tuple[str, ...]]:
 def test_change_continues_or_is_refused_as_listed(
     session: SparkSession, counted: Path, tmp_path: Path, name: str, shape: Shape, condition: str
 ) -> None:
-    """The start ends with the condition of the page's row, or runs a batch."""
     failure = failure_of(shape(rows_of(session)), copy_of(counted, tmp_path))
 
     [row] = [cells for cells in listed() if cells[0].startswith(name)]
@@ -130,19 +120,15 @@ def test_change_continues_or_is_refused_as_listed(
 
 
 class Remembering(StatefulProcessor):
-    """A processor that returns the last value of its key, whose schema a case changes."""
-
     def __init__(self, schema: str, value: tuple[Any, ...], *, key: str = "k", key_of_map: str = "i int"):
         """`key` is the grouping column; without `key_of_map`, the processor has no map."""
         self.schema, self.value, self.key, self.key_of_map = schema, value, key, key_of_map
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Create the state."""
         self.last = handle.getValueState("last", self.schema)
         self.map = handle.getMapState("map", self.key_of_map, "v int") if self.key_of_map else None
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """Return the last value, and keep the new one."""
         last = str(tuple(self.last.get() or ())) if self.last.exists() else "nothing"
         self.last.update(self.value)
         yield Row(last=last)
@@ -152,7 +138,6 @@ class Renamed(Remembering):
     """The same processor with another map instead of the old one."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Create the state."""
         self.last = handle.getValueState("last", self.schema)
         self.map = handle.getMapState("another", self.key_of_map, "v int")
 
@@ -215,7 +200,6 @@ def outcome_of(session: SparkSession, processor: Remembering, checkpoint: Path) 
 
 
 def test_number_of_partitions_comes_from_the_checkpoint(session: SparkSession, counted: Path, tmp_path: Path) -> None:
-    """A new number of shuffle partitions adds no state."""
     checkpoint = copy_of(counted, tmp_path)
     partitions = len(list(checkpoint.glob("state/0/[0-9]*")))
     session.conf.set("spark.sql.shuffle.partitions", partitions + 3)
@@ -239,7 +223,6 @@ def test_first_stateful_operator_is_refused(session: SparkSession, tmp_path: Pat
 def test_switched_off_check_hides_the_change(
     session: SparkSession, counted: Path, tmp_path: Path, columns: list[str], condition: str
 ) -> None:
-    """Without the check, another key counts on in the old state, and another value fails on a row."""
     aggregates = [F.count("*").alias("c"), *([F.max("value")] if condition else [])]
     session.conf.set(SCHEMA_CHECK, "false")
 

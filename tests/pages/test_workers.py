@@ -26,7 +26,6 @@ def spark_submit(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_command_of_page_starts_the_pipeline() -> None:
-    """spark-submit knows its options, and the program finds its package and accepts the options that follow it."""
     before, options = spark_submit_of("workers.md").split("examples/attribution/demo/__main__.py")
     arguments = before.replace('--jars "$JARS"', "").split()
     sent = arguments.index("--py-files")

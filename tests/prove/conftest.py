@@ -10,7 +10,6 @@ from spark_rtm.prove.subjects.bench import Bench
 
 @pytest.fixture
 def bench(spark: SparkSession, kafka: str, tmp_path: Path) -> Bench:
-    """Return the session and the broker of the tests with a folder of this test."""
     folder = tmp_path / "prove"
     folder.mkdir()
     return Bench(spark, kafka, folder)

@@ -83,7 +83,6 @@ SMALL_FAULTS = {
 
 
 def broken_copy(folder: Path, *faults: Fault) -> Path:
-    """Write a copy with faults, and return its path."""
     text = ORIGINAL.read_text(encoding="utf-8")
     for fault in faults:
         assert fault.right in text
@@ -94,5 +93,4 @@ def broken_copy(folder: Path, *faults: Fault) -> Path:
 
 
 def line_of(path: Path, part: str) -> int:
-    """Return the number of the first line that contains a text."""
     return 1 + next(n for n, text in enumerate(path.read_text(encoding="utf-8").splitlines()) if part in text)

@@ -41,7 +41,6 @@ def test_pattern_that_is_not_understood_is_named() -> None:
     ],
 )
 def test_time_is_written_in_a_pattern_of_java(pattern: str, form: str) -> None:
-    """Each letter of the pattern becomes as many digits, and quotes vanish."""
     written = datetime.strptime(time_in(pattern), form).replace(tzinfo=UTC)
 
     assert timedelta(minutes=2) > datetime.now(UTC) - written
@@ -54,14 +53,12 @@ Project [cast(p#9[0] as int) AS n#1, p#9[1] AS s#2, to_date(d#7.day, Some(dd.MM.
 
 
 def test_texts_follow_the_plan() -> None:
-    """A split text has a value for each item that is read, and a time has the pattern that is read."""
     day = datetime.now(UTC).strftime("%d.%m.%Y")
 
     assert {"line": "1|a1", "dish": "a1_a1", "day": day} == parsed_texts(PLAN, 1)
 
 
 def test_missing_module_accepts_every_call_and_keeps_decorated_functions() -> None:
-    """A client that is not installed neither stops a job nor changes its functions, and vanishes afterwards."""
     with placeholders_for({"no_such_client"}):
         client = importlib.import_module("no_such_client.cluster")
         with client.Cluster(["x"]).connect() as session:

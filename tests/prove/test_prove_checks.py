@@ -1,5 +1,3 @@
-"""The checks of expected output and of state, and the records that are made from a schema."""
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +67,6 @@ def _prove(bench: Bench, folder: Path, code: str, name: str, options: Options = 
 
 
 def test_state_that_ends_with_the_watermark_is_good(bench: Bench, tmp_path: Path) -> None:
-    """Windows under a watermark stay constant for the same records and are removed by later ones."""
     (state,) = _prove(bench, tmp_path, COUNTS, "counted", STATE)["state"]
 
     assert GOOD == state.status, state.text
@@ -78,7 +75,6 @@ def test_state_that_ends_with_the_watermark_is_good(bench: Bench, tmp_path: Path
 
 
 def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp_path: Path) -> None:
-    """A list of all records of a key stays one row of state, which needs more bytes for each record."""
     (state,) = _prove(bench, tmp_path, LISTS, "listed", STATE)["state"]
 
     assert (WRONG, 5) == (state.status, state.line), state.text
@@ -98,7 +94,6 @@ def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp
 def test_output_of_the_samples_is_compared_with_the_file(
     lines: list[str], status: str, evidence: str, bench: Bench, tmp_path: Path
 ) -> None:
-    """A missing and a surplus record are counted, and the first of each is quoted."""
     samples, expect = tmp_path / "samples.jsonl", tmp_path / "expect.jsonl"
     samples.write_text('"a"\n{"key": "k", "value": "\\"b\\""}\n')
     expect.write_text("\n".join(lines).replace('"value": "B"', '"value": "\\"B\\""') + "\n")
@@ -111,7 +106,6 @@ def test_output_of_the_samples_is_compared_with_the_file(
 
 
 def test_records_are_made_from_the_schema_in_the_plan(spark: SparkSession) -> None:
-    """Values have the types of their fields, names of times get times, and a filter lets the records pass."""
     schema = (
         "id string, kind string, amount double, ts long, at timestamp, tags array<string>, place struct<city string>, "
         "length_ms long"
@@ -133,7 +127,6 @@ def test_records_are_made_from_the_schema_in_the_plan(spark: SparkSession) -> No
 def test_slow_expressions_and_broken_records_that_pass_are_named(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Long texts find the fields of a quadratic and of a recursive pattern, and a job without checks is wrong."""
     monkeypatch.setattr("spark_rtm.prove.checks.slow.TOTAL_SECONDS", 180.0)  # on a busy machine
     options = replace(OPTIONS, checks=frozenset({"input"}))
 
@@ -162,7 +155,6 @@ def test_slow_expressions_and_broken_records_that_pass_are_named(
     ],
 )
 def test_fields_are_read_from_the_plan(expression: str, expected: tuple[str, str, str], spark: SparkSession) -> None:
-    """The format, the fields and the separator come from the expressions that take records apart."""
     values = spark.createDataFrame([("{}",)], "value string")
 
     found = decoding(values.select(F.expr(expression)))

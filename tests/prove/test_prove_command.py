@@ -1,5 +1,3 @@
-"""The command prints its verdicts, ends with Ctrl-C, and leaves no process and no file behind."""
-
 import json
 import os
 import signal
@@ -38,14 +36,12 @@ writer.queryName("shouts").outputMode("update").trigger(realTime="5 minutes").st
 
 @pytest.fixture
 def temporary() -> Iterator[Path]:
-    """Yield a folder for all temporary files of the command."""
     with tempfile.TemporaryDirectory(prefix="test-prove-") as folder:
         yield Path(folder)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return the folder of a user's project, in which the command runs."""
     (tmp_path / "job.py").write_text(JOB)
     return tmp_path
 

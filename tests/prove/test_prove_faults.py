@@ -26,7 +26,6 @@ def _prove(bench: Bench, path: Path, options: Options = OPTIONS) -> list[Verdict
 
 
 def test_job_of_the_repository_gets_only_good_verdicts(bench: Bench) -> None:
-    """Each check reports good evidence for the original."""
     verdicts = _prove(bench, ORIGINAL, WITHOUT_RESTART)
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
@@ -62,7 +61,6 @@ def test_several_faults_are_named_separately(bench: Bench, tmp_path: Path) -> No
 
 
 def assert_named(fault: Fault, path: Path, verdicts: list[Verdict]) -> None:
-    """Require a wrong verdict with the condition, the fix, the line and a page of a fault."""
     found = [v for v in verdicts if v.check == fault.check and v.status == WRONG and fault.condition in v.evidence]
     assert found, "\n".join(verdict.text for verdict in verdicts)
     assert fault.fix in found[0].fix

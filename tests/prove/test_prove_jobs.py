@@ -85,7 +85,6 @@ def test_login_that_kafka_cannot_read_is_named(bench: Bench, tmp_path: Path) -> 
 
 
 def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_path: Path) -> None:
-    """The engine's refusal of the sink and the trigger of the job are reported at the line that starts the query."""
     verdicts = _prove(bench, tmp_path, BATCHES, "mode", "flow")
 
     line = line_of(tmp_path / "job.py", "foreachBatch(save)")
@@ -210,6 +209,5 @@ writer.outputMode("update").trigger(realTime="5 minutes").start().awaitTerminati
 
 
 def test_job_that_cannot_run_twice_is_named(bench: Bench, tmp_path: Path) -> None:
-    """Its failure in the second run is neither taken for that of a record nor for a fault of the job."""
     with pytest.raises(target.TargetError, match="TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"):
         _prove(bench, tmp_path, SECOND, "input")

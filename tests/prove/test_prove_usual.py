@@ -77,7 +77,6 @@ def test_loop_that_waits_for_a_query_ends_the_run(loop: str, bench: Bench, tmp_p
 
 @pytest.mark.parametrize("name", USUAL)
 def test_what_production_has_does_not_stop_a_job(name: str, bench: Bench, tmp_path: Path) -> None:
-    """Clients that are not installed, debug queries, patterns and tables of a cluster do not matter."""
     (tmp_path / "job.py").write_text(USUAL[name])
 
     recording = _record(bench, tmp_path / "job.py")
@@ -122,7 +121,6 @@ def test_job_gets_settings_and_imports_of_its_project(bench: Bench, tmp_path: Pa
 
 
 def test_magic_lines_of_a_notebook_are_no_code_and_lines_keep_their_numbers(tmp_path: Path) -> None:
-    """A finding names the line of the file that the user has."""
     text = (JOBS / "orders.ipynb.txt").read_text()
     path = tmp_path / "orders.ipynb"
     path.write_text(text.replace('"from pyspark', '"%pip install x\\n",\n"!ls\\n",\n"from pyspark'))
@@ -291,14 +289,12 @@ def test_made_records_pass_the_filter_of_the_query(condition: str, spark: SparkS
     ids=["paths", "text", "csv"],
 )
 def test_records_are_made_without_a_json_schema(condition: str, value: bytes, spark: SparkSession) -> None:
-    """Paths, plain text and CSV give records too."""
     rows = spark.readStream.format("rate").load().selectExpr("cast('' as binary) as value").where(condition)
 
     assert value == samples.made_samples(rows)[0].value
 
 
 def test_filter_that_no_record_passes_is_named(bench: Bench, tmp_path: Path) -> None:
-    """A query without results is not judged, and the message names the filter and the option."""
     path = tmp_path / "job.py"
     path.write_text(
         START.replace('select("value")', 'where("length(value) > 5000").select("value")').replace("usual", "long")

@@ -47,7 +47,6 @@ def test_exit_status_is_that_of_the_worst_verdict(statuses: list[str], expected:
 
 
 def test_text_has_one_line_per_verdict() -> None:
-    """A line names status, check, place, evidence, fix and page."""
     assert (
         "good      slots    2 task slots needed\n"
         "wrong     input    job.py:7: 3 kinds end the query; use try_cast; see references/errors_in_rows.md"
@@ -55,7 +54,6 @@ def test_text_has_one_line_per_verdict() -> None:
 
 
 def test_summary_counts_the_verdicts_of_each_status() -> None:
-    """The last line of the output has no status that does not occur."""
     assert "2 verdicts: 1 good, 1 wrong" == summary(VERDICTS)
 
 
@@ -77,7 +75,6 @@ def test_verdict_is_shown_although_a_later_check_stops(tmp_path: Path) -> None:
 
 
 def test_json_contains_every_verdict_and_the_conditions() -> None:
-    """Programs get good verdicts too, and the version and date of the run."""
     content = json.loads(render(VERDICTS, "json", {"pyspark": "4.3.0"}))
 
     assert {"pyspark": "4.3.0"} == content["conditions"]
@@ -87,7 +84,6 @@ def test_json_contains_every_verdict_and_the_conditions() -> None:
 
 
 def test_annotations_contain_only_what_is_not_good() -> None:
-    """A pull request shows the line of the user's code."""
     assert (
         "::error file=job.py,line=7,title=prove-input::on OSS 4.3, 3 kinds end the query; "
         "use try_cast (see references/errors_in_rows.md)"
@@ -101,7 +97,6 @@ READ = Decoding(JSON, StructType(PAIR.fields).add("note", "string"))
 
 
 def test_hostile_records_cover_the_form_and_each_field() -> None:
-    """The kinds differ, none is the sample itself, and each field gets wrong types."""
     kinds = hostile_records(GOOD_RECORD, READ)
     records = {name: hostile.record for name, hostile in kinds.items()}
 
@@ -179,7 +174,6 @@ JOBS: dict[str, tuple[Callable[[Sent], Received], str, str]] = {
 
 @pytest.mark.parametrize("name", JOBS)
 def test_broken_records_must_not_come_out_as_good_results(name: str) -> None:
-    """The verdict counts what became of the kinds, and names up to three broken ones that pass."""
     job, status, evidence = JOBS[name]
     kinds = hostile_records(GOOD_RECORD, READ)
     records = {kind: hostile.record for kind, hostile in kinds.items()}
@@ -243,7 +237,6 @@ def test_dbutils_answers_with_placeholders_and_defaults() -> None:
     ],
 )
 def test_condition_leads_to_the_section_that_reproduces_it(condition: str, page: str) -> None:
-    """A condition without a section leads to the overview of errors."""
     assert page == page_of(condition)
 
 
@@ -262,7 +255,6 @@ def test_condition_leads_to_the_section_that_reproduces_it(condition: str, page:
 def test_line_of_a_call_is_searched_below_the_function_first(
     code: str, default: int, expected: int, tmp_path: Path
 ) -> None:
-    """If no line has such a call, the line of the function is named."""
     path = tmp_path / "job.py"
     path.write_text(code)
 
@@ -281,7 +273,6 @@ def test_line_of_a_call_is_searched_below_the_function_first(
     ],
 )
 def test_target_that_cannot_be_loaded_is_explained(code: str, target: str, message: str, tmp_path: Path) -> None:
-    """The message quotes the target and says what is allowed."""
     (tmp_path / "job.py").write_text(code)
     with contextlib.chdir(tmp_path), pytest.raises(TargetError, match=message):
         load(target)
@@ -376,7 +367,6 @@ def test_long_text_that_needs_seconds_is_found(
 
 
 def test_search_for_slow_fields_ends_in_time() -> None:
-    """If each record needs its whole limit, the search stops, and says up to which length it has come."""
     calls = list[int]()
 
     def clock(records: Sequence[Sent], limit: float) -> float:

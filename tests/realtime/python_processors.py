@@ -23,25 +23,24 @@ class Reporting(StatefulProcessor):
     """Takes the steps of each row, and reports the state after it; the step `due` sets a timer that is due at once."""
 
     def __init__(self, ttl_ms: int = 3_600_000) -> None:
-        """Set the TTL of the list."""
         self._ttl_ms = ttl_ms
 
-    def init(self, handle: StatefulProcessorHandle) -> None:  # noqa: D102
+    def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._value = handle.getValueState("value", "a string, b long, c array<struct<d:double>>")
         self._list = handle.getListState("list", "a string, b long", self._ttl_ms)
         self._map = handle.getMapState("map", "a string", "b long")
 
-    def handleInitialState(self, key: Any, initialState: Any, timerValues: TimerValues) -> None:  # noqa: ARG002, D102, N802, N803
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: TimerValues) -> None:  # noqa: ARG002, N802, N803
         self._value.update((initialState.a, initialState.b, []))
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: D102, N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         for row in sorted(rows, key=lambda row: row.number):
             for number, step in enumerate(row.steps):
                 self._take(step["name"], step["a"], step["b"], timerValues)
                 yield self._report(key, row.number, f"{number} {step['name']} {self._state()}")
 
-    def handleExpiredTimer(  # noqa: D102, N802
+    def handleExpiredTimer(  # noqa: N802
         self,
         key: Any,
         timerValues: TimerValues,  # noqa: N803
@@ -50,7 +49,7 @@ class Reporting(StatefulProcessor):
         late_ms = timerValues.getCurrentProcessingTimeInMs() - expiredTimerInfo.getExpiryTimeInMs()
         yield self._report(key, -1, f"late {late_ms} {self._state()}")
 
-    def close(self) -> None:  # noqa: D102
+    def close(self) -> None:
         pass
 
     def _take(self, name: str, a: str, b: int, times: TimerValues) -> None:
@@ -88,5 +87,4 @@ class Reporting(StatefulProcessor):
 
 
 def scored(row: Row) -> Row | None:
-    """Return the length of the text of a row, and nothing for an empty text."""
     return Row(number=row.number, length=len(row.text)) if row.text else None

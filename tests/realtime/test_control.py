@@ -35,7 +35,6 @@ COUNTS = "cast(key as string) || ' ' || count as value"
 
 
 def read(spark: SparkSession, kafka: str, topics: str, source: str = control.SOURCE) -> DataFrame:
-    """Read topics with the source that obeys commands."""
     reader = spark.readStream.format(source).option("kafka.bootstrap.servers", kafka).option("subscribe", topics)
     return reader.option("startingOffsets", "earliest").option("kafka.metadata.max.age.ms", "500").load()
 
@@ -87,12 +86,10 @@ def traffic(kafka: str, topic: str, partitions: int = 2) -> Iterator[list[str]]:
 
 
 def outputs(kafka: str, topic: str) -> list[str]:
-    """Return all values of a topic with two partitions."""
     return [(record.value() or b"").decode() for number in (0, 1) for record in records_of(kafka, topic, number)]
 
 
 def written(kafka: str, topic: str) -> int:
-    """Return the number of records of a topic with two partitions."""
     return end_offset(kafka, topic, 0) + end_offset(kafka, topic, 1)
 
 
@@ -133,7 +130,6 @@ def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
 
 
 def test_copies_commit_between_the_commits_of_each_other(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The second copy has an interval of five minutes, and commits in the middle of the batches of the first one."""
     source, target, stop = new_topic(kafka, 2), new_topic(kafka, 2), threading.Event()
     rows = read(spark, kafka, source)
     first = start(rows, kafka, target, tmp_path / "first", "5 seconds")
@@ -156,7 +152,6 @@ def test_copies_commit_between_the_commits_of_each_other(spark: SparkSession, ka
 
 
 def ended_at(batch: StreamingQueryProgress) -> float:
-    """Return when a batch was committed, in epoch seconds."""
     return datetime.fromisoformat(batch.timestamp).timestamp() + batch.durationMs["triggerExecution"] / 1000
 
 
@@ -229,7 +224,6 @@ def test_commands_without_a_pause_do_not_keep_a_slow_batch_from_reading(
 
 
 def test_two_sources_of_one_query_end_together(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A batch ends only when the readers of all its sources have ended."""
     left, right, target = new_topic(kafka, 1), new_topic(kafka, 1), new_topic(kafka, 2)
     rows = read(spark, kafka, left).union(read(spark, kafka, right))
     query = start(rows, kafka, target, tmp_path)

@@ -19,7 +19,6 @@ CLICK = StructType([StructField("id", StringType()), StructField("at", LongType(
 
 
 def first_clicks(records: DataFrame) -> DataFrame:
-    """Return the first record of each click id, and all invalid records."""
     decoded = parse(records, CLICK, "click").withColumn("reason", first_reason(reasons_of_form("click", ["id"])))
     name = F.when(F.col("reason").isNull(), F.col("click.id")).otherwise(F.col("src"))
     first = decoded.withColumn("name", name).dropDuplicates(["name"])
@@ -28,7 +27,6 @@ def first_clicks(records: DataFrame) -> DataFrame:
 
 
 def click(click_id: str) -> bytes:
-    """Return a valid record."""
     return json.dumps({"id": click_id, "at": 1}).encode()
 
 

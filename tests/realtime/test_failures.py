@@ -15,7 +15,6 @@ CLICKS = '{"clicks":{"0":1}}'
 
 
 def recorded(name: str, at: float = 0, query: str = "copy", *, has_run: bool = False) -> Failure:
-    """Return a failure with the text of a recorded exception."""
     return failure_of(query, RuntimeError(RECORDED[name]), at, has_run=has_run)
 
 
@@ -55,7 +54,6 @@ def test_first_failure_starts_again_only_if_a_restart_can_help(
 
 
 def test_same_condition_at_same_offsets_is_a_poison_record() -> None:
-    """The second failure ends the query, and the message has the offsets, the condition and the fix."""
     first, second = decisions(recorded("poison record"), recorded("poison record again", 5))
 
     assert first.pause_seconds
@@ -77,7 +75,6 @@ def test_same_condition_at_same_offsets_is_a_poison_record() -> None:
     ids=["another-condition", "another-query", "before-the-window"],
 )
 def test_other_earlier_failure_makes_no_poison_record(earlier: Sequence[Failure]) -> None:
-    """Only the same condition at the same offsets of the same query within the window counts."""
     assert judge(recorded("poison record again", 2), earlier, LIMITS).pause_seconds
 
 
@@ -104,7 +101,6 @@ def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
 
 
 def test_pause_has_an_upper_limit() -> None:
-    """With many allowed failures, the pause stays at its maximum."""
     patient = Limits(max_failures=99, max_pause_seconds=20)
 
     decision = judge(recorded("executor killed", 9), [recorded("executor killed", at) for at in range(9)], patient)
@@ -178,7 +174,6 @@ CHOSEN = (
 @pytest.mark.parametrize("value", CHOSEN)
 @pytest.mark.parametrize("begin", [QUOTED, JAVA, PYTHON, RAISED], ids=["quoted", "java", "python", "raised"])
 def test_value_of_a_record_does_not_choose_the_cause(value: str, begin: str) -> None:
-    """Conditions, states and exceptions in a value make a failure neither transient nor permanent nor one of slots."""
     end = RECORDED["poison record"].partition("'x'")[2] if begin == QUOTED else "' SQLSTATE: P0001"
     text = f"{begin}{value}{end.removeprefix(QUOTED)}"
 
@@ -189,7 +184,6 @@ def test_value_of_a_record_does_not_choose_the_cause(value: str, begin: str) -> 
 
 
 def test_names_in_stack_frames_are_no_causes() -> None:
-    """A class of a stack trace that is called like a passing cause does not make the failure passing."""
     text = "java.lang.ArithmeticException: by zero\n\tat a.TimeoutException.b(C.java:1)"
 
     assert "the cause is unknown (failure 1 of 5)" == judge(failure_of("copy", RuntimeError(text), 0), []).reason

@@ -1,5 +1,3 @@
-"""A join of two streams as union and aggregation writes exactly the pairs of a batch join of the same records."""
-
 import json
 import random
 from collections.abc import Iterable
@@ -24,8 +22,6 @@ START_MS = 1_700_000_000_000
 
 
 class Event(NamedTuple):
-    """A record of one of the two topics."""
-
     side: int
     key: str
     at_ms: int
@@ -33,8 +29,6 @@ class Event(NamedTuple):
 
 
 class Topics(NamedTuple):
-    """The broker, the two source topics and the target topic."""
-
     kafka: str
     left: str
     right: str
@@ -43,7 +37,6 @@ class Topics(NamedTuple):
 
 @pytest.fixture
 def topics(kafka: str) -> Topics:
-    """Return new topics."""
     return Topics(kafka, new_topic(kafka, 1), new_topic(kafka, 1), new_topic(kafka, 1))
 
 
@@ -63,14 +56,12 @@ def history(seed: int = 7) -> list[Event]:
 
 
 def send(topics: Topics, events: Iterable[Event]) -> None:
-    """Send events to the topics of their sides."""
     for event in events:
         value = json.dumps({"key": event.key, "at_ms": event.at_ms, "name": event.name}).encode()
         produce(topics.kafka, (topics.left, topics.right)[event.side], [(0, value)])
 
 
 def rows_of(records: DataFrame) -> DataFrame:
-    """Return the columns of a side of the join."""
     event = F.from_json(F.col("value").cast("string"), "key string, at_ms long, name string").alias("event")
     return records.select(event).select(
         "event.key", F.timestamp_millis("event.at_ms").alias("at"), F.col("event.name").alias("row")
@@ -92,7 +83,6 @@ def start(spark: SparkSession, topics: Topics, checkpoint: Path, trigger: dict[s
 
 
 def batch_join(spark: SparkSession, topics: Topics) -> set[str]:
-    """Return the pairs that a batch query finds in the same topics."""
     source = spark.read.format("kafka").option("kafka.bootstrap.servers", topics.kafka)
     left, right = (rows_of(source.option("subscribe", topic).load()) for topic in (topics.left, topics.right))
     left, right = left.withColumnRenamed("at", "shown_at"), right.withColumnRenamed("row", "right_row")
@@ -108,7 +98,6 @@ def test_bound_without_time_is_refused(values: tuple[int, int]) -> None:
 
 
 def test_join_equals_batch_join_in_both_modes(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
-    """Rows one at a time in real-time mode and all together in one batch give the pairs of the batch join."""
     send(topics, history())
     for topic in (topics.left, topics.right):
         produce(topics.kafka, topic, [(0, b"{bad"), (0, b'{"key": "0", "name": "no time"}'), (0, None)])

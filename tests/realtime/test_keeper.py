@@ -45,7 +45,6 @@ QUICK = Limits(first_pause_seconds=0.1)
 
 
 def start(spark: SparkSession, kafka: str, topics: tuple[str, str], checkpoint: Path) -> StreamingQuery:
-    """Start a query that ends at a value that is no number."""
     stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topics[0])
     numbers = stream.option("startingOffsets", "earliest").load().select(F.col("value").cast("string").cast("long"))
     writer = numbers.selectExpr("string(value) AS value").writeStream.format("kafka").option("topic", topics[1])
@@ -85,7 +84,6 @@ def test_poison_record_stops_the_keeper_after_its_second_failure(
 
 
 def test_refusal_after_the_start_is_not_repeated(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A query that the engine refuses is started once, and the healthy query beside it has stopped too."""
     topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
 
     def refused() -> StreamingQuery:
@@ -126,7 +124,6 @@ def test_module_that_only_the_driver_has_stops_the_keeper(
 
 
 def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """At the first start, the caller gets the exception of the engine unchanged."""
     topics = (new_topic(kafka, 1), new_topic(kafka, 1))
 
     def broken() -> StreamingQuery:
@@ -160,7 +157,6 @@ def test_exceptions_of_kafka_that_pass_are_those_that_its_clients_retry(spark: S
 
 @pytest.fixture
 def signals() -> Iterator[None]:
-    """Give pytest its handlers of the signals back."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     for number, handler in before.items():
@@ -172,7 +168,6 @@ def signals() -> Iterator[None]:
 def test_signal_ends_the_call_with_all_queries_stopped(
     number: signal.Signals, spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """A supervisor that sends SIGTERM and a person who presses Ctrl-C get a clean end, without an exception."""
     topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
     produce(kafka, topics[0], [(0, b"1")])
 

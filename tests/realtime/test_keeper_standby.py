@@ -70,7 +70,6 @@ keep(spark, starters(folder), standby=Standby(folder / "lock", starters))
 
 @contextmanager
 def running(program: str, *arguments: str) -> Iterator[Popen[str]]:
-    """Run a program in a group of its own, and end the group with the block."""
     command = [sys.executable, "-c", program, *arguments]
     with Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:

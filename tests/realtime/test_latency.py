@@ -1,5 +1,3 @@
-"""The percentiles of the progress event are those of the rows."""
-
 from pathlib import Path
 
 import pytest

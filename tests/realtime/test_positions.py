@@ -11,14 +11,12 @@ SETTINGS = '{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{}}'
 
 
 def write(checkpoint: Path, log: str, name: str, *lines: str) -> None:
-    """Write an entry of a log."""
     folder = checkpoint / log
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text("\n".join(lines))
 
 
 def offsets(checkpoint: Path, batch_id: int, *sources: str) -> None:
-    """Write the offsets of a planned batch."""
     write(checkpoint, "offsets", str(batch_id), "v1", SETTINGS, *sources)
 
 
@@ -67,7 +65,6 @@ def test_partition_that_would_be_skipped_is_refused(partitions: dict[str, int]) 
     [("7", "not the offsets of a Kafka source"), ("-", "not the offsets of a Kafka source"), ('{"a":1}', "not the")],
 )
 def test_other_source_than_kafka_is_refused(tmp_path: Path, line: str, message: str) -> None:
-    """A rate source stores a number, and a source without data a dash."""
     offsets(tmp_path, 0, line)
     write(tmp_path, "commits", "0", "v1", "{}")
 

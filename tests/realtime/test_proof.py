@@ -1,5 +1,3 @@
-"""Physical plans as text."""
-
 import contextlib
 import io
 import re

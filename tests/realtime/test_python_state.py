@@ -51,7 +51,6 @@ class PythonQuery:
         self.query: StreamingQuery
 
     def start(self) -> None:
-        """Start the query on its checkpoint."""
         source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
         source = source.option("startingOffsets", "earliest")
         records, ticks = (source.option("subscribe", one).load() for one in (self.source, self.ticks))
@@ -63,7 +62,6 @@ class PythonQuery:
         self.query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
 
     def send(self, *rows: dict[str, Any]) -> None:
-        """Send rows in order per key."""
         for row in rows:
             self.producer.produce(self.source, json.dumps(row), str(row.get("key")))
         assert 0 == self.producer.flush(30)
@@ -73,15 +71,12 @@ class PythonQuery:
         return [json.loads(message.value() or b"") for message in read_topic(self.kafka, self.target)]
 
     def await_results(self, is_enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        """Wait for results, and raise the error of a query that fails."""
         wait_until(lambda: is_enough(self.results()), DEADLINE_SECONDS, "results", [self.query])
         return self.results()
 
 
 @pytest.fixture
 def reporting(spark: SparkSession, kafka: str, tmp_path: Path) -> PythonQuery:
-    """Return a query with the reporting processor, not yet started."""
-
     def transform(rows: DataFrame, ticks: DataFrame) -> DataFrame:
         return transform_with_state(rows, ["key"], Reporting(), REPORTS, ticks)
 
@@ -89,7 +84,6 @@ def reporting(spark: SparkSession, kafka: str, tmp_path: Path) -> PythonQuery:
 
 
 def histories() -> list[dict[str, Any]]:
-    """Return the rows of random histories, in random order of their keys."""
     chance = random.Random(43)
     return [
         {
@@ -112,7 +106,6 @@ def in_plain_python(rows: list[dict[str, Any]]) -> dict[tuple[str, int], list[st
 
 
 def by_row(results: list[Any]) -> dict[tuple[str, int], set[str]]:
-    """Return the different reports for each row by key and number."""
     found = defaultdict[tuple[str, int], set[str]](set)
     for one in results:
         found[one["key"], one["number"]].add(one["report"])
@@ -120,7 +113,6 @@ def by_row(results: list[Any]) -> dict[tuple[str, int], set[str]]:
 
 
 def expected_of(rows: list[dict[str, Any]]) -> dict[tuple[str, int], set[str]]:
-    """Return the reports of rows with at least one step."""
     return {row: set(reports) for row, reports in in_plain_python(rows).items() if reports}
 
 

@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.services]
 def copy(
     spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path, interval: str = "2 seconds"
 ) -> StreamingQuery:
-    """Start a query that copies the values of a topic and is called like its checkpoint folder."""
     stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
     values = stream.option("startingOffsets", "earliest").load().select("value")
     writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)

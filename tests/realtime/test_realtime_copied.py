@@ -72,7 +72,6 @@ def test_module_imports_only_pyspark_and_the_standard_library(path: Path) -> Non
 
 
 def test_foreign_import_would_be_found(tmp_path: Path) -> None:
-    """The check can fail."""
     module = tmp_path / "module.py"
     module.write_text("import json\nimport rich.table\nfrom spark_rtm.kafka import client\nfrom .slots import x\n")
 
@@ -81,7 +80,6 @@ def test_foreign_import_would_be_found(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def copied_job(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
-    """Run the job in an empty folder, with the copied modules under another name."""
     folder = tmp_path_factory.mktemp("project")
     source, target, idle = (new_topic(kafka, 1) for _ in range(3))
     produce(kafka, source, [(0, b'{"id": "a"}'), (0, b"not json")])
@@ -100,7 +98,6 @@ def copied_job(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> subproce
 @pytest.mark.spark
 @pytest.mark.services
 def test_copied_folder_runs_a_query_in_a_project_of_its_own(copied_job: subprocess.CompletedProcess[str]) -> None:
-    """Warm-up, slot check, decoding, proof, waiting and stopping work in an empty folder under another name."""
     assert (0, ["done"]) == (copied_job.returncode, copied_job.stdout.splitlines()[-1:]), copied_job.stderr
 
 

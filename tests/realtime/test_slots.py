@@ -37,7 +37,6 @@ def start(
     real_time: bool = True,
     interval: str = "2 seconds",
 ) -> StreamingQuery:
-    """Start a query that is called like its checkpoint folder."""
     writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
     writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
     if real_time:
@@ -199,7 +198,6 @@ def test_preflight_counts_the_largest_stage_of_a_micro_batch(spark: SparkSession
 
 @services
 def test_real_time_mode_is_proved_from_the_plan(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The proof accepts a real-time query and refuses the same query in micro-batch mode."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     stream = read(spark, kafka, source)
     produce(kafka, source, [(0, b"value")])
@@ -229,6 +227,5 @@ def test_a_failure_after_the_start_surfaces_with_query_and_condition(
 
 
 def test_waiting_ends_at_its_deadline() -> None:
-    """What does not come is named, with the time that was waited."""
     with pytest.raises(TimeoutError, match="timed out after 0 s waiting for a miracle"):
         wait_until(lambda: False, 0, "a miracle")

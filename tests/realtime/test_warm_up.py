@@ -17,7 +17,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 
 def counting(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
-    """Return a query with state, whose boundary is the long one."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
     stream = source.option("subscribe", topic).option("startingOffsets", "earliest").load()
     return stream.groupBy("key").count().select(F.col("count").cast("string").alias("value"))

@@ -1,1 +1,0 @@
-"""Tests of the local services, with real processes and real servers."""

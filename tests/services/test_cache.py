@@ -25,7 +25,6 @@ print(cached_folder("thing", fill), flush=True)
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the path of an empty cache."""
     monkeypatch.setenv("RTM_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -42,12 +41,10 @@ def _first_line(process: subprocess.Popen[str]) -> str:
 
 
 def test_folder_of_rtm_cache_is_used(cache: Path) -> None:
-    """The variable RTM_CACHE sets the cache folder."""
     assert cache == cache_root()
 
 
 def test_default_cache_is_in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without RTM_CACHE, the cache is in the user's cache folder of the operating system."""
     monkeypatch.delenv("RTM_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
@@ -64,8 +61,6 @@ def test_filled_folder_is_not_filled_again(cache: Path) -> None:
 
 
 def test_failed_fill_leaves_no_folder(cache: Path) -> None:
-    """After a failure the cache contains no folder that the next run could take for a result."""
-
     def fail(folder: Path) -> None:
         folder.joinpath("part").touch()
         raise RuntimeError("no network")
@@ -89,7 +84,6 @@ def test_killed_fill_is_repeated_by_the_next_process(cache: Path) -> None:
 
 
 def test_two_processes_at_once_fill_only_once(cache: Path) -> None:
-    """If two processes need the same folder at once, one fills it and both get it."""
     with _start_filling() as filling:
         assert _first_line(filling) == "filling"
         with _start_filling() as waiting:

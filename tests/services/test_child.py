@@ -1,5 +1,3 @@
-"""A child process ends when it is stopped, and always when its parent has ended."""
-
 import os
 import signal
 import socket
@@ -107,7 +105,6 @@ def test_server_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> Non
 
 
 def test_server_ends_although_a_fork_holds_the_parents_pipe(tmp_path: Path) -> None:
-    """A process that inherited the pipe of the killed parent, such as a fork, does not keep the server running."""
     ours, theirs = socket.socketpair()
     with ours, theirs, _running_parent(tmp_path / "log", theirs.fileno()) as parent:
         server = _read_pid(parent)
@@ -146,7 +143,6 @@ def test_child_of_an_ended_server_can_clean_up(tmp_path: Path) -> None:
 
 
 def test_log_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    """The output of a server is not appended to the target of a link that replaces its log."""
     target, log_path = tmp_path / "target", tmp_path / "log"
     log_path.symlink_to(target)
 
@@ -211,13 +207,11 @@ def test_exception_of_a_probe_kills_the_server(tmp_path: Path) -> None:
 
 
 def test_missing_program_is_named_in_the_error(tmp_path: Path) -> None:
-    """The error of a missing program differs from that of a failing program."""
     with pytest.raises(RuntimeError, match=r"cannot start Test server[\s\S]*no-such-program: .*No such file"):
         start_child("Test server", ["no-such-program"], log_path=tmp_path / "log")
 
 
 def test_free_ports_are_distinct_and_unused() -> None:
-    """A separate server can listen on each port."""
     ports = free_ports(3)
 
     listeners = [socket.create_server(("127.0.0.1", port)) for port in ports]
@@ -228,7 +222,6 @@ def test_free_ports_are_distinct_and_unused() -> None:
 
 
 def test_log_tail_is_the_last_twenty_lines(tmp_path: Path) -> None:
-    """An error message shows only the last twenty lines of a log."""
     log_path = tmp_path / "log"
     log_path.write_text("".join(f"line {number}\n" for number in range(100)))
 

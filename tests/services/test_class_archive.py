@@ -1,5 +1,3 @@
-"""A broker and a session load their classes from an archive, and start without one that matches."""
-
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -20,7 +18,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 
 def is_mapped(archive: Path, pid: int) -> bool:
-    """Return whether a process has an archive in its memory."""
     return str(archive) in Path(f"/proc/{pid}/maps").read_text()
 
 

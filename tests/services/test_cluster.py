@@ -34,8 +34,6 @@ UNKNOWN_DRIVER = "driver-unknown"
 
 @dataclass(frozen=True)
 class Block:
-    """The block of a cluster, which the last test of this module ends."""
-
     url: str
     end: Callable[[], None]
     arguments_before: str | None
@@ -44,7 +42,6 @@ class Block:
 
 @pytest.fixture(scope="module")
 def block() -> Iterator[Block]:
-    """Yield the block of a cluster that all tests of this module share."""
     before = os.environ.get("PYSPARK_SUBMIT_ARGS")
     with ExitStack() as stack:
         url = stack.enter_context(standalone_cluster(workers=1, cores_per_worker=2))
@@ -53,7 +50,6 @@ def block() -> Iterator[Block]:
 
 @pytest.fixture
 def cluster(block: Block) -> str:
-    """Return the URL of the cluster."""
     return block.url
 
 
@@ -72,7 +68,6 @@ def _secret() -> str:
 
 
 def _is_answered(url: str, folder: Path, secret: str) -> bool:
-    """Ask the master to end an unknown driver, as a program does that wants to command the cluster."""
     options = [*class_archive.using(archive_folder()), *(["-Dspark.authenticate=true"] if secret else [])]
     command = [str(java_home() / "bin" / "java"), *options, "-cp", class_path(), *ASK_MASTER, url, UNKNOWN_DRIVER]
     environment = {**os.environ, **({"_SPARK_AUTH_SECRET": secret} if secret else {})}
@@ -83,7 +78,6 @@ def _is_answered(url: str, folder: Path, secret: str) -> bool:
 
 
 def test_program_without_the_secret_cannot_command_the_cluster(cluster: str, tmp_path: Path) -> None:
-    """The master answers a program that knows the secret, and refuses programs with another secret or with none."""
     answers = [_is_answered(cluster, tmp_path, secret) for secret in (_secret(), "guessed", "")]
 
     assert [True, False, False] == answers
@@ -127,7 +121,6 @@ print(json.dumps(context.parallelize([0], 1).mapPartitions(seen).first()))
 
 @pytest.mark.timeout(300)
 def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Path) -> None:
-    """With the options of the page, a worker imports our modules and their packages from its own folder only."""
     words = shlex.split(spark_submit_of("workers.md"))
     options = words[words.index("--py-files") : words.index("examples/attribution/demo/__main__.py")]
     confs = job_confs("examples")

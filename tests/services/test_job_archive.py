@@ -1,5 +1,3 @@
-"""The archives for foreign workers contain the modules of the examples, and packages with all that they require."""
-
 import subprocess
 import sys
 import tarfile
@@ -31,7 +29,6 @@ def test_name_that_is_no_package_is_refused(tmp_path: Path) -> None:
 
 
 def test_packages_archive_contains_required_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package brings the packages that it requires, but neither its tests nor its console scripts."""
     monkeypatch.setattr(job_archive, "WORKER_PACKAGES", ("psycopg",))
 
     archive = job_archive.write_packages_archive(tmp_path / "packages.tar")
@@ -49,7 +46,6 @@ def test_packages_of_workers_are_few() -> None:
 
 
 def test_missing_package_stops_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the package and the remedy."""
     monkeypatch.setattr(job_archive, "WORKER_PACKAGES", ("not-installed",))
 
     with pytest.raises(RuntimeError, match=r"'not-installed' is not installed here, .* run `make setup`"):

@@ -1,5 +1,3 @@
-"""A local broker and an external cluster behave as the examples require."""
-
 import socket
 import time
 from collections.abc import Iterator
@@ -89,7 +87,6 @@ def test_record_has_the_append_time_of_the_broker(broker: LocalKafka) -> None:
 
 
 def test_unknown_topic_is_an_error(broker: LocalKafka) -> None:
-    """A mistyped topic name is an error and creates no topic."""
     error = _send(broker, "mistyped", b"record")
 
     assert error is not None
@@ -97,7 +94,6 @@ def test_unknown_topic_is_an_error(broker: LocalKafka) -> None:
 
 
 def test_external_cluster_is_used_and_not_stopped(broker: LocalKafka, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With KAFKA_BOOTSTRAP_SERVERS, that cluster is used, and no broker is started or stopped."""
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
 
     with kafka_broker() as bootstrap_servers:
@@ -131,7 +127,6 @@ def test_occupied_port_shows_the_log_of_the_broker() -> None:
 
 
 def test_broker_and_data_are_removed_when_the_block_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a failure in the block, neither the broker nor its data remains."""
     monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
     before = set(run_folder().glob("kafka-*"))
     addresses, folders = list[str](), set[Path]()

@@ -28,7 +28,6 @@ object Touch {
 
 
 def _touch(folder: Path, file: Path, *implementation: str) -> subprocess.CompletedProcess[str]:
-    """Create a file through Hadoop in an environment whose PATH contains no program."""
     program = folder / "touch.scala"
     program.write_text(TOUCH)
     spark = Path(pyspark.__file__).parent / "jars" / "*"
@@ -40,7 +39,6 @@ def _touch(folder: Path, file: Path, *implementation: str) -> subprocess.Complet
 
 @pytest.mark.timeout(200)
 def test_checkpoint_file_is_created_without_a_process(tmp_path: Path) -> None:
-    """The file has the usual permissions, and no process lengthens the pause between two batches."""
     file = tmp_path / "file"
 
     result = _touch(tmp_path, file, "spark_rtm.LocalFiles")

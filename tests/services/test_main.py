@@ -33,7 +33,6 @@ def data_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def environment(data_folder: Path) -> dict[str, str]:
-    """Return an environment in which both servers are local."""
     named = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
     kept = {name: value for name, value in os.environ.items() if name not in named}
     return {**kept, "TMPDIR": str(data_folder)}
@@ -41,7 +40,6 @@ def environment(data_folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def services(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """Yield the running command with its output in pipes."""
     with subprocess.Popen(
         COMMAND, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -59,7 +57,6 @@ def _read_exports(process: subprocess.Popen[str]) -> dict[str, str]:
 
 
 def _server_pids(process: subprocess.Popen[str]) -> list[int]:
-    """Return the process ids of both servers, whose supervisors are children of the command."""
     listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     rows = [tuple(map(int, line.split())) for line in listing.splitlines()]
     supervisors = {pid for pid, parent in rows if parent == process.pid}
@@ -110,7 +107,6 @@ def test_both_servers_end_with_a_killed_command(services: subprocess.Popen[str],
 
 
 def test_unreachable_cluster_ends_the_command_with_one_message(environment: dict[str, str]) -> None:
-    """An unreachable KAFKA_BOOTSTRAP_SERVERS ends the command with one message and no stack trace."""
     dead = {**environment, "KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{free_ports(1)[0]}"}
 
     result = subprocess.run(COMMAND, env=dead, capture_output=True, text=True, check=False, timeout=60)

@@ -1,5 +1,3 @@
-"""Jars are fetched once, in the pinned versions and with the pinned content, and a failure names the remedies."""
-
 import hashlib
 import os
 import shutil
@@ -109,7 +107,6 @@ def test_no_network_and_no_cache_names_packages_and_remedies(repository: Path) -
 
 
 def test_command_without_network_ends_with_one_message(repository: Path) -> None:
-    """The command prints the error with its remedies and no stack trace."""
     assert [] == list(repository.iterdir())
 
     command = [sys.executable, "-m", "spark_rtm.services", "packages"]
@@ -141,13 +138,11 @@ def test_packages_of_a_job_are_downloaded_once(repository: Path) -> None:
     ],
 )
 def test_package_that_cannot_be_used_is_named(coordinate: str, message: str) -> None:
-    """The message names the coordinate, the consequence and the remedy."""
     with pytest.raises((RuntimeError, ValueError), match=message):
         package_jars([coordinate])
 
 
 def test_failed_fetch_is_repeated_by_the_next_call(repository: Path, ivy_dir: Path) -> None:
-    """After a failed fetch, the next call uses the network again."""
     with pytest.raises(RuntimeError, match="cannot download"):
         broker_jars(ivy_dir)
 
@@ -158,7 +153,6 @@ def test_failed_fetch_is_repeated_by_the_next_call(repository: Path, ivy_dir: Pa
 
 @pytest.mark.usefixtures("cache")
 def test_second_fetch_needs_no_network(repository: Path, ivy_dir: Path, fetched: Fetched) -> None:
-    """Cached jars and the choice of the connector are used without a network."""
     assert [] == list(repository.iterdir())
 
     second = connector(ivy_dir)
@@ -179,7 +173,6 @@ def test_connector_of_sparks_own_version_is_preferred(repository: Path, ivy_dir:
 
 
 def test_missing_connector_is_replaced_by_the_fallback(fetched: Fetched) -> None:
-    """If the repository lacks the preferred connector, the tested fallback is used and reports its version."""
     assert "4.2.0" == fetched.connector.version
     assert FALLBACK_JARS == _names_of(fetched.connector.jars)
 
@@ -224,7 +217,6 @@ def test_incomplete_fallback_is_an_error(repository: Path, ivy_dir: Path) -> Non
 
 
 def test_two_processes_at_once_fetch_the_same_sets(repository: Path, ivy_dir: Path) -> None:
-    """Two checkouts that fetch packages at the same time do not disturb each other."""
     _publish(repository, *BROKER_JARS, *FALLBACK_JARS)
     command = [sys.executable, "-c", FETCH_BROKER, str(ivy_dir)]
 
@@ -254,7 +246,6 @@ def test_jar_with_other_content_is_not_fetched(repository: Path, ivy_dir: Path) 
 @pytest.mark.parametrize("change", ["changed", "deleted", "added"])
 @pytest.mark.usefixtures("cache")
 def test_cached_jar_is_verified_at_every_use(ivy_dir: Path, change: str) -> None:
-    """A jar that was changed, deleted or added in the cache is an error that names the jar."""
     cached = broker_jars(ivy_dir)[0]
     changed = cached.with_name("added.jar") if change == "added" else cached
     changed.unlink(missing_ok=True)
@@ -287,7 +278,6 @@ def test_jars_without_checksums_are_not_downloaded(repository: Path, ivy_dir: Pa
 
 
 def test_printed_checksums_are_the_format_of_the_file(repository: Path, ivy_dir: Path) -> None:
-    """The command for maintainers prints the content of the file with the checksums."""
     _publish(repository, *BROKER_JARS)
     command = [sys.executable, "-m", "spark_rtm.services", "checksums", str(ivy_dir / "broker.xml")]
 
@@ -302,7 +292,6 @@ def test_printed_checksums_are_the_format_of_the_file(repository: Path, ivy_dir:
     ids=lambda path: path.stem,
 )
 def test_pinned_jars_have_committed_checksums(ivy_file: Path) -> None:
-    """Every pinned package has a committed checksum."""
     names = {"-".join(package.split(":")[1:]) + ".jar" for package in pinned(ivy_file).values()}
 
     assert set() == names - set(read_checksums(ivy_file.with_suffix(".sha256")))

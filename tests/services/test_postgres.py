@@ -79,7 +79,6 @@ def test_password_is_in_neither_the_log_nor_the_repr(server: LocalPostgres) -> N
 
 
 def test_external_server_is_used_and_not_stopped(server: LocalPostgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With POSTGRES_DSN, that server is used, and no server is started or stopped."""
     monkeypatch.setenv("POSTGRES_DSN", server.dsn)
 
     with postgres_server() as dsn:
@@ -90,7 +89,6 @@ def test_external_server_is_used_and_not_stopped(server: LocalPostgres, monkeypa
 
 
 def test_unreachable_external_server_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unreachable server is an error at the start, and the message does not contain the password."""
     port = free_ports(1)[0]
     monkeypatch.setenv("POSTGRES_DSN", f"postgresql://writer:secret@127.0.0.1:{port}/ads")
 
@@ -103,7 +101,6 @@ def test_unreachable_external_server_is_an_error(monkeypatch: pytest.MonkeyPatch
 
 
 def test_malformed_connection_string_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A malformed connection string has its own error, which does not quote the string."""
     monkeypatch.setenv("POSTGRES_DSN", "host=127.0.0.1 secret")
 
     with pytest.raises(RuntimeError, match="is not a PostgreSQL connection string") as failure, postgres_server():
@@ -124,7 +121,6 @@ def test_occupied_port_shows_the_log_of_the_server() -> None:
 
 
 def test_connection_string_without_password_names_a_private_file(server: LocalPostgres) -> None:
-    """A printed connection string works without the password, which is in a file that only this user can read."""
     dsn = without_password(server.dsn)
 
     assert server.password not in dsn
@@ -134,7 +130,6 @@ def test_connection_string_without_password_names_a_private_file(server: LocalPo
 
 
 def test_separators_in_a_password_are_escaped_in_its_file() -> None:
-    """A password with a colon or a backslash is still read as one field of the file."""
     dsn = without_password(make_conninfo(host="db.example", password=r"a:b\c"))
 
     assert "*:*:*:*:a\\:b\\\\c\n" == Path(str(conninfo_to_dict(dsn)["passfile"])).read_text()
@@ -185,7 +180,6 @@ except RuntimeError as error:
 
 
 def test_full_disk_is_named_in_one_line(tmp_path: Path) -> None:
-    """The error does not list the thousand files that could not be copied."""
     command = [sys.executable, "-c", FULL_DISK, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
@@ -197,7 +191,6 @@ def test_full_disk_is_named_in_one_line(tmp_path: Path) -> None:
 
 
 def test_server_and_data_are_removed_after_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the block, neither the server nor its data remains."""
     monkeypatch.delenv("POSTGRES_DSN", raising=False)
 
     with postgres_server() as dsn, psycopg.connect(dsn) as connection:

@@ -34,7 +34,6 @@ def _run(temporary: Path) -> Path:
 
 @contextmanager
 def _running(temporary: Path, program: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """Start a run that does not end, and yield its process and its folder."""
     command = [sys.executable, "-c", f"{program}\n{PRINT_FOLDER}\n{WAIT_FOREVER}", *arguments]
     with subprocess.Popen(command, env=_environment(temporary), stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -45,14 +44,12 @@ def _running(temporary: Path, program: str, *arguments: str) -> Iterator[tuple[s
 
 
 def test_other_users_cannot_read_the_folder(tmp_path: Path) -> None:
-    """Only the user of the run has access to its folder."""
     with _running(tmp_path, "") as (_, folder):
         assert 0o700 == stat.S_IMODE(folder.stat().st_mode)
         assert tmp_path == folder.parent
 
 
 def test_ended_run_leaves_no_folder(tmp_path: Path) -> None:
-    """A process deletes its folder when it ends."""
     folder = _run(tmp_path)
 
     assert tmp_path == folder.parent
@@ -73,7 +70,6 @@ def test_folder_of_killed_run_is_deleted_by_the_next(tmp_path: Path) -> None:
 
 
 def test_folder_of_a_running_process_is_kept(tmp_path: Path) -> None:
-    """A run deletes no folder of another run that is still active."""
     with _running(tmp_path, "") as (_, folder):
         other = _run(tmp_path)
 
@@ -82,7 +78,6 @@ def test_folder_of_a_running_process_is_kept(tmp_path: Path) -> None:
 
 
 def test_last_server_of_a_killed_run_deletes_the_folder(tmp_path: Path) -> None:
-    """If a process with a server is killed, its folder is deleted as soon as the server has ended."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     with _running(temporary, START_SERVER, str(tmp_path / "log")) as (process, folder):
@@ -94,7 +89,6 @@ def test_last_server_of_a_killed_run_deletes_the_folder(tmp_path: Path) -> None:
 
 
 def test_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
-    """A link with the name of a folder of a run does not lead to the deletion of its target."""
     temporary, victim = tmp_path / "temporary", tmp_path / "victim"
     temporary.mkdir()
     victim.mkdir()

@@ -1,5 +1,3 @@
-"""Each content of a Scala file is compiled once, and compile errors name file and line."""
-
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ SOURCE = "package {name}\nobject Greeting {{ def of(name: String): String = {bod
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a Scala file in an empty folder, with an empty cache whose path has a quote, as a home folder can have."""
     monkeypatch.setenv("RTM_CACHE", str(tmp_path / "o'brien"))
     path = tmp_path / "greeting.scala"
     path.write_text(SOURCE.format(name="first", body='s"Hello $name"'))
@@ -39,7 +36,6 @@ def test_only_changed_source_is_compiled_again(source: Path, spark: SparkSession
 
 @pytest.mark.timeout(200)
 def test_compile_error_names_file_and_line(source: Path, tmp_path: Path) -> None:
-    """Every attempt reports the file and line of the error, and no jar remains in the cache."""
     source.write_text(SOURCE.format(name="third", body="42"))
 
     for _ in range(2):

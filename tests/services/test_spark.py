@@ -1,5 +1,3 @@
-"""A session keeps its files and its ports to itself, and reports the failures that no query raises."""
-
 import os
 import socket
 import struct
@@ -83,7 +81,6 @@ def test_files_of_the_session_are_private(spark: SparkSession) -> None:
 
 @pytest.fixture
 def temporary(tmp_path: Path) -> Path:
-    """Return an empty folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     return folder

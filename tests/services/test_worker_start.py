@@ -30,13 +30,10 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
 
 
 class Echo(StatefulProcessor):
-    """A processor without state."""
-
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Create no state."""
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802, N803
-        """Return the rows."""
         yield from rows
 
 

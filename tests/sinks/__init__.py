@@ -1,1 +1,0 @@
-"""Tests of the PostgreSQL sink: a real server, real sockets, and a naive sink for comparison."""

@@ -11,14 +11,12 @@ from tests.sinks.helpers import Table, create_audited, do
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[LocalPostgres]:
-    """Yield a server that only these tests use."""
     with running(LocalPostgres()) as local:
         yield local
 
 
 @pytest.fixture
 def table(server: LocalPostgres) -> Iterator[Table]:
-    """Yield an empty table with the columns key, version and value."""
     audited = Table(server.dsn, f"test_{uuid.uuid4().hex[:8]}")
     create_audited(audited)
     yield audited

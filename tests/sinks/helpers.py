@@ -21,17 +21,13 @@ create trigger note after insert or update on {0} for each row execute function 
 
 @dataclass(frozen=True)
 class Table:
-    """A table and the connection string of its server."""
-
     dsn: str
     name: str
 
     def rows(self) -> dict[str, tuple[int, str]]:
-        """Return version and value by key."""
         return {key: (version, value) for key, version, value in ask(self.dsn, f"select * from {self.name}")}
 
     def applied(self) -> list[tuple[str, int]]:
-        """Return key and version of every change, in the order of the changes."""
         return ask(self.dsn, f"select key, version from {self.name}_audit order by seq")
 
 
@@ -67,7 +63,6 @@ def sink_of(table: Table, *, port: int | None = None, **options: Any) -> Postgre
 
 
 def row(key: str, version: int, value: str = "") -> dict[str, Any]:
-    """Return a row."""
     return {"key": key, "version": version, "value": value}
 
 

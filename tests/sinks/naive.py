@@ -30,7 +30,6 @@ class NaiveSink:
         self._max_rows = max_rows
 
     def open(self, _partition_id: int, _epoch_id: int) -> bool:
-        """Connect."""
         self._connection = psycopg.connect(self._dsn, application_name="naive")
         self._rows: list[Mapping[str, Any]] = []
         self._flushed_at = time.monotonic()

@@ -56,7 +56,6 @@ def test_type_that_truncates_in_a_cast_is_refused(table: Table, type_name: str) 
 
 
 def test_domain_column_with_its_base_type_refuses_longer_values(table: Table) -> None:
-    """If the columns name the base type of a domain, the server checks the length of the domain."""
     do(table.dsn, f"create domain {table.name}_code as varchar(4)")
     do(table.dsn, f"alter table {table.name} alter value type {table.name}_code")
     write(sink_of(table), row("a", 1, "user"))
@@ -69,7 +68,6 @@ def test_domain_column_with_its_base_type_refuses_longer_values(table: Table) ->
 
 
 def test_enum_column_accepts_its_own_labels(table: Table) -> None:
-    """A type of the user that does not truncate can be used, with quotes and a schema."""
     do(table.dsn, f"create type \"{table.name}_Color\" as enum ('red'); alter table {table.name} drop value")
     do(table.dsn, f'alter table {table.name} add value "{table.name}_Color"')
 

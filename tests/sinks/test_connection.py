@@ -48,7 +48,6 @@ def test_options_do_not_remove_the_time_limits(
 
 
 def test_malformed_connection_string_is_not_quoted() -> None:
-    """A password with a space breaks the connection string, and no part of it reaches the logs."""
     connect = {"conninfo": "host=127.0.0.1 password=open sesame"}
     sink = PostgresUpsertSink(connect, ("public", "t"), ("key",), COLUMNS, "version")
     sink.open(0, 0)
@@ -84,7 +83,6 @@ def test_wrong_password_is_tried_twice_only(table: Table) -> None:
 
 
 def test_token_that_expired_is_fetched_again(table: Table) -> None:
-    """One refused log-in is followed by one with a new token, and no row is lost."""
     passwords = iter(["expired", conninfo_to_dict(table.dsn)["password"]])
     sink = PostgresUpsertSink(
         lambda: conninfo_to_dict(table.dsn) | {"password": next(passwords)},
@@ -125,7 +123,6 @@ def test_sinks_that_are_never_closed_leave_nothing_behind(
 
 
 def test_sink_in_use_outlives_the_check_of_its_owner(table: Table) -> None:
-    """An open sink without rows keeps its connection and writes the next row."""
     sink = sink_of(table)
     sink.open(0, 0)
     sink.process(row("a", 1))
@@ -157,7 +154,6 @@ def test_open_sink_cannot_be_opened_again(table: Table) -> None:
 
 @pytest.fixture
 def proxy(server: LocalPostgres) -> Iterator[TcpProxy]:
-    """Yield a proxy that can delay requests of the sink."""
     with TcpProxy(("127.0.0.1", server.port)) as between:
         yield between
 

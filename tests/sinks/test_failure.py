@@ -1,5 +1,3 @@
-"""The error of a refused batch names its cause and shows no value of a row."""
-
 import traceback
 
 import pytest
@@ -21,7 +19,6 @@ STATEMENTS_WITH_VALUES = {
 
 @pytest.mark.parametrize("refusal", STATEMENTS_WITH_VALUES)
 def test_errors_show_no_value_of_a_row(table: Table, refusal: str) -> None:
-    """The traceback that reaches the logs names error, table and constraint, and contains no personal data."""
     do(table.dsn, STATEMENTS_WITH_VALUES[refusal].format(table.name))
     columns = COLUMNS | ({"value": "int"} if refusal == "invalid-number" else {})
 

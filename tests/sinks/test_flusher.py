@@ -49,8 +49,6 @@ def test_rejected_rows_go_to_the_function_and_others_are_stored(table: Table) ->
 
 
 def test_error_of_the_reject_function_fails_the_task(table: Table) -> None:
-    """A row that is neither stored nor rejected fails the task, without a value in the traceback."""
-
     def fail(_values: Mapping[str, Any], _reason: str) -> None:
         raise OSError("reject topic is unavailable")
 

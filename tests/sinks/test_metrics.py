@@ -1,5 +1,3 @@
-"""The log line of a sink shows what happened in one epoch."""
-
 from collections import deque
 
 import pytest
@@ -20,7 +18,6 @@ def test_log_line_shows_the_percentiles_of_the_examples(count: int) -> None:
 
 
 def test_log_line_without_flushes_shows_zeros() -> None:
-    """An epoch without rows has a complete log line."""
     expected = (
         "rows=0 deduped=0 flushed=0 stale_rows=0 rejected_rows=0 flushes=0 retries=0 reconnects=0 watchdog_cuts=0 "
         "backpressure_seconds=0.000 flush_ms_p50=0.0 flush_ms_p99=0.0 flush_ms_max=0.0 "
@@ -31,7 +28,6 @@ def test_log_line_without_flushes_shows_zeros() -> None:
 
 
 def test_metrics_keep_only_the_newest_durations() -> None:
-    """A long epoch does not fill the memory of its task."""
     metrics = Metrics()
 
     metrics.flush_ms.extend(range(MAX_DURATIONS + 1))

@@ -44,7 +44,6 @@ def test_lone_row_is_visible_although_no_other_follows(table: Table) -> None:
 
 
 def test_lone_row_of_the_naive_sink_waits_for_the_next_row(table: Table) -> None:
-    """The naive sink checks its timer only when the next row arrives, however long the linger time is over."""
     naive = NaiveSink(table, linger_ms=50)
     naive.open(0, 0)
     naive.process(row("lone", 1))
@@ -72,7 +71,6 @@ def test_burst_is_visible_to_its_last_row(table: Table) -> None:
 
 
 def test_frequent_key_is_written_once_in_its_newest_version(table: Table) -> None:
-    """Buffered rows of one key cost one row version, and an older version that arrives later changes nothing."""
     sink = sink_of(table, linger_ms=1000)
     sink.open(0, 0)
 
@@ -276,7 +274,6 @@ TYPES: dict[str, tuple[str, Any, Any]] = {
 
 @pytest.mark.parametrize(("type_name", "given", "stored"), TYPES.values(), ids=TYPES)
 def test_spark_values_keep_their_meaning(table: Table, type_name: str, given: Any, stored: Any) -> None:
-    """Every type is stored unchanged, including times in the worker's time zone and nested values."""
     do(table.dsn, f"alter table {table.name} alter value type {type_name} using null")
     sink = sink_of(table, columns={"key": "text", "version": "bigint", "value": type_name})
     sink.open(0, 0)
@@ -329,7 +326,6 @@ def test_close_writes_the_rows_of_an_interrupted_drain(table: Table) -> None:
 
 
 def test_open_sink_is_pickled_without_its_threads(table: Table) -> None:
-    """A copy of an open sink is closed and equal, and can be opened where the task runs."""
     sink = sink_of(table)
     sink.open(0, 0)
 
@@ -376,12 +372,10 @@ def test_pickled_sink_contains_no_fetched_secret(monkeypatch: pytest.MonkeyPatch
 
 
 def password_from_environment() -> dict[str, str]:
-    """Return the password of the environment in which the task runs."""
     return {"password": os.environ["SINK_PASSWORD"]}
 
 
 def test_sink_that_is_not_open_is_an_error() -> None:
-    """Rows for a sink that is not open raise an error that names the table and the remedy."""
     sink = sink_of(Table("host=127.0.0.1", "t"))
 
     with pytest.raises(RuntimeError, match=r"sink for table 'public\.t' is not open; call open\(\) before process\(\)"):

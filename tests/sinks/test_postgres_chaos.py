@@ -23,16 +23,12 @@ ROUNDS = 5
 
 
 class Writers:
-    """Two tasks that write the same keys at the same time, each with its own versions."""
-
     def __init__(self, sinks: list[PostgresUpsertSink]) -> None:
-        """Prepare one thread per open sink."""
         self.sinks, self.newest = sinks, [dict[str, int]() for _ in sinks]
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._write, args=(n,)) for n in range(len(sinks))]
 
     def written(self) -> int:
-        """Return the number of rows that the database has acknowledged."""
         return sum(sink.metrics.flushed for sink in self.sinks)
 
     def wait_for_more(self) -> None:
@@ -41,18 +37,15 @@ class Writers:
         eventually(lambda: self.written() > before + KEYS, 60, "more rows")
 
     def expected(self) -> dict[str, tuple[int, str]]:
-        """Return the newest row of each key, from either task."""
         mine, other = self.newest
         return {key: (max(mine.get(key, 0), other.get(key, 0)), "") for key in mine | other}
 
     def __enter__(self) -> "Writers":
-        """Start both tasks."""
         for thread in self._threads:
             thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop both tasks and close their sinks."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
@@ -72,7 +65,6 @@ class Writers:
 
 @contextmanager
 def writing(table: Table, *, port: int | None = None) -> Iterator[Writers]:
-    """Run two tasks during the block and check the table afterwards."""
     sinks = [sink_of(table, port=port, max_pending=200, flush_timeout_seconds=2) for _ in range(2)]
     for partition, sink in enumerate(sinks):
         sink.open(partition, 0)
@@ -92,18 +84,15 @@ def assert_applied_once_and_forward(table: Table) -> None:
 
 
 def kill_both(server: LocalPostgres, table: Table) -> None:
-    """Terminate the connections of both tasks."""
     eventually(lambda: kill_backends(server.dsn, f"public.{table.name} "), 60, "a connection to kill")
 
 
 def restart(server: LocalPostgres, _table: Table) -> None:
-    """Stop the server in an orderly way and start it again."""
     server.stop()
     server.start()
 
 
 def crash(server: LocalPostgres, _table: Table) -> None:
-    """Kill the server and start it again."""
     server.kill()
     server.start()
 
@@ -152,7 +141,6 @@ def lose_next_commit(proxy: TcpProxy, replacement: bytes | None) -> threading.Ev
 
 @pytest.fixture
 def proxy(server: LocalPostgres) -> Iterator[TcpProxy]:
-    """Yield a proxy that can lose answers of the server."""
     with TcpProxy(("127.0.0.1", server.port)) as between:
         yield between
 
@@ -160,7 +148,6 @@ def proxy(server: LocalPostgres) -> Iterator[TcpProxy]:
 @pytest.mark.proves("chaos rounds", ROUNDS)
 @pytest.mark.parametrize("replacement", [None, b""], ids=["connection-cut", "no-answer"])
 def test_lost_acknowledgements_lose_and_repeat_no_row(table: Table, proxy: TcpProxy, replacement: bytes | None) -> None:
-    """The sink repeats rows whose acknowledgement was lost, and the version guard ignores those already stored."""
     with writing(table, port=proxy.port) as writers:
         for _ in range(ROUNDS):
             is_lost = lose_next_commit(proxy, replacement)
@@ -173,7 +160,6 @@ def test_lost_acknowledgements_lose_and_repeat_no_row(table: Table, proxy: TcpPr
 
 
 def test_lost_acknowledgement_without_version_applies_rows_twice(table: Table, proxy: TcpProxy) -> None:
-    """Without a version the final table is correct, but triggers and change feeds see the change twice."""
     sink = sink_of(table, port=proxy.port, version=None)
     sink.open(0, 0)
     lose_next_commit(proxy, None)
@@ -216,7 +202,6 @@ def test_two_tasks_with_the_same_keys_never_deadlock(table: Table) -> None:
 
 
 def test_two_tasks_that_lock_in_arrival_order_deadlock(table: Table) -> None:
-    """Tasks that lock rows in order of arrival can deadlock, and the server rejects the rows of one of them."""
     both_hold_a_lock = threading.Barrier(2, timeout=10)
 
     def write(keys: str) -> str:

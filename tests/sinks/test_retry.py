@@ -1,5 +1,3 @@
-"""Only errors that can pass are retried."""
-
 import psycopg
 import pytest
 from psycopg import errors
@@ -44,7 +42,6 @@ def test_refused_login_is_retried_once(refused_logins: int, expected: bool) -> N
 
 @pytest.mark.parametrize(("attempt", "max_seconds"), [(0, 0.05), (1, 0.1), (5, 1.6), (6, 2.0), (2_000, 2.0)])
 def test_pause_is_random_below_a_bound_that_doubles(attempt: int, max_seconds: float) -> None:
-    """Tasks that lost the same server do not reconnect at the same moment."""
     pauses = {pause_seconds(attempt) for _ in range(200)}
 
     assert 0 <= min(pauses)

@@ -68,7 +68,6 @@ def test_value_that_cannot_be_converted_reaches_on_rejected(type_name: str, valu
 
 @pytest.mark.parametrize("missing", ["key", "version"])
 def test_error_of_an_incomplete_row_shows_no_value(missing: str) -> None:
-    """The error names the column and not the key of the row."""
     sink = sink_of(Table("host=127.0.0.1 port=1", "nowhere"))
 
     with pytest.raises(ValueError, match=missing) as failure:

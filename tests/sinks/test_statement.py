@@ -8,7 +8,6 @@ from spark_rtm.sinks.statement import check_target, upsert_statement
 
 
 def test_statement_has_an_array_per_column_and_a_version_guard() -> None:
-    """The text does not depend on the number of rows, and only a newer version replaces a row."""
     statement = upsert_statement(("ads", "won"), ("id",), {"id": "text", "version": "bigint"}, "version")
 
     assert (
@@ -19,7 +18,6 @@ def test_statement_has_an_array_per_column_and_a_version_guard() -> None:
 
 
 def test_statement_without_version_has_no_guard() -> None:
-    """Without a version, the last row to arrive replaces any earlier one."""
     statement = upsert_statement(("ads", "won"), ("id",), {"id": "text", "n": "int"}, None)
 
     assert statement.decode().endswith('on conflict ("id") do update set "n" = excluded."n" ')

@@ -1,5 +1,3 @@
-"""Fixtures that build the site once, serve it on this machine and open it in the machine's Chromium."""
-
 import fcntl
 import functools
 import os
@@ -20,8 +18,6 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    """Serve files without logging requests."""
-
     def log_message(self, *_: object) -> None:
         """Discard the log line of a request."""
 
@@ -44,7 +40,6 @@ def built(run_folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def pages(built: Path) -> dict[str, Document]:
-    """Return every page of the site by its path."""
     return documents(built)
 
 
@@ -60,7 +55,6 @@ def address(built: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Yield the machine's Chromium in headless mode."""
     path = program(CHROMIUM, "the site was not tested in a browser", "chromium")
     with sync_playwright() as driver:
         # Chromium cannot use its sandbox when it runs as root, as in a container. The pages are trusted.

@@ -1,5 +1,3 @@
-"""Helpers that the tests of the site share."""
-
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,17 +11,13 @@ BUILD = (sys.executable, "-m", "mkdocs", "build", "--strict")
 
 
 class Document(HTMLParser):
-    """The ids of a page, and every address in its tags."""
-
     def __init__(self, text: str) -> None:
-        """Parse a page."""
         super().__init__()
         self.ids: list[str] = []
         self.addresses: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect the id and the addresses of a tag."""
         for name, value in attrs:
             if name == "id" and value:
                 self.ids.append(value)
@@ -32,7 +26,6 @@ class Document(HTMLParser):
 
 
 def documents(built: Path) -> dict[str, Document]:
-    """Return every page of the site by its path."""
     pages = (path for path in sorted(built.rglob("*.html")) if path.name != "404.html")
     return {path.relative_to(built).as_posix(): Document(path.read_text(encoding="utf-8")) for path in pages}
 

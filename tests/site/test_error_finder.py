@@ -1,5 +1,3 @@
-"""The error finder shows the right fix for the texts that people paste."""
-
 import json
 import re
 from pathlib import Path
@@ -30,13 +28,11 @@ CONDITION_AND_ADDRESS = """findings => findings.map(one => [
 
 @pytest.fixture
 def finder(phone: Page, address: str) -> Page:
-    """Return the page with the error finder."""
     phone.goto(f"{address}references/errors.html")
     return phone
 
 
 def found(page: Page, text: str) -> list[tuple[str, str]]:
-    """Paste a text, and return the condition and the address of each finding."""
     page.locator("#trace").fill(text)
     shown = page.locator(".finding:has(code)").evaluate_all(CONDITION_AND_ADDRESS)
     return [(condition, address) for condition, address in shown]
@@ -51,7 +47,6 @@ def failure(entry: error_finder.Entry) -> str:
 
 
 def test_trace_of_each_condition_leads_to_its_fix(finder: Page) -> None:
-    """The trace of each condition shows its section, and no section about another condition."""
     wrong = []
     for entry in (one for one in ENTRIES if one["messages"] or NAME.fullmatch(one["condition"])):
         shown = found(finder, TRACE.format(failure=failure(entry)))
@@ -92,14 +87,12 @@ def test_fix_with_html_of_its_own_is_refused(tmp_path: Path, html: str) -> None:
     ],
 )
 def test_class_in_the_message_decides_between_sections(finder: Page, operator: str, link: str) -> None:
-    """If one condition has several causes, the first finding is about the operator that the message names."""
     text = f"[STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST] {operator} not in the allowlist"
 
     assert link == found(finder, text)[0][1]
 
 
 def test_message_without_a_condition_is_found(finder: Page) -> None:
-    """The message alone, without its condition, leads to the fix."""
     text = "The output mode Append is not supported. To work around this limitation, set the output mode to Update."
 
     assert ["STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED"] == [condition for condition, _ in found(finder, text)]
@@ -107,7 +100,6 @@ def test_message_without_a_condition_is_found(finder: Page) -> None:
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: text["name"])
 def test_pasted_text_shows_its_cause(finder: Page, text: dict[str, str]) -> None:
-    """Each text that operators paste shows its condition, and its cause as text."""
     assert text["condition"] in [condition for condition, _ in found(finder, text["text"])]
     assert text["words"].lower() in finder.locator("#findings").inner_text().lower()
     assert "`" not in finder.locator("#findings").inner_text()
@@ -120,19 +112,16 @@ def test_description_shows_what_the_command_prints(finder: Page, words: str) -> 
 
 
 def test_unknown_condition_is_reported_by_name(finder: Page) -> None:
-    """For an unknown condition, the finder shows its name and no fix."""
     assert [] == found(finder, "[STREAM_FAILED] [NO_SUCH_CONDITION.AT_ALL] whatever")
     assert "No page explains NO_SUCH_CONDITION.AT_ALL." in finder.locator("#findings").inner_text()
 
 
 def test_empty_text_shows_nothing(finder: Page) -> None:
-    """Blank text gives no finding and no message."""
     assert [] == found(finder, "  \n ")
     assert "" == finder.locator("#findings").inner_text()
 
 
 def test_finding_shows_the_fix_and_links_its_section(finder: Page) -> None:
-    """A finding contains the fix and a link to the section that proves it."""
     found(finder, "[STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED]")
     assert 'always set .outputMode("update")' in finder.locator(".finding").inner_text()
 

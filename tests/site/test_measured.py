@@ -1,5 +1,3 @@
-"""The page of measurements shows every chart beside the numbers from which it was drawn."""
-
 import json
 from pathlib import Path
 

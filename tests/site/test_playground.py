@@ -1,5 +1,3 @@
-"""The linter in the browser reports what the command line reports."""
-
 import json
 import zipfile
 from dataclasses import asdict
@@ -37,13 +35,11 @@ async ([script, base, texts]) => {
 
 @pytest.fixture
 def form(phone: Page, address: str) -> Page:
-    """Return the page with the playground."""
     phone.goto(f"{address}references/lint_rules.html")
     return phone
 
 
 def test_browser_finds_what_the_command_finds_in_all_cases(form: Page, address: str) -> None:
-    """The worker gives the same findings as the linter of this checkout, with messages, remedies and columns."""
     cases = cases_of_rules()
     texts = [[Path(name).name, text] for name, text in cases.items()]
     script = f"{address}scripts/site/assets/python_worker.mjs"

@@ -1,5 +1,3 @@
-"""The address of each removed page leads to the page, and the section, that replaced it."""
-
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,6 @@ from scripts.site import redirects
 
 
 def missing(root: Path, places: dict[str, str]) -> list[str]:
-    """Return each old name whose new place is no page, or no section of it."""
     names = []
     for old, place in places.items():
         page, _, anchor = place.partition("#")
@@ -26,7 +23,6 @@ def test_every_old_address_leads_to_a_section() -> None:
 
 @pytest.mark.parametrize("place", ["errors.md#no-such-section", "no_such_page.md"])
 def test_missing_place_would_be_found(place: str) -> None:
-    """The check reports a new place without a page or a section."""
     assert ["old"] == missing(files.ROOT, {"old": place})
 
 

@@ -16,13 +16,11 @@ pytestmark = pytest.mark.services
 
 
 def text_of(page: Path) -> str:
-    """Return the text of the article of a page, without its tags."""
     article = page.read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0]
     return " ".join(unescape(re.sub(r"<[^>]+>", "", article)).split())
 
 
 def squeezed(text: str) -> str:
-    """Return a text without Markdown's marks of code, and with single spaces."""
     return " ".join(text.replace("`", "").split())
 
 
@@ -36,7 +34,6 @@ def test_page_of_each_rule_shows_its_docstring(built: Path) -> None:
 
 
 def test_page_of_each_rule_links_its_sources(pages: dict[str, Document]) -> None:
-    """The sources of a docstring are links, both public ones and tests and pages of the repository."""
     for rule in RULES:
         linked = {urljoin(f"{rules.FOLDER}/", address) for address in pages[f"{rules.FOLDER}/{rule.id}.html"].addresses}
         public = {definition.split()[1] for definition in rule.definitions if "https://" in definition.split()[1]}
@@ -46,7 +43,6 @@ def test_page_of_each_rule_links_its_sources(pages: dict[str, Document]) -> None
 
 
 def test_index_links_the_page_of_each_rule(pages: dict[str, Document]) -> None:
-    """The index of the site links every rule, and the address in the findings is that of the page."""
     linked = pages["references/lint_rules.html"].addresses
 
     assert [] == [rule.id for rule in RULES if f"lint_rules/{rule.id}.html" not in linked]
@@ -54,7 +50,6 @@ def test_index_links_the_page_of_each_rule(pages: dict[str, Document]) -> None:
 
 
 def test_index_keeps_the_text_around_its_table() -> None:
-    """Only the generated block becomes the table of all rules."""
     index = "before\n<!-- generated: lint-index -->\n| x |\n<!-- end -->\nafter `sink`\n"
 
     shown = rules.linked(index)

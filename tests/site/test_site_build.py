@@ -23,12 +23,10 @@ SITE = f"{version.project(files.ROOT)['urls']['Documentation']}/"
 
 
 def test_every_link_and_anchor_of_the_site_exists(built: Path, pages: dict[str, Document]) -> None:
-    """Every link of the site leads to an existing page and section."""
     assert [] == broken(built, pages)
 
 
 def test_command_of_make_site_fails_for_a_page_outside_the_navigation(tmp_path: Path) -> None:
-    """The build warns about such a page, and the command of the Makefile turns every warning into an error."""
     (tmp_path / "docs").mkdir()
     for name in ("index", "lost"):
         (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n")
@@ -44,14 +42,12 @@ def test_command_of_make_site_fails_for_a_page_outside_the_navigation(tmp_path: 
 
 
 def test_broken_link_and_anchor_would_be_found(tmp_path: Path) -> None:
-    """The check reports a missing anchor and a missing page."""
     (tmp_path / "a.html").write_text('<h2 id="x"><a href="#x">1</a><a href="#y">2</a><a href="b.html">3</a>')
 
     assert ["a.html: #y", "a.html: b.html"] == broken(tmp_path, documents(tmp_path))
 
 
 def test_no_page_loads_external_resources(built: Path) -> None:
-    """The site serves all its fonts, scripts, styles and images itself."""
     loaded = re.compile(
         r"<(?:script|img|iframe|source)[^>]*\ssrc=\"?([^\" >]+)|<link[^>]*\shref=\"?([^\" >]+)|url\(([^)]+)\)"
     )
@@ -100,7 +96,6 @@ def test_ids_are_unique_on_each_page(pages: dict[str, Document]) -> None:
 
 
 def test_raw_files_are_served_unchanged(built: Path) -> None:
-    """Raw files, including the manifest, have the same bytes and paths as in the repository."""
     different = [
         name for name in tree.raw(files.ROOT) if (built / name).read_bytes() != (files.ROOT / name).read_bytes()
     ]
@@ -111,7 +106,6 @@ def test_raw_files_are_served_unchanged(built: Path) -> None:
 
 
 def test_every_source_page_links_back_to_its_pages(pages: dict[str, Document]) -> None:
-    """A source page links to every page that links to the source."""
     missing = []
     for name in tree.sources(files.ROOT):
         leads_to = {urljoin(name, address) for address in pages[f"{name}.html"].addresses}
@@ -123,7 +117,6 @@ def test_every_source_page_links_back_to_its_pages(pages: dict[str, Document]) -
 
 
 def test_anchors_of_site_equal_those_of_repository(pages: dict[str, Document]) -> None:
-    """A link to a section works both on the site and in the repository."""
     for page in files.references(files.ROOT):
         known = pages[f"references/{page.stem}.html"].ids
         wanted = {heading.anchor for heading in markdown.headings(page.read_text(encoding="utf-8"))}
@@ -132,7 +125,6 @@ def test_anchors_of_site_equal_those_of_repository(pages: dict[str, Document]) -
 
 
 def test_diagrams_are_rendered_at_build_with_their_source(built: Path) -> None:
-    """Every diagram is an SVG that is followed by its source as text."""
     for page in tree.pages(files.ROOT):
         sources = [fence for fence in markdown.fences(page.read_text(encoding="utf-8")) if fence.language == "mermaid"]
         name = files.relative(files.ROOT, page).replace("README.md", "index.md").replace(".md", ".html")
@@ -164,7 +156,6 @@ def test_all_pages_are_in_one_file(built: Path) -> None:
 
 
 def test_navigation_has_two_levels(built: Path) -> None:
-    """The navigation has groups and pages, and no deeper level."""
     home = (built / "index.html").read_text(encoding="utf-8")
 
     assert {"0", "1"} == set(re.findall(r'<nav class="md-nav[^>]*data-md-level="(\d)"', home))

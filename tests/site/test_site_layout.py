@@ -33,14 +33,12 @@ BROKEN_NAMES = """() => {
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    """Yield a browser page, whose size each test sets."""
     opened = browser.new_page()
     yield opened
     opened.close()
 
 
 def visit(page: Page, address: str, name: str, size: Any) -> Page:
-    """Open a page of the references in a window of this size."""
     page.set_viewport_size(size)
     page.goto(f"{address}references/{name}.html")
     return page
@@ -48,14 +46,12 @@ def visit(page: Page, address: str, name: str, size: Any) -> Page:
 
 @pytest.mark.parametrize("size", [NARROW, WIDE], ids=["phone", "desktop"])
 def test_names_in_code_break_only_between_words(page: Page, address: str, size: Any) -> None:
-    """No condition, setting or class name is broken inside a word."""
     broken = {name: visit(page, address, name, size).evaluate(BROKEN_NAMES) for name in PAGES_WITH_NAMES}
 
     assert {name: [] for name in PAGES_WITH_NAMES} == broken
 
 
 def test_broken_name_would_be_found(page: Page, address: str) -> None:
-    """The check reports a name that the style breaks anywhere."""
     visit(page, address, "sources_sinks_operators", NARROW)
     page.add_style_tag(content="article code { word-break: break-all !important; }")
 

@@ -45,10 +45,7 @@ new PerformanceObserver((list) => { for (const entry of list.getEntries()) windo
 
 
 class Visit:
-    """A browser page that records errors, warnings and failed or external requests."""
-
     def __init__(self, context: BrowserContext, address: str) -> None:
-        """Open a page and subscribe to its events."""
         self.page: Page = context.new_page()
         self.address = address
         self.problems: list[str] = []
@@ -65,7 +62,6 @@ class Visit:
         )
 
     def to(self, name: str) -> "Visit":
-        """Go to a page of the site."""
         self.page.goto(self.address + name)
         return self
 
@@ -76,7 +72,6 @@ class Visit:
 
 @pytest.fixture
 def phone_visit(browser: Browser, address: str) -> Iterator[Visit]:
-    """Yield a visit with the screen of a narrow phone."""
     context = browser.new_context(viewport={"width": 360, "height": 740})
     yield Visit(context, address)
     context.close()
@@ -100,7 +95,6 @@ def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pa
 
 
 def test_old_address_sends_the_browser_to_the_new_place(phone_visit: Visit) -> None:
-    """A browser that opens the address of a removed page arrives at the page, and the section, that replaced it."""
     for old, new in MOVED.items():
         phone_visit.page.goto(phone_visit.address + old, wait_until="commit")
         phone_visit.page.wait_for_url(f"{phone_visit.address}references/{new}")
@@ -109,7 +103,6 @@ def test_old_address_sends_the_browser_to_the_new_place(phone_visit: Visit) -> N
 
 
 def is_source(name: str) -> bool:
-    """Return whether a page shows a source file."""
     return Path(name.removesuffix(".html")).suffix != ""
 
 
@@ -169,7 +162,6 @@ def test_home_page_loads_less_than_half_a_megabyte(browser: Browser, address: st
 
 
 def test_copy_button_copies_the_raw_markdown(browser: Browser, address: str) -> None:
-    """The button "Copy page" copies the Markdown of the repository to the clipboard."""
     context = browser.new_context()
     context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
     visit = Visit(context, address).to("references/errors.html")
@@ -182,7 +174,6 @@ def test_copy_button_copies_the_raw_markdown(browser: Browser, address: str) -> 
 
 
 def test_every_chart_is_shown_with_its_numbers(phone_visit: Visit) -> None:
-    """The page of measurements shows every chart with tables of its numbers."""
     page = phone_visit.to(f"{tree.MEASURED_DIR}/index.html").page
     charts = sorted((files.ROOT / tree.MEASURED_DIR).glob("*.svg"))
 
@@ -195,7 +186,6 @@ def test_every_chart_is_shown_with_its_numbers(phone_visit: Visit) -> None:
 
 
 def test_chosen_color_scheme_applies_to_the_next_page(phone_visit: Visit) -> None:
-    """The color scheme that the reader chooses also applies to the next page."""
     page = phone_visit.to("index.html").page
     page.get_by_title("Switch to dark mode").click()
 
@@ -205,7 +195,6 @@ def test_chosen_color_scheme_applies_to_the_next_page(phone_visit: Visit) -> Non
 
 
 def test_missing_page_leads_on(built: Path) -> None:
-    """The page for missing addresses has the style of the site at any depth of a subpath, and its links hold."""
     text = (built / "404.html").read_text(encoding="utf-8")
     body = text[text.index("<article") : text.index("</article>")]
     places = re.findall(rf'href="/{SUBPATH}/([^"]+)"', body)

@@ -1,5 +1,3 @@
-"""The content security policy of each page allows exactly the scripts of the site."""
-
 import re
 from pathlib import Path
 
@@ -35,7 +33,6 @@ ATTACKS_SCRIPT = """
 
 @pytest.fixture(scope="module")
 def texts(built: Path) -> dict[str, str]:
-    """Return the HTML of every page, including the page for missing addresses."""
     return {path.relative_to(built).as_posix(): path.read_text(encoding="utf-8") for path in built.rglob("*.html")}
 
 
@@ -50,14 +47,12 @@ def test_policy_lists_exactly_the_inline_scripts_of_each_page(texts: dict[str, s
 
 
 def test_policy_comes_before_the_first_script_of_each_page(texts: dict[str, str]) -> None:
-    """Every page has one policy, and no script of the page precedes it."""
     without_policy = [name for name, text in texts.items() if len(POLICY.findall(text.partition("<script")[0])) != 1]
 
     assert [] == without_policy
 
 
 def test_policy_blocks_what_the_site_does_not_need(browser: Browser, address: str) -> None:
-    """The browser blocks inline scripts and handlers, other servers, other bases and forms that are sent."""
     page = browser.new_page()
     page.goto(f"{address}references/errors.html")
     blocked = page.evaluate(ATTACKS_SCRIPT)

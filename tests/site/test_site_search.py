@@ -1,5 +1,3 @@
-"""The search of the site finds exact names and answers questions in plain words."""
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +61,6 @@ def names_of_the_pages() -> set[str]:
 
 
 def options_of_the_tables() -> set[str]:
-    """Return the names in the first columns of the tables of options."""
     text = {page.stem: page.read_text(encoding="utf-8") for page in files.references(files.ROOT)}
     options = next(one for one in markdown.headings(text["sources_sinks_operators"]) if "Options" in one.title)
     tables = [table for table in markdown.tables(text["sources_sinks_operators"]) if table.line > options.line][:1]
@@ -74,7 +71,6 @@ def options_of_the_tables() -> set[str]:
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    """Yield a browser page, in which each test loads the home page."""
     opened = browser.new_page()
     yield opened
     opened.close()
@@ -82,26 +78,22 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def home(page: Page, address: str) -> Page:
-    """Return the home page."""
     page.goto(address)
     return page
 
 
 def ask(page: Page, address: str, queries: list[str]) -> dict[str, list[str]]:
-    """Return the locations that the search finds for each query, best first."""
     worker = page.evaluate("JSON.parse(document.getElementById('__config').textContent).search")
     locations: dict[str, list[str]] = page.evaluate(ASK_SCRIPT, [worker, address, queries])
     return locations
 
 
 def text_of(location: str) -> str:
-    """Return the Markdown of the page at a location."""
     name = location.partition("#")[0].replace("index.html", "README.html").replace(".html", ".md")
     return (files.ROOT / name).read_text(encoding="utf-8")
 
 
 def test_every_condition_and_setting_is_found_by_name(home: Page, address: str) -> None:
-    """For each condition, option and setting, the first result is a page that contains the name."""
     names = sorted(names_of_the_pages())
     assert {"STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED", "spark.sql.shuffle.partitions", "maxPartitions"} <= set(
         names
@@ -119,7 +111,6 @@ def test_every_condition_and_setting_is_found_by_name(home: Page, address: str) 
 
 
 def test_every_word_of_a_heading_is_found(home: Page, address: str) -> None:
-    """The search has a result for every word of a heading, except stop words."""
     texts = [page.read_text(encoding="utf-8") for page in files.references(files.ROOT)]
     titles = [heading.title for text in texts for heading in markdown.headings(text)]
     words = sorted({word for title in titles for word in re.findall(r"[A-Za-z]{4,}", title)})
@@ -131,7 +122,6 @@ def test_every_word_of_a_heading_is_found(home: Page, address: str) -> None:
 
 
 def test_question_is_answered_by_the_first_results(home: Page) -> None:
-    """One of the first three results for a question in plain words is a page that answers it."""
     home.keyboard.press("/")
     # Inserted at once; typed words would show results for the first of them until all are typed.
     home.keyboard.insert_text("Python UDF in real-time mode on open source")
@@ -145,7 +135,6 @@ def test_question_is_answered_by_the_first_results(home: Page) -> None:
 
 
 def test_words_of_people_lead_to_the_page_with_the_answer(home: Page, address: str) -> None:
-    """The first result for what people type is the page that answers it, not one that only uses the words."""
     wanted = {
         "shuffle partitions": "cluster_and_slots",
         "how many slots": "cluster_and_slots",
@@ -164,7 +153,6 @@ def test_words_of_people_lead_to_the_page_with_the_answer(home: Page, address: s
 
 
 def test_question_is_answered_in_two_clicks_from_home(home: Page) -> None:
-    """A card of the home page and the table of contents lead to the section that answers a question."""
     home.get_by_role("link", name="what is allowed").first.click()
     home.locator("article").get_by_role("link", name="Python code in a query", exact=True).first.click()
 

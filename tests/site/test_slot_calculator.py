@@ -1,5 +1,3 @@
-"""The slot calculator, used with a keyboard and on a phone."""
-
 import json
 
 import pytest
@@ -16,19 +14,16 @@ FIELDS = ("source_partitions", "repartitions", "shuffle_partitions", "stateful_s
 
 @pytest.fixture
 def calculator(phone: Page, address: str) -> Page:
-    """Return the page with the slot calculator."""
     phone.goto(f"{address}references/cluster_and_slots.html")
     return phone
 
 
 def enter(page: Page, values: dict[str, object]) -> None:
-    """Fill the fields with these ids."""
     for name, value in values.items():
         page.locator(f"#{name}").fill(str(value))
 
 
 def shown(page: Page, name: str) -> str:
-    """Return one line of the result."""
     return page.locator(f"#{name}").inner_text()
 
 
@@ -70,7 +65,6 @@ def test_calculator_is_filled_from_the_keyboard(calculator: Page) -> None:
     ids=["enough", "stateless starves", "stateful fails", "second query fails"],
 )
 def test_calculator_shows_effect_of_missing_slots(calculator: Page, values: dict[str, object], outcome: str) -> None:
-    """With too few slots, partitions of a stateless query starve silently, and a stateful query fails."""
     enter(calculator, values)
 
     assert outcome in shown(calculator, "slots_outcome")
@@ -96,7 +90,6 @@ def test_field_without_a_number_gives_no_result(calculator: Page) -> None:
 
 
 def test_address_of_the_calculator_shows_the_same_numbers_again(calculator: Page, address: str) -> None:
-    """The address holds the entered numbers, and a value of another form in it is ignored."""
     enter(calculator, {"source_partitions": 3, "repartitions": "4, 5", "queries": 2})
     shared, needed = calculator.evaluate("location.href"), shown(calculator, "slots_needed")
     calculator.goto("about:blank")

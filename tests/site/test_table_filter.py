@@ -1,5 +1,3 @@
-"""The filter of a wide page, used with a keyboard and on a phone."""
-
 from collections.abc import Iterator
 
 import pytest
@@ -17,7 +15,6 @@ ROWS = sum(len(table.rows) for table in markdown.tables((files.ROOT / f"referenc
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, address: str) -> Iterator[Page]:
-    """Yield a wide page with filters on a phone."""
     phone = browser.new_page(viewport={"width": 360, "height": 740})
     phone.goto(f"{address}references/{NAME}.html")
     yield phone
@@ -31,7 +28,6 @@ def _without_filter(page: Page) -> None:
 
 
 def shown_rows(page: Page) -> list[str]:
-    """Return the text of each visible row."""
     texts: list[str] = page.locator("article tbody tr").evaluate_all(
         "rows => rows.filter(row => row.checkVisibility()).map(row => row.textContent.toLowerCase())"
     )
@@ -39,7 +35,6 @@ def shown_rows(page: Page) -> list[str]:
 
 
 def test_words_in_any_order_select_the_rows(page: Page) -> None:
-    """Only rows with all words remain, the form counts them, and an empty text shows all rows again."""
     assert ROWS == len(shown_rows(page))
 
     page.locator("#filter-text").fill("kinesis Start")
@@ -62,7 +57,6 @@ def test_sections_without_a_matching_row_are_hidden(page: Page) -> None:
 
 
 def test_engine_hides_the_column_of_the_other_engine(page: Page) -> None:
-    """With an engine selected, each table with a column per engine shows only the column of that engine."""
     headers = page.locator("#sources ~ div table th:visible, #sources ~ table th:visible")
 
     page.locator("#filter-engine").select_option("OSS")
@@ -87,7 +81,6 @@ def test_filter_is_used_from_the_keyboard(page: Page) -> None:
 
 
 def test_link_to_a_hidden_section_shows_it(page: Page) -> None:
-    """A link of the contents list clears a filter that hides its section."""
     page.locator("#filter-text").fill("cloudFiles")
 
     page.locator(".page-contents a[href='#joins']").click()

@@ -31,7 +31,6 @@ def routed(records: DataFrame, limits: DataFrame) -> DataFrame:
 
 
 def counted(records: DataFrame) -> DataFrame:
-    """Count the records of each key."""
     return records.groupBy("key").agg(F.count("*").cast("string").alias("value"))
 
 
@@ -58,7 +57,6 @@ def test_outputs_have_values_topics_keys_and_latencies(spark: SparkSession, kafk
 
 
 def test_stateful_function_writes_a_row_per_record(spark: SparkSession, kafka: str) -> None:
-    """An aggregation emits the newest count of the key for each record."""
     run = run_real_time(counted, [("k", "x")] * 3, spark=spark, bootstrap_servers=kafka)
 
     assert [b"1", b"2", b"3"] == run.values()
@@ -91,7 +89,6 @@ def test_refusal_at_start_is_an_error_of_the_run(spark: SparkSession, kafka: str
 
 
 def test_row_without_topic_ends_the_query_as_in_production(spark: SparkSession, kafka: str) -> None:
-    """The redirection does not hide a row whose topic is null."""
     run = run_real_time(to_nowhere, ["found", "lost"], spark=spark, bootstrap_servers=kafka, partitions=1)
 
     assert run.error
@@ -117,5 +114,4 @@ def _output(appended_ms: int) -> Received:
 def test_latency_is_the_difference_of_append_times(
     outputs_ms: list[int], per_record: list[int], expected: list[int]
 ) -> None:
-    """Without a certain match of outputs and records there are no latencies."""
     assert expected == latencies_ms([100, 200], [_output(at) for at in outputs_ms], per_record)

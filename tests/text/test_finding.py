@@ -12,7 +12,6 @@ FINDING = Finding("a,b.py", 3, "sink", "100% wrong\nhere", "write it", "warning"
 
 
 def test_text_has_one_sorted_line_for_each_finding() -> None:
-    """Text output is sorted by path and line number and has no duplicates."""
     other = Finding("a.py", 9, "source", "m", "f")
 
     assert "a.py:9: error: source: m; f\na.py:10: error: source: m; f" == render(
@@ -29,7 +28,6 @@ def test_text_names_the_only_engine_of_a_finding(engine: tuple[str, ...], expect
 
 
 def test_json_contains_all_fields_of_findings() -> None:
-    """JSON output is a list of objects with all fields, and an empty list without findings."""
     expected: dict[str, object] = {"path": "a,b.py", "line": 3, "rule": "sink"}
     expected |= {"message": "100% wrong\nhere", "fix": "write it"}
     expected |= {"severity": "warning", "engine": [OSS], "column": 7, "end_column": 11, "url": "https://example.org"}
@@ -52,7 +50,6 @@ def test_known_columns_are_in_each_format() -> None:
 
 
 def test_colors_surround_place_severity_and_rule() -> None:
-    """The text stays plain, and a control character in a name is escaped."""
     colored = render([replace(FINDING, path="\x1b.py")], has_colors=True)
 
     assert colored.startswith("\x1b[1m\\x1b.py:3\x1b[0m: \x1b[33mwarning\x1b[0m: \x1b[1msink\x1b[0m: on OSS")
@@ -79,7 +76,6 @@ def test_github_annotations_escape_special_characters() -> None:
 
 
 def test_sarif_contains_version_rule_level_and_location() -> None:
-    """SARIF output has the fields that code scanning needs to show a finding."""
     log = json.loads(render([FINDING], "sarif"))
 
     result = log["runs"][0]["results"][0]
@@ -95,7 +91,6 @@ def test_sarif_contains_version_rule_level_and_location() -> None:
 
 @pytest.mark.parametrize("style", ["text", "github"])
 def test_control_characters_of_names_are_escaped(style: str) -> None:
-    """A line break or an escape character in a file name forges no second finding and reaches no terminal."""
     text = render([Finding("a\n::error file=b::c\x1b[2J\udcff.py", 1, "sink", "m", "f")], style)
 
     assert text.isprintable()
@@ -111,7 +106,6 @@ def test_sarif_address_is_percent_encoded() -> None:
 
 
 def test_information_has_the_lowest_level_of_each_format() -> None:
-    """GitHub calls information a notice, and SARIF calls it a note."""
     finding = replace(FINDING, severity="information")
 
     assert render([finding], "github").startswith("::notice ")
@@ -126,7 +120,6 @@ def test_sarif_contains_the_details_of_rules() -> None:
 
 
 def test_unknown_style_is_rejected_with_the_allowed_ones() -> None:
-    """The error message for an unknown style lists the allowed styles."""
     with pytest.raises(ValueError, match="'xml'; use one of text, json, github, sarif"):
         render([], "xml")
 

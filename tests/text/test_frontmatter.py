@@ -1,5 +1,3 @@
-"""The frontmatter parser agrees with the reference implementation of the specification."""
-
 from pathlib import Path
 
 import pytest
@@ -33,12 +31,10 @@ def test_fields_of_skill_equal_the_reference_implementation() -> None:
     ids=["plain", "nested", "folded", "none"],
 )
 def test_plain_nested_and_folded_fields_are_parsed(text: str, fields: dict[str, str]) -> None:
-    """Plain, nested and folded values are parsed, and a page without frontmatter has no fields."""
     assert fields == read_frontmatter(text)
 
 
 def test_version_of_skill_equals_project_version() -> None:
-    """SKILL.md and pyproject.toml state the same version."""
     fields = read_frontmatter((Path(files.ROOT) / files.SKILL).read_text(encoding="utf-8"))
 
     assert f'version = "{fields["metadata.version"]}"' in (files.ROOT / "pyproject.toml").read_text()

@@ -1,5 +1,3 @@
-"""The Markdown parser finds every fence, heading, link and table that a renderer shows."""
-
 import pytest
 
 from spark_rtm.text.markdown import fences, headings, links, prose, replace_code_spans, tables
@@ -31,12 +29,10 @@ def test_fence_in_any_form_is_parsed_with_its_code(page: str, code: str) -> None
 
 
 def test_backticks_inside_a_line_are_not_a_fence() -> None:
-    """Code inside a sentence is not a fenced block."""
     assert [] == fences(f"{TICKS}a{TICKS} is code\n`b`\n")
 
 
 def test_fence_options_are_parsed_with_their_values() -> None:
-    """Option values keep their spaces and dots."""
     [fence] = fences(f'{TICKS}python {{raises="A.B" title="two words" mode=batch}}\nx\n{TICKS}\n')
 
     assert {"raises": "A.B", "title": "two words", "mode": "batch"} == fence.options
@@ -44,33 +40,28 @@ def test_fence_options_are_parsed_with_their_values() -> None:
 
 
 def test_fence_line_numbers_match_the_page() -> None:
-    """A fence knows the page lines of its marks and of its first code line."""
     [fence] = fences(f"# T\n\n{TICKS}python\na\nb\n{TICKS}\nafter\n")
 
     assert (3, 4, 6) == (fence.line, fence.first_code_line, fence.end_line)
 
 
 def test_prose_keeps_line_numbers_and_drops_code() -> None:
-    """The lines of a fence are blank in the prose of the page."""
     assert ["# T", "", "", "", "after"] == prose(f"# T\n{TICKS}python\na\n{TICKS}\nafter\n")
 
 
 def test_comment_in_code_is_not_a_heading() -> None:
-    """A hash sign in a fence does not start a section."""
     sections = headings(f"# One\n\n{TICKS}bash\n# two\n{TICKS}\n\n## `Three` & four\n")
 
     assert [("One", "one"), ("`Three` & four", "three--four")] == [(h.title, h.anchor) for h in sections]
 
 
 def test_links_inside_code_are_ignored() -> None:
-    """Links are returned from text and definitions, but not from code."""
     page = "[a](b.md#c) and `[x](y.md)` and ![i](p.png) and [r]\n\n[r]: <ref.md>\n"
 
     assert ["b.md#c", "p.png", "ref.md"] == [link.target for link in links(page)]
 
 
 def test_bar_in_code_does_not_separate_cells() -> None:
-    """Bars in code spans and escaped bars are part of their cell."""
     [table] = tables("text\n\n| a | b |\n|---|:-:|\n| `x|y` | 1 \\| 2 |\n| 3 | 4 |\n\nafter\n")
 
     assert ("a", "b") == table.header
@@ -78,7 +69,6 @@ def test_bar_in_code_does_not_separate_cells() -> None:
 
 
 def test_code_span_ends_at_next_run_of_same_length() -> None:
-    """A code span goes from a run of backticks to the next run of the same length, and spans do not overlap."""
     assert "x and `` x" == replace_code_spans("`a``b` and `` ```c`d```", lambda _: "x")
 
 

@@ -1,5 +1,3 @@
-"""One wheel per run."""
-
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +30,5 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def with_packages(environment: Path) -> dict[str, str]:
-    """Return the variables with which the environment also finds the packages of the tests, but not the checkout."""
     site_packages = next(path for path in sys.path if path.endswith("site-packages"))
     return {"PYTHONPATH": site_packages}

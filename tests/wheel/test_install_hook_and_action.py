@@ -1,5 +1,3 @@
-"""The pre-commit hook and the GitHub action report a boolean trigger in a repository of their users."""
-
 import json
 import os
 import re
@@ -28,7 +26,6 @@ SCHEMAS |= {"CITATION.cff": "citation-file-format"}
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a git repository with one mistake, outside the checkout."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "bad.py").write_text(BOOLEAN_TRIGGER)
@@ -166,7 +163,6 @@ def test_action_with_an_old_python_fails_clearly(project: Path, tmp_path: Path) 
 
 @pytest.mark.timeout(180)
 def test_hook_reports_mistake(project: Path, tmp_path: Path) -> None:
-    """pre-commit installs the hook from a commit of the repository, and the hook reports lines of code and YAML."""
     source = tmp_path / "hooks"
     ignored = shutil.ignore_patterns(".git", ".venv", "build", "site", "tests", ".*_cache", "__pycache__", "measured")
     shutil.copytree(ROOT, source, ignore=ignored)
@@ -197,7 +193,6 @@ def test_page_lists_every_input_of_the_action() -> None:
 
 
 def test_hook_manifest_is_valid() -> None:
-    """pre-commit accepts the manifest."""
     command = [sys.executable, "-m", "pre_commit", "validate-manifest", ".pre-commit-hooks.yaml"]
     assert 0 == subprocess.run(command, cwd=ROOT, check=False).returncode
 
@@ -209,14 +204,12 @@ def _checked(path: Path, schema: str) -> Result:
 
 @pytest.mark.parametrize("path", SCHEMAS)
 def test_file_follows_its_public_schema(path: str) -> None:
-    """The package check-jsonschema contains the published schemas of these files."""
     done = _checked(ROOT / path, SCHEMAS[path])
 
     assert 0 == done.exit_code, done.output
 
 
 def test_schema_rejects_misspelled_field(tmp_path: Path) -> None:
-    """The check can fail."""
     (tmp_path / "action.yml").write_text((ROOT / "action.yml").read_text().replace("composite", "composed"))
 
     done = _checked(tmp_path / "action.yml", "github-actions")

@@ -33,7 +33,6 @@ def test_slots_are_those_of_the_shared_cases(case: dict[str, object], capsys: py
     ],
 )
 def test_too_few_slots_exit_with_status_1(options: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message names the consequence on the engine."""
     assert 1 == skills.main(["slots", *options.split()])
     assert message in capsys.readouterr().err
 

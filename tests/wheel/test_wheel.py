@@ -1,5 +1,3 @@
-"""The installed wheel works outside the checkout, and each part needs only its own packages."""
-
 import ast
 import json
 import os
@@ -33,7 +31,6 @@ VERSION = PROJECT["version"]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a user's project with a job and a mistake."""
     (tmp_path / "bad.py").write_text(BOOLEAN_TRIGGER)
     (tmp_path / "job.py").write_text(JOB)
     return tmp_path
@@ -57,7 +54,6 @@ def test_lint_finds_boolean_trigger_without_any_package(environment: Path, proje
 
 
 def _required(wheel: Path, folder: Path) -> None:
-    """Copy the packages that the wheel requires, without those of extras, to a folder."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         text = archive.read(name).decode()
@@ -69,7 +65,6 @@ def _required(wheel: Path, folder: Path) -> None:
 
 
 def test_lint_checks_yaml_with_what_the_wheel_requires(wheel: Path, environment: Path, project: Path) -> None:
-    """The environment of a pre-commit hook has only the wheel and its requirements, and checks bundles."""
     _required(wheel, project / "required")
     (project / "bundle.yaml").write_text(cases_of_rules()["cluster-flag/bundle.yaml"])
 
@@ -105,7 +100,6 @@ def test_slots_and_version_and_help_need_no_package(environment: Path, project: 
 
 
 def test_prove_without_its_packages_names_the_extra(environment: Path, project: Path) -> None:
-    """The message names the missing package, the extra, and how to install it."""
     done = _run(environment, "rtm", "prove", "job.py:shouted", cwd=project)
 
     assert 2 == done.returncode
@@ -124,7 +118,6 @@ def test_prove_without_its_packages_names_the_extra(environment: Path, project: 
 def test_import_without_its_packages_names_the_extra(
     part: str, extra: str, package: str, environment: Path, project: Path
 ) -> None:
-    """The parts of the library say which extra they need."""
     done = _run(environment, "python", "-c", f"import spark_rtm.{part}", cwd=project)
 
     problem = f"spark_rtm.{part} needs the package {package!r}, which is not installed"
@@ -132,7 +125,6 @@ def test_import_without_its_packages_names_the_extra(
 
 
 def test_guards_name_packages_of_their_extras() -> None:
-    """Each package that a part of the library requires is in the extra that it names."""
     guards = [
         ast.literal_eval(f"[{match[1]}]")
         for module in (ROOT / "spark_rtm").glob("*/__init__.py")
@@ -192,7 +184,6 @@ PROVIDES = {
 
 @pytest.fixture(scope="module")
 def imports(environment: Path, with_packages: dict[str, str]) -> dict[str, list[str]]:
-    """Return the names that the modules of each part import, from one process that imports the parts in turn."""
     parts = [part for names in EXTRAS.values() for part in names]
     done = _run(environment, "python", "-c", IMPORTS, *parts, cwd=environment, env=with_packages)
     assert 0 == done.returncode, done.stderr
@@ -203,14 +194,12 @@ def imports(environment: Path, with_packages: dict[str, str]) -> dict[str, list[
 def test_extra_names_each_package_that_its_modules_import(
     extra: str, module: str, imports: dict[str, list[str]]
 ) -> None:
-    """The imports of a part, also those of the modules that it imports, are packages of its extra."""
     imported = {name.split(".")[0] for name in imports[module]} - set(sys.stdlib_module_names) - {"spark_rtm"}
     required = [re.split(r"[<>=;]", text)[0].strip() for text in PROJECT["optional-dependencies"][extra]]
     assert set() == imported - set(" ".join(PROVIDES.get(name, name) for name in required).split())
 
 
 def test_library_modules_import(environment: Path, project: Path, with_packages: dict[str, str]) -> None:
-    """The folder to copy, the sink and the services are modules of the wheel, and the checkout is not on the path."""
     code = (
         "import spark_rtm.realtime.queries as q, spark_rtm.realtime.slots, spark_rtm.realtime.decoding\n"
         "import spark_rtm.services.kafka\n"

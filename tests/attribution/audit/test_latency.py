@@ -12,7 +12,6 @@ from examples.attribution.credit.models import CreditRules
 
 
 def log_of(*rows: tuple[int, int, int, int]) -> RunLog:
-    """Return the log of records (intended send, append, append in events, append of the first result)."""
     log = RunLog()
     for n, (t0, appended_at, in_events_at, answered_at) in enumerate(rows):
         log.record_source(f"s:0:{n}", SourceRecord(b"", "normal", t0, appended_at))
@@ -53,7 +52,6 @@ def test_percentiles_are_exact_order_statistics() -> None:
 
 
 def test_run_without_results_has_no_latencies() -> None:
-    """A hop without records has no row."""
     assert [] == hop_latencies(RunLog())
 
 

@@ -1,5 +1,3 @@
-"""Reconciliation reports every kind of fault and counts every record."""
-
 import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -22,13 +20,11 @@ T = 1_700_000_000_000
 
 
 def value(kind: str, event_id: str, **fields: Any) -> bytes:
-    """Return a source record of transaction t at time T."""
     common = {"transaction_id": "t", "request_ts": T, "campaign_id": "c", "event_ts": T, "server_ts": T}
     return json.dumps({"event_id": event_id, "kind": kind, **common, **fields}).encode()
 
 
 def sources() -> dict[str, SourceRecord]:
-    """Return a request, an impression, a click, an order, two duplicates and a malformed record."""
     impression = value("impression", "i", slot_id="s", impression_id="x", creative_length_ms=1)
     click = value("click", "k", impression_id="x", user_key="u")
     order = value("conversion", "v", order_id="o", advertiser_id="a", value_micros=7, user_key="u")
@@ -73,7 +69,6 @@ def outcome_of(log: RunLog, stored: dict[str, dict[str, Any]] | None = None) -> 
 
 
 def test_correct_run_reconciles_and_counts_every_record() -> None:
-    """In every family each input has one outcome, and no result is pending."""
     outcome = outcome_of(good_log())
 
     assert [] == outcome.differences
@@ -108,7 +103,6 @@ def accept_the_malformed(log: RunLog) -> None:
 
 
 def change(newest: dict[str, dict[str, Any]], **fields: Any) -> None:
-    """Overwrite fields of the first row."""
     result_id = next(iter(newest))
     newest[result_id] = {**newest[result_id], **fields}
 
@@ -199,7 +193,6 @@ FAULTS: dict[str, tuple[Callable[[RunLog], object], str]] = {
 
 @pytest.mark.parametrize(("inject", "message"), FAULTS.values(), ids=FAULTS)
 def test_every_fault_is_reported_with_its_record(inject: Callable[[RunLog], object], message: str) -> None:
-    """Each check can fail, and its message names the record or result."""
     log = good_log()
 
     inject(log)
@@ -283,7 +276,6 @@ def test_pending_result_open_order_and_reserved_slot_are_outstanding() -> None:
 
 
 def test_touch_written_twice_has_its_first_append_time() -> None:
-    """If a restarted query writes a version twice, the earlier append counts, in either order of reading."""
     click = {**good_log().results[f"t/{T}/click/k"], "version": 2}
     forward, backward = RunLog(), RunLog()
 
@@ -297,7 +289,6 @@ def test_touch_written_twice_has_its_first_append_time() -> None:
 
 
 def test_newest_version_counts_in_any_order_of_reading() -> None:
-    """An older version that is read later does not replace the newest one and is not a conflict."""
     log = RunLog()
     for version in (4, 2, 4):
         log.record_result({"src": "s", "result_id": "a", "kind": "slot", "version": version, "code": str(version)}, T)
@@ -372,7 +363,6 @@ def test_touch_stored_too_late_is_counted_in_the_replay() -> None:
 
 
 def test_over_delivery_is_counted_per_campaign() -> None:
-    """Neither a campaign below its goal nor an unfilled slot reduces the over-delivery of another campaign."""
     slot, unfilled = (replay_results(good_log(), WINDOWS)[name] for name in (SLOT, OPEN_SLOT))
     filled = [replace(slot, result_id=f"{n}", campaign_id="c") for n in range(3)]
     below = [replace(slot, result_id="below", campaign_id="below"), replace(unfilled, campaign_id="c")]

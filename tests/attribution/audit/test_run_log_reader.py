@@ -1,5 +1,3 @@
-"""The reader of a run survives every record that a producer can write, and reports those of no query."""
-
 import json
 from dataclasses import asdict
 
@@ -31,7 +29,6 @@ Record = tuple[str, bytes | None, dict[str, str | bytes | None]]
 
 
 def log_of(kafka: str, settings: Settings, *records: Record) -> RunLog:
-    """Append records of (topic, value, headers), and read all topics to their ends."""
     producer = Producer({"bootstrap.servers": kafka})
     for topic, value, headers in records:
         producer.produce(settings.topic(topic), value, b"\xffkey", partition=0, headers=headers)
@@ -64,14 +61,12 @@ def log_of(kafka: str, settings: Settings, *records: Record) -> RunLog:
 def test_source_headers_of_any_content_are_read(
     kafka: str, settings: Settings, headers: dict[str, str | bytes | None], expected: tuple[str, int]
 ) -> None:
-    """A label that is not text and a send time that is not a number do not end the reader."""
     log = log_of(kafka, settings, ("ad-requests", b"value", headers))
 
     assert [expected] == [(record.label, record.t0) for record in log.sources.values()]
 
 
 def test_garbage_in_the_topics_of_the_queries_is_reported(kafka: str, settings: Settings) -> None:
-    """The reader goes on behind tombstones and garbage, and the reconciliation names the position of each."""
     topics = (EVENTS_TOPIC, ATTRIBUTED_TOPIC, CREDITS_TOPIC, PACING_TOPIC)
     records: list[Record] = [(topic, value, {}) for topic in topics for value in [None, *GARBAGE]]
     records += [(REJECTED_TOPIC, None, {}), (REJECTED_TOPIC, b"raw", {"src": None, "reason": b"r"})]

@@ -1,5 +1,3 @@
-"""The command line of runs under faults."""
-
 import pytest
 
 from examples.attribution.chaos.cli import ChaosOptions, parse
@@ -34,12 +32,10 @@ def test_invalid_options_end_the_command(
     ("arguments", "count"), [([], 10), (["--duration", "600"], 20), (["--duration", "5"], 1), (["--count", "3"], 3)]
 )
 def test_number_of_faults_follows_from_the_duration(arguments: list[str], count: int) -> None:
-    """A run has a fault for every half minute, or as many as the user says."""
     assert count == parse(arguments).planned
 
 
 def test_programs_get_the_settings_without_the_options() -> None:
-    """The driver and the follower know nothing of the faults."""
     options = parse(["--faults", "kill-executor", "--cluster", "--rate", "60"])
 
     assert ["kill-executor"] == options.chosen
@@ -48,7 +44,6 @@ def test_programs_get_the_settings_without_the_options() -> None:
 
 
 def test_broker_stays_away_for_longer_than_the_delivery_timeout(capsys: pytest.CaptureFixture[str]) -> None:
-    """Records that the sink could not deliver end their query, and the help describes every kind."""
     assert KINDS["remove-broker"].min_seconds > DELIVERY_SECONDS
     with pytest.raises(SystemExit, match="0"):
         parse(["--help"])

@@ -57,7 +57,6 @@ def test_exhausted_database_refuses_connections_and_closes_those_of_the_follower
 
 
 def test_wrong_clock_is_right_again_after_the_block() -> None:
-    """The generator adds the error to the field of each record."""
     errors_ms: dict[str, int] = {}
     with wrong_clock(errors_ms, "event_ts", -1.5):
         assert {"event_ts": -1500} == errors_ms

@@ -28,7 +28,6 @@ OUTCOME = Outcome(
 
 
 def test_run_is_added_and_replaces_the_one_with_its_command(tmp_path: Path) -> None:
-    """Runs of several seeds add up in one file, and a repeated run does not count twice."""
     path = tmp_path / "chaos.json"
 
     for options in (OPTIONS, replace(OPTIONS, seed=4), OPTIONS):
@@ -65,7 +64,6 @@ def test_interrupted_run_is_not_published(tmp_path: Path) -> None:
     ids=["variables", "kinds", "flags"],
 )
 def test_command_repeats_the_run(options: ChaosOptions, command: str, tmp_path: Path) -> None:
-    """The published command has all options that differ from their defaults."""
     path = tmp_path / "chaos.json"
 
     publish(options, OUTCOME, path)

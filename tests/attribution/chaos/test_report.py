@@ -1,5 +1,3 @@
-"""The page of a run under faults shows each fault beside the latencies, with the gap that it left."""
-
 from pathlib import Path
 
 from examples.attribution.chaos.outcome import Incident, Outcome

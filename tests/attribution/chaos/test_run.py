@@ -42,7 +42,6 @@ class InterruptedView(LiveView):
         self._stop = stop
 
     def print_line(self, text: str) -> None:
-        """Print a line, and stop the run at its last fault."""
         super().print_line(text)
         if f"fault 4 of 4: {ENDLESS}" in text:
             self._stop.set()
@@ -67,7 +66,6 @@ def observed() -> Observed:
 
 
 def table_row(printed: str, kind: str) -> list[str]:
-    """Return the columns of the last line that starts with a kind of fault."""
     return next(line.split() for line in reversed(printed.splitlines()) if line.split()[:1] == [kind])
 
 
@@ -101,7 +99,6 @@ def test_live_view_and_table_show_each_fault(observed: Observed) -> None:
 
 
 def tampered(outcome: Outcome, log: RunLog) -> Outcome:
-    """Reconcile a changed log of a real run."""
     stored = {row_id: {k: v for k, v in row.items() if v is not None} for row_id, row in log.results.items()}
     changed = reconcile(log, OPTIONS.settings(), RULES, [], stored)
     return replace(outcome, reconciliation=changed, log=log)
@@ -114,7 +111,6 @@ def last_sent(outcome: Outcome) -> str:
 
 
 def test_lost_result_fails_the_run_at_its_fault(observed: Observed) -> None:
-    """A result that is removed from the log of a real run counts as lost, in the row of the fault at its time."""
     outcome, log = observed.outcome, deepcopy(observed.outcome.log)
     del log.results[last_sent(outcome)]
 
@@ -127,7 +123,6 @@ def test_lost_result_fails_the_run_at_its_fault(observed: Observed) -> None:
 
 
 def test_wrong_result_fails_the_run_at_its_fault(observed: Observed) -> None:
-    """A result whose code is changed counts as wrong."""
     outcome, log = observed.outcome, deepcopy(observed.outcome.log)
     result_id = last_sent(outcome)
     log.results[result_id] = {**log.results[result_id], "campaign_id": "another"}

@@ -1,5 +1,3 @@
-"""Generated histories of one transaction, for tests that compare the forms of the rule."""
-
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
@@ -81,7 +79,6 @@ def histories(draw: st.DrawFn, max_size: int = 7) -> list[Event]:
 
 
 def history_row(history: list[Event]) -> list[tuple[Any, ...]]:
-    """Return the events as rows of the state, array<HISTORY>."""
     rows = []
     for event in history:
         fields = {**asdict(event), "slots": list(event.slots) or None}

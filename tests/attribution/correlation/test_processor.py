@@ -1,5 +1,3 @@
-"""The correlation processor equals the rule for any order and split of the events, and its state ends."""
-
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from itertools import pairwise
@@ -55,14 +53,12 @@ class Run:
         return emitted
 
     def state(self) -> list[Any]:
-        """Return all state of the transaction, including timers."""
         self.tester.handle.setGroupingKey(KEY)
         states = (self.tester.peekValueState("transaction", KEY), self.tester.peekListState("others", KEY))
         return [state for state in states if state] + [*self.tester.handle.listTimers()]
 
 
 def input_row(event: Event) -> Row:
-    """Return an event as an input row of the processor."""
     return Row(**{name: value for name, value in asdict(event).items() if name in HISTORY} | {"slots": [*event.slots]})
 
 
@@ -72,13 +68,11 @@ def by_id(results: Iterable[Result], *, versions: bool = True) -> Results:
 
 
 def changes(history: list[Event]) -> list[Result]:
-    """Return the results that the newest event of a history changed, as a real-time query emits them."""
     before = by_id(correlate(history[:-1], WINDOWS), versions=False)
     return [r for r in correlate(history, WINDOWS) if before.get(r.result_id) != replace(r, version=0)]
 
 
 def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
-    """Split a history into calls of one or more events."""
     cuts = data.draw(st.sets(st.integers(1, max(len(history) - 1, 1))))
     for start, end in pairwise([0, *sorted(cuts), len(history)]):
         if history[start:end]:
@@ -120,7 +114,6 @@ def test_any_split_over_time_leaves_nothing_pending(data: st.DataObject, history
 def test_timeouts_alongside_another_query_equal_the_rule(
     data: st.DataObject, history: list[Event], repeats_all: bool
 ) -> None:
-    """If two queries read a partition at different speeds, the newest versions still equal the rule."""
     run = Run(timeouts_only=True)
     read_events = 0
 
@@ -153,7 +146,6 @@ def test_timeouts_alongside_another_query_equal_the_rule(
     ],
 )
 def test_slot_is_unfilled_when_its_window_has_passed(after_ms: int, expected: list[str]) -> None:
-    """The timer fires at the first millisecond at which no impression can match."""
     run = Run(timeouts_only=True)
     run.at(T, REQUEST)
 
@@ -163,7 +155,6 @@ def test_slot_is_unfilled_when_its_window_has_passed(after_ms: int, expected: li
 
 
 def test_each_deadline_emits_its_own_timeouts() -> None:
-    """The orphan step times out together with its slot, and the orphan click ten minutes later."""
     run = Run()
     step = replace(CLICK, kind="start", event_id="p", src="src:0:4")
     run.at(T, REQUEST, CLICK, step)
@@ -202,7 +193,6 @@ def test_new_record_emits_the_timeout_with_a_higher_version() -> None:
 
 
 def test_matched_transaction_emits_no_timeouts() -> None:
-    """If no result is pending, the timer only ends the state."""
     run = Run(timeouts_only=True)
 
     emitted = [*run.at(T, REQUEST, IMPRESSION, CLICK), *run.at(AFTER)]

@@ -38,7 +38,6 @@ def event(kind: str, event_id: str, at: int = T, server: int | None = None, **fi
 
 
 def request(event_id: str = "r", at: int = T, slots: tuple[str, ...] = ("s",), **fields: Any) -> Event:
-    """Return a request for one slot at time T."""
     return event("request", event_id, at, slots=slots, **fields)
 
 
@@ -66,7 +65,6 @@ def codes(*events: Event, now: int | None = None) -> Codes:
 
 
 def test_complete_view_matches_every_step() -> None:
-    """A request, its impression, a click and all playback steps are all matched, and the slot is filled."""
     steps = [callback(step, step, T + (n + 2) * SECOND) for n, step in enumerate(STEPS)]
 
     actual = codes(request(), impression(), callback("click", "k", T + 5 * SECOND), *steps)
@@ -106,7 +104,6 @@ def test_impression_matches_up_to_five_minutes_after_request(delay_ms: int, code
     ],
 )
 def test_click_matches_up_to_fifteen_minutes_after_impression(delay_ms: int, code: str) -> None:
-    """The click window starts at the impression, not at the request."""
     shown_at = T + 4 * MINUTE
 
     assert code == codes(request(), impression(at=shown_at), callback("click", "k", shown_at + delay_ms))["click/k"]
@@ -122,7 +119,6 @@ def test_click_matches_up_to_fifteen_minutes_after_impression(delay_ms: int, cod
     ],
 )
 def test_step_matches_up_to_creative_length_plus_grace(step: str, delay_ms: int, code: str) -> None:
-    """The window of a playback step is the length of the creative plus five minutes."""
     assert code == codes(request(), impression(at=T), callback(step, "p", T + delay_ms))[f"{step}/p"]
 
 
@@ -179,7 +175,6 @@ def test_first_impression_of_a_slot_is_billable() -> None:
 
 
 def test_impressions_of_different_slots_all_match() -> None:
-    """Each slot of a request has its own billable impression."""
     actual = codes(request(slots=("a", "b")), impression("i1", slot_id="a"), impression("i2", slot_id="b"))
 
     assert {"slot/a": "filled", "slot/b": "filled"} == {k: v for k, v in actual.items() if k.startswith("slot/")}
@@ -187,7 +182,6 @@ def test_impressions_of_different_slots_all_match() -> None:
 
 
 def test_impression_of_an_unrequested_slot_is_invalid() -> None:
-    """An impression of an unknown slot is neither billable nor a duplicate, and its click is an orphan."""
     actual = codes(request(), impression(slot_id="other"), callback("click", "k", T + 2 * SECOND))
 
     assert ("invalid_slot", "orphan_click", "pending") == (actual["impression/i"], actual["click/k"], actual["slot/s"])
@@ -216,12 +210,10 @@ def test_repeated_event_id_is_counted_as_duplicate_event() -> None:
 
 
 def test_record_that_is_read_twice_is_not_a_duplicate_event() -> None:
-    """The position in the source topic distinguishes a replay by the engine from a retry by the sender."""
     assert codes(request(), impression()) == codes(request(), request(), impression(), impression())
 
 
 def test_second_request_is_a_duplicate_request() -> None:
-    """The earliest request counts, but the slots of all requests exist."""
     actual = codes(request("r1", T, ("a",)), request("r2", T + 1, ("b",)), impression(slot_id="b"))
 
     assert ("accepted", "duplicate_request", "pending", "filled", "matched") == tuple(
@@ -230,7 +222,6 @@ def test_second_request_is_a_duplicate_request() -> None:
 
 
 def test_only_the_first_click_and_step_of_an_impression_count() -> None:
-    """Later clicks, and later steps of the same kind, are repeats."""
     actual = codes(
         request(),
         impression(),
@@ -273,7 +264,6 @@ def test_callbacks_of_unmatched_impression_do_not_match(
 
 
 def test_unmatched_results_are_pending_with_a_deadline() -> None:
-    """Until the missing event arrives, a result names the last time at which it still matches."""
     results = correlate([request("r"), callback("click", "k", T), callback("start", "p", T)], WINDOWS)
 
     assert {"slot": T + 5 * MINUTE, "click": T + 15 * MINUTE, "start": T + 5 * MINUTE} == {
@@ -307,12 +297,10 @@ def test_impression_without_request_becomes_an_orphan(after_ms: int, expected: t
     ],
 )
 def test_pending_results_time_out_after_their_deadlines(events: list[Event], result_id: str, code: str) -> None:
-    """Pending slots become unfilled, and callbacks without an impression become orphans."""
     assert code == codes(*events, now=T + 60 * MINUTE)[result_id]
 
 
 def test_timeout_version_is_between_pending_and_match() -> None:
-    """A timeout replaces the pending result, and a later match replaces the timeout."""
     impression_event = impression(at=T + 5 * MINUTE)
 
     pending = correlate([request()], WINDOWS)
@@ -336,7 +324,6 @@ def test_emitted_result_never_disappears(history: list[Event]) -> None:
 
 
 def test_repeated_request_with_other_slots_keeps_the_slots_of_both() -> None:
-    """An earlier copy of a request with other slots does not remove the slots of the later one."""
     later, earlier = request(slots=("s",), at=T + 1, src="a"), request(slots=("other",), at=T, src="b")
 
     assert {"slot/s", "slot/other"} <= {

@@ -38,14 +38,12 @@ ALL_CODES = {
 
 @cache
 def generated() -> list[list[Event]]:
-    """Return generated histories, the same in every run."""
     return drawn(histories(), HISTORIES)
 
 
 def evaluated(
     spark: SparkSession, many: list[list[Event]], windows: Windows
 ) -> dict[tuple[int, int], tuple[Results, Results]]:
-    """Return all results and the changes of every prefix of every history, by history and length of prefix."""
     rows = [(n, length, history_row(h[:length])) for n, h in enumerate(many) for length in range(1, len(h) + 1)]
     frame = spark.createDataFrame(rows, ROWS).select(
         "id",
@@ -85,14 +83,12 @@ def differences(
 
 
 def repeats(kind: str) -> list[Event]:
-    """Return a request, its impression and two callbacks of the same kind."""
     request, impression = matched()
     callback = replace(impression, kind=kind, slot_id=None, creative_length_ms=None)
     return [request, impression, *(replace(callback, event_id=n, src=f"src:0:{n}") for n in "12")]
 
 
 def matched() -> list[Event]:
-    """Return a request and its impression."""
     request = Event(T, "r", "src:0:r", "request", "t", T, "c", T, T, slots=("a",))
     impression = replace(request, event_id="i", src="src:0:i", kind="impression", slots=(), slot_id="a")
     return [request, replace(impression, impression_id="x", creative_length_ms=30)]
@@ -130,7 +126,6 @@ def rare() -> list[list[Event]]:
 def test_sql_equals_rule_for_histories_and_their_prefixes(
     spark: SparkSession, windows: Windows, codes: set[str]
 ) -> None:
-    """The SQL form returns the results of the rule, and as changes exactly the results that an event changed."""
     # All histories run in one Spark job, because planning takes seconds.
     many = [*generated(), *rare()]
 
@@ -144,7 +139,6 @@ def test_sql_equals_rule_for_histories_and_their_prefixes(
 
 
 def test_limited_state_gives_the_changes_of_the_whole_history(spark: SparkSession) -> None:
-    """Events behind the stored ones get their own results, and a copy of a stored event changes nothing."""
     clicks = [replace(repeats("click")[-1], event_id=f"k{n}", src=f"src:0:{n}") for n in range(10, 22)]
     history = [*matched(), *clicks, clicks[0]]
     rows = [(0, length, history_row(history[:length])) for length in range(1, len(history) + 1)]

@@ -25,7 +25,6 @@ CLICK = replace(IMPRESSION, event_id="k", src="src:0:k", kind="click", slot_id=N
 
 
 def clicks(count: int) -> list[Event]:
-    """Return different clicks of one impression."""
     return [replace(CLICK, event_id=f"k{n}", src=f"src:0:{n}") for n in range(count)]
 
 
@@ -49,12 +48,10 @@ def test_events_beyond_the_maximum_change_no_other_result() -> None:
 
 
 def test_time_scale_does_not_change_the_maximum() -> None:
-    """A demonstration with short windows correlates as many events as production."""
     assert Windows().max_events == Windows().scaled(60).max_events
 
 
 def test_state_keeps_at_most_the_maximum_number_of_records() -> None:
-    """Thousands of clicks of one transaction take seconds, and each further click is emitted once."""
     state, emitted, events = Transaction(), list[Result](), [REQUEST, IMPRESSION, *clicks(4_998)]
     started_at = time.monotonic()
 
@@ -72,7 +69,6 @@ def test_state_keeps_at_most_the_maximum_number_of_records() -> None:
 @hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
 def test_any_split_above_the_maximum_gives_the_results_of_the_rule(data: st.DataObject, history: list[Event]) -> None:
-    """The processor's state has at most the maximum number of records, and its results equal those of the rule."""
     newest: Results = {}
     state, rest = Transaction(), history
     while rest:
@@ -89,7 +85,6 @@ def test_any_split_above_the_maximum_gives_the_results_of_the_rule(data: st.Data
 @hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
 def test_timeouts_above_the_maximum_equal_the_rule(data: st.DataObject, history: list[Event]) -> None:
-    """A real-time query and the query for timeouts together emit the results of the rule, in any interleaving."""
     newest: Results = {}
     state, now = Transaction(), BEFORE
     for count in range(1, len(history) + 1):

@@ -1,5 +1,3 @@
-"""Generated histories of one user, for tests that compare the processor with the rule."""
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -30,8 +28,6 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Erasure:
-    """A tombstone of the user."""
-
     stored_at: int
 
 
@@ -98,13 +94,11 @@ def identity(record: UserRecord) -> tuple[str, int]:
 
 
 def splits(records: list[R]) -> st.SearchStrategy[list[list[R]]]:
-    """Split a sequence of records into calls."""
     cuts = st.sets(st.integers(1, max(len(records) - 1, 1)))
     return cuts.map(lambda at: [records[i:j] for i, j in zip([0, *sorted(at)], [*sorted(at), None], strict=True)])
 
 
 def input_row(record: UserRecord | Erasure) -> Row:
-    """Return a record as a row that the processor reads."""
     fields = Row(**asdict(record))
     return Row(
         touch=fields if isinstance(record, Touch) else None,
@@ -114,7 +108,6 @@ def input_row(record: UserRecord | Erasure) -> Row:
 
 
 def expected_credits(user: str, records: Iterable[UserRecord], rules: CreditRules = RULES) -> dict[str, OrderCredit]:
-    """Return the final credit of all orders by the rule, by result id."""
     by_order: defaultdict[str, list[Conversion]] = defaultdict(list)
     all_touches: list[Touch] = []
     for record in records:

@@ -15,7 +15,6 @@ MODELS: tuple[Model, ...] = ("first", "last", "linear", "time_decay", "position"
 
 
 def millionths(ages_ms: Sequence[int], key: int | None = None, **settings: Any) -> list[int]:
-    """Return the shares in millionths."""
     return split(MAX_MILLIONTHS, weights(ages_ms, CreditRules(**settings), key))
 
 
@@ -81,7 +80,6 @@ def test_a_touch_one_half_life_older_earns_half(days: int) -> None:
 
 
 def test_time_decay_of_very_old_touches_still_adds_up() -> None:
-    """Touches thousands of half-lives old decay relative to the newest of them, not to zero."""
     assert [333_333, 666_667] == millionths((10_001, 10_000), model="time_decay", half_life_ms=1)
     assert [0, 1_000_000] == millionths((90_000, 10), model="time_decay", half_life_ms=1)
 
@@ -101,7 +99,6 @@ def test_w_gives_thirty_percent_to_the_key_touch(touches: int, key: int | None, 
 
 
 def test_path_without_touches_has_no_shares() -> None:
-    """Every model returns an empty list for an empty path."""
     assert [[]] * len(MODELS) == [weights((), CreditRules(model=model)) for model in MODELS]
 
 
@@ -137,13 +134,11 @@ def test_shares_and_money_of_every_model_add_up(
 
 @pytest.mark.parametrize("ends", [(-1, 40), (0, 0), (60, 41)])
 def test_percentages_that_cannot_add_up_are_rejected(ends: tuple[int, int]) -> None:
-    """The error names the settings, the consequence and the allowed values."""
     with pytest.raises(ValueError, match=r"first_percent and last_percent are .* would not add up"):
         CreditRules(first_percent=ends[0], last_percent=ends[1])
 
 
 def test_time_scale_divides_every_window() -> None:
-    """All times become shorter by the scale, including the windows of single campaigns."""
     rules = CreditRules(lookback_of_campaign={"c": Lookback(14 * DAY_MS, 0)}).scaled(DAY_MS // 1_000)
 
     assert (7_000, 1_000) == (rules.window_ms("click", "other"), rules.window_ms("impression", "other"))

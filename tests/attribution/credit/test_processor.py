@@ -1,5 +1,3 @@
-"""The credit processor gives the credit of the rule for any order and split of its rows, and its state always ends."""
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -72,7 +70,6 @@ class UserRun:
         return {result_id: replace(credit, version=0) for result_id, credit in self.newest.items()}
 
     def state(self) -> list[Any]:
-        """Return all state of the user, timers included."""
         self.tester.handle.setGroupingKey(USER)
         collections = [self.tester.peekMapState("touches", USER), self.tester.peekListState("conversions", USER)]
         return [item for item in (*collections, self.tester.peekValueState("user", USER)) if item] + [
@@ -81,7 +78,6 @@ class UserRun:
 
 
 def credit_of(row: Row) -> OrderCredit:
-    """Return an output row as a dataclass of the rule."""
     fields = row.asDict()
     shares = tuple(TouchShare(**share.asDict()) for share in fields.pop("credits"))
     return OrderCredit(**fields, credits=shares)
@@ -90,7 +86,6 @@ def credit_of(row: Row) -> OrderCredit:
 @hypothesis_settings(max_examples=1_000, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
 def test_any_order_and_split_give_the_credit_of_the_rule(data: st.DataObject) -> None:
-    """Rows one at a time, all together, reordered or delivered twice give the same final credit and leave no state."""
     history = data.draw(histories(SPAN_MS, DELAY_MS))
     repeats = data.draw(st.lists(st.sampled_from(history), max_size=3))
     arrival = list(data.draw(st.permutations(history + repeats)))
@@ -110,7 +105,6 @@ def test_any_order_and_split_give_the_credit_of_the_rule(data: st.DataObject) ->
 @hypothesis_settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(history=histories(LONG_SPAN_MS, RULES.delay_ms), jitter=st.randoms(use_true_random=False))
 def test_eviction_of_old_records_changes_no_credit(history: list[UserRecord], jitter: Any) -> None:
-    """Over many windows old records are evicted, and records slightly out of order still get the credit of the rule."""
     arrives_at = {identity(record): record.stored_at + jitter.randrange(RULES.settle_ms) for record in history}
     arrival = sorted(history, key=lambda record: arrives_at[identity(record)])
     run = UserRun()
@@ -150,7 +144,6 @@ def test_touch_stored_too_late_is_counted_and_earns_nothing() -> None:
 
 
 def test_same_records_again_emit_no_row() -> None:
-    """Records that the engine delivers a second time emit no row."""
     run = UserRun()
     run.at(T + 8, CLICK, ORDER)
 
@@ -161,7 +154,6 @@ def test_same_records_again_emit_no_row() -> None:
 
 @pytest.mark.parametrize("first", [0, 1], ids=["early-copy-first", "late-copy-first"])
 def test_touch_stored_twice_counts_from_its_first_append(first: int) -> None:
-    """If a restarted upstream query stores a result twice, the earlier append counts, in either order of reading."""
     run = UserRun()
     late = replace(CLICK, stored_at=ORDER.stored_at + RULES.lateness_ms + 1)
     copies = [CLICK, late]
@@ -258,7 +250,6 @@ def test_conversion_that_is_written_again_after_an_erasure_counts_once() -> None
 
 
 def test_active_user_has_only_one_timer() -> None:
-    """Each record postpones the end of the state, and the registered timer stays."""
     run = UserRun()
 
     for n in range(5):

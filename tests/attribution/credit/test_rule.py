@@ -27,7 +27,6 @@ def credit_of(*touches: Touch, rules: CreditRules = RULES, records: tuple[Conver
 
 
 def path(*touches: Touch, rules: CreditRules = RULES) -> list[str]:
-    """Return the names of the touches that earn, oldest first."""
     return [share.result_id for share in credit_of(*touches, rules=rules).credits]
 
 
@@ -50,7 +49,6 @@ def test_touch_earns_only_inside_its_lookback_window(kind: str, age_ms: int, exp
 
 
 def test_campaign_can_override_the_lookback_windows() -> None:
-    """A touch of a campaign with a shorter window does not earn where touches of other campaigns do."""
     rules = replace(RULES, lookback_of_campaign={"short": Lookback(10, 0)})
 
     assert ["y"] == path(touch("x", 11, campaign_id="short"), touch("y", 11), rules=rules)
@@ -66,7 +64,6 @@ def test_click_takes_all_credit_from_impressions() -> None:
 
 
 def test_impression_never_earns_with_its_own_click() -> None:
-    """An impression and the click on it are one touch, and the click earns."""
     view, click = touch("v", 30, "impression", impression_id="i"), touch("k", 20, impression_id="i")
 
     assert ["k"] == path(view, click, rules=replace(RULES, click_priority=False))
@@ -97,7 +94,6 @@ def test_all_touches_of_one_campaign_earn() -> None:
 
 
 def test_key_campaign_marks_the_key_touch_of_w() -> None:
-    """In the W model the first touch of a key campaign between the ends earns as much as each end."""
     rules = replace(RULES, model="w", key_campaigns=frozenset({"lead"}))
     campaigns = {"a": "lead", "b": "c", "c": "lead", "d": "lead"}
     touches = [touch(name, 9 - n, campaign_id=campaign) for n, (name, campaign) in enumerate(campaigns.items())]
@@ -108,7 +104,6 @@ def test_key_campaign_marks_the_key_touch_of_w() -> None:
 
 
 def test_long_path_keeps_its_oldest_and_newest_touches() -> None:
-    """A path above the maximum keeps its first touch and the newest others, and its credit is marked as truncated."""
     touches = [touch(name, 10 - n) for n, name in enumerate("abcde")]
     rules = replace(RULES, max_path_touches=3)
 

@@ -1,5 +1,3 @@
-"""Reports of invented runs, for tests."""
-
 from collections import Counter, deque
 from typing import Literal
 

@@ -11,12 +11,10 @@ from scripts.pack import files
 
 
 def test_no_flags_give_the_documented_defaults() -> None:
-    """The command line has the same defaults as the settings."""
     assert DemoOptions() == parse([])
 
 
 def test_every_flag_sets_its_option() -> None:
-    """The intervals of the two micro-batch queries have separate flags."""
     options = parse(
         [
             "--rate",
@@ -37,14 +35,12 @@ def test_every_flag_sets_its_option() -> None:
 
 
 def test_cluster_has_a_lower_default_rate() -> None:
-    """A cluster on the same cores leaves less time for records, but a rate of the user applies to it too."""
     assert DemoOptions(cluster=True, rate=CLUSTER_RATE) == parse(["--cluster"])
     assert DemoOptions(cluster=True, rate=150) == parse(["--cluster", "--rate", "150"])
     assert CLUSTER_RATE < DemoOptions().rate
 
 
 def test_high_rate_has_a_longer_warm_up_and_longer_intervals() -> None:
-    """The defaults change at the high rate, but not below it, and an option of the user applies to it too."""
     below, high = (parse(["--rate", str(rate)]) for rate in (HIGH_RATE - 1, HIGH_RATE))
 
     assert DemoOptions(rate=HIGH_RATE - 1) == below
@@ -63,7 +59,6 @@ def test_invalid_value_ends_with_its_remedy(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("flags", [[], ["--compare", "--trigger", "micro-batch"]])
 def test_publish_without_comparison_is_rejected(capsys: pytest.CaptureFixture[str], flags: list[str]) -> None:
-    """Only a comparison of both modes can be published."""
     with pytest.raises(SystemExit, match="2"):
         parse(["--publish", *flags])
 
@@ -71,7 +66,6 @@ def test_publish_without_comparison_is_rejected(capsys: pytest.CaptureFixture[st
 
 
 def test_second_run_of_a_published_comparison_uses_micro_batch_mode() -> None:
-    """The second run keeps all settings but the mode and the topics, and neither compares nor publishes again."""
     options = parse(["--compare", "--publish", "--rate", "50", "--topic-prefix", "mine."])
 
     second = DemoOptions(rate=50, trigger="micro-batch", topic_prefix="mine.micro-batch.")

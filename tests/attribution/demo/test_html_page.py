@@ -1,5 +1,3 @@
-"""The page of a run has its latencies, its caps and its verdict, and loads nothing."""
-
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -12,17 +10,13 @@ from tests.attribution.demo.reports import report
 
 
 class Texts(HTMLParser):
-    """Collects the texts of cells, and fails on a tag that loads something."""
-
     def __init__(self, text: str) -> None:
-        """Parse a page."""
         super().__init__()
         self.rows: list[list[str]] = []
         self.open: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note the tag."""
         assert tag not in {"script", "link", "img", "iframe", "object"}
         assert not {"src", "href"} & {name for name, _ in attrs}
         if tag == "tr":
@@ -31,17 +25,14 @@ class Texts(HTMLParser):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """Check that the tag is the newest open one."""
         assert tag == self.open.pop()
 
     def handle_data(self, data: str) -> None:
-        """Keep the text of a cell."""
         if self.open and self.open[-1] in {"td", "th"}:
             self.rows[-1].append(data)
 
 
 def log_of(latency_ms: int) -> RunLog:
-    """Return the log of two records of the same second, of which the second is ten times as slow."""
     log = RunLog()
     for n, latency in enumerate((latency_ms, 10 * latency_ms)):
         src = f"ad-requests:0:{n}"
@@ -52,7 +43,6 @@ def log_of(latency_ms: int) -> RunLog:
 
 
 def test_page_compares_both_modes_and_loads_nothing(tmp_path: Path) -> None:
-    """The page has both timelines with their boundaries, the caps of both modes, the differences and the machine."""
     fast = replace(report("real-time", 4, []), log=log_of(4), boundaries=[("kafka_to_events", 1.5, 250)])
     slow = replace(report("micro-batch", 900, ["result <x> is missing"], delivered=40), log=log_of(900))
 

@@ -35,7 +35,6 @@ def throttle(started_at: float) -> DeliveryThrottle:
 def printed(
     log: RunLog, *, terminal: bool, seconds: float = 30, draining: bool = False, size: tuple[int, int] = (140, 50)
 ) -> str:
-    """Return what the view prints for one state of a run that began some seconds ago."""
     text = io.StringIO()
     sent = SendLog(started_at=time.time() - seconds, records=2, measured_seconds=1, lags_ms=[0.5, 0.7])
     with LiveView(Console(file=text, force_terminal=terminal, width=size[0], height=size[1])) as view:
@@ -49,7 +48,6 @@ def printed(
 
 
 def two_records() -> RunLog:
-    """Return the log of a correlated record, a waiting one and a rejected one."""
     log, now = RunLog(), int(time.time() * 1000)
     for n in range(2):
         log.record_source(f"ad-requests:0:{n}", SourceRecord(b"", "normal", now, now))
@@ -110,7 +108,6 @@ def test_phase_says_how_long_it_lasts_and_why(seconds: float, draining: bool, ph
 
 
 def test_rate_is_that_of_the_last_seconds() -> None:
-    """While no record is sent, as at the end of a run, the rates of all stages fall to zero."""
     view = LiveView(Console(file=io.StringIO()))
     sent, log = SendLog(started_at=time.time(), records=100), two_records()
     view.start_run(sent, SETTINGS, DeliveryThrottle([]))
@@ -125,5 +122,4 @@ def test_rate_is_that_of_the_last_seconds() -> None:
 
 
 def test_sparkline_has_the_highest_median_of_its_seconds() -> None:
-    """A pause of one second stays visible in a curve whose columns are several seconds, and a gap stays a gap."""
     assert "▁ █▆" == screen.sparkline({0: 1, 1: 1, 4: 10_000, 5: 2, 7: 1_000}, 8, 4)

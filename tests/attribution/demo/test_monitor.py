@@ -26,5 +26,4 @@ def test_run_with_progress_is_drained_to_its_end() -> None:
 
 @pytest.mark.parametrize("standing", [[4, 3], [4, 3, 5, 4, 3, 4, 5, 4, 3, 4, 5]], ids=["unchanged", "up and down"])
 def test_run_without_progress_ends_after_the_limit(standing: list[int]) -> None:
-    """Work that comes and goes again is no progress."""
     assert 1 + 4 == polls(standing, idle_seconds=4)

@@ -16,7 +16,6 @@ OPTIONS = DemoOptions(compare=True, publish=True)
 
 
 def test_publish_writes_conditions_rows_over_delivery_and_cpu(tmp_path: Path) -> None:
-    """The file has everything that the README shows, under names with units."""
     path = tmp_path / "demo.json"
 
     publish(OPTIONS, report("real-time", 5, []), replace(report("micro-batch", 450, [], 70), cpu=None), path)
@@ -48,7 +47,6 @@ def test_publish_writes_conditions_rows_over_delivery_and_cpu(tmp_path: Path) ->
     ids=["differences", "interrupted"],
 )
 def test_publish_writes_nothing_for_an_invalid_run(tmp_path: Path, faulty: Report, fault: str) -> None:
-    """A run with differences, or an interrupted one, leaves the published file alone."""
     path = tmp_path / "demo.json"
 
     with pytest.raises(
@@ -71,5 +69,4 @@ def test_publish_writes_nothing_for_an_invalid_run(tmp_path: Path, faulty: Repor
     ],
 )
 def test_command_names_only_options_that_differ_from_defaults(options: DemoOptions, command: str) -> None:
-    """The published command repeats the run."""
     assert command == command_of(options)

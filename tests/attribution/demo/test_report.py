@@ -13,7 +13,6 @@ from tests.attribution.demo.reports import report
 
 
 def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.CaptureFixture[str]) -> None:
-    """One report contains all outcomes of a run."""
     print_report(report("real-time", 12, ["result x is missing"]))
 
     text = capsys.readouterr().out
@@ -37,7 +36,6 @@ def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.Captu
 
 
 def test_verdict_names_each_run_and_ends_with_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
-    """The last box on the screen has a line of numbers and one of differences per run, and then what to do next."""
     print_verdict([report("real-time", 12, []), report("micro-batch", 1_450, ["result x is missing"])], ["next: x"])
 
     lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
@@ -65,7 +63,6 @@ def test_busy_machine_is_reported_in_one_line(
 
 
 def test_run_that_ends_in_warm_up_reports_no_cpu(capsys: pytest.CaptureFixture[str]) -> None:
-    """CPU is reported only for a measured part."""
     print_report(replace(report("real-time", 12, []), cpu=None))
 
     assert "CPU" not in capsys.readouterr().out
@@ -113,7 +110,6 @@ def test_second_interrupt_is_logged_without_a_traceback(error: type[BaseExceptio
 
 
 def test_introduction_says_how_long_the_run_takes() -> None:
-    """The first lines on the screen name the modes and the minutes, or that Ctrl-C ends the run."""
     options = DemoOptions(duration=60)
 
     assert "in real-time mode. Then every result is\n" in introduction(options)

@@ -19,7 +19,6 @@ HISTORIES = histories()
 
 @st.composite
 def transactions(draw: st.DrawFn) -> list[Event]:
-    """Draw the events of a transaction with a random campaign and bucket."""
     campaign_id, request_ts = draw(CAMPAIGN_IDS), draw(BUCKETS_MS)
     name = f"t{draw(NUMBERS)}"
     history = draw(HISTORIES)
@@ -31,7 +30,6 @@ TRANSACTIONS = transactions()
 
 @st.composite
 def versions(draw: st.DrawFn) -> list[Result]:
-    """Draw every version of every result of a transaction in any order, some twice, half of them without timeouts."""
     history = draw(TRANSACTIONS)
     clocks = [None, FOREVER] if draw(FLAGS) else [None]
     lengths = range(1, len(history) + 1)

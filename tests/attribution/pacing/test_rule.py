@@ -24,7 +24,6 @@ GOAL = Goal("c", 100, 1_000, 3_000)
     ("code", "delivered", "reserved"), [("filled", 1, 0), ("pending", 0, 1), ("unfilled", 0, 0)], ids=str
 )
 def test_code_of_a_slot_decides_its_count(code: str, delivered: int, reserved: int) -> None:
-    """A filled slot is delivered, a pending slot is reserved, an unfilled slot is neither."""
     counted = count_slots([replace(SLOT, code=code)], ONE_SHARD)
 
     assert [CampaignCount("c", 1_000, 0, 2, 1, delivered, reserved)] == counted
@@ -62,7 +61,6 @@ def test_order_and_duplicates_do_not_change_counts(emitted: list[Result], data: 
 @hypothesis_settings(deadline=None, derandomize=True, database=None)
 @given(emitted=versions(), data=st.data())
 def test_count_with_more_results_has_a_higher_version(emitted: list[Result], data: st.DataObject) -> None:
-    """While results arrive, a count either stays the same or gets a higher version."""
     known_results = data.draw(st.integers(0, len(emitted)))
     before = {count.result_id: count for count in count_slots(emitted[:known_results], SETTINGS)}
     after = {count.result_id: count for count in count_slots(emitted, SETTINGS)}
@@ -90,7 +88,6 @@ def test_only_billable_impressions_count_as_delivered(history: list[Event]) -> N
 @hypothesis_settings(deadline=None, derandomize=True, database=None)
 @given(many=st.lists(versions(), min_size=1, max_size=5), shards=st.integers(1, 9), seconds=st.integers(1, 5))
 def test_shards_and_buckets_do_not_change_the_sums(many: list[list[Result]], shards: int, seconds: int) -> None:
-    """For any number of shards and any length of buckets, the counts of a campaign have the same sum."""
     emitted = [result for one in many for result in one]
     spread = replace(SETTINGS, pacing_shards=shards, pacing_bucket_seconds=seconds)
 
@@ -99,7 +96,6 @@ def test_shards_and_buckets_do_not_change_the_sums(many: list[list[Result]], sha
 
 
 def totals(counts: list[CampaignCount]) -> dict[str, tuple[int, int, int, int]]:
-    """Return version, slots, delivered and reserved of each campaign."""
     sums: dict[str, tuple[int, int, int, int]] = {}
     for count in counts:
         version, slots, delivered, reserved = sums.get(count.campaign_id, (0, 0, 0, 0))
@@ -134,7 +130,6 @@ def test_pacing_index_compares_with_an_even_plan(now: int, index: float | None) 
 
 @pytest.mark.parametrize(("impressions", "ends_at"), [(0, 3_000), (100, 1_000)], ids=["nothing", "no time"])
 def test_goal_without_pacing_index_is_rejected(impressions: int, ends_at: int) -> None:
-    """The message names the campaign and the remedy."""
     remedy = "use at least 1 impression and an end after the start"
     with pytest.raises(ValueError, match=rf"the goal of 'c' is invalid .* {remedy}"):
         Goal("c", impressions, 1_000, ends_at)

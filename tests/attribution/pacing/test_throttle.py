@@ -33,12 +33,10 @@ GOAL = Goal("c", 10, 0, T)
 
 
 def counts(*slots: tuple[int, int]) -> list[CampaignCount]:
-    """Return consecutive counts of one group from its delivered and reserved slots."""
     return [replace(COUNT, version=n, delivered=d, reserved=r) for n, (d, r) in enumerate(slots, 1)]
 
 
 def throttle_after(goals: Iterable[Goal], read: Iterable[CampaignCount]) -> DeliveryThrottle:
-    """Return a throttle that has read these counts, the n-th count at time n."""
     throttle = DeliveryThrottle(goals)
     for now, count in enumerate(read, 1):
         throttle.update(count, now)
@@ -50,7 +48,6 @@ def throttle_after(goals: Iterable[Goal], read: Iterable[CampaignCount]) -> Deli
     [(0, 9, True), (0, 10, False), (9, 0, True), (10, 0, False), (4, 5, True), (4, 6, False), (11, 0, False)],
 )
 def test_campaign_is_open_until_its_goal_is_used_up(delivered: int, reserved: int, *, is_open: bool) -> None:
-    """Delivered and reserved slots together close a campaign when they reach its goal."""
     assert is_open == throttle_after([GOAL], counts((delivered, reserved))).is_open("c")
 
 
@@ -80,7 +77,6 @@ def test_groups_of_a_campaign_are_added_up() -> None:
 
 
 def test_campaign_without_goal_is_never_closed() -> None:
-    """A campaign without a goal has no cap."""
     throttle = throttle_after([], counts((10**9, 0)))
 
     assert throttle.is_open("c")
@@ -88,7 +84,6 @@ def test_campaign_without_goal_is_never_closed() -> None:
 
 
 def test_duplicate_and_older_counts_change_nothing() -> None:
-    """A restarted query sends uncommitted counts again, older ones first."""
     first, second, third = counts((0, 9), (0, 10), (9, 0))
 
     throttle = throttle_after([GOAL], [first, second, third, third, first, second])
@@ -121,14 +116,12 @@ def test_any_order_of_counts_closes_only_campaigns_at_caps(
 
 
 def publish(kafka: str, settings: Settings, *read: CampaignCount) -> None:
-    """Append counts to the topic as the query does."""
     rows = [json.dumps({"result_id": count.result_id, **asdict(count)}).encode() for count in read]
     produce(kafka, settings.topic(PACING_TOPIC), [(n % PARTITIONS, row) for n, row in enumerate(rows)])
 
 
 @pytest.mark.services
 def test_restarted_throttle_reads_the_topic_from_its_start(kafka: str, settings: Settings) -> None:
-    """An ad server that starts late knows all earlier counts, and then follows the new ones."""
     reached, reopened = counts((4, 6), (4, 5))
     publish(kafka, settings, reached)
 
@@ -170,7 +163,6 @@ def test_error_of_the_reader_fails_the_throttle() -> None:
 def test_throttle_follows_the_real_time_query(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """Reserved slots close the campaign, an unfilled slot opens it, and delivered slots close it again."""
     hop = RunningHop(spark, kafka, lambda rows: attributed_to_pacing(rows, settings), tmp_path / "checkpoint")
     source, target = settings.topic("ad-attributed"), settings.topic(PACING_TOPIC)
     hop.start([source], target, real_time=True)

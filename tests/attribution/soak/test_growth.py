@@ -12,13 +12,11 @@ MINUTES = 120
 
 
 def run_of(group: str, part: str, values: list[float]) -> list[Sample]:
-    """Return samples of a run, one every ten seconds, in which only one resource is used."""
     empty: dict[str, Any] = {name: {} for name in UNITS}
     return [{**empty, "seconds": 10.0 * number, group: {part: value}} for number, value in enumerate(values)]
 
 
 def noisy(start: float, per_hour: float, deviation: float) -> list[float]:
-    """Return two hours of samples that grow evenly, with random noise."""
     rng = random.Random(3)
     return [start + per_hour * number / 360 + rng.gauss(0, deviation) for number in range(6 * MINUTES)]
 
@@ -44,7 +42,6 @@ def test_small_leak_is_found_in_noise() -> None:
     ids=["noise", "below 2 percent", "falls", "only while it settles", "one peak"],
 )
 def test_other_changes_are_no_growth(values: list[float], trend: str) -> None:
-    """Noise, a settling start and a single peak are no growth."""
     (found,) = growths(run_of("handles", "Kafka", values))
 
     assert trend == found.trend
@@ -61,7 +58,6 @@ def test_heap_before_a_collection_is_no_growth() -> None:
 
 
 def test_leak_below_the_garbage_is_found() -> None:
-    """If each garbage collection leaves more behind, the lowest use rises."""
     rising = [200.0 + number / 3 + 10 * (number % 61) for number in range(720)]
 
     (found,) = growths(run_of("jvm_mib", "heap", rising))
@@ -78,7 +74,6 @@ def test_growth_with_a_known_cause_is_marked() -> None:
 
 
 def test_program_that_ended_early_is_left_out() -> None:
-    """A compiler that ran for a minute has no growth."""
     samples = run_of("handles", "Kafka", noisy(100, 0, 1))
     for each in samples[:6]:
         each["handles"]["compiler"] = 5
@@ -87,13 +82,11 @@ def test_program_that_ended_early_is_left_out() -> None:
 
 
 def test_short_run_is_refused() -> None:
-    """Eighty minutes say nothing about weeks."""
     with pytest.raises(ValueError, match=r"cover 80 minutes, which is too short"):
         growths(run_of("handles", "Kafka", [1.0] * 480))
 
 
 def test_latency_has_a_verdict() -> None:
-    """A latency that doubles within the run grows."""
     rows = [{"minute": minute, "p50_ms": 5 + minute / 20} for minute in range(120)]
 
     assert ("grows", 3) == (latency_growth(rows, "p50_ms").trend, round(latency_growth(rows, "p50_ms").per_hour))

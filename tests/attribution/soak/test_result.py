@@ -38,7 +38,6 @@ def log_of_minutes() -> RunLog:
 
 
 def samples_of(leak: float) -> list[dict[str, Any]]:
-    """Return samples of a run on a machine where other programs use half a core, with a leak in MiB per sample."""
     return [
         {
             "seconds": 10.0 * number,
@@ -53,7 +52,6 @@ def samples_of(leak: float) -> list[dict[str, Any]]:
 
 
 def result(leak: float = 0) -> dict[str, Any]:
-    """Return the result of an invented run."""
     invented = replace(report("real-time", 7, []), log=log_of_minutes())
     return result_of(invented, samples_of(leak), "make soak")
 
@@ -76,7 +74,6 @@ def test_leak_is_reported_with_its_rate() -> None:
 
 
 def test_samples_of_the_reconciliation_do_not_count() -> None:
-    """After the last query, the program only compares results, which needs memory of its own."""
     samples = samples_of(0)
     after = {**samples[-1], "seconds": 10.0 * len(samples), "batches": {}, "memory_mib": {"Python workers": 9000}}
     invented = replace(report("real-time", 7, []), log=log_of_minutes())

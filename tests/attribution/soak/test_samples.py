@@ -1,5 +1,3 @@
-"""A sample contains the processes, the queries and the files of a real session."""
-
 import json
 import os
 import threading
@@ -16,7 +14,6 @@ pytestmark = pytest.mark.spark
 
 
 def test_sample_of_a_query_with_state(spark: SparkSession, tmp_path: Path) -> None:
-    """Every judged group of a sample has a value of this query or its session."""
     counts = spark.readStream.format("rate").load().groupBy("value").count()
     writer = counts.writeStream.format("noop").outputMode("update").queryName("counts")
     query = writer.option("checkpointLocation", str(tmp_path / "counts")).start()
@@ -33,7 +30,6 @@ def test_sample_of_a_query_with_state(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_samples_are_written_at_once(tmp_path: Path) -> None:
-    """A run that is killed leaves its samples."""
     path = tmp_path / "folder" / "samples.jsonl"
 
     with sampling(lambda: {"pid": os.getpid()}, path, 0.1) as samples:

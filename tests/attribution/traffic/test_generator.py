@@ -30,7 +30,6 @@ STARTED_AT = 1_700_000_000.0
 
 
 def records(count: int = RECORDS, /, **changes: Any) -> list[ScheduledRecord]:
-    """Return the first records of a generator whose settings have these changes."""
     return _records(count, replace(DemoSettings(), **changes))
 
 
@@ -40,12 +39,10 @@ def _records(count: int, settings: Settings) -> list[ScheduledRecord]:
 
 
 def fields(record: ScheduledRecord) -> dict[str, Any]:
-    """Return the fields of a valid record."""
     return dict(json.loads(record.value or b""))
 
 
 def transactions(all_records: list[ScheduledRecord]) -> dict[str, list[ScheduledRecord]]:
-    """Return the valid records by transaction."""
     by_id: defaultdict[str, list[ScheduledRecord]] = defaultdict(list)
     for record in all_records:
         if record.label not in ("malformed", "erasure") and (transaction_id := fields(record).get("transaction_id")):
@@ -54,7 +51,6 @@ def transactions(all_records: list[ScheduledRecord]) -> dict[str, list[Scheduled
 
 
 def test_same_seed_gives_the_same_records() -> None:
-    """A run with the same seed repeats exactly, and another seed gives other records."""
     first, second, other = (
         list(islice(TrafficGenerator(DemoSettings(seed=seed), "run", STARTED_AT).records(), 2_000))
         for seed in (7, 7, 8)
@@ -65,7 +61,6 @@ def test_same_seed_gives_the_same_records() -> None:
 
 
 def test_two_runs_share_no_event_ids() -> None:
-    """A second run on the same topics is new traffic, not duplicates of the first."""
     runs = (islice(TrafficGenerator(DemoSettings(), run, STARTED_AT).records(), 1_000) for run in ("first", "second"))
     ids = [{fields(record)["event_id"] for record in run if record.label == "normal"} for run in runs]
 
@@ -75,7 +70,6 @@ def test_two_runs_share_no_event_ids() -> None:
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.2])
 @pytest.mark.parametrize(("option", "label"), [("duplicate_share", "duplicate"), ("malformed_share", "malformed")])
 def test_share_of_faulty_records_equals_its_setting(option: str, label: str, share: float) -> None:
-    """Duplicates and malformed records have their configured shares of all records."""
     counted = Counter(record.label for record in records(**{option: share}))
 
     assert counted[label] / RECORDS == pytest.approx(share, abs=0.01 if share else 0)
@@ -86,7 +80,6 @@ def test_share_of_faulty_records_equals_its_setting(option: str, label: str, sha
     ("option", "label"), [("late_share", "late"), ("out_of_order_share", "out_of_order"), ("orphan_share", "orphan")]
 )
 def test_share_of_faulty_transactions_equals_its_setting(option: str, label: str, share: float) -> None:
-    """Late, out-of-order and orphan events occur in their configured shares of all transactions."""
     complete_before = (STARTED_AT + 20) * 1000  # not all records of later transactions have been sent
     by_id = transactions(records(warm_up_seconds=0, rate=500, **{option: share}))
     complete = [events for events in by_id.values() if fields(events[0])["request_ts"] < complete_before]
@@ -111,7 +104,6 @@ def test_duplicate_repeats_an_earlier_event_with_its_fields() -> None:
 
 
 def test_several_slots_and_several_impressions_have_their_shares() -> None:
-    """Requests with several slots and slots with several impressions occur in their configured shares."""
     by_id = transactions(records())
     events = [fields(record) for valid in by_id.values() for record in valid if record.label != "duplicate"]
     requests = [event for event in events if event["kind"] == "request"]
@@ -125,7 +117,6 @@ def test_several_slots_and_several_impressions_have_their_shares() -> None:
 
 
 def test_one_campaign_is_hot_and_others_share_the_rest() -> None:
-    """One campaign has the configured share of requests, and the other seven divide the rest equally."""
     requests = [fields(r) for r in records(hot_campaign_share=0.4) if r.label == "normal" and r.topic == "ad-requests"]
 
     counted = Counter(request["campaign_id"] for request in requests)
@@ -157,7 +148,6 @@ def test_requests_of_a_closed_campaign_are_resold() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.05])
 def test_share_of_erasures_equals_its_setting(share: float) -> None:
-    """Requests for erasure are tombstones keyed by user, in their configured share of the transactions with a user."""
     all_records = records(erasure_share=share)
     valid = [record for of_transaction in transactions(all_records).values() for record in of_transaction]
     with_user = {fields(record)["transaction_id"] for record in valid if _has_user(record)}
@@ -229,7 +219,6 @@ def test_poisson_arrivals_have_exponential_gaps() -> None:
 
 
 def test_rate_grows_linearly_during_the_warm_up() -> None:
-    """The rate starts at a twentieth of the full rate and reaches it at the end of the warm-up."""
     per_second = Counter(int(record.send_at) for record in records(rate=1_000, warm_up_seconds=10))
 
     assert per_second[0] == pytest.approx((WARM_UP_START_SHARE + 0.05) * 1_000, rel=0.1)
@@ -248,7 +237,6 @@ def test_event_times_are_close_to_send_times() -> None:
 
 @pytest.mark.services
 def test_producer_keeps_the_schedule_and_sends_intended_times(kafka: str, settings: Settings) -> None:
-    """On a broker, every record arrives with its intended send time, and the producer logs its lag."""
     settings = replace(settings, rate=200, warm_up_seconds=0)
     log, stop = SendLog(started_at=time.time()), threading.Event()
     planned = list(islice(TrafficGenerator(settings, "run", log.started_at).records(), 400))

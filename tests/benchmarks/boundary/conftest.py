@@ -11,7 +11,6 @@ DrawTimeline = Callable[[Sequence[Mapping[str, Any]], Path], list[Path]]
 
 @pytest.fixture
 def draw_timeline() -> DrawTimeline:
-    """Return the function that writes the timeline of a boundary to a file."""
     from benchmarks.boundary import chart
 
     return chart.draw

@@ -40,7 +40,6 @@ NECESSARY = [line for line in LINES if not line.startswith(("103", "104", "106",
 
 
 def traced(lines: tuple[str, ...] = LINES) -> list[Mark]:
-    """Return the marks of lines with complete timestamps."""
     return marks(f"{START_MS + int(line[:3])}{line[3:]}\n" for line in lines)
 
 
@@ -59,7 +58,6 @@ TIMES = record_times([80, 101, 108, 300], [82, 102, 109, 301], [85, 190, 188, 30
 
 
 def test_shares_of_the_phases_add_up_to_the_wait() -> None:
-    """Each millisecond counts once, and what no phase covers is shown."""
     [boundary] = explain(traced(), TIMES)
 
     shares = boundary.shares()
@@ -90,7 +88,6 @@ def test_shares_of_the_phases_add_up_to_the_wait() -> None:
 
 
 def test_time_without_a_phase_is_unexplained() -> None:
-    """A gap between two steps is not given to a neighbour."""
     spans = dict.fromkeys(PHASES, (0.0, 0.0)) | {"plan the query": (-5.0, 10.0), "first fetch": (5.0, 20.0)}
 
     shares = Explained(1, 30.0, spans).shares()
@@ -101,7 +98,6 @@ def test_time_without_a_phase_is_unexplained() -> None:
 
 @pytest.mark.parametrize("missing", NECESSARY, ids=lambda line: "-".join(line.split()[1:5]))
 def test_boundary_without_a_step_is_left_out(missing: str) -> None:
-    """A trace with a missing step explains nothing."""
     assert [] == explain(traced(tuple(line for line in LINES if line != missing)), TIMES)
 
 
@@ -131,7 +127,6 @@ def test_summary_has_the_mean_phases_and_the_boundary_with_the_median_wait() -> 
 
 
 def test_timeline_names_each_phase_at_its_bar(tmp_path: Path, draw_timeline: DrawTimeline) -> None:
-    """The same boundary gives the same file, without a legend."""
     rows = [summary("recommended", explain(traced(), TIMES))]
     [chart] = draw_timeline(rows, tmp_path)
     first = chart.read_bytes()

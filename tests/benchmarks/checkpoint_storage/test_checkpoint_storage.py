@@ -12,7 +12,6 @@ STORE = ObjectStore("http://127.0.0.1:1", "secret")
 
 
 def test_cases_cover_each_storage(tmp_path: Path) -> None:
-    """Local disk and object store have two file managers, and the shared folder names its file system."""
     found = list(cases(tmp_path / "local", tmp_path / "shared", STORE))
 
     system = file_system_of(tmp_path)
@@ -22,7 +21,6 @@ def test_cases_cover_each_storage(tmp_path: Path) -> None:
 
 
 def test_each_run_has_its_own_checkpoints(tmp_path: Path) -> None:
-    """Two runs of a case do not continue each other's checkpoints."""
     case = next(cases(tmp_path, tmp_path, STORE))
 
     assert case.new_checkpoint_dir() != case.new_checkpoint_dir()
@@ -30,13 +28,11 @@ def test_each_run_has_its_own_checkpoints(tmp_path: Path) -> None:
 
 
 def test_file_system_is_that_of_the_nearest_mount() -> None:
-    """A folder that is a mount point itself has its own type."""
     assert "proc" == file_system_of(Path("/proc"))
     assert "proc" == file_system_of(Path("/proc/self"))
 
 
 def test_summary_adds_up_the_runs_of_a_case() -> None:
-    """Pauses of all runs of a case count, and cases with different file managers stay apart."""
     run = {"storage": LOCAL, "manager": "A", "results": 10, "differences": 0, "pauses_ms": [100, 400]}
     other = {**run, "manager": "B", "pauses_ms": []}
 
@@ -65,7 +61,6 @@ def test_run_is_valid_with_correct_results_and_boundaries(
 
 
 def test_secret_of_the_store_is_in_neither_its_settings_nor_its_repr() -> None:
-    """Settings of a session are options of a command line, which every user of the machine can read."""
     store = ObjectStore("http://127.0.0.1:1", "geheim")
 
     assert "geheim" not in f"{store} {store.confs()}"

@@ -52,7 +52,6 @@ CONDITIONS = {
 
 
 def rows(model: CostModel = TRUTH) -> list[dict[str, Any]]:
-    """Return a row for each point of the plan, with the costs that the model predicts."""
     found = []
     for planned in planned_points():
         inputs = planned.point.inputs
@@ -78,5 +77,4 @@ def rows(model: CostModel = TRUTH) -> list[dict[str, Any]]:
 
 
 def content() -> dict[str, Any]:
-    """Return the JSON of these runs, with the model that the benchmark fits to them."""
     return {"conditions": CONDITIONS, "runs": rows(), "base": Point().inputs, **model_rows(rows())}

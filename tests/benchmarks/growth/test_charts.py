@@ -1,5 +1,3 @@
-"""Each chart has one message, which its title states in numbers, and labels on its lines."""
-
 from pathlib import Path
 
 from benchmarks.growth.charts import CHARTS, draw, message, rows_of_chart
@@ -7,7 +5,6 @@ from tests.benchmarks.growth.synthetic import content, rows
 
 
 def test_chart_labels_its_lines_and_states_its_message(tmp_path: Path) -> None:
-    """The SVG contains the title and the names of both lines, and equal numbers give an equal file."""
     second = tmp_path / "second"
     second.mkdir()
     paths = draw(content(), tmp_path)
@@ -33,7 +30,6 @@ def test_message_contains_the_lowest_and_the_highest_input() -> None:
 
 
 def test_part_of_the_plan_has_only_its_charts_without_a_model(tmp_path: Path) -> None:
-    """Without a model, the chart contains the measured points."""
     part = {"runs": [row for row in rows() if row["dimension"] in ("base", "rate")]}
 
     paths = draw(part, tmp_path)

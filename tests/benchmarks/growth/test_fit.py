@@ -1,5 +1,3 @@
-"""The fit finds the coefficients of known costs, and its error is that of points that it has not seen."""
-
 import random
 from dataclasses import replace
 from typing import Any
@@ -15,13 +13,11 @@ NOISE = 0.05
 
 
 def noisy(share: float) -> list[dict[str, Any]]:
-    """Return the rows with costs that differ from the model by up to this share."""
     generator = random.Random(11)
     return [row | {name: row[name] * (1 + generator.uniform(-share, share)) for name in TERMS} for row in rows()]
 
 
 def test_fit_finds_the_coefficients_of_exact_costs() -> None:
-    """Without noise, every coefficient of every quantity is the one from which the costs were computed."""
     model = fit(rows())
 
     assert {name: pytest.approx(terms, rel=1e-4) for name, terms in COEFFICIENTS.items()} == model.terms
@@ -60,7 +56,6 @@ def test_runs_that_fell_behind_or_lack_cores_do_not_count() -> None:
 
 
 def test_cost_never_falls_with_an_input() -> None:
-    """A cost that falls with the number of partitions has no coefficient for it, and no coefficient is negative."""
     terms = {**COEFFICIENTS["busy_cores"], "queries * partitions": -0.01}
 
     found = fit(rows(replace(TRUTH, terms={**COEFFICIENTS, "busy_cores": terms}))).terms["busy_cores"]
@@ -70,7 +65,6 @@ def test_cost_never_falls_with_an_input() -> None:
 
 
 def test_too_few_runs_have_no_model() -> None:
-    """A part of the plan does not determine the coefficients, and the message says what to run."""
     part = [row for row in rows() if row["dimension"] in ("base", "rate")]
 
     with pytest.raises(ValueError, match=r"do not determine the \d coefficients of busy_cores.*run all dimensions"):
@@ -78,7 +72,6 @@ def test_too_few_runs_have_no_model() -> None:
 
 
 def test_model_survives_its_json() -> None:
-    """The model that the calculator reads is the one that was fitted, with the range of each input."""
     model = fit(rows())
 
     assert model == model_of(rows_of(model)) == model_of(model_rows(rows()))
@@ -88,6 +81,5 @@ def test_model_survives_its_json() -> None:
 
 @pytest.mark.parametrize("term", ["rate +", "log(rate)", "Rate"])
 def test_unknown_term_is_refused(term: str) -> None:
-    """The message names the part of the term that is wrong."""
     with pytest.raises(ValueError, match="use a name, sqrt"):
         CostModel({"busy_cores": {term: 1.0}}, {}).predict("busy_cores", {"rate": 1.0})

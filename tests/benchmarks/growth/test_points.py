@@ -1,5 +1,3 @@
-"""The plan varies one input at a time, and its combined points stay inside the range of the others."""
-
 import pytest
 
 from benchmarks.growth.fit import INPUTS
@@ -25,7 +23,6 @@ def test_each_run_differs_from_the_base_in_its_dimension() -> None:
 
 
 def test_combined_points_lie_inside_the_range_of_the_fit() -> None:
-    """The error of the model is measured where it claims to hold."""
     single = [planned.point.inputs for planned in POINTS if planned.dimension != COMBINED]
     combined = [planned.point.inputs for planned in POINTS if planned.dimension == COMBINED]
 
@@ -36,7 +33,6 @@ def test_combined_points_lie_inside_the_range_of_the_fit() -> None:
 
 
 def test_plan_fits_into_an_hour() -> None:
-    """The traffic of all runs and the least time between them leave time to fill the large states."""
     options = Options()
     seconds = len(POINTS) * (options.warm_up_seconds + options.duration + START_AND_END_SECONDS)
 
@@ -53,7 +49,6 @@ def test_filter_selects_the_base_and_a_dimension() -> None:
 
 @pytest.mark.parametrize("planned", POINTS, ids=lambda planned: planned.label)
 def test_records_have_the_size_and_the_keys_of_the_point(planned: PlannedPoint) -> None:
-    """Each record has exactly the size of the point, and its key is in the filled state."""
     point = planned.point
     for seq in (0, 1, point.keys - 1, point.keys, 9_999_999):
         assert point.record_bytes == len(counted_record(point.shape, seq)) >= MIN_RECORD_BYTES

@@ -26,7 +26,6 @@ DEADLINE_SECONDS = 60.0
 
 @contextmanager
 def point_here(spark: SparkSession, found: dict[str, int], run: Run) -> Iterator[Engine]:
-    """Run a point in the session of the tests, and note the rows of its states and of its unmeasured topic."""
     options = SparkOptions("real-time", interval_seconds=2, copies=POINT.queries)
     fill(spark, POINT, options, run, max_seconds=DEADLINE_SECONDS)
     queries = start(spark, POINT, options, run)
@@ -50,7 +49,6 @@ def _written(run: Run, query: StreamingQuery) -> bool:
 @pytest.mark.services
 @pytest.mark.spark
 def test_queries_count_every_record_above_a_filled_state(kafka: str, spark: SparkSession) -> None:
-    """Filled keys have no result and do not count, the state keeps them, and all queries read all records."""
     found = dict[str, int]()
     case = Case("point", "counts", partial(point_here, spark, found), shape=POINT.shape)
 

@@ -1,5 +1,3 @@
-"""A row of the JSON contains the inputs of a run and what they cost."""
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +42,6 @@ PLANNED = PlannedPoint("state_keys", Point(state_keys=10_000, queries=2))
 
 
 def result(**others: Any) -> RunResult:
-    """Return a run of a hundred records that took five milliseconds."""
     return replace(run_result("counts", "point", [5] * 100, **{**COSTS, **others}), progress=PROGRESS)
 
 

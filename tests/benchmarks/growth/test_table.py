@@ -1,5 +1,3 @@
-"""The blocks of the page about growth show the published runs."""
-
 import shutil
 from pathlib import Path
 
@@ -17,13 +15,11 @@ PAGE = "references/growth.md"
 
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
-    """Return a folder with runs that the functions of the benchmark have written."""
     write_json(content(), tmp_path / MEASURED)
     return tmp_path
 
 
 def test_page_has_the_tables_and_charts_of_the_runs(published: Path) -> None:
-    """After publishing, each block of the page has a table, and no chart is shown twice."""
     page = published / PAGE
     shutil.copy(files.ROOT / PAGE, page)
     draw(content(), page.parent / "measured")
@@ -41,7 +37,6 @@ def test_page_has_the_tables_and_charts_of_the_runs(published: Path) -> None:
 
 
 def test_million_records_are_computed_from_the_model(published: Path) -> None:
-    """The row of a million records is the capacity of the base at this rate, and is outside of the range."""
     text = million(published, "")
 
     needed = capacity(content(), Demand(1_000_000, interval_seconds=7))

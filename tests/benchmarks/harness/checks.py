@@ -1,5 +1,3 @@
-"""Checks and engines that several test modules share."""
-
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -41,7 +39,6 @@ def copying(run: Run) -> Iterator[Engine]:
 
 
 def half_echo(run: Run) -> AbstractContextManager[Engine]:
-    """Run an engine that reads one of two partitions."""
     return copying(replace(run, partitions=1))
 
 

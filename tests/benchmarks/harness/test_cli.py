@@ -1,5 +1,3 @@
-"""Options of the benchmarks select cases and set the length of a run."""
-
 import pytest
 
 from benchmarks import registry
@@ -31,7 +29,6 @@ def test_run_is_long_enough_for_its_boundaries(name: str, *, quick: bool) -> Non
 
 
 def test_conditions_contain_all_options_that_change_numbers() -> None:
-    """Published conditions state durations with their unit, and neither the filter nor the target folder."""
     described = conditions(latency.Options(duration=9, publish=True, filter=("x",)))
 
     assert (9, 1000, 12) == tuple(described[name] for name in ("duration_seconds", "rate", "interval_seconds"))

@@ -1,5 +1,3 @@
-"""The load generator sends the records of the replay at the requested rate."""
-
 import json
 from pathlib import Path
 from typing import get_args
@@ -16,7 +14,6 @@ pytestmark = pytest.mark.services
 
 
 def test_load_generator_sends_the_replay_keyed_by_transaction(kafka: str, tmp_path: Path) -> None:
-    """The topic contains the records that the replay defines, with the append times that the load generator noted."""
     with fresh_run(kafka, "stateless", 2, tmp_path) as run:
         traffic = Traffic(rate=5000, warm_up_seconds=0, duration_seconds=0.5, drain_seconds=0)
         with sending(run, traffic) as generator:
@@ -45,7 +42,6 @@ def test_warm_up_at_another_rate_ends_at_the_measured_rate(kafka: str, tmp_path:
 
 
 def test_load_generator_sends_counted_records_of_the_requested_shape(kafka: str, tmp_path: Path) -> None:
-    """Keys are spread over the state, and each record has exactly the requested size."""
     shape = Shape(keys=7, stride=30, record_bytes=90)
     with fresh_run(kafka, "counts", 1, tmp_path, shape) as run:
         with sending(run, Traffic(rate=500, warm_up_seconds=0, duration_seconds=0.1, drain_seconds=0)) as generator:
@@ -60,7 +56,6 @@ def test_load_generator_sends_counted_records_of_the_requested_shape(kafka: str,
 
 @pytest.mark.parametrize("arrivals", get_args(Arrivals))
 def test_records_are_due_at_the_requested_rate(kafka: str, tmp_path: Path, arrivals: Arrivals) -> None:
-    """Poisson arrivals have the rate of constant ones, and a standard deviation equal to the mean gap."""
     with fresh_run(kafka, "stateless", 1, tmp_path) as run:
         traffic = Traffic(5000, 0, 1, arrivals, drain_seconds=0)
         with sending(run, traffic) as generator:

@@ -1,5 +1,3 @@
-"""A plan alternates its repeats, repeats late runs, and estimates the remaining time."""
-
 import io
 import threading
 from collections.abc import Iterator
@@ -44,7 +42,6 @@ def test_order_of_cases_is_reversed_after_each_repeat() -> None:
 
 
 def test_each_repeat_begins_with_another_case() -> None:
-    """Every case runs once per repeat, early in one of them and late in another."""
     cases = [replace(baseline_case(), engine=name) for name in "abcd"]
 
     plan = rotate(cases, [Traffic(1000, 1, 1)], 3)
@@ -79,7 +76,6 @@ def is_java(program: str) -> bool:
 
 @pytest.mark.services
 def test_late_run_is_repeated_and_invalid_if_late_again(kafka: str) -> None:
-    """A slow moment of the machine neither ends a benchmark of an hour nor becomes a result."""
     traffic = Traffic(500, 1, 5)
 
     def pause_sender(run: Run) -> None:

@@ -1,5 +1,3 @@
-"""A comparison of engines notices other programs that use the machine."""
-
 import os
 import signal
 import subprocess
@@ -15,7 +13,6 @@ from benchmarks.results.record_times import Traffic
 
 @pytest.fixture
 def busy_program() -> Iterator[None]:
-    """Keep one core busy with a program that is not a child of this process."""
     # The shell ends at once, so its child belongs to another process.
     command = "yes > /dev/null 2>&1 & echo $!"
     started = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=True)
@@ -25,7 +22,6 @@ def busy_program() -> Iterator[None]:
 
 @pytest.mark.usefixtures("busy_program")
 def test_comparison_does_not_begin_beside_a_busy_program() -> None:
-    """After the deadline the message states the used cores and the remedy."""
     with pytest.raises(RuntimeError, match=r"other programs use .* cores, .*; stop these programs and start again"):
         wait_until_quiet(plain_console(), 0.15, max_wait_seconds=0)
 

@@ -1,5 +1,3 @@
-"""The search for the highest sustained rate accepts no queue and no loss."""
-
 from typing import Any
 
 import pytest
@@ -39,7 +37,6 @@ from tests.benchmarks.results.test_validity import GOOD
 def test_rate_is_sustained_if_no_queue_remains(
     first_ms: int, last_ms: int, change: dict[str, Any], *, expected: bool
 ) -> None:
-    """A queue that grows during the run, or that is still long at its end, means that the engine did not keep up."""
     result = run_result("stateful", "real-time", [first_ms] * 30 + [last_ms] * 10, **{**GOOD, **change})
 
     assert expected == is_sustained(result)
@@ -56,7 +53,6 @@ def test_rate_is_sustained_if_no_queue_remains(
     ],
 )
 def test_rate_is_raised_until_the_engine_falls_behind(limit: float, tried: list[float], highest: float) -> None:
-    """After the first rate that is too high, the search tries the midpoint once."""
     rates = list[float]()
 
     def keeps_up(rate: float) -> bool:
@@ -69,7 +65,6 @@ def test_rate_is_raised_until_the_engine_falls_behind(limit: float, tried: list[
 
 @pytest.mark.services
 def test_engine_that_loses_records_sustains_no_rate(kafka: str) -> None:
-    """Each step shows why its rate was not sustained."""
     case, traffic = Case("half echo", "echo", half_echo), Traffic(0, 0.5, 2, drain_seconds=2)
 
     highest, steps = find_limit(kafka, case, [100, 200], traffic, 2, plain_console())

@@ -1,5 +1,3 @@
-"""A run with missing, wrong or late records is invalid."""
-
 from dataclasses import replace
 
 import pytest
@@ -14,7 +12,6 @@ pytestmark = pytest.mark.services
 
 
 def test_echo_answers_every_record_exactly_once(kafka: str) -> None:
-    """The baseline copies each record, the minimum that every engine has to do."""
     result = run_case(kafka, baseline_case(), SHORT)
 
     assert_all_answered(result)
@@ -34,7 +31,6 @@ def test_late_load_generator_makes_the_run_invalid(kafka: str) -> None:
 
 
 def test_missing_result_makes_the_run_invalid(kafka: str) -> None:
-    """An engine that reads one of two partitions loses the records of the other."""
     result = run_case(kafka, Case("half echo", "echo", half_echo), replace(SHORT, drain_seconds=2))
 
     assert 0 < result.numbers["missing"] < 3000
@@ -43,7 +39,6 @@ def test_missing_result_makes_the_run_invalid(kafka: str) -> None:
 
 @pytest.mark.parametrize(("workload", "wrong"), [("stateless", 3000 - len(VALID)), ("stateful", 3000)])
 def test_wrong_result_makes_the_run_invalid(kafka: str, workload: Workload, wrong: int) -> None:
-    """An engine that only copies neither routes invalid records nor keeps the state of a transaction."""
     result = run_case(kafka, Case("copy", workload, copying), replace(SHORT, drain_seconds=2))
 
     assert wrong == result.numbers["wrong"]

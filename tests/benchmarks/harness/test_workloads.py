@@ -1,5 +1,3 @@
-"""The replay defines the correct answer to every kind of record."""
-
 import json
 from collections import defaultdict
 from typing import Any
@@ -12,7 +10,6 @@ SEQS = range(12_000)
 
 
 def test_transaction_has_one_record_of_each_kind_in_order() -> None:
-    """A thousand transactions are open at the same time, and each has four records."""
     kinds = defaultdict(list)
     for seq in SEQS:
         if is_valid(seq):
@@ -27,7 +24,6 @@ def test_transaction_has_one_record_of_each_kind_in_order() -> None:
 
 
 def test_one_in_101_records_is_invalid_in_two_ways() -> None:
-    """Half of the invalid records have no id, the others have an unknown kind."""
     invalid = [seq for seq in SEQS if not is_valid(seq)]
     reasons = [expected["reason"] for seq in invalid if (expected := answer("stateless", seq))]
 
@@ -53,11 +49,9 @@ def test_state_contains_the_valid_records_so_far(seq: int, expected: dict[str, A
 
 @pytest.mark.parametrize(("seq", "workload"), [(1000, "stateful"), (1110, "stateless")], ids=["valid", "invalid"])
 def test_two_hops_answer_with_the_state_or_the_reject(seq: int, workload: Workload) -> None:
-    """The first query rejects, the second one keeps the state."""
     assert answer(workload, seq) == answer("two hops", seq)
     assert (workload == "stateless") == is_rejected("two hops", seq)
 
 
 def test_echo_answers_with_the_record_itself() -> None:
-    """The baseline copies every record, valid or not."""
     assert [json.loads(record(seq)) for seq in range(200)] == [answer("echo", seq) for seq in range(200)]

@@ -1,5 +1,3 @@
-"""The latency benchmark writes its results, and publishes only valid ones."""
-
 import contextlib
 import json
 import os
@@ -21,7 +19,6 @@ pytestmark = pytest.mark.services
 def test_only_valid_results_are_written_to_the_published_folder(
     kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit status shows whether all runs are valid, and invalid results are written to the build folder."""
     options = [
         "--quick",
         "--filter",
@@ -48,7 +45,6 @@ def test_only_valid_results_are_written_to_the_published_folder(
 
 
 def test_interrupted_benchmark_ends_its_servers_and_writes_nothing(tmp_path: Path) -> None:
-    """Ctrl-C during a run leaves neither processes nor partial results."""
     command = [sys.executable, "-m", "benchmarks", "latency", "--filter", "baseline"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as benchmark:

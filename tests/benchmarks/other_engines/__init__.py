@@ -1,1 +1,0 @@
-"""Tests of benchmarks/other_engines."""

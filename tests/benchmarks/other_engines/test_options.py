@@ -1,5 +1,3 @@
-"""A comparison publishes only complete results of a quiet machine."""
-
 from typing import Any
 
 import pytest
@@ -77,7 +75,6 @@ def test_each_measurement_has_its_own_length_and_interval() -> None:
 
 @pytest.mark.parametrize(("flags", "max_minutes"), [([], 65), (["--long-interval"], 45)], ids=["full", "interval"])
 def test_plan_fits_into_its_time(flags: list[str], max_minutes: float) -> None:
-    """The traffic and the usual time to start and stop the engines take at most this long."""
     options = BENCHMARK.parse(flags)
     cases = engine_cases(OTHER_ENGINES, options.interval_seconds)
     plan = (

@@ -24,7 +24,6 @@ SHORT = Traffic(rate=1000, warm_up_seconds=1, duration_seconds=4, drain_seconds=
 
 @pytest.mark.parametrize("workload", ["stateless", "stateful"])
 def test_kafka_streams_answers_every_record_correctly_once(kafka: str, workload: Workload) -> None:
-    """Each record gets one correct output, valid or not, and the internal topics are deleted afterwards."""
     before = set(AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=10).topics)
 
     result = run_case(kafka, KAFKA_STREAMS.case(workload, 1), SHORT)

@@ -39,7 +39,6 @@ REASON = f"pip cannot install {IMPOSSIBLE}: No matching distribution found for {
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with one small package, the only index that pip and Ivy can use."""
     folder = tmp_path / "index"
     folder.mkdir()
     with zipfile.ZipFile(folder / "tiny_engine-1.0-py3-none-any.whl", "w") as wheel:
@@ -53,7 +52,6 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty cache."""
     monkeypatch.setenv("RTM_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -101,7 +99,6 @@ def test_package_with_another_hash_is_not_installed(index: Path, empty_cache: Pa
 
 
 def test_package_with_the_committed_hash_is_installed(index: Path, empty_cache: Path, tmp_path: Path) -> None:
-    """A package whose file has the committed hash is installed into its own environment."""
     wheel = next(index.glob("*.whl"))
     lock = tmp_path / "lock.txt"
     lock.write_text(f"tiny-engine==1.0 --hash=sha256:{sha256(wheel.read_bytes()).hexdigest()}\n")
@@ -110,7 +107,6 @@ def test_package_with_the_committed_hash_is_installed(index: Path, empty_cache: 
 
 
 def test_missing_version_is_the_reason_and_leaves_nothing(index: Path, empty_cache: Path) -> None:
-    """The error names the version that does not exist, and the cache contains no partial environment."""
     with pytest.raises(RuntimeError) as failure:
         python_with((IMPOSSIBLE,))
 
@@ -119,7 +115,6 @@ def test_missing_version_is_the_reason_and_leaves_nothing(index: Path, empty_cac
 
 
 def test_all_engines_that_cannot_be_installed_are_reported(index: Path, empty_cache: Path) -> None:
-    """Without network and cache, each engine is reported with its missing package, and none stops the others."""
     reported = list[str]()
     flink, quix = "apache-flink==2.3.0", "quixstreams==3.28.1"
 

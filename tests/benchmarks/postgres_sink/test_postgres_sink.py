@@ -54,7 +54,6 @@ def test_each_method_stores_the_newest_row_of_each_key(
 
 
 def test_flushes_cover_every_size_method_and_network(server: LocalPostgres) -> None:
-    """Every combination is measured, and the ratio of executemany to itself is one."""
     cases = list(measure_flushes(server, scale=0.01, max_rows=100))
 
     sizes = itertools.product(("local", "1 ms RTT"), (1, 10, 100))
@@ -102,7 +101,6 @@ def test_single_row_is_visible_only_after_the_linger_time(server: LocalPostgres)
 
 
 def test_benchmark_prints_ratios_and_writes_json_and_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The JSON is enough to draw the chart again, and the same cases give the same chart."""
     with contextlib.chdir(tmp_path):
         assert 0 == run(BENCHMARK, ["--scale", "0.01", "--max-rows", "10", "--skip-end-to-end"])
 
@@ -118,7 +116,6 @@ def test_benchmark_prints_ratios_and_writes_json_and_chart(tmp_path: Path, capsy
 
 @pytest.mark.parametrize(("selected", "expected"), [("cold keys", {"cold"}), ("end to end", set())])
 def test_filter_selects_flushes_by_network_and_keys(selected: str, expected: set[str], tmp_path: Path) -> None:
-    """Flushes that the filter does not select are neither run nor drawn."""
     with contextlib.chdir(tmp_path):
         assert 0 == run(BENCHMARK, ["--scale", "0.01", "--max-rows", "1", "--skip-end-to-end", "--filter", selected])
 

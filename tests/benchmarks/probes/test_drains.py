@@ -1,5 +1,3 @@
-"""The benchmark of the stops finds results that are missing and results that are repeated."""
-
 import uuid
 
 import pytest
@@ -12,7 +10,6 @@ pytestmark = [pytest.mark.services]
 
 
 def test_missing_and_repeated_results_are_counted(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of four records, one has no result and one has three."""
     topic = f"test-drains-{uuid.uuid4().hex[:8]}"
     ensure_topics(kafka, [topic], drains.PARTITIONS)
     monkeypatch.setattr(drains, "FLOW_SECONDS", 4)

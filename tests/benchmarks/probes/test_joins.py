@@ -1,5 +1,3 @@
-"""The benchmark of the join finds pairs that are missing and pairs that do not exist."""
-
 import time
 import uuid
 

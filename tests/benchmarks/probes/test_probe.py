@@ -1,5 +1,3 @@
-"""Each probe has one row in the JSON of all probes."""
-
 import time
 from pathlib import Path
 

@@ -11,7 +11,6 @@ Draw = Callable[[Mapping[str, Any], Path, str], list[Path]]
 
 @pytest.fixture
 def draw() -> Draw:
-    """Return the function that writes the charts of a benchmark into a folder."""
     from benchmarks.results import charts
 
     return charts.draw

@@ -1,5 +1,3 @@
-"""Batch boundaries are found in the progress of queries, with the pause at each."""
-
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,7 +28,6 @@ def test_boundary_lasts_from_interval_end_to_batch_end() -> None:
 
 
 def test_pause_is_the_longest_wait_around_the_boundary() -> None:
-    """A slow record elsewhere does not belong to the boundary."""
     due_us = np.array([1_001_900_000, 1_002_100_000, 1_003_200_000, 1_003_400_000])
     latency_us = np.array([900_000, 300_000, 100_000, 800_000])
 

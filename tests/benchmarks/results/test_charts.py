@@ -1,5 +1,3 @@
-"""Charts depend only on the published JSON."""
-
 import itertools
 import json
 import re
@@ -20,7 +18,6 @@ def content_of(engines: Sequence[str]) -> dict[str, Any]:
 
 
 def test_same_json_gives_the_same_charts_again(tmp_path: Path, draw: Draw) -> None:
-    """The published charts can be drawn again from the published numbers."""
     content = content_of(["micro-batch", "real-time"])
 
     first = {path: path.read_bytes() for path in draw(content, tmp_path, "latency")}
@@ -51,7 +48,6 @@ def test_titles_are_findings_and_rows_have_numbers(tmp_path: Path, draw: Draw) -
 
 
 def test_chart_of_rates_has_a_bar_for_each_mode(tmp_path: Path, draw: Draw) -> None:
-    """The question is the highest sustained rate, and the title says where real-time mode sustains less."""
     rates = {("stateless", "real-time"): 300, ("stateless", "micro-batch"): 100, ("stateful", "real-time"): 60}
     rates |= {("stateful", "micro-batch"): 80, ("echo", "baseline (echo)"): 900}
     limits = [{"workload": w, "engine": e, "sustained_rate": rate} for (w, e), rate in rates.items()]

@@ -1,5 +1,3 @@
-"""The summary compares cases by the medians of their runs."""
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +35,6 @@ def test_case_is_compared_with_baseline_and_its_own_workload() -> None:
 
 
 def test_ratio_is_the_median_over_the_repeats() -> None:
-    """A machine that is half as fast during one repeat does not change the cost of a workload."""
     times_ms = {BASELINE: (1, 2, 4), "real-time": (3, 8, 8)}
     workloads = {BASELINE: "echo", "real-time": "stateful"}
     results = [
@@ -69,7 +66,6 @@ def test_published_ratios_follow_from_the_published_runs(stem: str) -> None:
 
 
 def test_case_shows_median_lowest_and_highest_of_its_runs() -> None:
-    """Percentiles are neither averaged over runs nor computed over all records together."""
     results = [run_result("stateless", "real-time", [ms, ms, 10 * ms], repeat) for repeat, ms in enumerate((2, 9, 3))]
 
     [case] = summarize(results)["cases"]
@@ -80,7 +76,6 @@ def test_case_shows_median_lowest_and_highest_of_its_runs() -> None:
 
 
 def test_case_without_answers_has_no_times_and_is_not_drawn(tmp_path: Path, draw: Draw) -> None:
-    """Such a run is invalid, but its JSON is still valid JSON."""
     silent = run_result("stateful", "micro-batch", [1])
     silent.numbers.update(records=0, outputs_per_record=0.0)
     silent = replace(silent, due_us=silent.due_us[:0], latency_us=silent.latency_us[:0])

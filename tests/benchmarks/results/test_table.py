@@ -1,5 +1,3 @@
-"""The terminal shows complete numbers."""
-
 import io
 
 import pytest
@@ -16,7 +14,6 @@ from tests.benchmarks.helpers import BASELINE, run_result
     ids=["48", "68", "160"],
 )
 def test_narrow_terminal_omits_columns_and_names_them(width: int, columns: int, omitted: str) -> None:
-    """No number is cut, and the most important columns remain."""
     results = [run_result("stateful", "real-time", [2_345] * 10), run_result("echo", BASELINE, [1] * 10)]
     output = io.StringIO()
 

@@ -41,7 +41,6 @@ BUSY = "other programs used 0.16 cores"
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
 def test_run_is_valid_up_to_and_including_each_limit(change: dict[str, Any], problem: str, warning: str) -> None:
-    """Each limit is inclusive, and each problem states the value that was found."""
     found = problems({**GOOD, **change}, ["this one"], has_boundaries=True)
 
     for expected, texts in zip((problem, warning), found, strict=True):
@@ -51,14 +50,12 @@ def test_run_is_valid_up_to_and_including_each_limit(change: dict[str, Any], pro
 
 @pytest.mark.parametrize(("found", "problem"), [(2, []), (1, ["the run has only 1 batch boundaries"])])
 def test_case_may_need_fewer_boundaries(found: int, problem: list[str]) -> None:
-    """A run with a trigger interval of minutes is valid with two boundaries."""
     invalid, _ = problems({**GOOD, "boundaries": found}, has_boundaries=True, min_boundaries=2)
 
     assert problem == [text.partition(";")[0] for text in invalid]
 
 
 def test_engine_without_batches_needs_no_boundaries() -> None:
-    """The minimum number of boundaries applies only to engines that have them."""
     assert ([], []) == problems({**GOOD, "boundaries": 0})
 
 

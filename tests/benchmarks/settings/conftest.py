@@ -11,7 +11,6 @@ DrawChanges = Callable[[Mapping[str, Any], Path, str], list[Path]]
 
 @pytest.fixture
 def draw_changes() -> DrawChanges:
-    """Return the function that writes the chart of the changes into a folder."""
     from benchmarks.settings import chart
 
     return chart.draw

@@ -37,7 +37,6 @@ def knows(spark: SparkSession, setting: str) -> bool:
 
 
 def rocksdb_settings(spark: SparkSession) -> str:
-    """Return all values that the state store reads from the session."""
     state = jvm(spark).org.apache.spark.sql.execution.streaming.state
     conf = spark._jsparkSession.sessionState().conf()  # noqa: SLF001 - there is no public API
     # The text ends with the identity of an object, which differs each time.
@@ -67,7 +66,6 @@ def test_state_store_reads_each_setting(spark: SparkSession, setting: str) -> No
 
 @pytest.mark.spark
 def test_kafka_clients_define_each_option(spark: SparkSession) -> None:
-    """The consumer has each option of the source, and the producer has each option of the sink."""
     clients = jvm(spark).org.apache.kafka.clients
     consumer, producer = clients.consumer.ConsumerConfig.configNames(), clients.producer.ProducerConfig.configNames()
     source, sink = ({key for change in CHANGED for key in options(change)} for options in (_source, _sink))
@@ -112,7 +110,6 @@ def test_change_that_removes_a_check_is_never_combined() -> None:
 
 
 def test_short_boundary_keeps_the_other_settings() -> None:
-    """The settings of a short boundary are added to the recommended ones."""
     options = short_boundary(BASE)
 
     assert {**BASE.confs, **SHORT_BOUNDARY} == options.confs

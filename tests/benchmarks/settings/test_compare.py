@@ -1,5 +1,3 @@
-"""Changes are compared with the untouched query of their own group and repeat, and with the noise of equal runs."""
-
 import json
 from pathlib import Path
 from typing import Any
@@ -12,14 +10,12 @@ from tests.conftest import ROOT
 
 
 def run(engine: str, cpu_seconds: float, group: int = 0, latency_ms: float = 2, records: int = 4) -> dict[str, Any]:
-    """Return a run with its CPU time and one latency."""
     latencies = {"p50_ms": latency_ms, "p99_ms": latency_ms}
     case = {"workload": "stateful", "engine": engine, "group": group, "records": records}
     return {**case, **latencies, "cpu_seconds_per_million": cpu_seconds}
 
 
 def test_ratio_compares_runs_of_one_group_and_repeat() -> None:
-    """The machine is twice as slow in the second group, and in the second repeat of the first group."""
     runs = [
         run(UNTOUCHED, 100),
         run("a", 80),
@@ -48,7 +44,6 @@ def test_published_ratios_follow_from_the_published_runs() -> None:
 
 
 def test_run_without_outputs_has_no_ratio() -> None:
-    """A query that answered nothing has no latency to compare."""
     assert [UNTOUCHED] == [engine for _, engine in ratios([run(UNTOUCHED, 100), run("a", 80, records=0)])]
 
 
@@ -87,7 +82,6 @@ def test_only_savings_above_the_noise_are_combined() -> None:
 
 
 def test_chart_names_each_change_at_its_bar(tmp_path: Path, draw_changes: DrawChanges) -> None:
-    """The same content gives the same file, and each bar carries its name and its ratio."""
     runs = [run(UNTOUCHED, 100), run("a", 80)]
     content = {"runs": runs, "cases": [one | ratios(runs)["stateful", one["engine"]] for one in runs]}
     [chart] = draw_changes(content, tmp_path, "settings")

@@ -1,5 +1,3 @@
-"""The plan compares each change with an untouched query nearby, and its results become a table."""
-
 from collections import Counter
 from pathlib import Path
 
@@ -79,7 +77,6 @@ def test_changes_that_helped_run_together_after_a_long_warm_up() -> None:
 
 
 def test_results_become_a_table_with_latency_and_busy_cores(tmp_path: Path) -> None:
-    """The JSON of the program is what the renderer of the page reads."""
     content = content_of(results())
     content |= {"conditions": conditions(Options()), "combined": {"stateful": ["kafka.linger.ms = 5", "slots = 16"]}}
     write_json(content, tmp_path / "references/measured/settings.json")

@@ -26,7 +26,6 @@ from tests.helpers import end_offset
 
 @contextmanager
 def queries_here(spark: SparkSession, options: SparkOptions, run: Run) -> Iterator[Engine]:
-    """Run the queries of an engine in the session of the tests, to avoid starting a process for each mode."""
     queries = [query for copy in range(options.copies) for query in start_queries(spark, options, run, copy)]
     try:
         yield Engine(())
@@ -39,7 +38,6 @@ def queries_here(spark: SparkSession, options: SparkOptions, run: Run) -> Iterat
 @pytest.mark.spark
 @pytest.mark.parametrize("mode", ["micro-batch", "async progress", "continuous", "real-time"])
 def test_mode_answers_every_stateless_record_once(kafka: str, spark: SparkSession, mode: Mode) -> None:
-    """Each of the four modes routes every record to the right topic, one output per record."""
     options = SparkOptions(mode, interval_seconds=2)
 
     result = run_case(kafka, Case(mode, "stateless", partial(queries_here, spark, options)), SHORT)
@@ -88,7 +86,6 @@ def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession,
 @pytest.mark.services
 @pytest.mark.spark
 def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
-    """The boundaries of real-time mode are found in the progress and in the log that the engine process writes."""
     confs = {JAVA_OPTIONS_CONF: java_options("")}
     options = short_boundary(SparkOptions("real-time", 3, slots=4, warm_up_batches=3, confs=confs))
     traffic, found = Traffic(500, warm_up_seconds=1, duration_seconds=9, drain_seconds=60), list[list[Explained]]()
@@ -168,7 +165,6 @@ def test_one_copy_answers_everything_after_the_other_is_killed(copies: Copies) -
 
 
 def started_at(progress: dict[str, Any]) -> float:
-    """Return when a batch was started, in epoch seconds."""
     return datetime.fromisoformat(progress["timestamp"]).timestamp()
 
 
@@ -183,7 +179,6 @@ def test_engine_that_fails_is_reported_with_its_log(kafka: str) -> None:
 
 
 def test_each_query_of_a_run_has_its_own_name() -> None:
-    """Names are unique over hops and copies, and each has the trigger interval of the options."""
     options = SparkOptions("real-time", interval_seconds=7, copies=2)
 
     assert {"copy_0": 7, "copy_1": 7} == options.intervals("stateful")

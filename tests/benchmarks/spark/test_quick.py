@@ -1,5 +1,3 @@
-"""A quick run measures several modes in one session."""
-
 from dataclasses import replace
 
 import pytest
@@ -14,7 +12,6 @@ from tests.benchmarks.harness.checks import assert_all_answered
 @pytest.mark.services
 @pytest.mark.spark
 def test_one_session_runs_one_mode_after_another(kafka: str) -> None:
-    """Both runs have all their answers and their own topics, and the second one has its batch boundaries."""
     cases = {(case.engine, case.workload): case for case in quick_cases(1)}
     micro_batch, real_time = cases["micro-batch", "stateless"], cases["real-time", "stateful"]
     real_time = replace(real_time, settings={**real_time.settings, "warm_up_batches": 2})

@@ -25,35 +25,28 @@ KINDS = sorted(path.stem for path in FOLDER.glob("*.cases") if not path.stem.end
 
 @dataclass(frozen=True)
 class Result:
-    """The mistakes of the linter in some cases, as lines of text, and the number of right findings."""
-
     found: int
     missed: tuple[str, ...]
     wrong: tuple[str, ...]
 
     @property
     def recall(self) -> float:
-        """The share of the expected findings that the linter reports."""
         return self.found / max(1, self.found + len(self.missed))
 
     @property
     def precision(self) -> float:
-        """The share of the reported findings that are expected."""
         return self.found / max(1, self.found + len(self.wrong))
 
 
 def cases(kind: str) -> dict[str, str]:
-    """Return the text of each case of a kind, by the name of its file."""
     return cases_in(FOLDER / f"{kind}.cases")
 
 
 def halves(kind: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the cases of development and the unseen ones."""
     return cases(f"{kind}_seen"), cases(kind)
 
 
 def result(texts: dict[str, str]) -> Result:
-    """Lint each text and compare the findings with the marks in it."""
     found, missed, wrong = 0, [], []
     for name, text in texts.items():
         marks = set(expected(text))
@@ -65,7 +58,6 @@ def result(texts: dict[str, str]) -> Result:
 
 
 def report(*, show: bool) -> Iterator[str]:
-    """Yield a line for each half of each kind, and the mistakes in the half of development."""
     for kind in KINDS:
         for label, texts in zip(("development", "unseen"), halves(kind), strict=True):
             measured = result(texts)
@@ -78,7 +70,6 @@ def report(*, show: bool) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the report."""
     parser = argparse.ArgumentParser(description="Measure the linter on cases that it was not developed on.")
     parser.add_argument("--show", action="store_true", help="print each mistake in the half of development")
     for line in report(show=parser.parse_args().show):

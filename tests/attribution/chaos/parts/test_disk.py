@@ -1,5 +1,3 @@
-"""A full disk under the checkpoints is a real file system that refuses a write."""
-
 import errno
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""A program of a run starts again when it has ended, and its log says why."""
-
 import os
 from pathlib import Path
 
@@ -47,7 +45,6 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(
 
 
 def test_decision_of_the_keeper_is_reported(tmp_path: Path) -> None:
-    """Users see each decision once, and other lines of the log not at all."""
     lines: list[str] = []
     driver = Program("driver", DemoSettings(), tmp_path, {}, lines.append)
     driver.log_path.write_text("WARNING: something else\nspark_rtm.realtime.keeper: query 'a' failed\nunfinished")
