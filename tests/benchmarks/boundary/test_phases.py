@@ -1,7 +1,5 @@
 """The phases of a boundary explain the wait of its slowest record."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from benchmarks.boundary.summary import few, summary
 from benchmarks.boundary.table import GROUPS
 from benchmarks.boundary.trace import Mark, marks
 from benchmarks.results.record_times import RecordTimes
-from tests.benchmarks.boundary.conftest import DrawTimeline
 
 START_MS = 1_700_000_000_000
 LINES = (
@@ -124,17 +121,6 @@ def test_summary_has_the_mean_phases_and_the_boundary_with_the_median_wait() -> 
     assert 3 == row["typical"]["batch"]
     assert 5.5 == row["typical"]["shares_ms"][UNEXPLAINED]
     assert "only 2 boundaries" in few("recommended", 2)
-
-
-def test_timeline_names_each_phase_at_its_bar(tmp_path: Path, draw_timeline: DrawTimeline) -> None:
-    rows = [summary("recommended", explain(traced(), TIMES))]
-    [chart] = draw_timeline(rows, tmp_path)
-    first = chart.read_bytes()
-
-    assert [chart] == draw_timeline(rows, tmp_path)
-    assert first == chart.read_bytes()
-    assert b"plan the query: 12 ms" in first
-    assert all(name.encode() in first for name in PHASES)
 
 
 def test_columns_of_a_boundary_cover_each_phase_once() -> None:

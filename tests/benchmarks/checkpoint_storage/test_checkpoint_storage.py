@@ -1,35 +1,10 @@
 """The benchmark of checkpoint storage: its cases, its summary, and the object store."""
 
-from pathlib import Path
-
 import pytest
 
-from benchmarks.checkpoint_storage.cases import LOCAL, OBJECTS, SHARED, cases, file_system_of
+from benchmarks.checkpoint_storage.cases import LOCAL
 from benchmarks.checkpoint_storage.measure import problem_of, summary
 from benchmarks.checkpoint_storage.s3_server import ObjectStore
-
-STORE = ObjectStore("http://127.0.0.1:1", "secret")
-
-
-def test_cases_cover_each_storage(tmp_path: Path) -> None:
-    found = list(cases(tmp_path / "local", tmp_path / "shared", STORE))
-
-    system = file_system_of(tmp_path)
-    assert [LOCAL, LOCAL, f"{SHARED} ({system})", OBJECTS, OBJECTS] == [case.storage for case in found]
-    assert ["file", "file", "file", "s3a", "s3a"] == [case.root.partition(":")[0] for case in found]
-    assert 5 == len({(case.storage, case.manager_name) for case in found})
-
-
-def test_each_run_has_its_own_checkpoints(tmp_path: Path) -> None:
-    case = next(cases(tmp_path, tmp_path, STORE))
-
-    assert case.new_checkpoint_dir() != case.new_checkpoint_dir()
-    assert case.new_checkpoint_dir().startswith(f"{tmp_path.as_uri()}/run-")
-
-
-def test_file_system_is_that_of_the_nearest_mount() -> None:
-    assert "proc" == file_system_of(Path("/proc"))
-    assert "proc" == file_system_of(Path("/proc/self"))
 
 
 def test_summary_adds_up_the_runs_of_a_case() -> None:

@@ -1,13 +1,10 @@
 import pytest
 
 from benchmarks.growth.fit import INPUTS
-from benchmarks.growth.measure import PLANNED_MINUTES, Options, selected
-from benchmarks.growth.points import BASE, COMBINED, DIMENSIONS, PlannedPoint, Point, planned_points
-from benchmarks.harness.plan import START_AND_END_SECONDS
+from benchmarks.growth.points import BASE, COMBINED, PlannedPoint, Point, planned_points
 from benchmarks.harness.workloads import MIN_RECORD_BYTES, count, counted_record, key_of_count
 
 POINTS = list(planned_points())
-MAX_MINUTES = 60
 
 
 def test_each_run_differs_from_the_base_in_its_dimension() -> None:
@@ -30,21 +27,6 @@ def test_combined_points_lie_inside_the_range_of_the_fit() -> None:
     for name in INPUTS:
         values = [inputs[name] for inputs in single]
         assert all(min(values) <= inputs[name] <= max(values) for inputs in combined)
-
-
-def test_plan_fits_into_an_hour() -> None:
-    options = Options()
-    seconds = len(POINTS) * (options.warm_up_seconds + options.duration + START_AND_END_SECONDS)
-
-    assert seconds / 60 < PLANNED_MINUTES <= MAX_MINUTES
-
-
-def test_filter_selects_the_base_and_a_dimension() -> None:
-    """A part of the plan starts with the base; an unknown dimension is refused."""
-    assert [BASE, *["keys"] * len(DIMENSIONS["keys"])] == [point.dimension for point in selected(["keys"])]
-    assert POINTS == selected([])
-    with pytest.raises(ValueError, match="'size' is not a dimension; use one of base, rate"):
-        selected(["size"])
 
 
 @pytest.mark.parametrize("planned", POINTS, ids=lambda planned: planned.label)

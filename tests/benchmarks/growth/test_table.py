@@ -1,12 +1,9 @@
-import shutil
 from pathlib import Path
 
 import pytest
 
-from benchmarks.growth.charts import draw
 from benchmarks.growth.table import LIMITS, MEASURED, million, reached_at
 from benchmarks.results.publish import write_json
-from scripts.pack import blocks, files, generate
 from spark_rtm.capacity import Demand, capacity
 from tests.benchmarks.growth.synthetic import content
 
@@ -17,23 +14,6 @@ PAGE = "references/growth.md"
 def published(tmp_path: Path) -> Path:
     write_json(content(), tmp_path / MEASURED)
     return tmp_path
-
-
-def test_page_has_the_tables_and_charts_of_the_runs(published: Path) -> None:
-    page = published / PAGE
-    shutil.copy(files.ROOT / PAGE, page)
-    draw(content(), page.parent / "measured")
-
-    text = generate.render_page(published, page)
-
-    parts = text.split("<!-- generated: ")[1:]
-    assert {name for name in blocks.BLOCKS if "growth" in name} == {part.split()[0] for part in parts}
-    assert all(part.partition(" -->\n")[2].partition("<!-- end -->")[0].strip() for part in parts)
-    charts = [path.name for path in (published / "references/measured").glob("growth_*.svg")]
-    assert len(charts) >= 6
-    assert {1} == {text.count(f"(measured/{name})") for name in charts} - {0}
-    page.write_text(text)
-    assert text == generate.render_page(published, page)
 
 
 def test_million_records_are_computed_from_the_model(published: Path) -> None:

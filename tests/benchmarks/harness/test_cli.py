@@ -1,20 +1,11 @@
 import pytest
 
 from benchmarks import registry
-from benchmarks.harness.cli import QUICK_RUN, CaseOptions, RunOptions, conditions, exit_status
+from benchmarks.harness.cli import QUICK_RUN, RunOptions, conditions, exit_status
 from benchmarks.latency import measure as latency
 from benchmarks.throughput import measure as throughput
 
 RUNS = [name for name in registry.MODULES if issubclass(registry.load(name).options, RunOptions)]
-
-
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [((), True), (("stateful",), True), (("stateful, real",), True), (("other", "time"), True), (("other",), False)],
-)
-def test_filter_selects_cases_by_workload_and_engine(texts: tuple[str, ...], *, expected: bool) -> None:
-    """A case is selected if one of the texts is in its workload and engine, or without any text."""
-    assert expected == CaseOptions(filter=texts).is_selected("stateful", "real-time")
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -1,4 +1,3 @@
-import io
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,18 +7,15 @@ from pathlib import Path
 
 import psutil
 import pytest
-from rich.console import Console
 
 from benchmarks.harness.baseline import BASELINE, baseline_case, echo
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.plan import (
     PlannedRun,
-    PlanProgress,
     alternate,
     plain_console,
     rotate,
     run_on_broker,
-    run_plan,
 )
 from benchmarks.harness.run import Case
 from benchmarks.results.record_times import Traffic
@@ -28,7 +24,6 @@ from benchmarks.spark.variants import variants
 from examples.attribution.chaos.processes import command_of
 from spark_rtm.realtime.queries import wait_until
 from tests.benchmarks.harness.checks import assert_all_answered
-from tests.benchmarks.helpers import run_result
 from tests.helpers import end_offset
 
 
@@ -49,24 +44,6 @@ def test_each_repeat_begins_with_another_case() -> None:
     assert ["abcd", "bcda", "cdab"] == [
         "".join(run.case.engine for run in plan if run.repeat == repeat) for repeat in (1, 2, 3)
     ]
-
-
-@pytest.mark.parametrize(
-    ("took_seconds", "then"), [(2370, "79 min left"), (1772, "60 min left")], ids=["slow", "baseline"]
-)
-def test_remaining_time_follows_the_finished_runs(took_seconds: float, then: str) -> None:
-    """The overhead of a run depends on the machine, and the baseline takes far less than an engine."""
-    output = io.StringIO()
-    console = Console(file=output, width=140)
-    progress = PlanProgress([PlannedRun(baseline_case(), Traffic(1000, 600, 1170))] * 3, console)
-
-    progress.begin()
-    progress.run_started_at -= took_seconds
-    progress.end(run_result("echo", BASELINE, [2] * 10))
-    progress.begin()
-
-    left = [line.split("about ")[1] for line in output.getvalue().splitlines() if "about " in line]
-    assert ["90 min left", then] == left
 
 
 def is_java(program: str) -> bool:
@@ -106,10 +83,3 @@ def test_late_run_is_repeated_and_invalid_if_late_again(kafka: str) -> None:
     assert [True] == [numbers["lag_p99_ms"] > 5 for numbers in result.late_runs]
     assert result.is_only_disturbed()
     assert len(summarize([result])["late_runs"]) == len(result.late_runs)
-
-
-@pytest.mark.services
-@pytest.mark.usefixtures("kafka")
-def test_plan_without_runs_has_no_results() -> None:
-    """If `--filter` selects no case, there is also no traffic to warm up the broker."""
-    assert [] == run_plan([], 2, 0, plain_console())

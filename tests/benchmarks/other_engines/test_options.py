@@ -2,11 +2,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.plan import START_AND_END_SECONDS, rotate
 from benchmarks.harness.rate_search import STEP_FIELDS
-from benchmarks.other_engines.cases import OTHER_ENGINES, engine_cases
 from benchmarks.other_engines.limits import limit_problems
-from benchmarks.other_engines.long_interval import long_interval_plan
 from benchmarks.other_engines.measure import BENCHMARK
 from benchmarks.other_engines.options import require_all
 
@@ -60,30 +57,3 @@ def test_comparison_without_an_engine_is_not_published() -> None:
 def test_limit_is_invalid_if_other_programs_may_have_caused_it(change: dict[str, float], expected: list[str]) -> None:
     """A rate that an engine sustains beside other programs counts; a rate that it does not sustain does not."""
     assert expected == limit_problems([STEP | change], 0.15)
-
-
-def test_each_measurement_has_its_own_length_and_interval() -> None:
-    """At five minutes two boundaries, 300 s and 600 s after the start, are in the measured part."""
-    interval, limits = (BENCHMARK.parse([flag]) for flag in ("--long-interval", "--limits"))
-
-    assert (300, 1) == (interval.interval_seconds, interval.repeats)
-    assert interval.warm_up_seconds < 300
-    assert interval.warm_up_seconds + interval.duration > 600
-    assert (4_000, 64_000) == (limits.rate[0], limits.rate[-1])
-    assert {2_000} == {traffic.warm_up_rate for traffic in limits.traffics()}
-
-
-@pytest.mark.parametrize(("flags", "max_minutes"), [([], 65), (["--long-interval"], 45)], ids=["full", "interval"])
-def test_plan_fits_into_its_time(flags: list[str], max_minutes: float) -> None:
-    options = BENCHMARK.parse(flags)
-    cases = engine_cases(OTHER_ENGINES, options.interval_seconds)
-    plan = (
-        long_interval_plan(options, OTHER_ENGINES)
-        if options.long_interval
-        else rotate(cases, options.traffics(), options.repeats)
-    )
-
-    # The broker is warmed up before the first run.
-    seconds = options.warm_up_seconds + sum(run.traffic.seconds + START_AND_END_SECONDS for run in plan)
-
-    assert seconds <= 60 * max_minutes

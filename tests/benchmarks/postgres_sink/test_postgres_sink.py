@@ -1,7 +1,6 @@
 """The benchmark of the sink: all methods store the same rows, and times end with the commit in the database."""
 
 import contextlib
-import itertools
 import json
 import time
 import uuid
@@ -15,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from benchmarks.harness.benchmark import run
 from benchmarks.postgres_sink.chart import draw
 from benchmarks.postgres_sink.end_to_end import commit_times_ms, enable_commit_times, send
-from benchmarks.postgres_sink.flush import METHODS, REFERENCE_METHOD, FlushCase, measure_flushes, round_trip_ms
+from benchmarks.postgres_sink.flush import FlushCase, round_trip_ms
 from benchmarks.postgres_sink.measure import BENCHMARK
 from benchmarks.postgres_sink.methods import HOT, Flush, copy, create, executemany, row_at_a_time
 from benchmarks.postgres_sink.single_row import single_row_ms
@@ -51,16 +50,6 @@ def test_each_method_stores_the_newest_row_of_each_key(
         stored = connection.execute(f"select * from {table} where version > 0 order by id".encode()).fetchall()
         assert sorted(newest.values()) == stored
         connection.execute(f"drop table {table}".encode())
-
-
-def test_flushes_cover_every_size_method_and_network(server: LocalPostgres) -> None:
-    cases = list(measure_flushes(server, scale=0.01, max_rows=100))
-
-    sizes = itertools.product(("local", "1 ms RTT"), (1, 10, 100))
-    expected = {(*size, keys, method) for size in sizes for keys in ("hot", "cold") for method in METHODS}
-    assert expected == {(case.network, case.rows, case.keys, case.method) for case in cases}
-    assert {1.0} == {case.times_executemany for case in cases if case.method == REFERENCE_METHOD}
-    assert all(case.p50_ms > 0 for case in cases)
 
 
 def test_round_trip_is_longer_by_the_delay_of_the_proxy(server: LocalPostgres) -> None:
@@ -112,13 +101,3 @@ def test_benchmark_prints_ratios_and_writes_json_and_chart(tmp_path: Path, capsy
     assert "a single row is visible after p50" in text
     for case in cases:
         assert f"{case.times_executemany:.2f} ({case.p50_ms:.2f})" in text
-
-
-@pytest.mark.parametrize(("selected", "expected"), [("cold keys", {"cold"}), ("end to end", set())])
-def test_filter_selects_flushes_by_network_and_keys(selected: str, expected: set[str], tmp_path: Path) -> None:
-    with contextlib.chdir(tmp_path):
-        assert 0 == run(BENCHMARK, ["--scale", "0.01", "--max-rows", "1", "--skip-end-to-end", "--filter", selected])
-
-    written = json.loads((tmp_path / "build/benchmarks/postgres_sink.json").read_text())
-    assert expected == {case["keys"] for case in written["flushes"]}
-    assert bool(expected) == (tmp_path / "build/benchmarks/postgres_sink.svg").exists()

@@ -1,15 +1,13 @@
 """Spark and the Kafka clients know each setting of the benchmark, and each change has an effect."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.boundary.run import SHORT_BOUNDARY, changed, short_boundary
+from benchmarks.boundary.run import SHORT_BOUNDARY
 from benchmarks.settings.changes import ROCKSDB, Change, changes_of
-from benchmarks.spark.idle_rules import EXCLUDED_CONF
-from benchmarks.spark.queries import SparkOptions
 from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF, recommended
 
 BASE = recommended(15)
@@ -92,36 +90,12 @@ def test_each_change_changes_exactly_what_it_names(name: str) -> None:
     assert all(key.startswith("kafka.") or key == "asyncProgressTrackingEnabled" for key in client_options)
 
 
-def test_changes_can_be_combined() -> None:
-    """Each change keeps the settings of the changes before it."""
-    both = ALL["stateful: spark.sql.shuffle.partitions = 1"].applied(ALL[LINGER].applied(BASE))
-
-    expected = replace(BASE, shuffle_partitions=1, sink={**BASE.sink, "kafka.linger.ms": "5"})
-    assert expected == both
-    assert "avro" == ALL[LINGER].applied(ALL["two hops: Avro between the hops"].applied(BASE)).between
-
-
 def test_change_that_removes_a_check_is_never_combined() -> None:
     """The page must not suggest to switch off a check for a share of CPU time."""
     found = {name: change for name, change in ALL.items() if any(check in name for check in CHECKS)}
 
     assert {"stateful", "stateless"} == {name.partition(":")[0] for name in found}
     assert not any(change.may_combine for change in found.values())
-
-
-def test_short_boundary_keeps_the_other_settings() -> None:
-    options = short_boundary(BASE)
-
-    assert {**BASE.confs, **SHORT_BOUNDARY} == options.confs
-    assert {*SHORT_BOUNDARY, "spark.sql.shuffle.partitions", EXCLUDED_CONF} == set(changed(BASE, options))
-    assert {} == changed(BASE, BASE)
-
-
-def test_one_query_replaces_both_hops() -> None:
-    """The workload of two hops has one query if nothing is between the hops."""
-    options = SparkOptions("real-time", between="one query")
-
-    assert {"copy_0": 30} == options.intervals("two hops")
 
 
 def _source(change: Change) -> list[str]:

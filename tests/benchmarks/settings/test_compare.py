@@ -1,11 +1,9 @@
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.settings.compare import UNTOUCHED, WARM_UNTOUCHED, helpful, noise, ratios
-from tests.benchmarks.settings.conftest import DrawChanges
 from tests.conftest import ROOT
 
 
@@ -79,14 +77,3 @@ def test_only_savings_above_the_noise_are_combined() -> None:
     assert ["good", "best"] == helpful(cases, equal, "stateful")
     assert [] == helpful(cases, equal[:1], "stateful")
     assert [] == helpful(cases, equal, "stateless")
-
-
-def test_chart_names_each_change_at_its_bar(tmp_path: Path, draw_changes: DrawChanges) -> None:
-    runs = [run(UNTOUCHED, 100), run("a", 80)]
-    content = {"runs": runs, "cases": [one | ratios(runs)["stateful", one["engine"]] for one in runs]}
-    [chart] = draw_changes(content, tmp_path, "settings")
-    first = chart.read_bytes()
-
-    assert [chart] == draw_changes(content, tmp_path, "settings")
-    assert first == chart.read_bytes()
-    assert b"a: 0.80x" in first

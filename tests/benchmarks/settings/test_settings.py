@@ -1,16 +1,9 @@
 from collections import Counter
-from pathlib import Path
 
-import pytest
-
-from benchmarks.harness.benchmark import run
-from benchmarks.harness.cli import conditions
-from benchmarks.results.publish import write_json
 from benchmarks.results.run_result import RunResult
 from benchmarks.settings.changes import changes_of
 from benchmarks.settings.compare import COMBINED, UNTOUCHED, WARM_UNTOUCHED
-from benchmarks.settings.measure import BENCHMARK, GROUP, Changes, Options, alone, combined, content_of
-from benchmarks.settings.table import changes
+from benchmarks.settings.measure import GROUP, Changes, alone, combined, content_of
 from benchmarks.spark.variants import recommended
 from tests.benchmarks.helpers import run_result
 
@@ -74,24 +67,3 @@ def test_changes_that_helped_run_together_after_a_long_warm_up() -> None:
     settings = steps[1].case.settings
     assert ["spark.sql.shuffle.partitions = 1", "kafka.linger.ms = 5"] == settings["changes"]
     assert (1, "5") == (settings["shuffle_partitions"], settings["sink"]["kafka.linger.ms"])
-
-
-def test_results_become_a_table_with_latency_and_busy_cores(tmp_path: Path) -> None:
-    content = content_of(results())
-    content |= {"conditions": conditions(Options()), "combined": {"stateful": ["kafka.linger.ms = 5", "slots = 16"]}}
-    write_json(content, tmp_path / "references/measured/settings.json")
-
-    text = changes(tmp_path, "settings stateful")
-
-    assert text.startswith("Measured with `make bench-settings PUBLISH=1` on ")
-    header = "CPU s per million records | relative | busy cores | p50 | p99 | p99.9 | p50 relative | p99 relative |"
-    assert f"| stateful: change | {header}" in text
-    assert "| kafka.linger.ms = 5 | 80 | 0.80x | 0.00 | 3.0 | 3.0 | 3.0 | 1.00x | 1.00x |" in text
-    assert "needed 100 to 110 CPU s, so differences up to 10% are noise. Changes within the noise: " in text
-    assert "The combined query has these changes: `kafka.linger.ms = 5`; `slots = 16`." in text
-
-
-def test_filter_without_a_change_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing starts if the filter selects nothing."""
-    assert 1 == run(BENCHMARK, ["--filter", "no such change"])
-    assert "--filter no such change selects no change" in capsys.readouterr().err.replace("'", "")

@@ -17,7 +17,7 @@ from benchmarks.harness.run import Case, run_case
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.run_result import RunResult
 from benchmarks.spark.engine import spark_engine
-from benchmarks.spark.queries import Between, Mode, QueryId, SparkOptions, start_queries
+from benchmarks.spark.queries import Between, Mode, SparkOptions, start_queries
 from benchmarks.spark.variants import JAVA_OPTIONS_CONF, java_options, spark_case
 from spark_rtm.realtime.control import SOURCE
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered
@@ -176,11 +176,3 @@ def test_engine_that_fails_is_reported_with_its_log(kafka: str) -> None:
 
     with pytest.raises(RuntimeError, match="need 2 task slots"):
         run_case(kafka, case, SHORT)
-
-
-def test_each_query_of_a_run_has_its_own_name() -> None:
-    options = SparkOptions("real-time", interval_seconds=7, copies=2)
-
-    assert {"copy_0": 7, "copy_1": 7} == options.intervals("stateful")
-    assert dict.fromkeys(("hop_0_0", "hop_1_0", "hop_0_1", "hop_1_1"), 7) == options.intervals("two hops")
-    assert [QueryId(1, 0), QueryId(1, 1)] == options.queries("two hops", 1)

@@ -2,10 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.harness.baseline import BASELINE
 from benchmarks.harness.run import run_case
 from benchmarks.results.record_times import Traffic
-from benchmarks.spark.quick import in_session, quick_cases, quick_traffic, shared_session
+from benchmarks.spark.quick import in_session, quick_cases, shared_session
 from tests.benchmarks.harness.checks import assert_all_answered
 
 
@@ -26,14 +25,3 @@ def test_one_session_runs_one_mode_after_another(kafka: str) -> None:
     assert_all_answered(second)
     assert (0, True) == (first.numbers["boundaries"], second.numbers["boundaries"] >= 1)
     assert second.numbers["engine_cores"] > 0
-
-
-def test_quick_traffic_is_longest_for_the_aggregation() -> None:
-    """The aggregation runs after all other queries and has the whole warm-up; the baseline runs last."""
-    traffic = Traffic(1000, warm_up_seconds=20, duration_seconds=9)
-
-    traffics = [quick_traffic(case, traffic) for case in quick_cases(2)]
-
-    assert BASELINE == quick_cases(2)[-1].engine
-    assert [8, 8, 10, 20, 10] == [each.warm_up_seconds for each in traffics]
-    assert {9} == {each.duration_seconds for each in traffics}
