@@ -63,6 +63,7 @@ REMEDIES = {
     "STATEFUL_OPERATORS_BEFORE_UNION": "union the streams before the aggregation",
     "STDS_FAILED_TO_READ_OPERATOR_METADATA": "run it with python_state.transform_with_state, or in micro-batch mode",
     "INSUFFICIENT_SLOT": "use more task slots, fewer source partitions or a smaller spark.sql.shuffle.partitions",
+    "sink allowlist": "write to Kafka, or with `foreach` to a store",
     "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
 }
 """What helps against a refusal or a bad record, by a part of its condition or message; the first match applies."""

@@ -25,8 +25,8 @@ from spark_rtm.prove.run import prove
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.decoding import CSV, JSON, NONE, Decoding
 from spark_rtm.prove.subjects.placeholders import Dbutils
-from spark_rtm.prove.subjects.target import Target, TargetError, load
-from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, line_of_call
+from spark_rtm.prove.subjects.target import Target, TargetError, code_of, load
+from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, failure_of, line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render, summary
 from spark_rtm.testing.records import Received, Sent
 
@@ -211,12 +211,33 @@ def test_echo_of_bytes_is_not_blamed_for_broken_records() -> None:
         ('password = os.environ["PASSWORD"]', {}),
         ('dbutils.secrets.get("scope", "password")', {}),
         ('password = ""', {}),
+        ('password = "<insert-password-here>"', {}),
         ('topic = "payments"', {}),
     ],
 )
 def test_passwords_in_code_are_found_with_their_line(code: str, expected: dict[str, int]) -> None:
     """A text assigned to a name such as `password` is a secret; a name read from the environment is not."""
     assert expected == secrets_in(code)
+
+
+def test_passwords_in_a_notebook_are_found(tmp_path: Path) -> None:
+    """A notebook is JSON whose cells have the code; the line is that of the file."""
+    path = tmp_path / "job.ipynb"
+    path.write_text('{"cells": [\n{"cell_type": "code", "source": ["x = 1\\n",\n"password = \\"geheim-1\\""]}]}')
+
+    assert {"geheim-1": 3} == secrets_in(code_of(path))
+
+
+def test_message_has_neither_the_condition_again_nor_advice_to_bypass_the_check() -> None:
+    """A refused sink leads to the sinks of real-time mode."""
+    condition = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
+    text = "limitation: The sink(s): MemorySink is not in the sink allowlist for Real-Time Mode."
+    error = RuntimeError(f"[{condition}] {text} To bypass this check, set x to false. SQLSTATE: 0A000")
+
+    failure = failure_of(error, Path("job.py"))
+
+    assert (condition, text) == (failure.condition, failure.message)
+    assert "write to Kafka" in failure.fix
 
 
 def test_dbutils_answers_with_placeholders_and_defaults() -> None:

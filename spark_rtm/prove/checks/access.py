@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from spark_rtm.errors import page_of
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.subjects.target import code_of
 from spark_rtm.prove.verdicts.failure import line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.proof import plan_of_frame
@@ -24,8 +25,8 @@ TIMEOUTS = {"kafka.request.timeout.ms": "3000", "kafka.default.api.timeout.ms": 
 PAGE = "references/production.md"
 NAME = re.compile(r"passw(or)?d|secret|token|jaas|api_?key|credential", re.IGNORECASE)
 QUOTED = re.compile(r"password\s*=\s*[\"']([^\"']+)[\"']")
-# Not the name of an environment variable, and not a text with spaces.
-SECRET = re.compile(r"(?![A-Z_]+$)\S{6,}")
+# Not the name of an environment variable, not a place to fill in such as `<password>`, and not a text with spaces.
+SECRET = re.compile(r"(?![A-Z_]+$|[<{$])\S{6,}")
 
 
 def topics(subject: Subject, existing: Collection[str]) -> Verdict:
@@ -86,7 +87,7 @@ def _calls(sasl: Mapping[str, str]) -> str:
 def secrets(subject: Subject) -> list[Verdict]:
     """Return a verdict for each password that is written in the user's file."""
     try:
-        found = secrets_in(subject.path.read_text(encoding="utf-8"))
+        found = secrets_in(code_of(subject.path))
     except (OSError, UnicodeDecodeError, SyntaxError):
         found = {}
     if not found:

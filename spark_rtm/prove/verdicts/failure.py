@@ -21,7 +21,7 @@ class Failure:
 
     condition: str
     message: str
-    """The first line of the message."""
+    """The first line of the message, without the condition."""
     path: str
     line: int
     fix: str
@@ -46,7 +46,7 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     key = "Python" if is_python else next((part for part in REMEDIES if part in haystack), "")
     fix = REMEDIES.get(key, "read the page of this condition")
     return Failure(
-        condition, _first_line(text), place, number, fix, _python_page() if is_python else page_of(condition)
+        condition, _message(text, condition), place, number, fix, _python_page() if is_python else page_of(condition)
     )
 
 
@@ -54,10 +54,12 @@ def _python_page() -> str:
     return "references/errors_in_rows.md#python-udf"
 
 
-def _first_line(text: str) -> str:
+def _message(text: str, condition: str) -> str:
+    """Return the first useful line without its condition, and without the engine's advice to bypass its check."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     useful = [line for line in lines if CONDITION.search(line) and "STREAM_FAILED" not in line]
-    return (useful or lines or [""])[0][:300]
+    line = (useful or lines or [""])[0]
+    return (line.partition(f"[{condition}] ")[2] or line).partition(" To bypass this check")[0][:300]
 
 
 def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
@@ -70,7 +72,7 @@ def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return default
-    found = [n for n, line in enumerate(lines, 1) if calls.search(line) and not line.lstrip().startswith("#")]
+    found = [n for n, line in enumerate(lines, 1) if calls.search(line) and not line.lstrip(' "').startswith("#")]
     above, below = [n for n in found if n <= default], [n for n in found if n >= default]
     is_function = re.match(r"\s*(@|def |async )", "".join(lines[default - 1 : default]))
     return ([*below[:1], *above[-1:]] if is_function else [*above[-1:], *below[:1]] or [default])[0]
