@@ -1,8 +1,5 @@
 import ast
 import re
-import shutil
-import subprocess
-import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -147,26 +144,6 @@ def test_plan_of_the_house_names_every_module() -> None:
     }
 
     assert {"examples.attribution"} == found - named
-
-
-def test_upward_import_would_be_found(tmp_path: Path) -> None:
-    """`lint-imports` names a module of the library that imports an example."""
-    for name in IMPORT_LINTER["root_packages"]:
-        shutil.copytree(files.ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    with (tmp_path / "spark_rtm/kafka/topics.py").open("a") as module:
-        module.write("\nfrom examples import quickstart\n")
-    program, plan = Path(sys.executable).with_name("lint-imports"), files.ROOT / "pyproject.toml"
-
-    done = subprocess.run(
-        [program, "--no-cache", "--config", plan],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-
-    assert (1, True) == (done.returncode, "spark_rtm.kafka.topics -> examples.quickstart" in done.stdout), done.stdout
 
 
 def test_no_module_is_both_a_program_and_a_library() -> None:

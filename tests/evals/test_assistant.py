@@ -4,8 +4,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from evals.assistant import Assistant, ask, mark_unread, read_bytes
 from scripts.pack import files
 
@@ -76,9 +74,3 @@ def test_command_that_fails_is_reported_with_its_message(tmp_path: Path) -> None
     reply = ask(_assistant("import sys; sys.exit('no login')"), "hello", tmp_path / "item")
 
     assert "the command ended with status 1: no login" == reply.error
-
-
-def test_pack_in_a_folder_with_another_name_is_refused(tmp_path: Path) -> None:
-    """Assistants load a skill only if its folder has its name."""
-    with pytest.raises(ValueError, match="must be 'spark-real-time-mode'"):
-        ask(_assistant("", pack_dir="skills/other"), "hello", tmp_path / "item")

@@ -121,21 +121,6 @@ def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: py
     assert [True, False, False] == [verdict["is_right"] for verdict in result["verdicts"]]
 
 
-def test_trigger_prompt_comes_without_the_pack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    says = "import os, sys; print('ANSWER: spark-real-time-mode' if not os.listdir() else 'no')"
-
-    main(["--assistant", shlex.join([sys.executable, "-c", says]), "--filter", "^query-(1|20)$"])
-
-    assert "1 of 2 right" in capsys.readouterr().out
-
-
-def test_check_of_questions_and_triggers_needs_no_services(capsys: pytest.CaptureFixture[str]) -> None:
-    status = main(["--filter", "^(slots-repartition|query-1)$"])
-
-    assert 0 == status
-    assert "checked 1 questions, 1 triggers, 0 tasks: 0 unexpected verdicts" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -26,19 +26,5 @@ def test_choice_of_a_skill_is_graded(trigger: Trigger, reply: str, *, is_right: 
     assert is_right == triggers.grade(trigger, reply).is_right
 
 
-def test_prompt_lists_all_skills_and_the_query() -> None:
-    text = triggers.prompt(YES)
-
-    assert all(f"- {name}: " in text for name in (*triggers.NEIGHBOURS, "spark-real-time-mode"))
-    assert triggers.skill()[1] in text
-    assert YES.query in text
-
-
 def test_words_of_the_description_tell_most_prompts_apart() -> None:
     assert VOCABULARY_HITS <= triggers.vocabulary_hits(items.triggers(), triggers.skill()[1])
-
-
-def test_description_without_words_would_be_found() -> None:
-    """The measurement can fail: without its words, the skill is never chosen; words of everything choose it always."""
-    assert 10 == triggers.vocabulary_hits(items.triggers(), "")
-    assert VOCABULARY_HITS > triggers.vocabulary_hits(items.triggers(), "Use for Spark, Kafka and streaming.")

@@ -2,16 +2,12 @@
 
 import pytest
 
-from tests.lint.unseen.measure import KINDS, cases, halves, result
+from tests.lint.unseen.measure import KINDS, halves, result
 
 AIMS = {"python": (0.95, 0.98), "jvm": (0.85, 0.95), "sql": (0.85, 0.95), "definitions": (0.85, 0.95)}
 """The lowest recall and precision of each kind."""
 MISSED = {"python": ("three_way_split.py:8: union-self",)}
 """What the linter does not find in the cases of its development: here, a list that a loop fills."""
-
-
-def test_every_kind_of_unseen_case_has_an_aim() -> None:
-    assert set(AIMS) == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -36,13 +32,3 @@ def test_many_of_the_cases_are_silent_ones() -> None:
     texts = [text for kind in KINDS for half in halves(kind) for text in half.values()]
 
     assert sum("expect:" not in text for text in texts) >= 0.45 * len(texts)
-
-
-def test_missed_and_wrong_findings_would_be_counted() -> None:
-    name, text = next((name, text) for name, text in cases("sql").items() if "expect: flag" in text)
-    moved = text.replace("-- expect: flag-in-session", "").replace("true;", "true;\n-- expect: flag-in-session")
-
-    measured = result({name: moved})
-
-    assert (0, 1, 1) == (measured.found, len(measured.missed), len(measured.wrong))
-    assert (0.0, 0.0) == (measured.recall, measured.precision)

@@ -59,27 +59,6 @@ def test_conditions_of_databricks_page_are_not_in_the_list_of_oss() -> None:
     assert "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED" in spark_templates()
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (f"{FAMILY}.TIMERS_NOT_SUPPORTED", "Timers of this kind are refused."),
-        ("STREAMING_SINK_TOO_SLOW", "The sink cannot keep up in Real-time Mode."),
-        ("PIPELINED_SHUFFLE_LOST", "The shuffle <shuffleId> is gone."),
-    ],
-    ids=["subclass", "named-in-the-message", "named-in-the-condition"],
-)
-def test_condition_without_fence_or_test_is_reported(name: str, message: str) -> None:
-    """The check can fail: it reports a condition that a future Spark version adds to its list."""
-    future = {**spark_templates(), name: message}
-
-    assert [name] == unproved(about_real_time_mode(future), PROVOKED)
-
-
-def test_condition_missing_from_pages_is_reported() -> None:
-    """A reproduced condition is still reported if no heading or table row names it."""
-    assert ["SOMEWHERE_ELSE"] == unproved({"SOMEWHERE_ELSE"}, [*PROVOKED, "SOMEWHERE_ELSE"])
-
-
 @pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.proves("conditions provoked")
@@ -110,14 +89,6 @@ def restarts(error: BaseException) -> str:
     first, second = failure_of("copy", error, 0), failure_of("copy", error, 1)
     starts_again = [judge(first, []).pause_seconds, judge(second, [first]).pause_seconds]
     return "never" if not starts_again[0] else "while it lasts" if starts_again[1] else "once"
-
-
-def test_quote_that_differs_from_spark_message_is_reported() -> None:
-    right, wrong = "set the output mode to Update", "set the output mode to Append"
-
-    assert [wrong] == unmatched_quotes(
-        [right, wrong, "Topic x"], f"{FAMILY}.OUTPUT_MODE_NOT_SUPPORTED", ValueError("Topic x")
-    )
 
 
 def test_quote_without_fence_is_in_spark_list_or_a_test() -> None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 from pyspark.sql import SparkSession
-from pytest_examples import EvalExample, find_examples
+from pytest_examples import EvalExample
 
 from scripts.pack import files
 from scripts.pack.excerpt import excerpt
@@ -60,14 +60,6 @@ def test_commonmark_parser_finds_the_same_fences(path: Path) -> None:
     assert [(t.map[0] + 1, t.info.strip()) for t in tokens if t.type == "fence" and t.map] == found
 
 
-def test_fence_of_pytest_examples_is_also_found_here() -> None:
-    ours = {(example.page, example.fence.line) for example in EXAMPLES if example.fence.is_python}
-
-    theirs = {(files.relative(files.ROOT, e.path), e.start_line) for e in find_examples(*files.pages(files.ROOT))}
-
-    assert set() == theirs - ours
-
-
 @pytest.mark.services
 @pytest.mark.timeout(200)
 @pytest.mark.proves("code blocks run")
@@ -106,16 +98,6 @@ def test_python_fences_bind_their_own_names(tmp_path: Path) -> None:
 
     assert len(blocks) > 50
     assert {} == findings_of_ruff(blocks, tmp_path)
-
-
-def test_unbound_name_and_syntax_error_are_found(tmp_path: Path) -> None:
-    """The check can fail: it names the code blocks with a fault, and only these."""
-    blocks = {"unbound": "print(nothing)\n", "right": "print(spark)\n", "broken": "print(\n"}
-
-    findings = findings_of_ruff(blocks, tmp_path)
-
-    assert {"unbound", "broken"} == findings.keys()
-    assert "F821" in findings["unbound"]
 
 
 @pytest.mark.parametrize("example", [e for e in _examples_with("other") if e.fence.language != "sql"], ids=str)

@@ -1,7 +1,5 @@
 """The production page: its job, its command, and its statements about restarts and progress events."""
 
-import functools
-import operator
 import re
 import subprocess
 import sys
@@ -103,23 +101,6 @@ def test_key_of_an_aggregation_that_readers_paste_holds_each_grouping_column() -
     assert [] == [missing for block in blocks if (missing := missing_in_key(block))]
 
 
-def test_incomplete_key_of_a_block_would_be_found() -> None:
-    counts = 'once.groupBy("user_id", F.window("at", "5 minutes")).count()'
-    block = f'{counts}.selectExpr("user_id as key").writeStream.format("kafka")'
-
-    assert {"window"} == missing_in_key(block)
-
-
-def test_demonstration_windows_in_a_block_would_be_found() -> None:
-    (divided,) = settings_of("settings = Settings(interval_seconds=300, time_scale=60)")
-    (demonstration,) = settings_of("run(DemoSettings())")
-
-    assert Windows() != divided.windows == demonstration.windows
-    assert 15 == demonstration.interval_seconds
-    # The statement of the page on settings about records and creatives that the demonstration rejects.
-    assert (30_000, 2_000) == (demonstration.windows.horizon_ms, demonstration.windows.max_creative_ms)
-
-
 def test_bundle_can_create_its_cluster_and_names_its_owner() -> None:
     text = first_fence("yaml")
     bundle = yaml.safe_load(text)
@@ -154,24 +135,6 @@ def test_job_of_bundle_has_only_fields_and_values_of_the_jobs_api() -> None:
         # Bundles have their own three levels, which they translate for each kind of resource.
         assert permission.pop("level") in {"CAN_VIEW", "CAN_RUN", "CAN_MANAGE"}
         assert permission == JobAccessControlRequest.from_dict(permission).as_dict()
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("max_retry", ), 3),
-        (("job_clusters", 0, "new_cluster", "runtime_engine"), "PHOTONIC"),
-        (("tasks", 0, "spark_python_task", "file"), "job.py"),
-        (("health", "rules", 0, "metric"), "STREAMING_BACKLOG"),
-    ],
-    ids=["field of the job", "value of the cluster", "field of the task", "metric"],
-)  # fmt: skip
-def test_unknown_field_or_value_of_the_bundle_is_found(path: tuple[str | int, ...], value: object) -> None:
-    job = yaml.safe_load(first_fence("yaml"))["resources"]["jobs"]["real_time_attribution"]
-    *parents, last = path
-    functools.reduce(operator.getitem, parents, job)[last] = value
-
-    assert job != job_after_models(job)
 
 
 def test_bundle_starts_the_job_of_the_page_from_its_folder() -> None:

@@ -71,13 +71,6 @@ def test_module_imports_only_pyspark_and_the_standard_library(path: Path) -> Non
     assert set() == imported(path) - sys.stdlib_module_names - {"pyspark"}
 
 
-def test_foreign_import_would_be_found(tmp_path: Path) -> None:
-    module = tmp_path / "module.py"
-    module.write_text("import json\nimport rich.table\nfrom spark_rtm.kafka import client\nfrom .slots import x\n")
-
-    assert {"rich", "spark_rtm"} == imported(module) - sys.stdlib_module_names - {"pyspark"}
-
-
 @pytest.fixture(scope="module")
 def copied_job(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
     folder = tmp_path_factory.mktemp("project")

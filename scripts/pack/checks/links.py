@@ -20,7 +20,7 @@ _NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
 PROGRAM = "spark_rtm/__main__.py"
 """Python starts this module, and a copy of the skill does not contain it, so no page links to it."""
 # These tests cover several modules or pages, so they are not named after a single one.
-SHARED_TESTS = ("tests/pages/", "tests/wheel/", "tests/test_layout.py", "tests/test_suite.py")
+SHARED_TESTS = ("tests/pages/", "tests/wheel/", "tests/test_layout.py")
 
 
 def check_links(root: Path) -> Iterator[Finding]:

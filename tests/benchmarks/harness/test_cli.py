@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks import registry
-from benchmarks.harness.cli import QUICK_RUN, RunOptions, conditions, exit_status
+from benchmarks.harness.cli import QUICK_RUN, RunOptions, conditions
 from benchmarks.latency import measure as latency
 from benchmarks.throughput import measure as throughput
 
@@ -25,13 +25,3 @@ def test_conditions_contain_all_options_that_change_numbers() -> None:
     assert (9, 1000, 12) == tuple(described[name] for name in ("duration_seconds", "rate", "interval_seconds"))
     assert (2000, 4000) == conditions(throughput.Options())["rates"][:2]
     assert not {"duration", "publish", "filter"} & described.keys()
-
-
-def test_expected_error_becomes_a_message_and_status_one(capsys: pytest.CaptureFixture[str]) -> None:
-    """A benchmark that cannot measure prints the reason without a traceback."""
-
-    def fail() -> int:
-        raise RuntimeError("the broker is gone")
-
-    assert 1 == exit_status(fail)
-    assert "error: the broker is gone\n" == capsys.readouterr().err
