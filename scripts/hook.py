@@ -1,8 +1,9 @@
 """
 Lint the file that a coding assistant has just written, as the hook of the plugin.
 
-Standard input is the JSON of a `PostToolUse` hook of Claude Code. With status 2, the assistant gets the findings from
-standard error. Every other file ends with status 0, and a file that could not be checked with one line too.
+Standard input is the JSON of a hook that runs after a tool of Claude Code, Copilot CLI or Cursor. Claude gets the
+findings from standard error with status 2, the others from a field of the JSON on standard output. Every other file
+ends with status 0, and a file that could not be checked with one line too.
 """
 
 import json
@@ -23,7 +24,8 @@ from spark_rtm.text.finding import printable, render
 def main() -> int:
     """Lint the file that standard input names, and return the status for the assistant."""
     try:
-        path = _written(json.load(sys.stdin.buffer))
+        event = json.load(sys.stdin.buffer)
+        path = _written(event)
     except (ValueError, RecursionError):
         return _unchecked("standard input is not the JSON of a hook, so nothing was checked")
     if path is None or path.suffix.lower() not in SUFFIXES:
@@ -36,14 +38,25 @@ def main() -> int:
         return _unchecked(str(error))
     if all(finding.rule == UNCHECKED.id for finding in findings):
         return _unchecked(f"{path}: {findings[0].text}") if findings else 0
-    print(render(findings), file=sys.stderr)
+    return _hand_over(render(findings), event)
+
+
+def _hand_over(findings: str, event: dict[str, Any]) -> int:
+    """Give the findings to the assistant whose event this is, and return the status for it."""
+    # Events of Copilot CLI have the result of the tool under this name, and Claude Code has `tool_response`.
+    for sign, field in (("cursor_version", "additional_context"), ("tool_result", "additionalContext")):
+        if sign in event:
+            print(json.dumps({field: findings}))
+            return 0
+    print(findings, file=sys.stderr)
     return 2
 
 
 def _written(event: Any) -> Path | None:
     """Return the file of an event, or None if its tool has written no file."""
     tool_input = event.get("tool_input") if isinstance(event, dict) else None
-    name = tool_input.get("file_path") if isinstance(tool_input, dict) else None
+    # Tools of Copilot CLI name the file `path`.
+    name = tool_input.get("file_path", tool_input.get("path")) if isinstance(tool_input, dict) else None
     return Path(str(event.get("cwd") or ""), name) if isinstance(name, str) and "\0" not in name else None
 
 

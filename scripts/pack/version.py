@@ -11,12 +11,14 @@ PLACES = {
     "SKILL.md": r'^(  version: ")[^"]+',
     "CITATION.cff": r"^(version: )\S+",
     ".claude-plugin/plugin.json": r'^(  "version": ")[^"]+',
+    ".cursor-plugin/plugin.json": r'^(  "version": ")[^"]+',
     "references/install.md": r"(\bspark_real_time_mode-)[\w.+]+(?=-py3-none-any\.whl)",
 }
 ADDRESSES = {
     "README.md": r"^(git clone )\S+",
     "CITATION.cff": r"^(repository-code: )\S+",
     ".claude-plugin/plugin.json": r'^(  "repository": ")[^"]+',
+    ".cursor-plugin/plugin.json": r'^(  "repository": ")[^"]+',
     "references/install.md": r"(  - repo: )\S+",
 }
 SITES = {"spark_rtm/__init__.py": r'^(DOCUMENTATION = ")[^"]+'}

@@ -19,7 +19,17 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root.mkdir()
     patterns = ("*.md", "*.toml", "*.txt", "mkdocs.yml", "Makefile", "LICENSE")
     top = [path.name for pattern in patterns for path in files.ROOT.glob(pattern)]
-    folders = (*files.CODE, "scripts", "references", "requirements", "evals", "tests", "databricks", ".claude-plugin")
+    folders = (
+        *files.CODE,
+        "scripts",
+        "references",
+        "requirements",
+        "evals",
+        "tests",
+        "databricks",
+        ".claude-plugin",
+        ".cursor-plugin",
+    )
     for name in (*folders, "CITATION.cff", *top):
         source = files.ROOT / name
         if source.is_dir():

@@ -65,11 +65,26 @@ MARKETPLACE_SCHEMA = {
     "required": ["name", "owner", "plugins"],
     "additionalProperties": False,
 }
-SCHEMAS = {"plugin": PLUGIN_SCHEMA, "marketplace": MARKETPLACE_SCHEMA}
+# schemas/plugin.schema.json of https://github.com/cursor/plugins at 195d9359 (2026-08-07), with the fields that we use,
+# and https://cursor.com/docs/reference/plugins: without the field `skills`, the SKILL.md of the root is the only skill.
+CURSOR_SCHEMA = {
+    **PLUGIN_SCHEMA,
+    "properties": {
+        **{name: rule for name, rule in PLUGIN_SCHEMA["properties"].items() if name != "skills"},  # type: ignore[attr-defined]
+        "author": {**PERSON, "properties": {field: {"type": "string", "minLength": 1} for field in ("name", "email")}},
+        "logo": {"type": "string"},
+        "hooks": {"type": "object"},
+    },
+}
+SCHEMAS = {
+    ".claude-plugin/plugin": PLUGIN_SCHEMA,
+    ".claude-plugin/marketplace": MARKETPLACE_SCHEMA,
+    ".cursor-plugin/plugin": CURSOR_SCHEMA,
+}
 
 
 def _read(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((files.ROOT / f".claude-plugin/{name}.json").read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads((files.ROOT / f"{name}.json").read_text(encoding="utf-8"))
     return content
 
 
@@ -81,13 +96,15 @@ def test_plugin_manifest_has_only_documented_fields(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("plugin", {"name": "Spark RTM"}),
-        ("plugin", {"skills": ["SKILL.md"]}),
-        ("plugin", {"skill": ["./"]}),
-        ("plugin", {"author": "us"}),
-        ("marketplace", {"owner": {}}),
-        ("marketplace", {"plugins": [{"name": NAME}]}),
-        ("marketplace", {"plugins": [{"name": NAME, "source": "../elsewhere"}]}),
+        (".claude-plugin/plugin", {"name": "Spark RTM"}),
+        (".claude-plugin/plugin", {"skills": ["SKILL.md"]}),
+        (".claude-plugin/plugin", {"skill": ["./"]}),
+        (".claude-plugin/plugin", {"author": "us"}),
+        (".cursor-plugin/plugin", {"skills": ["./"]}),
+        (".cursor-plugin/plugin", {"author": {"name": "us", "url": "https://example.com"}}),
+        (".claude-plugin/marketplace", {"owner": {}}),
+        (".claude-plugin/marketplace", {"plugins": [{"name": NAME}]}),
+        (".claude-plugin/marketplace", {"plugins": [{"name": NAME, "source": "../elsewhere"}]}),
     ],
 )
 def test_wrong_plugin_manifest_is_refused(name: str, change: dict[str, Any]) -> None:
@@ -97,7 +114,7 @@ def test_wrong_plugin_manifest_is_refused(name: str, change: dict[str, Any]) -> 
 
 def test_plugin_contains_the_skill_of_the_repository() -> None:
     """The marketplace lists one plugin, and its only skill is the SKILL.md of the root, with its name and version."""
-    plugin, marketplace = _read("plugin"), _read("marketplace")
+    plugin, marketplace, cursor = (_read(name) for name in SCHEMAS)
     skill = read_frontmatter((files.ROOT / files.SKILL).read_text(encoding="utf-8"))
     pack = json.loads((files.ROOT / "manifest.json").read_text(encoding="utf-8"))
 
@@ -110,6 +127,11 @@ def test_plugin_contains_the_skill_of_the_repository() -> None:
     assert skill["name"] == plugin["name"] == entry["name"]
     assert f"{plugin['name']}@{marketplace['name']}" == PLUGIN
     assert (pack["version"], pack["version"]) == (plugin["version"], skill["metadata.version"])
+    assert plugin == {name: value for name, value in cursor.items() if name not in {"logo", "hooks"}} | {
+        "skills": ["./"]
+    }
+    assert (files.ROOT / cursor["logo"]).is_file()
+    assert not (files.ROOT / "skills").exists()
 
 
 @pytest.fixture

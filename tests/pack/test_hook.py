@@ -12,6 +12,7 @@ BAD = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
 WRITTEN = {"bad.py": BAD, "clean.py": BAD.replace("True", '"5 minutes"'), "plain.py": "print('a')\n", "bad.txt": BAD}
 [HOOK] = json.loads((ROOT / "hooks/hooks.json").read_text(encoding="utf-8"))["hooks"]["PostToolUse"]
 [COMMAND] = HOOK["hooks"]
+CURSOR = json.loads((ROOT / ".cursor-plugin/plugin.json").read_text(encoding="utf-8"))["hooks"]
 
 
 def _event(name: str, folder: Path) -> bytes:
@@ -48,6 +49,29 @@ def test_findings_go_back_to_the_assistant(is_absolute: bool, project: Path) -> 
 
     assert (2, "", True) == (status, output, errors.startswith(f"{path}:1:")), errors
     assert "trigger-duration: " in errors
+
+
+@pytest.mark.parametrize(
+    ("sign", "key", "field"),
+    [
+        # https://github.com/github/docs/blob/05da5bc3/content/copilot/reference/hooks-reference.md and, for `path`,
+        # hooks-configuration.md at 1912b4fc; https://cursor.com/docs/hooks (a copy of 2026-08-25)
+        ({"tool_result": {"result_type": "success"}}, "path", "additionalContext"),
+        ({"cursor_version": "3.1"}, "file_path", "additional_context"),
+    ],
+    ids=["copilot", "cursor"],
+)
+def test_findings_go_back_in_the_dialect_of_the_assistant(
+    sign: dict[str, Any], key: str, field: str, project: Path
+) -> None:
+    """Copilot and Cursor add the findings to the result of the tool, which status 2 would not do."""
+    event = json.loads(_event("bad.py", project)) | sign
+    event["tool_input"] = {key: str(project / "bad.py")}
+
+    status, output, errors = _run(json.dumps(event).encode(), project)
+
+    assert (0, "", [field]) == (status, errors, [*json.loads(output)])
+    assert json.loads(output)[field].startswith(f"{project / 'bad.py'}:1:")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +127,17 @@ def test_command_of_the_plugin_runs_anywhere(project: Path) -> None:
 
 
 def test_hook_has_only_documented_fields() -> None:
-    """The hook runs after both tools that write files."""
-    # https://code.claude.com/docs/en/plugins-reference; Claude Code 2.1.197 listed the hook on 2026-11-26
+    """The hook runs after both tools that write files, under their names in Claude Code and in Copilot CLI."""
+    # https://code.claude.com/docs/en/plugins-reference; Claude Code 2.1.197 listed the hook on 2026-11-26.
+    # Copilot CLI reads the same file and sets the same variable: https://github.com/github/copilot-cli/blob/9532bda/changelog.md
     assert ({"matcher", "hooks"}, {"type", "command", "timeout"}) == (set(HOOK), set(COMMAND))
-    assert ("Edit|Write", "command") == (HOOK["matcher"], COMMAND["type"])
+    assert ("Edit|Write|edit|create", "command") == (HOOK["matcher"], COMMAND["type"])
+
+
+def test_hook_of_cursor_is_the_same_program() -> None:
+    """Cursor has the documented shape of a hook, and the command of Claude Code with its own variable."""
+    # https://cursor.com/docs/reference/plugins and https://cursor.com/docs/hooks (copies of 2026-08-25)
+    [hook] = CURSOR["hooks"]["postToolUse"]
+
+    assert ({"version": 1, "hooks": {"postToolUse": [hook]}}, "Write") == (CURSOR, hook["matcher"])
+    assert COMMAND["command"].replace("CLAUDE_PLUGIN_ROOT", "CURSOR_PLUGIN_ROOT") == hook["command"]
