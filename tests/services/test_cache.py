@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.services.cache import cache_root, cached_folder
+from spark_rtm.services.cache import cached_folder
 
 FILL_SLOWLY = """
 import sys, threading
@@ -38,26 +38,6 @@ def _start_filling() -> subprocess.Popen[str]:
 def _first_line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
-
-
-def test_folder_of_rtm_cache_is_used(cache: Path) -> None:
-    assert cache == cache_root()
-
-
-def test_default_cache_is_in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RTM_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-    assert tmp_path / "spark-rtm" == cache_root()
-
-
-def test_filled_folder_is_not_filled_again(cache: Path) -> None:
-    """A folder that exists is returned without a second call of `fill`."""
-    first = cached_folder("thing", lambda folder: folder.joinpath("part").touch())
-
-    second = cached_folder("thing", lambda _: pytest.fail("filled twice"))
-
-    assert first == second == cache / "thing"
 
 
 def test_failed_fill_leaves_no_folder(cache: Path) -> None:

@@ -1,6 +1,5 @@
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.services.child import Child, free_ports, log_tail, start_child, wait_until_ready
+from spark_rtm.services.child import Child, start_child, wait_until_ready
 from tests.helpers import eventually, is_alive
 
 WAIT_FOREVER = "import threading; threading.Event().wait()"
@@ -42,7 +41,7 @@ print("ready", flush=True)
 threading.Event().wait()
 """
 PARENT = """
-import signal, socket, sys, threading
+import signal, sys, threading
 from pathlib import Path
 from spark_rtm.services.child import start_child
 
@@ -51,23 +50,19 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 child = start_child("server", [sys.executable, "-c", sys.argv[2]], log_path=Path(sys.argv[1]))
 print(child.pid, flush=True)
-if sys.argv[3:]:
-    with socket.socket(fileno=int(sys.argv[3])) as receiver:
-        socket.send_fds(receiver, [b"pipe"], [child.supervisor.stdin.fileno()])
 threading.Event().wait()
 """
 
 
 @contextmanager
-def _running_parent(log_path: Path, *sockets: int) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", PARENT, str(log_path), SERVER, *map(str, sockets)]
+def _running_parent(log_path: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", PARENT, str(log_path), SERVER]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
-        pass_fds=sockets,
     ) as parent:
         try:
             yield parent
@@ -102,20 +97,6 @@ def test_server_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> Non
 
         eventually(lambda: not is_alive(server), 60, "the end of the server")
         eventually(lambda: not is_alive(grandchild), 60, "the end of the server's child")
-
-
-def test_server_ends_although_a_fork_holds_the_parents_pipe(tmp_path: Path) -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs, _running_parent(tmp_path / "log", theirs.fileno()) as parent:
-        server = _read_pid(parent)
-        _, [pipe], _, _ = socket.recv_fds(ours, 16, 1)
-
-        parent.send_signal(signal.SIGKILL)
-
-        try:
-            eventually(lambda: not is_alive(server), 60, "the end of the server")
-        finally:
-            os.close(pipe)
 
 
 def test_stopped_server_ends_with_its_children(tmp_path: Path) -> None:
@@ -163,16 +144,6 @@ def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
     assert not is_alive(server.pid)
 
 
-def test_killed_server_ends_without_a_grace_period(tmp_path: Path) -> None:
-    """`kill` does not wait for the server, and a second call does nothing."""
-    server = _start_server(tmp_path / "log", STUBBORN_SERVER)
-
-    server.kill()
-    server.kill()
-
-    assert not is_alive(server.pid)
-
-
 def test_server_that_exits_during_startup_shows_its_log(tmp_path: Path) -> None:
     """The error contains the end of the log, so nobody has to look for it."""
     server = _start_server(tmp_path / "log", "raise SystemExit('the port is taken')")
@@ -204,27 +175,3 @@ def test_exception_of_a_probe_kills_the_server(tmp_path: Path) -> None:
         wait_until_ready(server, interrupt, deadline_seconds=30)
 
     assert not is_alive(server.pid)
-
-
-def test_missing_program_is_named_in_the_error(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match=r"cannot start Test server[\s\S]*no-such-program: .*No such file"):
-        start_child("Test server", ["no-such-program"], log_path=tmp_path / "log")
-
-
-def test_free_ports_are_distinct_and_unused() -> None:
-    ports = free_ports(3)
-
-    listeners = [socket.create_server(("127.0.0.1", port)) for port in ports]
-    for listener in listeners:
-        listener.close()
-
-    assert 3 == len(set(ports))
-
-
-def test_log_tail_is_the_last_twenty_lines(tmp_path: Path) -> None:
-    log_path = tmp_path / "log"
-    log_path.write_text("".join(f"line {number}\n" for number in range(100)))
-
-    tail = log_tail(log_path).splitlines()
-
-    assert [f"  line {number}" for number in range(80, 100)] == tail

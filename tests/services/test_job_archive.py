@@ -37,16 +37,3 @@ def test_packages_archive_contains_required_packages(tmp_path: Path, monkeypatch
         names = content.getnames()
     assert {"psycopg/__init__.py", "typing_extensions.py"} <= set(names)
     assert [] == [name for name in names if name.startswith(("/", "..")) or "__pycache__" in name]
-
-
-def test_packages_of_workers_are_few() -> None:
-    """The list is small, because Spark sends the archive to each executor."""
-    assert {"confluent-kafka", "numpy", "pandas", "protobuf", "pyarrow"} <= set(job_archive.packages_of_workers())
-    assert len(job_archive.packages_of_workers()) < 10
-
-
-def test_missing_package_stops_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_archive, "WORKER_PACKAGES", ("not-installed",))
-
-    with pytest.raises(RuntimeError, match=r"'not-installed' is not installed here, .* run `make setup`"):
-        job_archive.write_packages_archive(tmp_path / "packages.tar")

@@ -11,7 +11,6 @@ from spark_rtm.services.child import free_ports
 from spark_rtm.services.files.run_folder import run_folder
 from spark_rtm.services.kafka import LocalKafka, kafka_broker
 from spark_rtm.services.local_server import running
-from tests.helpers import is_alive
 
 pytestmark = pytest.mark.services
 
@@ -63,17 +62,6 @@ def test_killed_broker_restarts_with_its_address_and_records(broker: LocalKafka)
     assert _read_first(broker, "kept")[0] == b"record"
 
 
-def test_stopped_broker_restarts_with_its_topics(broker: LocalKafka) -> None:
-    """After `stop` and `start`, all topics and partitions are still there."""
-    _create_topic(broker, "kept-in-order", 3)
-
-    broker.stop()
-    broker.start()
-
-    topics = AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=30).topics
-    assert [0, 1, 2] == sorted(topics["kept-in-order"].partitions)
-
-
 def test_record_has_the_append_time_of_the_broker(broker: LocalKafka) -> None:
     """The timestamp of a record comes from the broker's clock, whatever timestamp the producer sets."""
     _create_topic(broker, "timed", 1)
@@ -84,13 +72,6 @@ def test_record_has_the_append_time_of_the_broker(broker: LocalKafka) -> None:
 
     assert kind == TIMESTAMP_LOG_APPEND_TIME
     assert before_milliseconds <= timestamp_milliseconds <= int(time.time() * 1_000)
-
-
-def test_unknown_topic_is_an_error(broker: LocalKafka) -> None:
-    error = _send(broker, "mistyped", b"record")
-
-    assert error is not None
-    assert "mistyped" not in AdminClient({"bootstrap.servers": broker.bootstrap_servers}).list_topics(timeout=30).topics
 
 
 def test_external_cluster_is_used_and_not_stopped(broker: LocalKafka, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,13 +125,3 @@ def test_broker_and_data_are_removed_when_the_block_fails(monkeypatch: pytest.Mo
     assert not any(folder.exists() for folder in folders)
     with pytest.raises(KafkaException):
         AdminClient({"bootstrap.servers": addresses[0], "log_level": 0}).list_topics(timeout=1)
-
-
-def test_removed_broker_leaves_no_process_or_folder(broker: LocalKafka) -> None:
-    """When `remove` returns, the process has ended and its folder is deleted."""
-    assert broker.child is not None
-
-    broker.remove()
-
-    assert not is_alive(broker.child.pid)
-    assert not broker.folder.exists()

@@ -106,17 +106,6 @@ def test_no_network_and_no_cache_names_packages_and_remedies(repository: Path) -
     assert "kafka_2.13;4.4.0: not found" in message
 
 
-def test_command_without_network_ends_with_one_message(repository: Path) -> None:
-    assert [] == list(repository.iterdir())
-
-    command = [sys.executable, "-m", "spark_rtm.services", "packages"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-
-    assert result.returncode == 1
-    assert result.stderr.startswith("cannot download the Maven packages org.apache.spark:spark-sql-kafka")
-    assert "Traceback" not in result.stderr
-
-
 def test_packages_of_a_job_are_downloaded_once(repository: Path) -> None:
     """A coordinate gives its jar; jars of Spark and of the set-up are left out, and the next call uses the cache."""
     _publish(repository, "commons-csv-1.11.0.jar", "snappy-java-1.0.jar")
@@ -140,26 +129,6 @@ def test_packages_of_a_job_are_downloaded_once(repository: Path) -> None:
 def test_package_that_cannot_be_used_is_named(coordinate: str, message: str) -> None:
     with pytest.raises((RuntimeError, ValueError), match=message):
         package_jars([coordinate])
-
-
-def test_failed_fetch_is_repeated_by_the_next_call(repository: Path, ivy_dir: Path) -> None:
-    with pytest.raises(RuntimeError, match="cannot download"):
-        broker_jars(ivy_dir)
-
-    _publish(repository, *BROKER_JARS)
-
-    assert BROKER_JARS == _names_of(broker_jars(ivy_dir))
-
-
-@pytest.mark.usefixtures("cache")
-def test_second_fetch_needs_no_network(repository: Path, ivy_dir: Path, fetched: Fetched) -> None:
-    assert [] == list(repository.iterdir())
-
-    second = connector(ivy_dir)
-
-    assert fetched.broker == _names_of(broker_jars(ivy_dir))
-    assert fetched.connector.version == second.version
-    assert _names_of(fetched.connector.jars) == _names_of(second.jars)
 
 
 def test_connector_of_sparks_own_version_is_preferred(repository: Path, ivy_dir: Path) -> None:
@@ -196,24 +165,6 @@ def test_preferred_connector_is_tried_again_after_a_day(
     os.utime(folder, (tried_at, tried_at))
 
     assert version == connector(ivy_dir).version
-
-
-@pytest.mark.usefixtures("cache")
-def test_fallback_without_network_is_kept_for_another_day(ivy_dir: Path) -> None:
-    """If the second attempt fails as well, the fallback is used, and the next start does not wait for the network."""
-    folder = connector(ivy_dir).jars[0].parent
-    os.utime(folder, (0, 0))
-
-    assert "4.2.0" == connector(ivy_dir).version
-    assert time.time() - folder.stat().st_mtime < 60
-
-
-def test_incomplete_fallback_is_an_error(repository: Path, ivy_dir: Path) -> None:
-    """A missing jar is an error when the set is fetched, not later while a query runs."""
-    _publish(repository, *FALLBACK_JARS[1:])
-
-    with pytest.raises(RuntimeError, match=r"commons-pool2;2\.13\.1: not found"):
-        connector(ivy_dir)
 
 
 def test_two_processes_at_once_fetch_the_same_sets(repository: Path, ivy_dir: Path) -> None:
@@ -275,15 +226,6 @@ def test_jars_without_checksums_are_not_downloaded(repository: Path, ivy_dir: Pa
 
     assert "4.2.0" == connector(without_checksums).version
     assert [] == list(repository.parent.glob(f"cache/jars/*/{PREFERRED_JAR}"))
-
-
-def test_printed_checksums_are_the_format_of_the_file(repository: Path, ivy_dir: Path) -> None:
-    _publish(repository, *BROKER_JARS)
-    command = [sys.executable, "-m", "spark_rtm.services", "checksums", str(ivy_dir / "broker.xml")]
-
-    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-
-    assert ivy_dir.joinpath("broker.sha256").read_text() == result.stdout
 
 
 @pytest.mark.parametrize(

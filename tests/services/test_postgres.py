@@ -3,13 +3,12 @@
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import conninfo_to_dict
 
 from spark_rtm.services.child import free_ports
 from spark_rtm.services.local_server import running
@@ -45,24 +44,6 @@ def test_killed_server_restarts_with_its_address_and_rows(server: LocalPostgres)
         assert [("row",)] == connection.execute("select value from kept").fetchall()
     with pytest.raises(psycopg.OperationalError):
         open_connection.execute("select 1")
-
-
-def test_stop_does_not_wait_for_clients(server: LocalPostgres) -> None:
-    """An orderly shutdown disconnects the clients instead of waiting for them."""
-    open_connection = psycopg.connect(server.dsn)
-
-    server.stop()
-
-    with pytest.raises(psycopg.OperationalError):
-        open_connection.execute("select 1")
-    server.start()
-
-
-def test_server_is_postgresql_18_in_utc(server: LocalPostgres) -> None:
-    """The server is PostgreSQL 18 and uses UTC regardless of the host's time zone."""
-    with psycopg.connect(server.dsn) as connection:
-        assert connection.info.server_version // 10_000 == 18
-        assert connection.execute("show timezone").fetchone() == ("UTC",)
 
 
 def test_wrong_password_is_rejected_by_the_server(server: LocalPostgres) -> None:
@@ -129,13 +110,6 @@ def test_connection_string_without_password_names_a_private_file(server: LocalPo
         assert ("postgres",) == connection.execute("select current_user").fetchone()
 
 
-def test_separators_in_a_password_are_escaped_in_its_file() -> None:
-    dsn = without_password(make_conninfo(host="db.example", password=r"a:b\c"))
-
-    assert "*:*:*:*:a\\:b\\\\c\n" == Path(str(conninfo_to_dict(dsn)["passfile"])).read_text()
-    assert "host=db.example" == without_password("host=db.example")
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
 def test_user_of_the_server_cannot_redirect_the_log(server: LocalPostgres, tmp_path: Path) -> None:
     """The user who runs the server for root cannot replace the log by a link, nor create files beside it."""
@@ -159,35 +133,6 @@ def test_inaccessible_data_folder_is_an_error_with_a_remedy(tmp_path: Path) -> N
         LocalPostgres(folder=folder).start()
 
     assert tmp_path.stat().st_mode & 0o777 == 0o700
-
-
-FULL_DISK = """\
-import resource, signal, sys
-from pathlib import Path
-from spark_rtm.services.postgres_programs import PACKAGE, PROGRAMS_DIR, _copy
-
-source = Path(sys.argv[1], "source", PACKAGE, PROGRAMS_DIR)
-source.mkdir(parents=True)
-for number in range(1_000):
-    (source / str(number)).write_bytes(bytes(2_000))
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, 1_000))
-try:
-    _copy(Path(sys.argv[1], "source"), Path(sys.argv[1], "copy"))
-except RuntimeError as error:
-    print(error)
-"""
-
-
-def test_full_disk_is_named_in_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FULL_DISK, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-
-    assert 1 == len(done.stdout.splitlines()), done.stderr
-    assert "cannot copy the programs of PostgreSQL" in done.stdout
-    assert "File too large" in done.stdout
-    # Two paths of temporary files are part of the line.
-    assert len(done.stdout) < 800
 
 
 def test_server_and_data_are_removed_after_the_block(monkeypatch: pytest.MonkeyPatch) -> None:

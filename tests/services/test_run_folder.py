@@ -69,14 +69,6 @@ def test_folder_of_killed_run_is_deleted_by_the_next(tmp_path: Path) -> None:
     assert [] == list(tmp_path.iterdir())
 
 
-def test_folder_of_a_running_process_is_kept(tmp_path: Path) -> None:
-    with _running(tmp_path, "") as (_, folder):
-        other = _run(tmp_path)
-
-        assert other != folder
-        assert [folder] == list(tmp_path.iterdir())
-
-
 def test_last_server_of_a_killed_run_deletes_the_folder(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -98,15 +90,3 @@ def test_link_in_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
     _run(temporary)
 
     assert [victim / "file"] == list(victim.iterdir())
-
-
-def test_thousands_of_folders_of_killed_runs_are_deleted(tmp_path: Path) -> None:
-    """Their names are together longer than a command line can be."""
-    temporary = tmp_path / ("long" * 50)
-    temporary.mkdir()
-    for number in range(10_000):
-        (temporary / f"spark-rtm-run-{number}").mkdir()
-
-    _run(temporary)
-
-    assert [] == list(temporary.iterdir())

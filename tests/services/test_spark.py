@@ -1,7 +1,6 @@
 import os
 import socket
 import struct
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,22 +29,6 @@ Path(sys.argv[1]).touch()
 while True:
     spark.range(1_000).repartition(2).count()
 """
-# Python calls the first registered function last, when the JVM has ended.
-DELETE_OBJECTS = """
-import atexit
-from pyspark import SparkContext
-from spark_rtm.services.spark import build_session
-
-atexit.register(lambda: print(len(deleted)))
-spark = build_session("objects", slots=1)
-client = SparkContext._gateway._gateway_client
-deleted = client.finalizer_deque
-# Py4J appends each deleted object to this queue. Creating as many objects would take 10 s.
-deleted.extend([(client, spark._jvm.java.lang.Object()._target_id)] * 100_000)
-spark.stop()
-assert deleted
-"""
-
 pytestmark = pytest.mark.spark
 
 
@@ -101,16 +84,6 @@ def test_stopped_session_deletes_its_own_files(tmp_path: Path, temporary: Path) 
     # A session that uses the fallback prints this line at every start.
     is_fallback = connector().version != pyspark.__version__
     assert is_fallback == (f"Kafka connector: {connector().version}, tested with" in session.log_path.read_text())
-
-
-@pytest.mark.timeout(200)
-def test_no_deleted_object_is_reported_to_a_jvm_that_ends() -> None:
-    """If the JVM ended during such a report, the program would sometimes print a stack trace as its last output."""
-    command = [sys.executable, "-c", DELETE_OBJECTS]
-
-    done = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, timeout=180, check=False)
-
-    assert (0, "0\n") == (done.returncode, done.stdout), done.stderr
 
 
 def _files_of_spark(temporary: Path) -> Iterator[Path]:

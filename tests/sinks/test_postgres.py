@@ -17,7 +17,6 @@ from pyspark.sql import Row
 from spark_rtm.sinks import PostgresUpsertSink
 from tests.helpers import eventually
 from tests.sinks.helpers import Table, ask, do, kill_backends, row, sink_of
-from tests.sinks.naive import NaiveSink
 
 pytestmark = pytest.mark.services
 
@@ -41,21 +40,6 @@ def test_lone_row_is_visible_although_no_other_follows(table: Table) -> None:
 
     assert sorted(visible_ms)[10] < 20
     sink.close(None)
-
-
-def test_lone_row_of_the_naive_sink_waits_for_the_next_row(table: Table) -> None:
-    naive = NaiveSink(table, linger_ms=50)
-    naive.open(0, 0)
-    naive.process(row("lone", 1))
-    lingered_until = time.monotonic() + 0.5
-
-    eventually(lambda: time.monotonic() > lingered_until, 60, "ten times the linger time")
-    rows_before_next = table.rows()
-    naive.process(row("next", 1))
-
-    assert {} == rows_before_next
-    assert {"lone": (1, ""), "next": (1, "")} == table.rows()
-    naive.close(None)
 
 
 def test_burst_is_visible_to_its_last_row(table: Table) -> None:
@@ -106,18 +90,6 @@ def test_replayed_older_version_changes_nothing(table: Table) -> None:
     assert 1 == sink.metrics.stale_rows
 
 
-def test_replayed_older_version_wins_in_the_naive_sink(table: Table) -> None:
-    """The naive sink keeps the last row to arrive, which after a restart is an old one."""
-    for epoch, versions in enumerate(([1, 2, 3], [1])):
-        naive = NaiveSink(table)
-        naive.open(0, epoch)
-        for version in versions:
-            naive.process(row("k", version))
-        naive.close(None)
-
-    assert {"k": (1, "")} == table.rows()
-
-
 def test_row_that_does_not_fit_fails_the_epoch(table: Table) -> None:
     """A row that can never be stored is not retried, and no row of its batch counts as written."""
     sink = sink_of(table)
@@ -161,16 +133,6 @@ def test_closing_does_not_hide_an_error_of_the_query(table: Table) -> None:
     sink.close(None)
 
     assert {} == table.rows()
-
-
-def test_closing_the_naive_sink_raises_another_error(table: Table) -> None:
-    """The naive sink raises its own error while it closes, so Spark never reports the first one."""
-    naive = NaiveSink(table, linger_ms=60_000)
-    naive.open(0, 0)
-    naive.process(row("bad", 2**63))
-
-    with pytest.raises(psycopg.errors.NumericValueOutOfRange):
-        naive.close(ValueError("of the query"))
 
 
 def test_epoch_without_rows_needs_no_server() -> None:

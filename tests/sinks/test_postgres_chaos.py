@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import psycopg
@@ -14,7 +13,6 @@ from spark_rtm.services.tcp_proxy import TcpProxy
 from spark_rtm.sinks import PostgresUpsertSink
 from tests.helpers import eventually
 from tests.sinks.helpers import Table, ask, kill_backends, row, sink_of
-from tests.sinks.naive import NaiveSink
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(180)]
 
@@ -111,20 +109,6 @@ def test_repeated_loss_of_the_server_loses_no_row(
     assert ROUNDS <= sum(sink.metrics.reconnects for sink in writers.sinks)
 
 
-def test_killed_connection_loses_rows_of_the_naive_sink(table: Table) -> None:
-    """The naive sink reconnects and continues without an error, so Spark does not repeat the lost rows."""
-    naive = NaiveSink(table, max_rows=10, linger_ms=60_000)
-    naive.open(0, 0)
-
-    for n in range(60):
-        if n == 15:
-            kill_backends(table.dsn, "naive")
-        naive.process(row(str(n), 1))
-    naive.close(None)
-
-    assert {str(n) for n in range(60) if not 10 <= n < 20} == set(table.rows())
-
-
 def lose_next_commit(proxy: TcpProxy, replacement: bytes | None) -> threading.Event:
     """Replace the next answer to an insert; the returned event is set once that has happened."""
     is_lost = threading.Event()
@@ -171,25 +155,6 @@ def test_lost_acknowledgement_without_version_applies_rows_twice(table: Table, p
     assert [("k", 1), ("k", 1)] == table.applied()
 
 
-def test_lost_answer_blocks_the_naive_sink_forever(table: Table, proxy: TcpProxy) -> None:
-    """Neither `statement_timeout` nor TCP ends the wait: the server has finished, and the socket is healthy."""
-    limits = "-c statement_timeout=200"
-    dsn = make_conninfo(table.dsn, port=proxy.port, options=limits, tcp_user_timeout=200, keepalives_idle=1)
-    naive = NaiveSink(table, dsn=dsn, linger_ms=0)
-    naive.open(0, 0)
-    is_lost = lose_next_commit(proxy, b"")
-
-    task = threading.Thread(target=naive.process, args=(row("k", 1),))
-    task.start()
-    assert is_lost.wait(60)
-    task.join(2)
-
-    assert task.is_alive()
-    kill_backends(table.dsn, "naive")
-    task.join(60)
-    naive.close(None)
-
-
 def test_two_tasks_with_the_same_keys_never_deadlock(table: Table) -> None:
     """Both tasks lock the rows of a batch in the order of their keys, so no deadlock occurs."""
     before = deadlocks(table.dsn)
@@ -199,27 +164,6 @@ def test_two_tasks_with_the_same_keys_never_deadlock(table: Table) -> None:
 
     assert before == deadlocks(table.dsn)
     assert 0 == sum(sink.metrics.retries for sink in writers.sinks)
-
-
-def test_two_tasks_that_lock_in_arrival_order_deadlock(table: Table) -> None:
-    both_hold_a_lock = threading.Barrier(2, timeout=10)
-
-    def write(keys: str) -> str:
-        with psycopg.connect(table.dsn) as connection:
-            for number, key in enumerate(keys):
-                if number:
-                    both_hold_a_lock.wait()
-                insert = f"insert into {table.name} values (%s, 1, '') on conflict (key) do update set version = 2"
-                try:
-                    connection.execute(insert.encode(), [key])
-                except psycopg.errors.DeadlockDetected:
-                    return "deadlock"
-        return "written"
-
-    with ThreadPoolExecutor() as tasks:
-        outcomes = list(tasks.map(write, ("ab", "ba")))
-
-    assert ["deadlock", "written"] == sorted(outcomes)
 
 
 def test_unreachable_server_fails_the_epoch_at_the_deadline(table: Table) -> None:
@@ -236,5 +180,4 @@ def test_unreachable_server_fails_the_epoch_at_the_deadline(table: Table) -> Non
 
 
 def deadlocks(dsn: str) -> int:
-    """Return the number of deadlocks in the database since its creation."""
     return int(ask(dsn, "select deadlocks from pg_stat_database where datname = current_database()")[0][0])
