@@ -33,13 +33,13 @@ def run(options: argparse.Namespace) -> int:
         return _list_claims(paths, name, settings, options)
     if STDIN in paths:
         return _check_stdin(_stdin(), name, settings, options)
-    findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
+    findings = lint_paths(paths, settings=settings)
     changes = _changed(findings, settings) if options.fix or options.diff else {}
     if options.diff:
         return _show_changes(changes, findings, options)
     failed = {path: problem for path, (_, after) in changes.items() if (problem := _written(path, after))}
     if changes:
-        findings = lint_paths(paths, settings=settings, processes=os.cpu_count() or 1)
+        findings = lint_paths(paths, settings=settings)
     status = _reported(findings, settings, options)
     for path, problem in failed.items():
         options.program.wrong(f"{path} was not corrected: {problem}; correct it by hand")

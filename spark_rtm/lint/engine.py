@@ -20,7 +20,6 @@ from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.files.target import target_engines
 from spark_rtm.lint.files.tree import read_python
-from spark_rtm.lint.processes import in_processes
 from spark_rtm.lint.python.check import python_problems
 from spark_rtm.lint.python.code import CODE_RULES
 from spark_rtm.lint.rules.claim import CLAIM_RULES
@@ -47,7 +46,7 @@ DEFAULTS = Settings()
 
 
 def lint_paths(
-    paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS, processes: int = 1
+    paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS
 ) -> list[Finding]:
     """
     Return the sorted findings for the given files, and for all files in the given folders and their subfolders.
@@ -56,29 +55,18 @@ def lint_paths(
     """
     sources = read_sources([Path(path) for path in paths], settings.excludes)
     findings = {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
-    lint = partial(
-        _lint_file,
-        engine=engine or settings.engine,
-        min_batch_ms=sources.min_batch_ms,
-        settings=settings,
-    )
-    for found in in_processes(lint, _lost, sources.paths, processes):
-        findings.update(found)
+    for path in sources.paths:
+        findings.update(_lint_file(path, engine or settings.engine, sources.min_batch_ms, settings))
     if sources.sets_shuffle_partitions:
         findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
     return in_order(finding for finding in findings if settings.reports(finding.rule, finding.path))
 
 
-def _lint_file(path: Path, *, engine: str | None, min_batch_ms: float | None, settings: Settings) -> list[Finding]:
+def _lint_file(path: Path, engine: str | None, min_batch_ms: float | None, settings: Settings) -> list[Finding]:
     try:
         return lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms, settings=settings)
     except UncheckedError as error:  # the file has changed since it was found
         return [_finding(*error.problem, path.as_posix())]
-
-
-def _lost(path: Path) -> list[Finding]:
-    reason = "the process that checked this file ended, for example without memory, so the file was not checked"
-    return [_finding(*unchecked(reason, "split the file"), path.as_posix())]
 
 
 def lint_text(

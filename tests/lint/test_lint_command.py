@@ -2,8 +2,6 @@
 
 import io
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +12,6 @@ from scripts.pack.files import ROOT
 from scripts.skills import main
 from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.engine import RULES
-from spark_rtm.realtime.queries import wait_until
 from tests.lint.test_lint import BAD
 
 WARNING = 'spark.readStream.format("kafka").load().withColumn("latency", F.unix_millis(F.current_timestamp()))'
@@ -280,26 +277,3 @@ def test_reader_that_stops_early_sees_no_traceback(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert b"" == process.stderr.read()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_worker_processes_end_with_the_linter(tmp_path: Path, number: signal.Signals) -> None:
-    """A linter that is killed, by `timeout` or an editor, leaves no process behind."""
-    for index in range(200):
-        (tmp_path / f"job_{index}.py").write_text(BAD * 400)
-    command = [sys.executable, str(ROOT / "scripts/skills.py"), "lint", str(tmp_path)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
-    try:
-        wait_until(lambda: len(_members(process.pid)) > 1, 30, "worker processes")
-        process.send_signal(number)
-        process.wait()
-        wait_until(lambda: not _members(process.pid), 30, "the end of the worker processes")
-    finally:
-        for member in _members(process.pid):
-            os.kill(member, signal.SIGKILL)
-
-
-def _members(session: int) -> list[int]:
-    found = subprocess.run(["ps", "-o", "pid=,stat=", "-s", str(session)], capture_output=True, text=True, check=False)
-    rows = [line.split() for line in found.stdout.splitlines()]
-    return [int(pid) for pid, state in rows if not state.startswith("Z")]

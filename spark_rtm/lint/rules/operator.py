@@ -10,7 +10,6 @@ from spark_rtm.lint.spark.values import quoted, texts_of
 OPERATOR_RULES = Rules()
 INNER_JOINS = {"inner", "cross"}
 SORT_HINTS = {"merge", "shuffle_merge", "mergejoin", "shuffle_hash", "shuffle_replicate_nl"}
-SWAP_FIX = "put the stream on the left, and wrap the other side in F.broadcast(...)"
 BROADCAST_FIX = "wrap the static side in F.broadcast(...)"
 
 

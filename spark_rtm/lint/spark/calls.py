@@ -132,14 +132,14 @@ class SparkCalls:
         path, order = dict(state.decided), len(self.queries) if self.is_ordered else 0
         key = text_of(given.get("key", 0))
         if name in {"set", "config", "setConf"} and key is not None and key.startswith("spark."):
-            self.settings.append(Setting(key, given.get("value", 1) or Unknown(), line, name == "set", path, order))
+            self.settings.append(Setting(key, given.get("value", 1) or Unknown(), line, path, order))
         if name == "sql" and (match := SET_STATEMENT.match(text_of(given.get("sqlQuery", 0)) or "")):
-            self.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path=path, order=order))
+            self.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path, order))
         if name in {"config", "setAll"}:
             for table in map(as_table, (given.get("map", 0), given.get("map"))):
                 if table:
                     self.settings += [
-                        Setting(text, value, table.lines.get(text, line), is_in_session=False, path=path, order=order)
+                        Setting(text, value, table.lines.get(text, line), path, order)
                         for text, value in table.items.items()
                     ]
 

@@ -200,8 +200,6 @@ class Setting:
     key: str
     value: Value
     line: int
-    is_in_session: bool = True
-    """Whether the code sets it in a running session."""
     path: Mapping[str, bool] = field(default_factory=dict)
     """The outcomes of the conditions on the execution path that sets it."""
     order: int = 0
