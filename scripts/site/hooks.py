@@ -13,7 +13,20 @@ from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
 from scripts.pack import version
-from scripts.site import card, diagrams, layout, machines, measured, page, playground, policy, redirects, rules, tree
+from scripts.site import (
+    api,
+    card,
+    diagrams,
+    layout,
+    machines,
+    measured,
+    page,
+    playground,
+    policy,
+    redirects,
+    rules,
+    tree,
+)
 from spark_rtm.text import markdown
 
 ROOT = pack_files.ROOT
@@ -61,6 +74,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         file = File.generated(config, name, content=page.for_site(ROOT, name, text))
         file.edit_uri = next((place for place in (name, name.removesuffix(".md")) if (ROOT / place).is_file()), None)
         mounted.append(file)
+    for name, text in api.pages(ROOT).items():
+        mounted.append(File.generated(config, name, content=text))
     for name, text in (rules.pages() | redirects.pages(ROOT)).items():
         mounted.append(File.generated(config, name, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
     for name in tree.raw(ROOT):

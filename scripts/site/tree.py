@@ -85,10 +85,10 @@ def folder_page(root: Path, folder: str) -> str:
     lines = [FRONTMATTER.format(title=f"{folder}/"), f"# `{folder}/`\n"]
     inner = [name for name in folders(root) if str(Path(name).parent) == folder]
     lines += [
-        f"- [{Path(name).name}/]({Path(name).name}/index.md): {_about(root / name / '__init__.py')}" for name in inner
+        f"- [{Path(name).name}/]({Path(name).name}/index.md): {about(root / name / '__init__.py')}" for name in inner
     ]
     names = [name for name in sources(root) if str(Path(name).parent) == folder and not name.endswith("__init__.py")]
-    lines += [f"- [{Path(name).name}]({Path(name).name}): {_about(root / name)}" for name in names]
+    lines += [f"- [{Path(name).name}]({Path(name).name}): {about(root / name)}" for name in names]
     return "\n".join(lines) + "\n"
 
 
@@ -98,7 +98,8 @@ def _counterparts(root: Path, name: str) -> list[str]:
     return [other for other in sources(root) if Path(other).stem == wanted and other != name]
 
 
-def _about(path: Path) -> str:
+def about(path: Path) -> str:
+    """Return the first sentence of the docstring of a module, or an empty text for other files."""
     if path.suffix != ".py" or not path.is_file():
         return ""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

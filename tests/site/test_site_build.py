@@ -1,5 +1,6 @@
 """The files of the built site: same tree as the repository, valid links, no external resources."""
 
+import ast
 import json
 import re
 import subprocess
@@ -12,7 +13,7 @@ import yaml
 from PIL import Image
 
 from scripts.pack import files, version
-from scripts.site import tree
+from scripts.site import api, tree
 from scripts.site.hooks import OTHER_LANGUAGES
 from spark_rtm.text import markdown
 from tests.site.helpers import BUILD, Document, broken, documents
@@ -86,6 +87,20 @@ def test_footer_of_every_page_links_licence_and_third_parties(built: Path, pages
         name for name, addresses in linked.items() if not {"LICENSE.html", "THIRD_PARTY.html", theme} <= addresses
     ]
     assert "Material Design Icons" in (built / "references/errors.html").read_text(encoding="utf-8")
+
+
+def test_api_pages_have_every_public_name(pages: dict[str, Document]) -> None:
+    for name, text in api.pages(files.ROOT).items():
+        listed = api.modules(files.ROOT, f"spark_rtm/{Path(name).stem}")
+        wanted = {
+            f"{module}.{node.name}"
+            for module, path in listed.items()
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+        }
+
+        assert [] == [module for module in listed if f"::: {module}\n" not in text]
+        assert set() == wanted - set(pages[name.replace(".md", ".html")].ids)
 
 
 def test_ids_are_unique_on_each_page(pages: dict[str, Document]) -> None:

@@ -24,6 +24,7 @@ SAMPLE_PAGES = (
     "references/errors.html",
     "references/measured/index.html",
     "references/tuning.html",
+    "api/realtime.html",
 )
 WIDTH_SCRIPT = """
 async (address) => {

@@ -1,0 +1,34 @@
+"""
+Write the pages of the public modules of `spark_rtm`; mkdocstrings fills them with signatures and docstrings.
+
+It reads the sources without importing them, so neither Spark nor Kafka is needed.
+"""
+
+from pathlib import Path
+
+from scripts.site import tree
+
+PACKAGES = ("realtime", "kafka", "sinks", "testing")
+# Pages that explain a task rank above those that list its functions.
+FRONTMATTER = "---\nsearch:\n  boost: 0.2\n---\n"
+
+
+def pages(root: Path) -> dict[str, str]:
+    """Return the Markdown of the page of each package, by its path."""
+    return {f"api/{package}.md": _page(root, f"spark_rtm/{package}") for package in PACKAGES}
+
+
+def modules(root: Path, folder: str) -> dict[str, Path]:
+    """Return the public modules of a folder, by their dotted names."""
+    paths = sorted(path for path in (root / folder).glob("*.py") if not path.stem.startswith("_"))
+    return {f"{folder.replace('/', '.')}.{path.stem}": path for path in paths}
+
+
+def _page(root: Path, folder: str) -> str:
+    known = modules(root, folder)
+    contents = [
+        f"- [`{path.stem}`](#{name}) ([source](../{folder}/{path.name}.md)): {tree.about(path)}"
+        for name, path in known.items()
+    ]
+    lines = [f"# {folder.replace('/', '.')}", "", tree.about(root / folder / "__init__.py"), "", *contents, ""]
+    return FRONTMATTER + "\n".join([*lines, *(f"::: {name}\n" for name in known)])
