@@ -17,10 +17,6 @@ def test_topic_is_read_to_its_end_in_the_order_of_each_partition(kafka: str) -> 
     assert {0: [b"%d" % n for n in range(0, 2_500, 2)], 1: [*(b"%d" % n for n in range(1, 2_500, 2)), None]} == values
 
 
-def test_empty_topic_has_no_records(kafka: str) -> None:
-    assert [] == read_topic(kafka, new_topic(kafka, 2))
-
-
 def test_several_topics_are_read_together(kafka: str) -> None:
     first, second = new_topic(kafka, 1), new_topic(kafka, 3)
     produce(kafka, first, [(0, b"a")])

@@ -15,7 +15,6 @@ from spark_rtm.measure.cpu import (
     OtherPrograms,
     name_of,
     other_programs,
-    process_tree,
     sampling,
 )
 from tests.helpers import eventually
@@ -74,17 +73,6 @@ def test_cpu_time_is_shown_by_part_of_the_run() -> None:
     result = meter.result()
     assert isinstance(result, Cpu)
     assert "this process" in result.by_name
-
-
-def test_process_tree_contains_each_process_once() -> None:
-    """A process that is named and is also a descendant is counted once; one that has ended is skipped."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        pids = [process.pid for process in process_tree([os.getpid(), child.pid, os.getpid()])]
-        child.communicate(b"\n")
-
-    assert len(pids) == len(set(pids))
-    assert {os.getpid(), child.pid} <= set(pids)
-    assert [] == list(process_tree([child.pid]))
 
 
 def test_sampling_measures_only_the_processes_of_the_engine() -> None:

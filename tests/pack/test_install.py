@@ -87,12 +87,6 @@ def test_folder_from_another_source_is_not_overwritten(copied: Path, skills: Pat
     assert "theirs" == (skills / NAME / "SKILL.md").read_text()
 
 
-def test_missing_copy_is_stale(copied: Path, skills: Path) -> None:
-    [finding] = stale(copied, skills)
-
-    assert "does not contain a copy" in finding.message
-
-
 def test_source_that_differs_from_manifest_is_reported(copied: Path) -> None:
     """Files that are missing or differ from the manifest are reported before a copy is made."""
     (copied / "SKILL.md").write_text("damaged")

@@ -3,7 +3,6 @@
 import ast
 import contextlib
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -77,34 +76,6 @@ def test_old_python_is_named_in_one_line() -> None:
     assert (2, "skills.py: this is Python 3.9; run it with Python 3.11 or newer\n") == (done.returncode, done.stderr)
 
 
-def test_generate_names_the_page_with_an_unknown_part(copied: Path) -> None:
-    """`generate` fails with the name of the page that requests an unknown part."""
-    (copied / "references/new.md").write_text("<!-- generated: no -->\n<!-- end -->\n")
-
-    done = _skills("generate", root=copied)
-
-    assert 1 == done.returncode
-    assert done.stderr.startswith("references/new.md: ")
-
-
-def test_lint_finds_the_wrong_trigger(bad_file: Path) -> None:
-    """`lint` reports `realTime=True` and suggests a duration."""
-    done = _called("lint", str(bad_file))
-
-    assert 1 == done.returncode
-    assert f"{bad_file.as_posix()}:1:" in done.stdout
-    assert '"5 minutes"' in done.stdout
-    assert done.stderr.startswith("2 errors; ")
-
-
-@pytest.mark.parametrize("style", ["json", "github", "sarif"])
-def test_machine_readable_formats_go_to_standard_output(bad_file: Path, style: str) -> None:
-    done = _called("lint", "--format", style, str(bad_file))
-
-    assert (1, "") == (done.returncode, done.stderr)
-    assert done.stdout.startswith("::error ") if style == "github" else json.loads(done.stdout)
-
-
 @pytest.mark.parametrize("style", ["text", "github"])
 def test_unchecked_file_exits_with_status_two(tmp_path: Path, bad_file: Path, style: str) -> None:
     """A file that was not checked gives status 2, whether or not there are findings in other files."""
@@ -131,22 +102,6 @@ def test_github_format_prints_any_file_name(tmp_path: Path) -> None:
 
     assert (1, "") == (done.returncode, done.stderr)
     assert "\\xe9\\udcff.py" in done.stdout
-
-
-def test_lint_help_lists_the_exit_statuses() -> None:
-    """The help of `lint` states when the exit status is 0, 1 and 2."""
-    text = _called("lint", "--help").stdout
-
-    assert all(f"\n  {status}  " in text for status in (0, 1, 2))
-
-
-def test_correct_file_prints_nothing_and_succeeds(tmp_path: Path) -> None:
-    """`lint` prints nothing for a correct file and exits with status 0."""
-    (tmp_path / "ok.py").write_text("print(1)\n")
-
-    done = _called("lint", str(tmp_path))
-
-    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
 
 
 def test_no_command_prints_the_help_and_the_version_is_known() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from spark_rtm import __version__
-from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS, Finding, render
+from spark_rtm.text.finding import DATABRICKS, OSS, Finding, render
 
 FINDING = Finding("a,b.py", 3, "sink", "100% wrong\nhere", "write it", "warning", (OSS,))
 
@@ -117,13 +117,3 @@ def test_sarif_contains_the_details_of_rules() -> None:
     log = json.loads(render([FINDING], "sarif", {"sink": {"helpUri": "https://example.org"}, "other": {}}))
 
     assert [{"id": "sink", "helpUri": "https://example.org"}] == log["runs"][0]["tool"]["driver"]["rules"]
-
-
-def test_unknown_style_is_rejected_with_the_allowed_ones() -> None:
-    with pytest.raises(ValueError, match="'xml'; use one of text, json, github, sarif"):
-        render([], "xml")
-
-
-def test_finding_applies_to_both_engines_by_default() -> None:
-    """A finding without an explicit engine applies to OSS and Databricks."""
-    assert ENGINES == Finding("a.py", 1, "sink", "m", "f").engine

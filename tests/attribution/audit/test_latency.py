@@ -3,7 +3,6 @@
 from examples.attribution.audit.latency import (
     Latency,
     boundary_pauses_ms,
-    hop_latencies,
     latency_samples_ms,
     timer_latencies,
 )
@@ -39,20 +38,6 @@ def test_records_are_selected_by_intended_send_time() -> None:
     samples_ms = latency_samples_ms(log_of((99, 200, 201, 900), (100, 101, 102, 103)), sent_from=100)
 
     assert [2] == samples_ms["end to end"]
-
-
-def test_percentiles_are_exact_order_statistics() -> None:
-    """Every percentile is a latency that occurred; none is interpolated."""
-    rows = [(0, 0, n, n) for n in range(1, 1_001)]
-
-    by_hop = {row.hop: row for row in hop_latencies(log_of(*rows))}
-
-    assert Latency("end to end", 1_000, 500, 900, 990, 1_000) == by_hop["end to end"]
-    assert Latency("events_to_attributed", 1_000, 0, 0, 0, 0) == by_hop["events_to_attributed"]
-
-
-def test_run_without_results_has_no_latencies() -> None:
-    assert [] == hop_latencies(RunLog())
 
 
 def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:

@@ -143,27 +143,6 @@ def test_touch_stored_too_late_is_counted_and_earns_nothing() -> None:
     assert [("unattributed", 1, True)] == [(c.code, c.late_touches, c.final) for c in run.newest.values()]
 
 
-def test_same_records_again_emit_no_row() -> None:
-    run = UserRun()
-    run.at(T + 8, CLICK, ORDER)
-
-    run.at(T + 9, CLICK, ORDER)
-
-    assert 1 == run.emitted
-
-
-@pytest.mark.parametrize("first", [0, 1], ids=["early-copy-first", "late-copy-first"])
-def test_touch_stored_twice_counts_from_its_first_append(first: int) -> None:
-    run = UserRun()
-    late = replace(CLICK, stored_at=ORDER.stored_at + RULES.lateness_ms + 1)
-    copies = [CLICK, late]
-
-    for record in (ORDER, copies[first], copies[1 - first]):
-        run.at(T + 40, record)
-
-    assert [("attributed", 0)] == [(credit.code, credit.late_touches) for credit in run.newest.values()]
-
-
 def test_user_with_too_many_touches_keeps_the_newest() -> None:
     """The state of one user is bounded, and credit that may miss an evicted touch is marked as truncated."""
     run = UserRun(replace(RULES, max_user_touches=3))

@@ -14,26 +14,6 @@ def test_no_flags_give_the_documented_defaults() -> None:
     assert DemoOptions() == parse([])
 
 
-def test_every_flag_sets_its_option() -> None:
-    options = parse(
-        [
-            "--rate",
-            "50",
-            "--timeouts-interval-seconds",
-            "2.5",
-            "--credits-interval-seconds",
-            "9",
-            "--compare",
-            "--cluster",
-        ]
-    )
-
-    expected = DemoOptions(
-        rate=50, timeouts_interval_seconds=2.5, credits_interval_seconds=9, compare=True, cluster=True
-    )
-    assert expected == options
-
-
 def test_cluster_has_a_lower_default_rate() -> None:
     assert DemoOptions(cluster=True, rate=CLUSTER_RATE) == parse(["--cluster"])
     assert DemoOptions(cluster=True, rate=150) == parse(["--cluster", "--rate", "150"])

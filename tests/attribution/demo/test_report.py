@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from examples.attribution.demo.__main__ import exit_status, introduction, is_no_interrupt
-from examples.attribution.demo.cli import DemoOptions
+from examples.attribution.demo.__main__ import exit_status, is_no_interrupt
 from examples.attribution.demo.report import print_comparison, print_report, print_verdict
 from spark_rtm.measure.cpu import Cpu
 from tests.attribution.demo.reports import report
@@ -107,13 +106,3 @@ def test_second_interrupt_is_logged_without_a_traceback(error: type[BaseExceptio
     record = logging.LogRecord("root", logging.ERROR, "", 0, "while sending command", (), (error, error(), None))
 
     assert (error is ValueError) == is_no_interrupt(record)
-
-
-def test_introduction_says_how_long_the_run_takes() -> None:
-    options = DemoOptions(duration=60)
-
-    assert "in real-time mode. Then every result is\n" in introduction(options)
-    assert max(map(len, introduction(replace(options, compare=True)).splitlines())) <= 80
-    assert introduction(options).endswith("This takes about 3 minutes.")
-    assert "in real-time mode, then in micro-batch mode. Then" in introduction(replace(options, compare=True))
-    assert introduction(replace(options, duration=0)).endswith("This ends after Ctrl-C.")

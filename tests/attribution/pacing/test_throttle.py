@@ -83,16 +83,6 @@ def test_campaign_without_goal_is_never_closed() -> None:
     assert [] == throttle.notices
 
 
-def test_duplicate_and_older_counts_change_nothing() -> None:
-    first, second, third = counts((0, 9), (0, 10), (9, 0))
-
-    throttle = throttle_after([GOAL], [first, second, third, third, first, second])
-
-    assert ["cap_reached", "cap_reopened"] == [notice.code for notice in throttle.notices]
-    assert {third.result_id: third} == throttle.counts
-    assert throttle.is_open("c")
-
-
 @hypothesis_settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(many=st.lists(versions(), min_size=1, max_size=3), goal=st.integers(1, 4), data=st.data())
 def test_any_order_of_counts_closes_only_campaigns_at_caps(
