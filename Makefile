@@ -143,10 +143,8 @@ bench-other-engines: ## compare with Kafka Streams, Flink and Quix Streams; BENC
 bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latency
 bench-checkpoint-storage: ## measure the pause between batches by the storage of checkpoints; QUICK=1 FILTER PUBLISH=1
 bench-joins: ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1 PUBLISH=1
-bench-timeout-lateness: ## measure how late Python timers fire in micro-batch mode; DURATION RATE QUICK=1 PUBLISH=1
 bench-offline-lateness: ## measure how late Scala timers fire in real-time mode; DURATION QUICK=1 PUBLISH=1
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
-bench-python-kills: ## kill Python processes and JVMs of a real-time query with state, and count lost records; QUICK=1 PUBLISH=1 BENCH="--kills 50 --jvm-kills 10"
 bench-drains: ## measure how long a stop without repeats takes, and kill jobs in it; QUICK=1 PUBLISH=1 BENCH=--cluster
 
 bench-%: setup $(VENV)/installed-bench

@@ -31,10 +31,8 @@ MODULES = {
     "postgres-sink": "postgres_sink.measure",
     "checkpoint-storage": "checkpoint_storage.measure",
     "joins": "probes.joins",
-    "timeout-lateness": "probes.timeout_lateness",
     "offline-lateness": "probes.offline_lateness",
     "python-path": "probes.python_path",
-    "python-kills": "probes.python_kills",
     "drains": "probes.drains",
 }
 """The module of each benchmark, which defines `BENCHMARK`."""

@@ -1,1 +1,1 @@
-"""How late joins, timeouts and alarms are: one short run of an example each."""
+"""How late joins and alarms are, what Python costs, and what a stop costs: one short run of an example each."""

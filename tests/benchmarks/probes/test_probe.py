@@ -10,7 +10,7 @@ from benchmarks.results.publish import PUBLISHED_DIR, write_json
 def test_probe_replaces_its_own_published_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of the other probes stay, because each probe is run by its own command."""
     monkeypatch.chdir(tmp_path)
-    others = [{"probe": "joins", "p50_ms": 9}, {"probe": "timeout-lateness", "p50_ms": 7}]
+    others = [{"probe": "joins", "p50_ms": 9}, {"probe": "offline-lateness", "p50_ms": 7}]
     write_json({"probes": others}, PUBLISHED_DIR / f"{STEM}.json")
 
     outcome = outcome_of("joins", [2, 4, 6], 4, ["1 pairs are missing"], rate=200)
