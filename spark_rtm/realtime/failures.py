@@ -153,6 +153,7 @@ CAUSES = (
         "a server did not respond in time, or does not know the topic",
         (
             "TimeoutException",
+            "BufferExhaustedException",
             "TimeoutError",
             "ConnectException",
             "DisconnectException",

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.realtime.keeper import Decision, Keeper
+from spark_rtm.realtime.failures import failure_of
+from spark_rtm.realtime.keeper import Decision, Keeper, judge
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.local_server import running
@@ -66,6 +67,26 @@ def test_outage_beyond_the_delivery_timeout_ends_the_query(
     assert {"later"} == set(written[3:])
     assert ["TimeoutException"] == [decision.failure.name for decision in decisions]
     assert "a server did not respond in time" in str(decisions[0])
+
+
+def test_full_buffer_during_an_outage_ends_the_query(
+    spark: SparkSession, kafka: str, broker: LocalKafka, tmp_path: Path
+) -> None:
+    """With the default delivery timeout, a row waits for space until `max.block.ms`, then the query fails."""
+    source, target = new_topic(kafka, 1), new_topic(broker.bootstrap_servers, 1)
+    small = {"kafka.buffer.memory": "40000", "kafka.max.block.ms": "2000"}
+    query = copy(spark, kafka, source, broker, target, tmp_path, **small)
+    produce(kafka, source, [(0, b"before")])
+    wait_until(lambda: end_offset(broker.bootstrap_servers, target) == 1, 60, "the first row", [query])
+
+    broker.kill()
+    produce(kafka, source, [(0, b"0" * 10_000)] * 5)
+
+    error = eventually(query.exception, 60, "the failure")
+    broker.start()
+    assert "BufferExhaustedException: Failed to allocate" in str(error)
+    assert "within the configured max blocking time 2000 ms" in str(error)
+    assert "a server did not respond in time" in str(judge(failure_of("copied", error, 0), []))
 
 
 def test_outage_within_the_delivery_timeout_causes_no_duplicates(

@@ -53,6 +53,14 @@ def test_first_failure_starts_again_only_if_a_restart_can_help(
     assert (LIMITS.first_pause_seconds if starts_again else None) == decision.pause_seconds
 
 
+@pytest.mark.parametrize(("state", "is_refusal"), [("0A000", True), ("42K03", True), ("46110", True), ("22018", False)])
+def test_sqlstate_of_a_refusal_ends_the_query(state: str, is_refusal: bool) -> None:
+    """Three classes of SQLSTATE say that the engine refuses the query; bad data could be a passing cause."""
+    decision = judge(failure_of("copy", RuntimeError(f"[SOME_CONDITION] Some text. SQLSTATE: {state}"), 0), [])
+
+    assert is_refusal == (decision.pause_seconds is None)
+
+
 def test_same_condition_at_same_offsets_is_a_poison_record() -> None:
     first, second = decisions(recorded("poison record"), recorded("poison record again", 5))
 
