@@ -44,6 +44,7 @@ class Scene:
     def start(self, is_bad: str = "id is null") -> StreamingQuery:
         stream = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
         records = stream.option("subscribe", self.source).option("startingOffsets", "earliest").load()
+        records = records.dropDuplicates(["partition", "offset"])
         headers = """array(struct('src' as key, binary(concat_ws(':', topic, partition, offset)) as value),
             struct('appended_ms' as key, binary(string(unix_millis(timestamp))) as value))"""
         rows = records.withColumn("id", F.expr("from_json(string(value), 'id string').id")).selectExpr(
@@ -135,6 +136,16 @@ def test_each_fault_rings_its_alerts(scene: Scene, phase: str) -> None:
     assert PHASES[phase] <= scene.seen[phase]
 
 
+@pytest.mark.timeout(240)
+def test_state_metric_counts_the_rows_of_the_state(scene: Scene) -> None:
+    """The query keeps one row of state for each record that it has committed."""
+    names = ("realtime_query_rows_total", "realtime_query_state_rows")
+
+    rows, state_rows = (scene.registry.get_sample_value(name, {"query": NAME}) for name in names)
+
+    assert rows == state_rows != 0
+
+
 def test_each_rule_of_the_file_is_triggered_by_a_fault() -> None:
     """A rule that no phase triggers would be a rule that nobody has seen ring; two need minutes, and have series."""
     assert set(rules()) == set.union(*PHASES.values(), SERIES)
@@ -207,6 +218,7 @@ def test_hostile_headers_neither_end_the_watcher_nor_hide_the_lag(kafka: str) ->
     eventually(lambda: count("result") == 1, 60, "the records")
     watcher.close()
 
+    assert 60 == watcher.window_seconds
     assert 3 == registry.get_sample_value("realtime_records_total", {"outcome": "unmeasured"})
     assert 1 == registry.get_sample_value("realtime_partition_lag", {"partition": "0"})
 

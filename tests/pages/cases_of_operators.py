@@ -25,6 +25,7 @@ COUNTS = ("a 1", "b 1", "a 2", "a 3", "z 1")
 DISTINCT = ("a 1", "b 2", "a 4", "z 9")
 NESTED_LOOP = "while running: not in allowlist: `BroadcastNestedLoopJoinExec`"
 NO_MERGE = "while running: not in allowlist: `SortExec`, `SortMergeJoinExec`"
+TWO_STREAMS = "while running: not in allowlist: `StreamingSymmetricHashJoinExec`"
 EXPLODED = "rows lateral view explode(array(n, 0)) as m"
 SUBQUERIES = "select k, (select max(name) from names) from rows where k in (select k from names) and n > 1"
 
@@ -161,12 +162,14 @@ JOINS = (
         ),
     ),
     fails("`full` join with a static table", LEGACY, lambda b: b.rows().join(F.broadcast(b.names()), "k", "full")),
-    fails(
-        "stream-stream inner join",
-        "while running: not in allowlist: `StreamingSymmetricHashJoinExec`",
-        lambda b: _joined_streams(b, "inner"),
+    together(
+        fails("stream-stream inner join", TWO_STREAMS, lambda b: _joined_streams(b, "inner")),
+        fails("stream-stream `left_semi` join", TWO_STREAMS, lambda b: _joined_streams(b, "left_semi")),
     ),
-    fails("stream-stream outer join", LEGACY, lambda b: _joined_streams(b, "left")),
+    together(
+        fails("stream-stream outer join", LEGACY, lambda b: _joined_streams(b, "left")),
+        fails("stream-stream `left_anti` join", LEGACY, lambda b: _joined_streams(b, "left_anti")),
+    ),
 )
 
 STATEFUL = (

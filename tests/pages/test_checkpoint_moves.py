@@ -26,6 +26,7 @@ MOVES: dict[str, tuple[str, dict[str, str], list[tuple[Mode, str | list[str]]]]]
     "async, format 2": ("stateless", {FORMAT: "2"}, [("async progress", ["a"]), ("real-time", ["b", "b"])]),
     "continuous, RocksDB and format 2": ("stateless", PREPARED, [("continuous", ["a"]), ("real-time", REFUSED_V1)]),
     "continuous, to micro-batch": ("stateless", {}, [("continuous", ["a"]), ("micro-batch", "WatermarkTracker")]),
+    "continuous, to async": ("stateless", {}, [("continuous", ["a"]), ("async progress", "WatermarkTracker")]),
     "real-time, to continuous": (
         "stateless",
         {},

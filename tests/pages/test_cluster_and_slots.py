@@ -112,18 +112,6 @@ def test_spark_requires_the_slots_in_the_table(spark: SparkSession, kafka: str, 
 
 @pytest.mark.spark
 @pytest.mark.services
-def test_max_partitions_has_no_effect_on_oss(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """OSS accepts `maxPartitions`, and each partition still needs one slot."""
-    packed = read(spark, kafka, new_topic(kafka, SLOTS), maxPartitions="1")
-
-    query = start(packed.groupBy("value").count().select("value"), kafka, new_topic(kafka, 1), tmp_path / "packed")
-
-    with pytest.raises(QueryFailedError, match=f"it needs {SLOTS + 2} concurrent task slots"):
-        wait_until(lambda: False, 60, "the refusal", [query])
-
-
-@pytest.mark.spark
-@pytest.mark.services
 def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """With two partitions too many, two are never read without an error, and two progress events show which ones."""
     partitions = SLOTS + 2

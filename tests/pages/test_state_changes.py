@@ -119,6 +119,15 @@ def test_change_continues_or_is_refused_as_listed(
     assert not condition or condition in find(failure)[0].condition
 
 
+@pytest.mark.parametrize("name", [name for name in CHANGES if "less" in name or "removed" in name])
+def test_change_back_is_refused_too(session: SparkSession, tmp_path: Path, name: str) -> None:
+    """A query with more of something is the first one, and the count continues on its checkpoint."""
+    shape, condition = CHANGES[name][0]
+    assert "" == failure_of(shape(rows_of(session)), tmp_path / "first")
+
+    assert condition in failure_of(count(rows_of(session)), tmp_path / "first")
+
+
 class Remembering(StatefulProcessor):
     def __init__(self, schema: str, value: tuple[Any, ...], *, key: str = "k", key_of_map: str = "i int"):
         """`key` is the grouping column; without `key_of_map`, the processor has no map."""

@@ -105,6 +105,20 @@ def test_any_order_of_counts_closes_only_campaigns_at_caps(
         assert ["cap_reached" if n % 2 == 0 else "cap_reopened" for n in range(len(codes))] == codes
 
 
+def test_orders_agree_on_the_row_with_the_highest_version() -> None:
+    """Two copies that read two slots in another order write different rows with the first version, then the same."""
+    slots = [
+        Result(f"t{n}/a", 2, "slot", code, f"t{n}", T, "c", T, f"src:0:{n}", T, clock_skew=False)
+        for n, code in enumerate(("pending", "filled"))
+    ]
+
+    first, second = ([count_slots(order[:n], DemoSettings()) for n in (1, 2)] for order in (slots, slots[::-1]))
+
+    assert first[0][0].version == second[0][0].version
+    assert first[0] != second[0]
+    assert first[1] == second[1]
+
+
 def publish(kafka: str, settings: Settings, *read: CampaignCount) -> None:
     rows = [json.dumps({"result_id": count.result_id, **asdict(count)}).encode() for count in read]
     produce(kafka, settings.topic(PACING_TOPIC), [(n % PARTITIONS, row) for n, row in enumerate(rows)])
