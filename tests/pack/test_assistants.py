@@ -5,6 +5,7 @@ from typing import Any
 import jsonschema
 import pytest
 import skills_ref
+from PIL import Image
 
 from scripts.pack import files
 from scripts.pack.assistants import ASSISTANTS, PLUGIN, folders, in_project, installed
@@ -132,6 +133,9 @@ def test_plugin_contains_the_skill_of_the_repository() -> None:
     }
     assert (files.ROOT / cursor["logo"]).is_file()
     assert not (files.ROOT / "skills").exists()
+    # The directory of Claude's plugins takes the icon from this place: https://claude.com/docs/plugins/pre-submission-checklist
+    with Image.open(files.ROOT / ".claude-plugin/icon.png") as icon:
+        assert ("PNG", (512, 512)) == (icon.format, icon.size)
 
 
 @pytest.fixture
