@@ -178,7 +178,9 @@ def test_every_chart_is_shown_with_its_numbers(phone_visit: Visit) -> None:
     page = phone_visit.to(f"{tree.MEASURED_DIR}/index.html").page
     charts = sorted((files.ROOT / tree.MEASURED_DIR).glob("*.svg"))
 
-    assert [chart.name for chart in charts] == [image.get_attribute("src") for image in page.locator("article img").all()]
+    assert [chart.name for chart in charts] == [
+        image.get_attribute("src") for image in page.locator("article img").all()
+    ]
     for chart in charts:
         source = page.locator(f"figure:has(img[src='{chart.name}']) a[href$='.json']").get_attribute("href")
         assert source
