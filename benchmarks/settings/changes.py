@@ -78,6 +78,7 @@ KAFKA_CHANGES = {
     "kafka.check.crcs = false": Change(source={"kafka.check.crcs": "false"}, may_combine=False),
     f"source = {SOURCE}": Change(options={"source_format": SOURCE}, may_combine=False),
     **_conf("spark.plugins", "", may_combine=False),
+    "with_latency": Change(options={"latency_in_progress": True}, may_combine=False),
 }
 """Settings of the Kafka clients that matter with and without state."""
 STATE_CHANGES = {

@@ -17,6 +17,7 @@ from benchmarks.harness.engine import Run
 from benchmarks.harness.workloads import Workload
 from benchmarks.spark.workloads import answers
 from spark_rtm.realtime.control import SOURCE
+from spark_rtm.realtime.latency import with_latency
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.slots import preflight
 
@@ -72,6 +73,8 @@ class SparkOptions:
     """The Kafka source, or the one whose batches end on command."""
     source: Mapping[str, str] = field(default_factory=dict)
     """Options of the Kafka source."""
+    latency_in_progress: bool = False
+    """Whether the progress events report the latencies of the source rows."""
     sink: Mapping[str, str] = field(default_factory=lambda: {"kafka.linger.ms": "0"})
     """Options of the Kafka sink."""
     warm_up_batches: int = 0
@@ -127,6 +130,7 @@ def _stream(spark: SparkSession, options: SparkOptions, query: QueryId, whole: R
     source = source.option("kafka.bootstrap.servers", run.bootstrap_servers)
     source = source.options(**options.source)
     records = source.options(subscribe=run.source, startingOffsets="earliest").load()
+    records = with_latency(records) if options.latency_in_progress else records
     avro_hop = query.hop if options.between == "avro" else None
     return answers(records, run, reads_avro=avro_hop == 1, writes_avro=avro_hop == 0)
 

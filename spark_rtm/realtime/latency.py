@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 METRIC = "sourceQueuingLatencyMs"
 """Name of the observation; its fields are `count`, `P50`, `P99` and `max`, the last three in milliseconds."""
+SKETCH_VALUES = 4_000
+"""Size of a sketch. With Spark's 200, the P99 of a long batch can be the exact P97.7 or the maximum."""
 COLUMN = "_rtm_latency_ms"
 # `current_timestamp()` is constant for a whole batch.
 CLOCK_MS = "reflect('java.lang.System', 'currentTimeMillis')"
@@ -26,11 +28,12 @@ def with_latency(rows: DataFrame, name: str = METRIC) -> DataFrame:
     Return Kafka source rows whose latency the progress events report under `name`.
 
     Call it directly after the source, because `rows` needs the column `timestamp`, with the append time if the topic
-    uses `LogAppendTime`. The rows stay as they are; each task keeps one sketch with an error of about 1 % of the rank.
+    uses `LogAppendTime`. The rows stay as they are; each task keeps one sketch of about 100 KB, whose P99 lies between
+    the exact P98.9 and P99.1.
     """
     # Spark refuses the clock inside of the metric, because it is not deterministic.
     timed = rows.withColumn(COLUMN, F.expr(f"cast({CLOCK_MS} as bigint) - unix_millis(timestamp)"))
-    sketch = F.kll_sketch_agg_bigint(COLUMN)
+    sketch = F.kll_sketch_agg_bigint(COLUMN, SKETCH_VALUES)
 
     def quantile(share: float) -> Column:
         # The sketch of a batch without rows is empty, and reading it would end the query.

@@ -63,17 +63,17 @@ TRANSFORMS: dict[str, Callable[[DataFrame], DataFrame]] = {
 
 
 @contextmanager
-def traffic(kafka: str, topic: str, partitions: int = 2) -> Iterator[list[str]]:
-    """Send 100 records/s while the block runs, and yield the list of the values that were sent."""
+def traffic(kafka: str, topic: str, partitions: int = 2, at_once: int = 1) -> Iterator[list[str]]:
+    """Send `at_once` records 100 times a second while the block runs, and yield the list of the sent values."""
     sent, ended = list[str](), threading.Event()
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
 
     def run() -> None:
         while not ended.wait(0.01):
-            number = len(sent)
-            producer.produce(topic, str(number), key=str(number % 10), partition=number % partitions)
+            for number in range(len(sent), len(sent) + at_once):
+                producer.produce(topic, str(number), key=str(number % 10), partition=number % partitions)
+                sent.append(str(number))
             producer.poll(0)
-            sent.append(str(number))
 
     thread = threading.Thread(target=run)
     thread.start()
