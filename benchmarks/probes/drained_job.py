@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm import control_socket
 from spark_rtm.realtime import control
-from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed, wait_until
+from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
 from spark_rtm.realtime.warm_up import warm_up_silently
 from spark_rtm.services.cluster import job_confs
 from spark_rtm.services.spark import build_session
@@ -38,7 +38,7 @@ def main() -> None:
     def restart_stopped() -> bool:
         for name, query in queries.items():
             if not query.isActive:
-                raise_if_failed([query])
+                query.awaitTermination()  # the session knows the name for a moment longer than the query is active
                 queries[name] = start(spark, servers, folder, name)
         return False
 
