@@ -1,8 +1,8 @@
 """
 The commands of `rtm`, which `python scripts/skills.py` of a checkout has too.
 
-All commands but `prove` need only Python 3.11, and so does `inspect` for local checkpoints.
-`prove` needs Java 17 and the packages of the extra `prove`.
+All commands but `prove` and `resize` need only Python 3.11, and so does `inspect` for local checkpoints.
+`prove` and `resize` need Java 17 and the packages of the extra `prove`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from spark_rtm import __version__, capacity, control_socket, errors, slots
+from spark_rtm import __version__, capacity, control_socket, errors, resize, slots
 from spark_rtm.inspect import command as inspect_command
 from spark_rtm.lint import arguments as lint_arguments
 from spark_rtm.requirement import HOW
@@ -252,6 +252,12 @@ COMMANDS = {
             "capacity --rate 5000 --price 0.05": "with the price of the busy cores",
         },
     ),
+    "resize": Command(
+        "rewrite the state of a stopped query for another number of partitions",
+        resize.add_options,
+        resize.run,
+        {"resize checkpoints/clicks --partitions 8 --to checkpoints/clicks-8": "write a copy with 8 state partitions"},
+    ),
     **{
         name: Command(
             summary,
@@ -267,9 +273,9 @@ RTM = Program(
     "rtm",
     "rtm",
     "Lint and prove code for Spark real-time mode, inspect checkpoints, count task slots, estimate capacity,\n"
-    "and commit, drain or stop running queries.\n\n"
-    "All commands but prove need only Python 3.11, and so does inspect for local checkpoints.\n"
-    "prove needs Java 17 and the packages of the extra `prove`.",
+    "resize state, and commit, drain or stop running queries.\n\n"
+    "All commands but prove and resize need only Python 3.11, and so does inspect for local checkpoints.\n"
+    "prove and resize need Java 17 and the packages of the extra `prove`.",
     COMMANDS,
 )
 

@@ -50,6 +50,8 @@ def read_operators(folder: Folder, last_batch: int | None, state_ids: Mapping[st
 
 def _read_operator(folder: Folder, number: int, last_batch: int | None, ids: Any) -> Operator:
     name, stores, partitions = _metadata(folder, number)
+    # Most metadata keep the first number of partitions when Spark rewrites the state for another number.
+    partitions = len(ids) if isinstance(ids, list) else partitions
     files = list(walk(folder, f"state/{number}"))
     found = [(path.rpartition("/")[0], _FILE.fullmatch(path.rpartition("/")[2]), entry.bytes) for path, entry in files]
     changes: Counter[int] = Counter()

@@ -1,0 +1,135 @@
+"""
+Rewrite the state of a stopped query for another number of partitions: `rtm resize`.
+
+Spark 4.3.0 does it in its class `StreamingCheckpointManager`, which is not public, and which writes into the checkpoint
+even if it refuses it afterwards. So this command names before what Spark refuses, works on a copy, and compares all
+rows of the state in the end.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spark_rtm.inspect.files.content import read_checkpoint
+from spark_rtm.inspect.files.folder import LocalFolder, UnreadableError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_rtm.inspect.files.state import Operator
+
+AGGREGATION, SAME_STATE = "StatefulStreamlineAggregate", "stateStoreSave"
+"""The aggregations of real-time mode and of micro-batch mode: their state is the same, and Spark refuses the first."""
+PARTITIONS = "spark.sql.shuffle.partitions"
+CONFS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+}
+
+
+class ResizeError(Exception):
+    """The state was not rewritten; nothing is left of the copy."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.add_argument("checkpoint", type=Path, help="folder with the checkpoint of a stopped query; only read")
+    parser.add_argument("--partitions", type=int, required=True, metavar="N", help="new number of state partitions")
+    parser.add_argument("--to", type=Path, required=True, metavar="NEW", help="folder for the rewritten copy")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the copy, print what it has, and return the exit status."""
+    given = (options.checkpoint, options.partitions, options.to)
+    try:
+        _checked(*given)  # a refusal needs neither Java nor seconds
+        from spark_rtm.services.spark import build_session  # noqa: PLC0415
+
+        spark = build_session("resize", slots=2)
+        try:
+            rows = resize(spark, *given)
+        finally:
+            spark.stop()
+    except ModuleNotFoundError as error:
+        remedy = options.program.install("prove")
+        return int(options.program.wrong(f"resize needs the package {error.name!r}, which is not installed; {remedy}"))
+    except (UnreadableError, ResizeError) as error:
+        return int(options.program.wrong(str(error)))
+    print(f"{options.to} has the {rows} rows of state in {options.partitions} partitions, all as before")
+    print(f"start the query with checkpointLocation {options.to}; {options.checkpoint} is unchanged")
+    return 0
+
+
+def resize(spark: SparkSession, checkpoint: Path, partitions: int, target: Path) -> int:
+    """
+    Write a copy of `checkpoint` whose stateful operators have `partitions` partitions; return its number of state rows.
+
+    The query must be stopped. Records that it read after its last commit are read again, as after each restart.
+    Raises `ResizeError` or `UnreadableError` with the reason and a remedy; `target` then does not exist.
+    """
+    operators, batch = _checked(checkpoint, partitions, target)
+    session = spark.newSession()
+    for name, value in CONFS.items():
+        session.conf.set(name, value)
+    try:
+        shutil.copytree(checkpoint, target)
+        aggregations = [one.number for one in operators if one.name == AGGREGATION]
+        _rename(target, aggregations, SAME_STATE)
+        java: Any = session._jsparkSession  # noqa: SLF001 - the class is not public
+        # The last batch of a query that was killed has no commit. Spark refuses it if a sink needs each batch id.
+        java.streamingCheckpointManager().repartition(str(target.absolute()), partitions, False)
+        rows = sum(compared(session, target, operator.number, batch) for operator in operators)
+        _rename(target, aggregations, AGGREGATION)
+    except BaseException as error:
+        shutil.rmtree(target, ignore_errors=True)
+        if isinstance(error, ResizeError | KeyboardInterrupt):
+            raise
+        raise ResizeError(f"Spark did not rewrite {checkpoint}: {error}; the checkpoint is unchanged") from error
+    return rows
+
+
+def _checked(checkpoint: Path, partitions: int, target: Path) -> tuple[tuple[Operator, ...], int]:
+    if target.exists():
+        raise ResizeError(f"{target} exists; name a new folder with --to")
+    if partitions < 1:
+        raise ResizeError(f"--partitions {partitions} is not a number of partitions; it starts at 1")
+    read = read_checkpoint(LocalFolder(checkpoint), str(checkpoint))
+    if not (read.operators and read.position):
+        raise ResizeError(f"{checkpoint} has no committed state, so the next start uses {PARTITIONS} of its session")
+    if read.position.confs.get(PARTITIONS) == str(partitions):
+        raise ResizeError(f"{checkpoint} has {partitions} state partitions already")
+    return read.operators, read.position.batch
+
+
+def _rename(checkpoint: Path, operators: list[int], name: str) -> None:
+    for number in operators:
+        path = checkpoint / f"state/{number}/_metadata/metadata"
+        version, _, text = path.read_text(encoding="utf-8").partition("\n")
+        content = json.loads(text)
+        content["operatorInfo"]["operatorName"] = name
+        path.write_text(f"{version}\n{json.dumps(content)}", encoding="utf-8")
+        path.with_name(".metadata.crc").unlink(missing_ok=True)
+
+
+def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int) -> int:
+    """Return the number of state rows of an operator, which are the same after `batch` and after the newest batch."""
+    last = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdecimal())
+    before, after = (_rows(session, checkpoint, operator, one) for one in (batch, last))
+    count = before.count()
+    if after.count() != count or before.exceptAll(after).limit(1).count():
+        raise ResizeError(f"the rewritten state/{operator} differs from the old one; the checkpoint is unchanged")
+    return count
+
+
+def _rows(session: SparkSession, checkpoint: Path, operator: int, batch: int) -> DataFrame:
+    """Return the state of an operator after a batch: keys and values of all column families, as bytes."""
+    reader = session.read.format("statestore").option("operatorId", operator).option("batchId", batch)
+    rows = reader.option("_readAllColumnFamilies", "true").load(str(checkpoint.absolute()))
+    return rows.select("column_family_name", "key_bytes", "value_bytes")

@@ -1,0 +1,130 @@
+"""State in another number of partitions: it stays the same, a restart continues with it, and refusals write nothing."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import DataFrame, SparkSession
+
+from scripts import skills
+from spark_rtm.inspect.inspection import inspect
+from spark_rtm.realtime import control
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.resize import ResizeError, compared, resize
+from tests.helpers import new_topic
+from tests.inspect.files import add_state, write_checkpoint
+from tests.realtime.test_control import TRANSFORMS, outputs, processed, read, start, written
+
+KEYS = 60
+QUERIES: dict[str, tuple[Callable[[DataFrame], DataFrame], list[str]]] = {
+    "dropDuplicates": (lambda rows: rows.dropDuplicates(["key"]).select("key", "value"), ["0"]),
+    "aggregation": (TRANSFORMS["counts"], ["{key} 1", "{key} 2"]),
+    "transformWithState with timers": (processed, ["{key} 1", "{key} 2"]),
+}
+
+
+def send(kafka: str, topic: str, number: int) -> None:
+    """Send a record for each key."""
+    producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
+    for key in range(KEYS):
+        producer.produce(topic, str(number), str(key))
+    assert 0 == producer.flush(30)
+
+
+@pytest.mark.spark
+@pytest.mark.services
+@pytest.mark.parametrize(("transform", "expected"), QUERIES.values(), ids=QUERIES)
+@pytest.mark.parametrize("partitions", [3, 1])
+def test_restart_continues_with_the_state_of_all_keys(
+    spark: SparkSession,
+    kafka: str,
+    tmp_path: Path,
+    transform: Callable[[DataFrame], DataFrame],
+    expected: list[str],
+    partitions: int,
+) -> None:
+    source, target = new_topic(kafka, 2), new_topic(kafka, 2)
+    old, new = tmp_path / "old", tmp_path / "new"
+    query = start(transform(read(spark, kafka, source)), kafka, target, old)
+    send(kafka, source, 0)
+    wait_until(lambda: written(kafka, target) >= KEYS, 60, "results", [query])
+    control.stop(query)
+
+    rows = resize(spark, old, partitions, new)
+
+    assert rows >= KEYS
+    assert [partitions] == [operator.partitions for operator in inspect(str(new)).operators]
+    assert not inspect(str(new)).has_problem
+    again = start(transform(read(spark, kafka, source)), kafka, target, new)
+    send(kafka, source, 1)
+    control.drain(again)
+    progress = again.lastProgress
+    assert progress
+    (state,) = progress.stateOperators
+    control.stop(again)
+    assert partitions == state.numShufflePartitions
+    assert sorted(one.format(key=key) for key in range(KEYS) for one in expected) == sorted(outputs(kafka, target))
+
+
+@pytest.mark.spark
+@pytest.mark.services
+def test_command_prints_rows_and_a_difference_is_found(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    source, target, old = new_topic(kafka, 2), new_topic(kafka, 2), tmp_path / "old"
+    query = start(processed(read(spark, kafka, source)), kafka, target, old)
+    batches = []
+    for number in (0, 1):
+        send(kafka, source, number)
+        control.drain(query)
+        batches.append(control.commit(query))
+    control.stop(query)
+
+    command = [
+        sys.executable,
+        "-m",
+        "spark_rtm",
+        "resize",
+        str(old),
+        "--partitions",
+        "3",
+        "--to",
+        str(tmp_path / "new"),
+    ]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+
+    assert 0 == done.returncode, done.stderr
+    assert re.search(r"/new has the \d{2,} rows of state in 3 partitions, all as before", done.stdout)
+    session = spark.newSession()
+    with pytest.raises(ResizeError, match="state/0 differs"):
+        compared(session, old, 0, batches[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["counted", "--partitions", "2", "--to", "new"], "counted has 2 state partitions already"),
+        (["counted", "--partitions", "0", "--to", "new"], "--partitions 0 is not a number of partitions"),
+        (["counted", "--partitions", "3", "--to", "stateless"], "stateless exists; name a new folder with --to"),
+        (["stateless", "--partitions", "3", "--to", "new"], "stateless has no committed state"),
+        (["nothing", "--partitions", "3", "--to", "new"], "nothing is empty, so no query has started here"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_refusal_names_reason_and_writes_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    reason: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_checkpoint(Path("stateless"))
+    add_state(write_checkpoint(Path("counted")))
+
+    assert 2 == skills.main(["resize", *arguments])
+
+    assert re.search(reason, capsys.readouterr().err)
+    assert not Path("new").exists()
