@@ -184,14 +184,6 @@ def test_hook_reports_mistake(project: Path, tmp_path: Path) -> None:
     assert "bundle.yaml:4:7: error: cluster-flag: " in done.stdout, done.stdout + done.stderr
 
 
-def test_page_lists_every_input_of_the_action() -> None:
-    """The sentence of `install.md` has the inputs of `action.yml`."""
-    text = (ROOT / "references/install.md").read_text()
-    (sentence,) = re.findall(r"^`action.yml` lists the inputs: (.*)\.$", text, re.MULTILINE)
-
-    assert list(ACTION["inputs"]) == re.findall(r"`([\w-]+)`", sentence)
-
-
 def test_hook_manifest_is_valid() -> None:
     command = [sys.executable, "-m", "pre_commit", "validate-manifest", ".pre-commit-hooks.yaml"]
     assert 0 == subprocess.run(command, cwd=ROOT, check=False).returncode
