@@ -16,7 +16,7 @@ from examples.attribution.events_to_timeouts import events_to_timeouts
 from examples.attribution.settings import Settings
 from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
+from spark_rtm.realtime.queries import stop_completely, wait_until
 from tests.attribution.correlation.histories import T, drawn, histories
 from tests.attribution.hops import TICKS, HopClient, RunningHop
 from tests.helpers import eventually
@@ -184,19 +184,3 @@ def test_thousand_shuffled_transactions_leave_none_pending(run: TimeoutsRun) -> 
     contents = {(row["result_id"], row["version"]): row for row in run.client.rows}
     assert [] == [row for row in run.client.rows if row != contents[row["result_id"], row["version"]]]
     assert 0 < run.timeouts.timers() <= TRANSACTIONS
-
-
-def test_real_time_mode_refuses_the_python_processor(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
-    """On OSS 4.3.0 a Python processor fails in real-time mode, after `start()` has returned."""
-    hop = RunningHop(
-        spark, kafka, lambda rows: events_to_timeouts(rows, settings), tmp_path / "checkpoint", has_python=True
-    )
-
-    hop.start([settings.topic("events")], settings.topic("ad-attributed"), real_time=True)
-    eventually(hop.query.exception, 60, "the refusal")
-
-    with pytest.raises(QueryFailedError) as refused:
-        raise_if_failed([hop.query])
-    assert "STDS_FAILED_TO_READ_OPERATOR_METADATA" == refused.value.condition

@@ -37,13 +37,7 @@ STRANGER = 54321
 LIMITS = ((resource.RLIMIT_CPU, 12), (resource.RLIMIT_AS, 4_000_000_000), (resource.RLIMIT_FSIZE, 100_000_000))
 """They only protect this machine."""
 MAX_WAIT_SECONDS = 60
-MODULES = [
-    "spark_rtm.lint.command",
-    "spark_rtm.inspect.command",
-    "scripts.pack.install",
-    "multiprocessing.synchronize",
-    "multiprocessing.popen_fork",
-]
+MODULES = ["spark_rtm.lint.command", "spark_rtm.inspect.command", "scripts.pack.install"]
 MAX_HASHED_BYTES = 5_000_000
 MAX_PARSED_BYTES = 300_000
 Files = dict[str, tuple[int, str]]

@@ -46,10 +46,6 @@ def test_folder_that_is_no_checkpoint_is_named(
     assert str(tmp_path) in err
 
 
-def test_name_of_a_folder_cannot_send_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "\\x1b[2J" in run_inspect(capsys, tmp_path / "\x1b[2J")[2]
-
-
 def test_flink_savepoint_is_recognised_by_its_first_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "_metadata").write_bytes(bytes.fromhex("4960672d") + b"\0\0\0\3")
 

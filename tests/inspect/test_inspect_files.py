@@ -235,16 +235,6 @@ def test_json_matches_its_schema(checkpoint: Path, capsys: pytest.CaptureFixture
             jsonschema.validate({key: value for key, value in content.items() if key != field}, schema)
 
 
-def test_control_characters_are_escaped(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Names in a checkpoint cannot send commands to the terminal."""
-    plan(checkpoint, 2, [json.dumps({"\x1b[2Jclicks": {"0": 1}})])
-
-    out = run_inspect(capsys, checkpoint)[1]
-
-    assert "\x1b" not in out
-    assert "\\x1b[2Jclicks" in out
-
-
 def test_copy_of_a_checkpoint_can_be_inspected(checkpoint: Path, tmp_path: Path) -> None:
     """The times of batches come from the logs, so a copy without original times still has a pace."""
     copy = shutil.copytree(checkpoint, tmp_path / "copy", copy_function=shutil.copy)

@@ -63,3 +63,12 @@ def test_rule_ids_of_the_linter_are_unique() -> None:
 
 def test_rule_about_code_or_clusters_states_its_line() -> None:
     assert [] == [rule.id for rule in RULES if rule.subject != "page" and not rule.reported_at]
+
+
+def test_exhausted_steps_keep_the_findings_before() -> None:
+    lines = ["w.writeStream.trigger(realTime=True)", "f0 = lambda: 1"]
+    lines += [f"f{n} = lambda: [{f'f{n - 1}(), ' * 40}]" for n in range(1, 9)]
+
+    findings = lint_text("\n".join([*lines, "f8()", "w.writeStream.trigger(realTime=True)"]), "job.py")
+
+    assert [(1, "trigger-duration"), (11, "unchecked")] == [(finding.line, finding.rule) for finding in findings]

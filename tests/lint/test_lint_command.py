@@ -233,14 +233,6 @@ def test_page_that_cannot_be_read_is_named_among_the_claims(tmp_path: Path, caps
     assert "b.md:3: Real-time mode of Spark answers \\x1b[2J in milliseconds." in printed.out
 
 
-def test_diff_escapes_the_name_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file name cannot send commands to the terminal."""
-    (tmp_path / "\x1b[2Jjob.py").write_text(BAD)
-
-    assert 1 == lint(tmp_path, "--diff")
-    assert "\x1b" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("call", "status", "lines"),
     [

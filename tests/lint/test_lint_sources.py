@@ -102,25 +102,6 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     assert ["outside.py"] == list(unchecked(findings))
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("null.ipynb", '{"realTime": 1, "cells": [{"cell_type": "code", "source": null}, {"source": 5}, 7]}'),
-        ("number.py", "w.trigger(realTime=0x" + "f" * 4000 + ")\n"),
-        ("f_string.py", "w.trigger(realTime=f'{0x" + "f" * 5000 + "}')\n"),
-        ("condition.py", "if x == 0x" + "f" * 5000 + ":\n    w.trigger(realTime=1)\n"),
-        ("runtime.json", '{"name": "rtm", "spark_version": "' + "9" * 5000 + '.4"}'),
-    ],
-    ids=lambda value: value if value[-1] != "\n" and len(value) < 20 else "",
-)
-def test_one_bad_file_does_not_end_the_run(tmp_path: Path, name: str, text: str) -> None:
-    """Whatever one file contains, the files after it are checked."""
-    (tmp_path / name).write_text(text)
-    (tmp_path / "z.py").write_text(BAD)
-
-    assert "z.py" in linted(lint_paths([tmp_path]), tmp_path)
-
-
 def test_comment_for_all_rules_does_not_hide_unchecked_code() -> None:
     """`rtm: ignore` does not silence `unchecked`, but `rtm: ignore[unchecked]` does."""
     broken = "writer.trigger(realTime=True\n"
