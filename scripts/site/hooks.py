@@ -4,6 +4,9 @@ Build the site from the whole repository; mkdocs calls these functions during th
 mkdocs does not accept the repository root as its documents folder, so `on_files` lists the files instead.
 """
 
+import base64
+import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +16,13 @@ from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
 from scripts.pack import version
-from scripts.site import (
-    api,
-    card,
-    diagrams,
-    layout,
-    machines,
-    measured,
-    page,
-    playground,
-    policy,
-    redirects,
-    rules,
-    tree,
-)
+from scripts.site import card, diagrams, layout, machines, playground, rules, tree
 from spark_rtm.text import markdown
 
 ROOT = pack_files.ROOT
 EDIT = "edit/main/"
+MARK_OF_POLICY = "inline-scripts"
+INLINE_SCRIPT = re.compile(r"<script(?![^>]*\ssrc=)(?![^>]*application/json)[^>]*>(.*?)</script>", re.DOTALL)
 OTHER_LANGUAGES = "assets/javascripts/lunr/"
 # Weights of search results: pages that explain a topic rank above pages that only summarize or list it.
 SEARCH_BOOSTS = {
@@ -66,17 +58,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     # Keep the files of the theme, except the search's rules for other languages, which have other licences.
     theme = (file for file in files if file.src_dir != config.docs_dir)
     mounted = Files([file for file in theme if not file.src_uri.startswith(OTHER_LANGUAGES)])
-    texts = {pack_files.relative(ROOT, path): path.read_text(encoding="utf-8") for path in tree.pages(ROOT)}
-    texts |= {f"{name}.md": tree.source_page(ROOT, name) for name in tree.sources(ROOT)}
-    texts |= {f"{folder}/index.md": tree.folder_page(ROOT, folder) for folder in tree.folders(ROOT)}
-    texts[f"{tree.MEASURED_DIR}/index.md"] = measured.page(ROOT)
-    for name, text in texts.items():
-        file = File.generated(config, name, content=page.for_site(ROOT, name, text))
+    for name, text in machines.in_navigation(ROOT).items():
+        file = File.generated(config, name, content=text)
         file.edit_uri = next((place for place in (name, name.removesuffix(".md")) if (ROOT / place).is_file()), None)
         mounted.append(file)
-    for name, text in api.pages(ROOT).items():
-        mounted.append(File.generated(config, name, content=text))
-    for name, text in (rules.pages() | redirects.pages(ROOT)).items():
+    for name, text in machines.beside_navigation(ROOT).items():
         mounted.append(File.generated(config, name, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
     for name in tree.raw(ROOT):
         if not name.endswith(".md"):
@@ -99,12 +85,12 @@ def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
 
 def on_post_page(output: str, **_: Any) -> str:
     """Let long names wrap between their words, which the search index keeps whole, and allow the theme's scripts."""
-    return policy.with_hashes(layout.breakable(output))
+    return _with_hashes(layout.breakable(output))
 
 
 def on_post_template(output: str, *, template_name: str, **_: Any) -> str:
     """Allow the theme's scripts on the page for missing addresses, which is no page of the repository."""
-    return policy.with_hashes(output) if template_name.endswith(".html") else output
+    return _with_hashes(output) if template_name.endswith(".html") else output
 
 
 def on_post_build(config: MkDocsConfig) -> None:
@@ -120,6 +106,17 @@ def on_post_build(config: MkDocsConfig) -> None:
     for name, content in binaries.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_bytes(content)
+
+
+def hashes(text: str) -> set[str]:
+    """Return the hash of each inline script of a page, in the form of a content security policy."""
+    digests = (hashlib.sha256(script.encode()).digest() for script in INLINE_SCRIPT.findall(text))
+    return {f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests}
+
+
+def _with_hashes(text: str) -> str:
+    """Return a page whose policy allows its inline scripts. One of them holds the way to the root of the site."""
+    return text.replace(MARK_OF_POLICY, " ".join(sorted(hashes(text))), 1)
 
 
 def _anchor(title: str, _separator: str) -> str:

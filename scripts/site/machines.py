@@ -1,13 +1,42 @@
 """
-Render the files that language models look for on a site: `llms.txt`, and all pages in one file.
+Write what other programs read: the Markdown of every page for a generator of sites, and files for language models.
 
+The hooks of mkdocs render the Markdown. `python -m scripts.site FOLDER` writes it to a folder, with the raw files that
+it links, so that another generator can build the site; the navigation is in `mkdocs.yml`.
 The links in `llms.txt` lead to the raw Markdown files.
 """
 
 from pathlib import Path
 
 from scripts.pack import files
+from scripts.site import api, measured, page, redirects, rules, tree
 from spark_rtm.text import markdown
+
+
+def in_navigation(root: Path) -> dict[str, str]:
+    """Return the Markdown of the pages that the navigation may list, by their paths."""
+    pages = {files.relative(root, path): path.read_text(encoding="utf-8") for path in tree.pages(root)}
+    pages |= {f"{name}.md": tree.source_page(root, name) for name in tree.sources(root)}
+    pages |= {f"{folder}/index.md": tree.folder_page(root, folder) for folder in tree.folders(root)}
+    pages[f"{tree.MEASURED_DIR}/index.md"] = measured.page(root)
+    return {name: page.for_site(root, name, text) for name, text in pages.items()} | api.pages(root)
+
+
+def beside_navigation(root: Path) -> dict[str, str]:
+    """Return the Markdown of the pages that other pages link, but the navigation does not list."""
+    return rules.pages() | redirects.pages(root)
+
+
+def write(root: Path, folder: Path) -> int:
+    """Write all pages and the raw files that they link to a folder, and return the number of pages."""
+    pages = in_navigation(root) | beside_navigation(root)
+    contents = {name: (root / name).read_bytes() for name in tree.raw(root) if not name.endswith(".md")}
+    contents |= {name: text.encode() for name, text in pages.items()}
+    for name, content in contents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return len(pages)
 
 
 def texts(root: Path) -> dict[str, str]:

@@ -13,7 +13,7 @@ import yaml
 from PIL import Image
 
 from scripts.pack import files, version
-from scripts.site import api, tree
+from scripts.site import api, machines, tree
 from scripts.site.hooks import OTHER_LANGUAGES
 from spark_rtm.text import markdown
 from tests.site.helpers import BUILD, Document, broken, documents
@@ -101,6 +101,23 @@ def test_api_pages_have_every_public_name(pages: dict[str, Document]) -> None:
 
         assert [] == [module for module in listed if f"::: {module}\n" not in text]
         assert set() == wanted - set(pages[name.replace(".md", ".html")].ids)
+
+
+def test_pages_can_be_written_for_another_generator(tmp_path: Path) -> None:
+    """The folder has each page of the navigation and of the site, and the target of each of its links."""
+    assert machines.write(files.ROOT, tmp_path) > len(tree.sources(files.ROOT))
+
+    configured = (files.ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", configured, re.MULTILINE)
+    assert len(listed) > 40
+    assert [] == [name for name in listed if not (tmp_path / name).is_file()]
+    targets = {
+        page.parent / link.target.partition("#")[0]
+        for page in tmp_path.rglob("*.md")
+        for link in markdown.links(page.read_text(encoding="utf-8"))
+        if not re.match(r"#|https?:|mailto:", link.target)
+    }
+    assert [] == [str(target) for target in targets if not target.exists()]
 
 
 def test_ids_are_unique_on_each_page(pages: dict[str, Document]) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from scripts.site.policy import hashes
+from scripts.site.hooks import hashes
 
 pytestmark = pytest.mark.services
 
