@@ -81,12 +81,12 @@ class Job:
             self.process.wait()
             (self.folder / SOCKET).unlink(missing_ok=True)
 
-    def stop(self, query: str) -> float:
-        """Drain and stop a query, and return the seconds until the answer."""
+    def obey(self, command: str, query: str) -> float:
+        """Send a command for a query, and return the seconds until the answer."""
         started = time.monotonic()
-        (answer,) = control_socket.send(self.folder / SOCKET, "stop", query, 60)
+        (answer,) = control_socket.send(self.folder / SOCKET, command, query, 60)
         if not answer["ok"]:
-            raise RuntimeError(f"the stop has failed: {answer['text']}")
+            raise RuntimeError(f"{command} has failed: {answer['text']}")
         return time.monotonic() - started
 
     def kill_in_a_stop(self, query: str, seconds: float) -> None:
@@ -94,7 +94,7 @@ class Job:
 
         def stop() -> None:
             with suppress(OSError):
-                self.stop(query)
+                self.obey("stop", query)
 
         stopping = threading.Thread(target=stop)
         stopping.start()
@@ -116,10 +116,14 @@ def measure(options: Options, console: Console) -> Outcome:
         job.start()
         stack.callback(job.kill)
         with traffic(servers, options.rate, sent):
+            # A query that has run for one interval has committed a batch with rows before anybody stops it.
+            for name in names:
+                wait_for_flow(servers, name)
+                console.print(f"the first commit of {name} took {job.obey('commit', name):.2f} s")
             for number, name in enumerate(islice(cycle(names), options.rounds), start=1):
                 wait_for_flow(servers, name)
                 pause.wait(pauses.random())
-                seconds.append(job.stop(name))
+                seconds.append(job.obey("stop", name))
                 console.print(f"{number} of {options.rounds}: {name} stopped in {seconds[-1]:.2f} s")
         by_stops = {name: differences(servers, name, sent) for name in names}
         with traffic(servers, options.rate, sent):

@@ -22,7 +22,8 @@ def drains(root: Path, _: str) -> str:
     first = found["drains"]
     intro = (
         f"`make bench-drains`, {first['date']}, {content['conditions']['cores']} cores, 100 records/s: a "
-        "stateless and a stateful query, with an interval of five minutes, are stopped alternately and start again."
+        "stateless and a stateful query, with an interval of five minutes, are stopped alternately after their first "
+        "commit, and start again."
     )
     return f"{intro}\n\n{table(HEADER, rows)}"
 

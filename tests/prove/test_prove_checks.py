@@ -12,7 +12,7 @@ from spark_rtm.prove.subjects import target
 from spark_rtm.prove.subjects.bench import Bench, in_time
 from spark_rtm.prove.subjects.decoding import decoding
 from spark_rtm.prove.subjects.samples import made_samples, read_samples
-from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -47,6 +47,38 @@ def cleaned(texts):
     value = F.to_json(F.struct("t.id", "t.n", ends, note))
     return texts.select(text).select(F.col("t.id").alias("key"), value.alias("value"))
 """
+SEEN = """\
+import json
+
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor
+
+from spark_rtm.realtime.python_state import transform_with_state
+
+
+class Seen(StatefulProcessor):
+    def init(self, handle):
+        self._handle, self._seen = handle, handle.getValueState("seen", "n long", TTL)
+
+    def handleInputRows(self, key, rows, timerValues):
+        self._seen.update((1,))
+        TIMER
+        yield from (Row(value=json.dumps(key)) for _ in rows)
+
+    def close(self):
+        pass
+
+
+def seen(clicks):
+    keys = clicks.select(F.col("key").cast("string"))
+    return transform_with_state(keys, ["key"], Seen(), "value string")
+"""
+PROCESSORS = [
+    ("None", "", WRONG, "rows of state never end, because a state variable has no TTL and no timer is set"),
+    ("60_000", "", GOOD, "each state variable has a TTL"),
+    ("None", "self._handle.registerTimer(10**13)", UNCHECKED, "the processor sets timers"),
+]
 STATE = replace(OPTIONS, checks=frozenset({"state"}))
 UPPER = """\
 from pyspark.sql import functions as F
@@ -72,6 +104,17 @@ def test_state_that_ends_with_the_watermark_is_good(bench: Bench, tmp_path: Path
     assert GOOD == state.status, state.text
     assert "the watermark removed" in state.evidence
     assert "grows" not in state.evidence
+
+
+@pytest.mark.parametrize(("ttl", "timer", "status", "evidence"), PROCESSORS, ids=["endless", "TTL", "timer"])
+def test_state_of_a_processor_ends_by_its_own_rules(
+    bench: Bench, tmp_path: Path, ttl: str, timer: str, status: str, evidence: str
+) -> None:
+    (state,) = _prove(bench, tmp_path, SEEN.replace("TTL", ttl).replace("TIMER", timer), "seen", STATE)["state"]
+
+    assert status == state.status, state.text
+    assert evidence in state.evidence
+    assert state.line == (25 if status == WRONG else 0)
 
 
 def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -16,6 +17,9 @@ from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.testing.records import Sent
 
 PAGE = "references/state.md#watermark"
+PROCESSORS = "references/state.md#custom-processors"
+PROCESSOR = "transformWithState"
+KINDS = ("Value", "List", "Map")
 WRITTEN_BYTES = "rocksdbTotalBytesWritten"
 ROUNDS = 2
 FORWARD_DAYS = (30, 60, 90)
@@ -37,6 +41,8 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
     growth = (
         f"each row grows with each record: the same records write {written} bytes of state" if _grows(written) else ""
     )
+    if metrics := _of_processor(query):
+        return _after_own_rules(subject, rows[-1], metrics)
     if _watermark(query):
         return _after_later_times(subject, query, rows[-1], growth)
     evidence = f"{rows[-1]} rows of state never end, because the query has no watermark: each new key stays forever"
@@ -60,6 +66,31 @@ def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growt
         return Verdict("state", UNCHECKED, "the watermark did not advance, so no sample has an event time", fix, PAGE)
     evidence = f"{rows} rows of state never end: the event time advanced by 90 days and the watermark removed none"
     return _wrong(subject, evidence, "group by the event time or a window; deduplicate with the event time")
+
+
+def _of_processor(query: StreamingQuery) -> Counter[str]:
+    """Return the metrics of the processors of `transformWithState` in the last batches; without one there are none."""
+    found = Counter[str]()
+    for progress in query.recentProgress:
+        for operator in progress.stateOperators:
+            if operator.operatorName.startswith(PROCESSOR):
+                found.update({name: int(value) for name, value in operator.customMetrics.items()})
+    return found
+
+
+def _after_own_rules(subject: Subject, rows: int, metrics: Counter[str]) -> Verdict:
+    """Return the verdict on a processor, which ends its state by a TTL, or in code that no check can read."""
+    endless, ending = (sum(metrics[f"num{kind}State{ttl}Vars"] for kind in KINDS) for ttl in ("", "WithTTL"))
+    if ending and not endless:
+        return Verdict(
+            "state", GOOD, f"{rows} rows under the same keys; each state variable has a TTL", page=PROCESSORS
+        )
+    fix = "give each state variable a TTL, or clear it in handleExpiredTimer"
+    if metrics["numRegisteredTimers"]:
+        evidence = "the processor sets timers, and this check does not wait until they clear the state"
+        return Verdict("state", UNCHECKED, evidence, f"test that handleExpiredTimer clears it, or {fix}", PROCESSORS)
+    evidence = f"{rows} rows of state never end, because a state variable has no TTL and no timer is set"
+    return _wrong(subject, evidence, fix, PROCESSORS)
 
 
 @dataclass(frozen=True)
@@ -121,6 +152,6 @@ def _later(name: str, value: Any, days: int) -> Any:
     return value
 
 
-def _wrong(subject: Subject, evidence: str, fix: str) -> Verdict:
+def _wrong(subject: Subject, evidence: str, fix: str, page: str = PAGE) -> Verdict:
     line = line_of_call(subject.path, STATEFUL_CALLS, subject.line)
-    return Verdict("state", WRONG, evidence, fix, PAGE, str(subject.path), line)
+    return Verdict("state", WRONG, evidence, fix, page, str(subject.path), line)

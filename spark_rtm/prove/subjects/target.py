@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
 from spark_rtm.lint.files.notebooks import cells_of_json
@@ -199,4 +200,6 @@ def _of_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
+    # The Python processes of a query do not find a module that was loaded from its file.
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_rtm.errors import page_of
+from spark_rtm.realtime import failures
 from spark_rtm.realtime.failures import REMEDIES, name_of
 from spark_rtm.realtime.queries import CONDITION
 
+PYTHON = "Python"
 PYTHON_FUNCTIONS = re.compile(r"\b(?:pandas_)?udf\s*\(|@(?:\w+\.)?(?:pandas_)?udf\b|\.mapIn(?:Pandas|Arrow)\(")
-STATEFUL_CALLS = re.compile(r"\.(?:groupBy|groupby|dropDuplicates\w*|distinct|transformWithState\w*)\(")
+STATEFUL_CALLS = re.compile(
+    r"\.(?:groupBy|groupby|dropDuplicates\w*|distinct|transformWithState\w*)\(|\btransform_with_state\("
+)
 CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
 PYTHON_NODES = ("BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow", "FlatMapGroups", "PythonUDF")
 
@@ -43,8 +47,10 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     if is_python and not called:
         number = line_of_call(path, PYTHON_FUNCTIONS, number)
     haystack = f"{condition} {text.partition('JVM stacktrace')[0]}"
-    key = "Python" if is_python else next((part for part in REMEDIES if part in haystack), "")
-    fix = REMEDIES.get(key, "read the page of this condition")
+    key = next((part for part in REMEDIES if part in haystack and part != PYTHON), "")
+    known = failures.failure_of("", cause, 0).cause
+    default = known.remedy if known.parts else "read the page of this condition"
+    fix = REMEDIES[PYTHON] if is_python else REMEDIES.get(key, default)
     return Failure(
         condition, _message(text, condition), place, number, fix, _python_page() if is_python else page_of(condition)
     )
@@ -75,4 +81,5 @@ def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
     found = [n for n, line in enumerate(lines, 1) if calls.search(line) and not line.lstrip(' "').startswith("#")]
     above, below = [n for n in found if n <= default], [n for n in found if n >= default]
     is_function = re.match(r"\s*(@|def |async )", "".join(lines[default - 1 : default]))
-    return ([*below[:1], *above[-1:]] if is_function else [*above[-1:], *below[:1]] or [default])[0]
+    nearest = [*below[:1], *above[-1:]] if is_function else [*above[-1:], *below[:1]]
+    return nearest[0] if nearest else default
