@@ -1,4 +1,4 @@
-"""Render the rows of `make bench-drains` in the JSON of the probes as a Markdown table."""
+"""Render rows of the JSON of the probes as Markdown."""
 
 from pathlib import Path
 
@@ -28,4 +28,17 @@ def drains(root: Path, _: str) -> str:
     return f"{intro}\n\n{table(HEADER, rows)}"
 
 
-BLOCKS: dict[str, Block] = {"measured-drains": drains}
+def python_path(root: Path, _: str) -> str:
+    """Return what Python costs on the path of a query with state, beside Scala and micro-batch mode."""
+    content = published(root, "probes", "bench-python-path")
+    (row,) = (row for row in content["probes"] if row["probe"] == "python-path")
+    ms = {name: f"{row[f'{name}p50_ms']:,} and {row[f'{name}p99_ms']:,} ms" for name in ("", "scala_", "micro_batch_")}
+    intro = f"`make bench-python-path`, {row['date']}, {content['conditions']['cores']} cores"
+    return (
+        f"{intro}, {row['rate']:,.0f} records/s: p50 and p99 are {ms['']}; those of the same processor in Scala "
+        f"{ms['scala_']}, in micro-batch mode {ms['micro_batch_']}. One state partition processes "
+        f"{row['python_rows_per_second']:,} rows per second; in Scala {row['scala_rows_per_second']:,}."
+    )
+
+
+BLOCKS: dict[str, Block] = {"measured-drains": drains, "measured-python": python_path}
