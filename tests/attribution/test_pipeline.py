@@ -201,7 +201,7 @@ def test_invented_result_fails_an_otherwise_correct_run(
     produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(asdict(invented)).encode())])
     short = replace(settings, trigger="micro-batch", duration=2, warm_up_seconds=1, rate=80, time_scale=SHORT_WINDOWS)
 
-    report = run(short, spark, kafka, dsn, LiveView(Console(quiet=True)), threading.Event())
+    report = run(short, spark, kafka, dsn, LiveView(Console(quiet=True)), threading.Event(), beside=True)
 
     slots = report.reconciliation.counts["slots"]["in"]
     assert slots > 10
@@ -213,6 +213,10 @@ def test_invented_result_fails_an_otherwise_correct_run(
         f"slots: input is {slots}, but the outcomes add up to {slots + 1}",
     } == set(report.reconciliation.differences)
     assert 1 == exit_status([report])
+    # The query beside the pipeline has decoded the same records.
+    assert report.beside
+    assert report.log.events.keys() <= {*report.log.sources}
+    assert 0.9 * len(report.log.events) < len(report.beside.latencies_ms) <= len(report.log.events)
 
 
 def test_plans_of_real_time_queries_contain_no_python(spark: SparkSession, settings: Settings) -> None:

@@ -41,7 +41,7 @@ def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) 
     A hop starts when the broker appends the input record and ends when the broker appends its first output record.
     """
     samples = latency_samples_ms(log, sent_from, newest)
-    return [_order_statistics(hop, values) for hop, values in samples.items() if values]
+    return [order_statistics(hop, values) for hop, values in samples.items() if values]
 
 
 def latency_samples_ms(log: RunLog, sent_from: float = 0, newest: int | None = None) -> dict[LatencyHop, list[int]]:
@@ -79,19 +79,35 @@ def timer_latencies(log: RunLog, rules: CreditRules, since: float = 0) -> list[L
         "deadline to timeout": _late_ms(deadlines, log.timed.unfilled_at),
         "deadline to credit": _late_ms(due, log.timed.final_at),
     }
-    return [_order_statistics(timer, late_ms) for timer, late_ms in values.items() if late_ms]
+    return [order_statistics(timer, late_ms) for timer, late_ms in values.items() if late_ms]
 
 
 def _late_ms(due: Mapping[str, int], appended: Mapping[str, int]) -> list[int]:
     return [appended[key] - at for key, at in due.items() if key in appended]
 
 
-def latencies_by_second(log: RunLog, started_at: float, newest: int | None = None) -> dict[int, tuple[int, int]]:
-    """Return the median and the highest end-to-end latency (ms) of the records of each second since `started_at`."""
-    values: defaultdict[int, list[int]] = defaultdict(list)
+def latencies_by_second(
+    log: RunLog, started_at: float, newest: int | None = None, *, decoded: bool = False
+) -> dict[int, tuple[int, int]]:
+    """
+    Return the median and the highest latency (ms) of the records of each second since `started_at`.
+
+    The latencies are those from Kafka to Kafka through both queries, or with `decoded` only those of the first query.
+    """
+    latencies_ms = []
     for src, source in islice(reversed(log.sources.items()), newest):
-        if result_at := log.first_result_at.get(src):
-            values[int(source.t0 / 1000 - started_at)].append(result_at - source.appended_at)
+        event = log.events.get(src)
+        ended_at = (event and event.appended_at) if decoded else log.first_result_at.get(src)
+        if ended_at:
+            latencies_ms.append((source.t0 / 1000 - started_at, ended_at - source.appended_at))
+    return by_second(latencies_ms)
+
+
+def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int, int]]:
+    """Return the median and the highest of the latencies of each second; each latency has its time in seconds."""
+    values: defaultdict[int, list[int]] = defaultdict(list)
+    for at_seconds, latency_ms in latencies_ms:
+        values[int(at_seconds)].append(latency_ms)
     return {second: (sorted(each)[(len(each) - 1) // 2], max(each)) for second, each in values.items()}
 
 
@@ -100,6 +116,7 @@ def boundary_pauses_ms(trigger_executions_ms: Iterable[int], interval_seconds: i
     return [taken_ms - 1000 * interval_seconds for taken_ms in trigger_executions_ms]
 
 
-def _order_statistics(hop: LatencyHop | Timer, values: Sequence[int]) -> Latency:
+def order_statistics(hop: LatencyHop | Timer, values: Sequence[int]) -> Latency:
+    """Return the latency percentiles of one hop, from latencies in milliseconds."""
     p50, p90, p99 = percentiles(values, (0.5, 0.9, 0.99))
     return Latency(hop, len(values), int(p50), int(p90), int(p99), max(values))

@@ -70,14 +70,18 @@ def is_no_interrupt(record: logging.LogRecord) -> bool:
 
 def next_steps(options: DemoOptions) -> list[str]:
     """Return what to do after a run."""
-    compare = [] if options.compare else ["next: make demo COMPARE=1    the same traffic in micro-batch mode as well"]
+    compare = [] if options.compare else ["next: make demo COMPARE=1    decoding in micro-batch mode beside it"]
     return [*compare, "next: make chaos             the same checks under faults"]
 
 
 def introduction(options: DemoOptions) -> str:
     """Return what the demonstration will do, and how long it takes."""
-    modes = f"{options.trigger} mode" + (", then in micro-batch mode" if options.compare else "")
-    seconds = (options.warm_up_seconds + options.duration + 45) * (2 if options.compare else 1) + 20
+    modes = f"{options.trigger} mode"
+    if options.publish:
+        modes += ", then in micro-batch mode"
+    elif options.compare:
+        modes += ". The first query also runs in micro-batch mode,\na batch each second"
+    seconds = (options.warm_up_seconds + options.duration + 45) * (2 if options.publish else 1) + 20
     takes = f"takes about {-(-seconds // 60):.0f} minutes" if options.duration else "ends after Ctrl-C"
     return (
         f"Ad traffic goes through Kafka, five Spark queries and PostgreSQL,\n"
@@ -97,9 +101,6 @@ def _run_all(settings: DemoOptions) -> list[Report]:
         stack.enter_context(view)
         confs = {} if settings.master or settings.rate >= HIGH_RATE else FAST_COMPILER_CONFS
         view.print_line(introduction(settings))
-        view.other_mode = (
-            "follows, with the same traffic" if settings.compare else "COMPARE=1 shows the same traffic here"
-        )
         view.print_line("starting Kafka and PostgreSQL")
         bootstrap_servers = stack.enter_context(kafka_broker())
         dsn = stack.enter_context(postgres_server())
@@ -120,8 +121,9 @@ def _run_all(settings: DemoOptions) -> list[Report]:
             )
         stack.callback(spark.stop)
         stop_on_interrupt(stop)
-        reports = [run(settings, spark, bootstrap_servers, dsn, view, stop)]
-        if settings.compare and not stop.is_set():
+        beside = settings.compare and not settings.publish
+        reports = [run(settings, spark, bootstrap_servers, dsn, view, stop, beside=beside)]
+        if settings.publish and not stop.is_set():
             reports.append(run(settings.in_micro_batch_mode(), spark, bootstrap_servers, dsn, view, stop))
     return reports
 

@@ -32,19 +32,23 @@ class DemoOptions(DemoSettings):
     """The pipeline's settings and the options specific to the demonstration."""
 
     compare: bool = False
-    """After the run, repeat the traffic in micro-batch mode and print a comparison of both runs."""
+    """Run the first query also in micro-batch mode, at the same time and on the same records."""
     publish: bool = False
-    """Write the latencies of a --compare run to references/measured/demo.json."""
+    """
+    With --compare, run the whole pipeline in each mode, one after the other, and compare both runs.
+
+    Their latencies are written to references/measured/demo.json.
+    """
     cluster: bool = False
     """Start a standalone Spark cluster with two workers, and run the queries on it."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for invalid settings and for invalid combinations of options."""
         super().__post_init__()
-        if self.publish and not (self.compare and self.trigger == "real-time"):
+        if (self.publish and not self.compare) or (self.compare and self.trigger != "real-time"):
             raise ValueError(
-                f"publish is True, compare is {self.compare!r} and trigger is {self.trigger!r}, but demo.json needs "
-                f"a run in each mode; use --publish with --compare and --trigger real-time"
+                f"publish is True, compare is {self.compare!r} and trigger is {self.trigger!r}, but a "
+                f"comparison needs both modes; use --publish with --compare, and --compare with --trigger real-time"
             )
 
     def in_micro_batch_mode(self) -> "DemoOptions":

@@ -10,7 +10,7 @@ from typing import Any
 from examples.attribution.audit.latency import latencies_by_second
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.live_view import campaign_name
-from examples.attribution.demo.report import Report, verdict
+from examples.attribution.demo.report import Report, comparison_of_modes, verdict
 from spark_rtm.measure import palette
 
 PAGE = Path("build/demo.html")
@@ -18,9 +18,10 @@ COLORS = {"real-time": palette.BLUE, "micro-batch": palette.ORANGE}
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1000, 320, 76, 20, 36, 40
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:1000px;margin:24px auto;padding:0 16px;color:#202124;background:#fff}
-table{border-collapse:collapse;margin:8px 0 24px}
+table{border-collapse:collapse;margin:8px 0 24px;display:block;overflow-x:auto}
 th,td{text-align:left;padding:3px 16px 3px 0;border-bottom:1px solid #dadce0}
-td+td{font-variant-numeric:tabular-nums}svg{width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#5f6368}
+td+td{font-variant-numeric:tabular-nums}
+svg{width:100%;min-width:700px;height:auto}svg text{font:12px system-ui,sans-serif;fill:#5f6368}
 .good{color:#188038;font-weight:600}.bad{color:#d93025;font-weight:600}figure{margin:16px 0;overflow-x:auto}
 """
 
@@ -33,6 +34,8 @@ class Series:
     seconds: Mapping[int, tuple[int, int]]
     boundaries: Sequence[tuple[str, float, int]] = ()
     """The query, the second, and the length in ms of each pause between two batches."""
+    part: str = ""
+    """The part of the way that was measured, if it is not the whole one."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,8 @@ def _lines(series: Series, number: int, x: Any, y: Any) -> Iterator[str]:
             f'<line x1="{x(second):.1f}" x2="{x(second):.1f}" y1="{HEIGHT - BOTTOM + 2}" y2="{HEIGHT - BOTTOM + 12}" '
             f'stroke="{color}" stroke-width="2"><title>{escape(query)}: {pause_ms} ms</title></line>'
         )
-    place = f'x="{LEFT + number * 380}" y="14"'
-    yield f'<text {place} style="fill:{color}">{escape(series.name)}: p50, and the slowest record (light)</text>'
+    place, name = f'x="{LEFT + number * 380}" y="14"', escape(series.name + series.part)
+    yield f'<text {place} style="fill:{color}">{name}: p50, and the slowest record (light)</text>'
 
 
 def _table(table: Table) -> str:
@@ -133,24 +136,25 @@ def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: P
         text, outcome = f"{report.settings.trigger} mode: ", report.reconciliation
         text += verdict(outcome, report.log).plain
         verdicts.append((text, bool(outcome.results) and not outcome.differences))
-    series = [
-        Series(report.settings.trigger, latencies_by_second(report.log, report.sent.started_at), report.boundaries)
-        for report in reports
-    ]
+        verdicts += [(sentence, True) for sentence in comparison_of_modes(report)]
     modes = [report.settings.trigger for report in reports]
     return write(
         path,
         "Ad attribution: what the demonstration has shown",
         verdicts,
-        timeline(series),
+        timeline([each for report in reports for each in _series(report)]),
         [
             Table(
                 "Latency in ms, of the measured part",
                 ("mode", "part", "records", "p50", "p90", "p99", "max"),
                 [
-                    (report.settings.trigger, row.hop, row.records, row.p50, row.p90, row.p99, row.max)
+                    (mode, row.hop, row.records, row.p50, row.p90, row.p99, row.max)
                     for report in reports
-                    for row in report.latencies
+                    for mode, rows in (
+                        (report.settings.trigger, report.latencies),
+                        ("micro-batch, side by side", report.side_by_side()[1:]),
+                    )
+                    for row in rows
                 ],
             ),
             Table(
@@ -161,6 +165,15 @@ def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: P
             machine_of(machine),
         ],
     )
+
+
+def _series(report: Report) -> Iterator[Series]:
+    beside, started_at = report.beside, report.sent.started_at
+    seconds = latencies_by_second(report.log, started_at, decoded=beside is not None)
+    part = ", decode" if beside else ""
+    yield Series(report.settings.trigger, seconds, report.boundaries, part)
+    if beside:
+        yield Series("micro-batch", beside.by_second(started_at), part=part)
 
 
 def _caps(reports: Sequence[Report]) -> list[Sequence[object]]:

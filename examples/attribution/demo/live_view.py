@@ -17,6 +17,7 @@ from rich.text import Text
 from examples.attribution.audit.latency import Latency, hop_latencies, latencies_by_second
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo import screen
+from examples.attribution.demo.beside import Beside
 from examples.attribution.pacing.throttle import DeliveryThrottle
 from examples.attribution.settings import Settings
 from examples.attribution.traffic.producer import SendLog
@@ -40,12 +41,13 @@ class LiveView:
         self.console = console or Console()
         self.curves: dict[str, dict[int, int]] = {}
         """The median latency in ms of the records of each second since the first record, by execution mode."""
-        self.other_mode = ""
-        """What stands in place of the curve of a mode that has not run; without it, the line is left out."""
+        self.beside: Beside | None = None
+        """The first query in micro-batch mode, if it runs beside the pipeline."""
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
         self._updated_at = 0.0
         self._sent, self._settings = SendLog(started_at=time.time()), Settings()
         self._throttle, self._title = DeliveryThrottle([]), ""
+        self._hint = ""
         self._counted: deque[tuple[float, Counter[str]]] = deque()
         self._at_cap: set[str] = set()
         self._drains_from = 0.0
@@ -66,14 +68,15 @@ class LiveView:
         self.console.print(text, highlight=False, soft_wrap=True)
 
     def start_run(self, sent: SendLog, settings: Settings, throttle: DeliveryThrottle, title: str = "") -> None:
-        """Show a new run below a title, and keep the curves of earlier runs in other modes."""
+        """Show a new run below a title."""
         self._sent, self._settings, self._throttle = sent, settings, throttle
         measured = f"{settings.duration:g} s" if settings.duration else "until Ctrl-C"
         self._title = title or (
             f"{settings.trigger.capitalize()} mode: {settings.warm_up_seconds:g} s of warm-up, {measured} at "
             f"{settings.rate:g} records/s, then a check"
         )
-        self.curves[settings.trigger] = {}
+        self._hint = "" if title else "COMPARE=1 shows the other mode here"
+        self.curves = {mode: {} for mode in [settings.trigger, *(["micro-batch"] if self.beside else [])]}
         self._counted.clear()
         self._at_cap.clear()
         self._drains_from = 0.0
@@ -121,6 +124,9 @@ class LiveView:
         rows = {row.hop: row for row in hop_latencies(log, self._shown_from(), NEWEST)}
         end_to_end = rows.get("end to end")
         latency = f"p50 {end_to_end.p50} p99 {end_to_end.p99} ms" if end_to_end else "no result yet"
+        slow = self.beside.latency(self._shown_from()) if self.beside else None
+        if slow and (fast := rows.get(slow.hop)):
+            latency += f", decode p50 {fast.p50} ms, in micro-batch mode {slow.p50} ms"
         self.print_line(
             f"{time.time() - self._sent.started_at:5.0f} s {self.phase(log)}: sent {self._sent.records}, "
             f"results {len(log.results)}, rejected {len(log.rejects)}, "
@@ -136,8 +142,9 @@ class LiveView:
     def _screen(self, log: RunLog, sink: Metrics | None, now: float) -> Group:
         settings, mode = self._settings, self._settings.trigger
         elapsed = time.time() - self._sent.started_at
-        for second, (median_ms, _) in latencies_by_second(log, self._sent.started_at, NEWEST).items():
-            self.curves[mode][second] = median_ms
+        self._add_medians(mode, latencies_by_second(log, self._sent.started_at, NEWEST, decoded=bool(self.beside)))
+        if self.beside:
+            self._add_medians("micro-batch", self.beside.by_second(self._sent.started_at, NEWEST))
         rates = self.rates(log, sink, now)
         state = Text(f"{elapsed:3.0f} s  {self.phase(log)}", style="bold yellow" if self._drains_from else "bold")
         hint = "the check needs all results" if self._drains_from else "Ctrl-C ends the traffic"
@@ -153,13 +160,16 @@ class LiveView:
             ),
             _stages(rows, rates, waiting, sink),
             Text(
-                "p50 of each second, 1 ms to 10 s, logarithmic"
-                + ("; * of the run before" if len(self.curves) > 1 else ""),
+                ("decode only, same records; micro-batch: 1 batch/s; " if self.beside else "")
+                + "p50 per second, 1 ms to 10 s",
                 style="dim",
             ),
-            *screen.curves(self.curves, total, columns, mode, self.other_mode),
+            *screen.curves(self.curves, total, columns, self._hint),
             screen.campaigns(self._throttle, log, self._sent.started_at),
         )
+
+    def _add_medians(self, mode: str, latencies_ms: Mapping[int, tuple[int, int]]) -> None:
+        self.curves[mode] |= {second: median_ms for second, (median_ms, _) in latencies_ms.items()}
 
     def rates(self, log: RunLog, sink: Metrics | None, now: float) -> Mapping[str, float]:
         """Return the records per second of each stage in the last seconds."""

@@ -40,6 +40,8 @@ class RunMonitor:
         self.keeper.poll()
         self.results.raise_if_failed()
         self.throttle.raise_if_failed()
+        if self.view.beside:
+            self.view.beside.poll()
         self.view.update(self.reader.log, self.results.metrics, is_draining=is_draining)
 
     def is_settled(self) -> bool:

@@ -11,6 +11,7 @@ from rich.text import Text
 from examples.attribution.audit.latency import Latency
 from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import RunLog
+from examples.attribution.demo.beside import HOP, Beside
 from examples.attribution.demo.live_view import campaign_name, latency_table
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
@@ -51,6 +52,13 @@ class Report:
     """Time from a deadline to its result."""
     boundaries: Sequence[tuple[str, float, int]] = ()
     """The query, the second since the first record, and the length in ms of each pause between two batches."""
+    beside: Beside | None = None
+    """The first query in micro-batch mode, which has read the same records at the same time."""
+
+    def side_by_side(self) -> list[Latency]:
+        """Return the latency of the first query in real-time and micro-batch mode, or nothing if it ran in one mode."""
+        slow = self.beside.latency(self.sent.measured_from_ms(self.settings)) if self.beside else None
+        return [*(row for row in self.latencies if row.hop == HOP), slow] if slow else []
 
 
 def print_report(report: Report) -> None:
@@ -100,7 +108,7 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog,
         f"too late for credit",
     )
     for difference in outcome.differences[:MAX_DIFFERENCES]:
-        console.print(difference, style="red", highlight=False, soft_wrap=True)
+        console.print(difference, style="red", highlight=False, soft_wrap=not console.is_terminal)
 
 
 def verdict(outcome: Reconciliation, log: RunLog) -> Text:
@@ -121,7 +129,17 @@ def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
         latency = f"p50 {end_to_end.p50:,} ms, p99 {end_to_end.p99:,} ms" if end_to_end else "no latency measured"
         over = f"{report.reconciliation.over_delivered} impressions over-delivered"
         lines += [f"{report.settings.trigger} mode: {latency}, {over}", verdict(report.reconciliation, report.log)]
+        lines += comparison_of_modes(report)
     report_console().print(Panel(Group(*lines, *last), title="verdict", title_align="left", expand=False))
+
+
+def comparison_of_modes(report: Report) -> list[str]:
+    """Return a sentence about the query that ran in both modes at the same time, or nothing."""
+    match report.side_by_side():
+        case [fast, slow]:
+            factor = f"{slow.p50 / max(fast.p50, 1):.0f}x"
+            return [f"decode, both modes side by side: p50 {fast.p50:,} ms and {slow.p50:,} ms ({factor})"]
+    return []
 
 
 def _print_sink(console: Console, sink: Metrics) -> None:
@@ -167,7 +185,7 @@ def _print_cpu(console: Console, cpu: Cpu) -> None:
     )
     if cpu.is_full:
         text = f"more than {MAX_BUSY_SHARE:.0%} of the CPU was busy, so latencies measure queueing; use a lower RATE"
-        console.print(text, style="bold yellow", highlight=False, soft_wrap=True)
+        console.print(text, style="bold yellow", highlight=False)
 
 
 def print_comparison(real_time: Report, micro_batch: Report) -> None:
@@ -190,7 +208,8 @@ def print_comparison(real_time: Report, micro_batch: Report) -> None:
 
 
 def _print(console: Console, text: str) -> None:
-    console.print(text, highlight=False, soft_wrap=True)
+    # A terminal would break a long line inside a word.
+    console.print(text, highlight=False, soft_wrap=not console.is_terminal)
 
 
 def report_console() -> Console:

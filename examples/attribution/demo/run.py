@@ -15,6 +15,7 @@ from examples.attribution.attributed_to_postgres import attributed_to_postgres
 from examples.attribution.audit.latency import boundary_pauses_ms, hop_latencies, timer_latencies
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.audit.run_log_reader import RunLogReader
+from examples.attribution.demo.beside import micro_batch_beside
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.monitor import RunMonitor
 from examples.attribution.demo.report import Report
@@ -39,9 +40,20 @@ from spark_rtm.services import new_folder
 
 
 def run(
-    settings: Settings, spark: SparkSession, bootstrap_servers: str, dsn: str, view: LiveView, stop: threading.Event
+    settings: Settings,
+    spark: SparkSession,
+    bootstrap_servers: str,
+    dsn: str,
+    view: LiveView,
+    stop: threading.Event,
+    *,
+    beside: bool = False,
 ) -> Report:
-    """Send traffic for the configured duration or until `stop` is set, drain the queries, and reconcile the run."""
+    """
+    Send traffic for the configured duration or until `stop` is set, drain the queries, and reconcile the run.
+
+    With `beside`, the first query also runs in micro-batch mode.
+    """
     with ExitStack() as stack:
         partitions = create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
         reader = RunLogReader(bootstrap_servers, settings, partitions)
@@ -59,6 +71,7 @@ def run(
         real_time = [query.name for query in pipeline_queries(settings) if is_real_time(query, settings)]
         for name in real_time:
             assert_real_time(keeper.queries[name])
+        view.beside = stack.enter_context(micro_batch_beside(settings, spark, bootstrap_servers)) if beside else None
         # Event, transaction and campaign ids contain the run id, so they differ between runs on the same topics.
         sent = SendLog(started_at=time.time())
         traffic = TrafficGenerator(settings, run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
@@ -75,11 +88,11 @@ def run(
     goals = list(throttle.goals.values())
     reconciliation = reconcile(reader.log, settings, RULES, goals, stored_results(dsn, settings))
     latency = hop_latencies(reader.log, sent.measured_from_ms(settings))
-    timers = timer_latencies(reader.log, RULES.scaled(settings.time_scale), sent.measured_from_ms(settings))
     return Report(
         *(settings, reconciliation, latency, pauses_ms, sent, reader.log, results.metrics, throttle.notices, cpu),
-        timers=timers,
+        timers=timer_latencies(reader.log, RULES.scaled(settings.time_scale), sent.measured_from_ms(settings)),
         boundaries=boundaries,
+        beside=view.beside,
     )
 
 

@@ -46,21 +46,16 @@ def _block(latency_ms: float) -> str:
     return BLOCKS[min(round(level), len(BLOCKS) - 1)]
 
 
-def curves(
-    curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: int, mode: str, other: str
-) -> Iterator[Text]:
-    """Yield a line per execution mode with its curve and its newest value, or with `other` if it has not run."""
-    for name, color in COLORS.items():
-        medians_ms = curves_ms.get(name, {})
+def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: int, hint: str) -> Iterator[Text]:
+    """Yield a line per execution mode with its curve and its newest value, and `hint` instead of a second mode."""
+    for name, medians_ms in curves_ms.items():
         text = Text(f"{name:<{LABEL_COLUMNS}}")
-        text.append(sparkline(medians_ms, seconds, columns), style=color)
+        text.append(sparkline(medians_ms, seconds, columns), style=COLORS[name])
         if medians_ms:
-            last = medians_ms[max(medians_ms)] if name == mode else sorted(medians_ms.values())[len(medians_ms) // 2]
-            text.append(f" {last:>6,} ms{'' if name == mode else ' *'}", style="bold" if name == mode else "")
-        elif name != mode:
-            text = Text(f"{name:<{LABEL_COLUMNS}}{other}", style="dim")
-        if medians_ms or name == mode or other:
-            yield text
+            text.append(f" {medians_ms[max(medians_ms)]:>6,} ms", style="bold")
+        yield text
+    if len(curves_ms) == 1 and hint:
+        yield Text(hint, style="dim")
 
 
 def campaigns(throttle: DeliveryThrottle, log: RunLog, started_at: float) -> Table:

@@ -37,12 +37,12 @@ def test_invalid_value_ends_with_its_remedy(capsys: pytest.CaptureFixture[str]) 
     assert "interval_seconds is 1, but must be at least 5, the minimum of real-time mode" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("flags", [[], ["--compare", "--trigger", "micro-batch"]])
-def test_publish_without_comparison_is_rejected(capsys: pytest.CaptureFixture[str], flags: list[str]) -> None:
+@pytest.mark.parametrize("flags", [["--publish"], ["--compare", "--trigger", "micro-batch"]])
+def test_comparison_without_both_modes_is_rejected(capsys: pytest.CaptureFixture[str], flags: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        parse(["--publish", *flags])
+        parse(flags)
 
-    assert "use --publish with --compare and --trigger real-time" in capsys.readouterr().err
+    assert "use --publish with --compare, and --compare with --trigger real-time" in capsys.readouterr().err
 
 
 def test_second_run_of_a_published_comparison_uses_micro_batch_mode() -> None:

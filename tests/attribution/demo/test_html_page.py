@@ -3,8 +3,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from examples.attribution.audit.latency import latencies_by_second
+from examples.attribution.audit.latency import Latency, latencies_by_second
 from examples.attribution.audit.run_log import RunLog, SourceRecord
+from examples.attribution.demo.beside import Beside
 from examples.attribution.demo.html_page import Fault, Series, timeline, write_demo
 from tests.attribution.demo.reports import report
 
@@ -74,3 +75,16 @@ def test_timeline_shows_the_gap_that_a_fault_has_left() -> None:
 def test_latencies_of_a_second_are_its_median_and_its_highest() -> None:
     """Records count in the second in which they were due, since the first record."""
     assert {1: (4, 40)} == latencies_by_second(log_of(4), 1.0)
+    assert {1: (0, 0)} == latencies_by_second(log_of(4), 1.0, decoded=True)
+
+
+def test_page_shows_both_modes_side_by_side(tmp_path: Path) -> None:
+    """If the first query ran in both modes at the same time, the page has its latencies and curves in both."""
+    run = replace(report("real-time", 4, []), log=log_of(4), beside=Beside(lambda: None, [(26_000, 600)]))
+    run = replace(run, latencies=[Latency("kafka_to_events", 2, 2, 2, 2, 2), *run.latencies])
+
+    text = write_demo([run], {}, tmp_path / "demo.html").read_text()
+
+    assert ["micro-batch, side by side", "kafka_to_events", "1", *["600"] * 4] in Texts(text).rows
+    assert "both modes side by side: p50 2 ms and 600 ms (300x)" in text
+    assert ["real-time", "micro-batch"] == re.findall(r">([\w-]+), decode: p50, and the slowest record", text)

@@ -3,13 +3,13 @@
 import io
 import time
 from collections import deque
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.demo import screen
+from examples.attribution.demo.beside import Beside
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.pacing.rule import CampaignCount, Goal
 from examples.attribution.pacing.throttle import DeliveryThrottle
@@ -39,8 +39,8 @@ def printed(
     sent = SendLog(started_at=time.time() - seconds, records=2, measured_seconds=1, lags_ms=[0.5, 0.7])
     with LiveView(Console(file=text, force_terminal=terminal, width=size[0], height=size[1])) as view:
         view.print_line("starting")
-        view.start_run(sent, replace(SETTINGS, trigger="micro-batch"), DeliveryThrottle([]))
-        view.curves["micro-batch"] = {0: 900, 29: 1_000}
+        appended_at = int(sent.started_at * 1000)
+        view.beside = Beside(lambda: None, [(appended_at, 900), (appended_at + 29_000, 1_000)])
         view.start_run(sent, SETTINGS, throttle(sent.started_at))
         view.update(log, Metrics(flushed=4, oldest_ms=deque([2.0, 5.0])), is_draining=draining)
         view.update(log, is_draining=True)  # too soon to be printed
@@ -65,7 +65,10 @@ def test_without_terminal_one_plain_line_per_period() -> None:
     assert ["starting", "    5 s cap reached: campaign-3, 8 delivered and 2 reserved of 10"] == lines[:2]
     assert 3 == len(lines)
     counts = "measuring, 55 s left: sent 2, results 1, rejected 1, waiting 1, pending 0, open orders 0, "
-    assert f"{counts}caps reached 2, reopened 1, p50 12 p99 12 ms" in lines[2]
+    assert (
+        f"{counts}caps reached 2, reopened 1, p50 12 p99 12 ms, decode p50 5 ms, in micro-batch mode 1000 ms"
+        in lines[2]
+    )
     assert "\x1b" not in lines[2]
 
 
@@ -88,8 +91,10 @@ def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], dr
     assert lines.index("starting") >= 0
     lines = lines[lines.index("starting") + 1 :]
     starts = ["Real-time mode: ", " 30 s  ", "sent 2, ", "stage ", "decode: ", "correlate: ", "both, ", "caps: "]
-    starts += ["credit: ", "rows: ", "p50 of each", "real-time ", "micro-batch ", "campaign ", *["campaign-"] * 8]
+    starts += ["credit: ", "rows: ", "decode only", "real-time ", "micro-batch ", "campaign ", *["campaign-"] * 8]
     assert [] == [(start, line) for start, line in zip(starts, lines, strict=False) if not line.startswith(start)]
+    fast, slow = (lines[starts.index(name)].split() for name in ("real-time ", "micro-batch "))
+    assert [["5", "ms"], ["1,000", "ms"]] == [fast[-2:], slow[-2:]]
     assert "campaign-3 10 0 0 5 s, stopped" == " ".join(lines[starts.index("campaign ") + 4].split())
 
 

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from examples.attribution.audit.latency import Latency
 from examples.attribution.demo.__main__ import exit_status, is_no_interrupt
+from examples.attribution.demo.beside import Beside
 from examples.attribution.demo.report import print_comparison, print_report, print_verdict
 from spark_rtm.measure.cpu import Cpu
 from tests.attribution.demo.reports import report
@@ -35,12 +37,16 @@ def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.Captu
 
 
 def test_verdict_names_each_run_and_ends_with_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
-    print_verdict([report("real-time", 12, []), report("micro-batch", 1_450, ["result x is missing"])], ["next: x"])
+    decoded = Latency("kafka_to_events", 1, 2, 9, 9, 9)
+    first = report("real-time", 12, [])
+    first = replace(first, latencies=[decoded, *first.latencies], beside=Beside(lambda: None, [(0, 90), (25_000, 600)]))
+    print_verdict([first, report("micro-batch", 1_450, ["result x is missing"])], ["next: x"])
 
     lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
     assert [
         "real-time mode: p50 12 ms, p99 12 ms, 1 impressions over-delivered",
         "0 differences from the replay of 2 results, 2 orders and 0 counts",
+        "decode, both modes side by side: p50 2 ms and 600 ms (300x)",
         "micro-batch mode: p50 1,450 ms, p99 1,450 ms, 1 impressions over-delivered",
         "1 differences from the replay of 2 results, 2 orders and 0 counts",
         "next: x",

@@ -1,0 +1,81 @@
+"""
+Decode the source topics a second time, in micro-batch mode, beside the pipeline in real-time mode.
+
+Both read the same records at the same time. The other queries are left out, because two cores cannot run them twice.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+from pyspark.sql import SparkSession
+
+from examples.attribution.audit.latency import Latency, LatencyHop, by_second, order_statistics
+from examples.attribution.kafka_to_events import kafka_to_events
+from examples.attribution.pipeline import SOURCE_OPTIONS
+from examples.attribution.settings import Settings
+from examples.attribution.topics import EVENTS_TOPIC, SOURCE_TOPICS
+from spark_rtm.kafka.consumer import consumer_from_start, is_record
+from spark_rtm.kafka.records import json_object
+from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
+from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed
+from spark_rtm.realtime.slots import preflight
+from spark_rtm.services import new_folder
+
+HOP: LatencyHop = "kafka_to_events"
+"""The query that runs in both modes."""
+TRIGGER = "1 second"
+"""Without a pause between batches, the query would take the CPU time that the pipeline needs."""
+MAX_MESSAGES = 2_000
+
+
+@dataclass
+class Beside:
+    """The latencies of the query in micro-batch mode, and how to read new ones."""
+
+    poll: Callable[[], None]
+    """Reads new latencies, and raises QueryFailedError if the query has failed."""
+    latencies_ms: list[tuple[int, int]]
+    """The time (UTC ms) at which Kafka appended each source record, and the time in ms until that of its event."""
+
+    def by_second(self, started_at: float, newest: int | None = None) -> dict[int, tuple[int, int]]:
+        """Return the median and the highest latency (ms) of the records of each second since `started_at`."""
+        latencies_ms = islice(reversed(self.latencies_ms), newest)
+        return by_second((at / 1000 - started_at, latency_ms) for at, latency_ms in latencies_ms)
+
+    def latency(self, since: float) -> Latency | None:
+        """Return the percentiles of the records that Kafka appended at `since` (UTC ms) or later."""
+        values = [latency_ms for appended_at, latency_ms in self.latencies_ms if appended_at >= since]
+        return order_statistics(HOP, values) if values else None
+
+
+@contextmanager
+def micro_batch_beside(settings: Settings, spark: SparkSession, bootstrap_servers: str) -> Iterator[Beside]:
+    """Run the query in micro-batch mode, and stop it afterwards."""
+    topic = f"{settings.topic(EVENTS_TOPIC)}-micro-batch"
+    partitions = ensure_topics(bootstrap_servers, [topic], settings.partitions, {topic: REJECT_TOPIC})
+    servers = {"kafka.bootstrap.servers": bootstrap_servers}
+    source = spark.readStream.format("kafka").options(**SOURCE_OPTIONS, **servers)
+    rows = source.option("subscribe", ",".join(map(settings.topic, SOURCE_TOPICS))).load()
+    events = kafka_to_events(rows, settings).drop("topic")
+    name = f"{HOP}_micro_batch"
+    preflight(spark, {name: (events, len(SOURCE_TOPICS) * settings.partitions)})
+    writer = events.writeStream.format("kafka").options(**KAFKA_SINK, **servers).option("topic", topic)
+    writer = writer.option("checkpointLocation", f"{new_folder('checkpoints')}/{name}").queryName(name)
+    writer = writer.trigger(processingTime=TRIGGER)
+    query, consumer = writer.start(), consumer_from_start(bootstrap_servers, partitions)
+    latencies_ms = list[tuple[int, int]]()
+
+    def poll() -> None:
+        raise_if_failed([query])
+        for message in filter(is_record, consumer.consume(MAX_MESSAGES, 0)):
+            # Rejected records are in the same topic, and have no such number.
+            if row := json_object(message.value(), {"appended_at": int}):
+                latencies_ms.append((row["appended_at"], message.timestamp()[1] - row["appended_at"]))
+
+    try:
+        yield Beside(poll, latencies_ms)
+    finally:
+        query.stop()
+        consumer.close()
