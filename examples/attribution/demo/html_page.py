@@ -129,8 +129,14 @@ def _table(table: Table) -> str:
     return f"<h2>{escape(table.title)}</h2><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>\n"
 
 
-def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: Path = PAGE) -> Path:
-    """Write the page of the demonstration's runs."""
+def write_demo(
+    reports: Sequence[Report],
+    machine: Mapping[str, object],
+    path: Path = PAGE,
+    title: str = "Ad attribution: what the demonstration has shown",
+    tables: Sequence[Table] = (),
+) -> Path:
+    """Write the page of runs of the pipeline, with further tables after that of the latencies."""
     verdicts = []
     for report in reports:
         text, outcome = f"{report.settings.trigger} mode: ", report.reconciliation
@@ -140,7 +146,7 @@ def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: P
     modes = [report.settings.trigger for report in reports]
     return write(
         path,
-        "Ad attribution: what the demonstration has shown",
+        title,
         verdicts,
         timeline([each for report in reports for each in _series(report)]),
         [
@@ -157,6 +163,7 @@ def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: P
                     for row in rows
                 ],
             ),
+            *tables,
             Table(
                 "Caps", ("campaign", "goal", *(f"{mode}: delivered, over-delivered" for mode in modes)), _caps(reports)
             ),

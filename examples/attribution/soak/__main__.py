@@ -14,15 +14,27 @@ from dataclasses import dataclass, replace
 import psycopg
 from confluent_kafka import KafkaException
 
+from examples.attribution.demo.html_page import Table, write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
 from examples.attribution.demo.report import Report, print_report
 from examples.attribution.demo.run import run
 from examples.attribution.settings import DemoSettings
 from examples.attribution.soak.growth import MIN_MINUTES
-from examples.attribution.soak.result import FOLDER, exit_status, folder_of, print_growth, result_of, unexpected, write
+from examples.attribution.soak.result import (
+    FOLDER,
+    GROWTH_COLUMNS,
+    exit_status,
+    folder_of,
+    growth_rows,
+    print_growth,
+    result_of,
+    unexpected,
+    write,
+)
 from examples.attribution.soak.samples import Sample, sample, sampling
 from spark_rtm.command_line import arguments_of
+from spark_rtm.measure.machine import describe_machine
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services import new_folder
 from spark_rtm.services.java import filter_stderr
@@ -80,7 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"growth: {problem}", file=sys.stderr)
     folder = folder_of(result, publish=options.publish)
     write(result, folder)
-    print(f"result and charts: {folder}/soak.json and {folder}/soak_*.svg")
+    growth = Table("Growth", GROWTH_COLUMNS, growth_rows(result["growth"]))
+    page = write_demo([report], describe_machine(), FOLDER / "soak.html", "Ad attribution for hours", [growth])
+    print(f"result and charts: {folder}/soak.json and {folder}/soak_*.svg\npage: {page}")
     return exit_status(result)
 
 

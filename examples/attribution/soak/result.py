@@ -85,11 +85,21 @@ def folder_of(result: Mapping[str, Any], *, publish: bool) -> Path:
     return PUBLISHED if publish and not result["differences"] else FOLDER
 
 
+GROWTH_COLUMNS = ("resource", "part", "level", "per hour", "trend")
+
+
+def growth_rows(found: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Return the level, the growth and the trend of each resource as texts."""
+    return [
+        (row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"]) for row in found
+    ]
+
+
 def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None) -> None:
     """Print a table with the level, the growth and the trend of each resource."""
-    table = Table("resource", "part", "level", "per hour", "trend", box=None)
-    for row in found:
-        table.add_row(row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"])
+    table = Table(*GROWTH_COLUMNS, box=None)
+    for row in growth_rows(found):
+        table.add_row(*row)
     (console or Console()).print(table)
 
 

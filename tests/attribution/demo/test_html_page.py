@@ -6,7 +6,7 @@ from pathlib import Path
 from examples.attribution.audit.latency import Latency, latencies_by_second
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.demo.beside import Beside
-from examples.attribution.demo.html_page import Fault, Series, timeline, write_demo
+from examples.attribution.demo.html_page import Fault, Series, Table, timeline, write_demo
 from tests.attribution.demo.reports import report
 
 
@@ -83,8 +83,11 @@ def test_page_shows_both_modes_side_by_side(tmp_path: Path) -> None:
     run = replace(report("real-time", 4, []), log=log_of(4), beside=Beside(lambda: None, [(26_000, 600)]))
     run = replace(run, latencies=[Latency("kafka_to_events", 2, 2, 2, 2, 2), *run.latencies])
 
-    text = write_demo([run], {}, tmp_path / "demo.html").read_text()
+    growth = Table("Growth", ("resource", "trend"), [("threads", "level")])
+    text = write_demo([run], {}, tmp_path / "demo.html", "For hours", [growth]).read_text()
 
     assert ["micro-batch, side by side", "kafka_to_events", "1", *["600"] * 4] in Texts(text).rows
+    assert ["threads", "level"] in Texts(text).rows
+    assert "<h1>For hours</h1>" in text
     assert "both modes side by side: p50 2 ms and 600 ms (300x)" in text
     assert ["real-time", "micro-batch"] == re.findall(r">([\w-]+), decode: p50, and the slowest record", text)
