@@ -75,7 +75,7 @@ def message(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[Mapping[str, Any]]) -> None:
-    axes.set_title(message(chart, rows), loc="left", fontsize=10)
+    axes.set_title(message(chart, rows), loc="left", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3)
     axes.set(xlabel=chart.x_label, ylabel=chart.y_label)

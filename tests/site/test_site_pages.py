@@ -33,6 +33,13 @@ async (address) => {
   return document.documentElement.scrollWidth;
 }
 """
+OUTSIDE_SCRIPT = """() => {
+  const chart = document.querySelector("svg").getBoundingClientRect();
+  return [...document.querySelectorAll("svg g[id^=text]")].filter((text) => {
+    const box = text.getBoundingClientRect();
+    return box.right > chart.right + 1 || box.left < chart.left - 1;
+  }).map((text) => text.textContent.trim());
+}"""
 MOVED = {
     old.replace(".md", ".html"): redirects.REDIRECTS[Path(old).stem].replace(".md", ".html")
     for old in redirects.pages(files.ROOT)
@@ -206,3 +213,13 @@ def test_missing_page_leads_on(built: Path) -> None:
     assert {"references/errors.html", "index.html"} <= set(places)
     assert [] == [place for place in places if not (built / place).is_file()]
     assert all(address.startswith(f"/{SUBPATH}/") for address in re.findall(r'rel="stylesheet" href="([^"]+)"', text))
+
+
+def test_no_text_of_a_chart_is_cut_off(phone_visit: Visit) -> None:
+    outside = {}
+    for chart in (files.ROOT / tree.MEASURED_DIR).glob("*.svg"):
+        phone_visit.page.set_content(chart.read_text(encoding="utf-8"))
+        outside[chart.name] = phone_visit.page.evaluate(OUTSIDE_SCRIPT)
+
+    assert len(outside) > 20
+    assert {} == {name: texts for name, texts in outside.items() if texts}
