@@ -132,7 +132,7 @@ chaos: setup ## run the pipeline under random faults, and check that nothing is 
 soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare all results with a replay, and report what grows; DURATION=seconds RATE=records/s PUBLISH=1
 	@$(PY) -m examples.attribution.soak $(SHARED_OPTIONS)
 
-bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes in one session
+bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes, once each
 
 bench-latency: ## compare the latency of all execution modes; DURATION RATE QUICK=1 FILTER PUBLISH=1 BENCH=--help
 bench-throughput: ## find the highest rate that each mode sustains; options as for bench-latency

@@ -1,19 +1,16 @@
 """
-Run the cases of a benchmark one after the other on one broker, and show their progress.
+Run the cases of a benchmark one after the other on one broker.
 
 Each repeat runs the cases in another order, so that a busy spell of the machine does not always hit the same engine.
 If the machine disturbed a run, the run is repeated. The result of the repeated run also contains the disturbed attempt.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from statistics import mean
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from benchmarks.harness.baseline import baseline_case
 from benchmarks.harness.quiet import wait_until_quiet
@@ -62,70 +59,15 @@ def back_and_forth(items: Sequence[T], repeats: int) -> list[T]:
     return [item for repeat in range(repeats) for item in (items if repeat % 2 == 0 else reversed(items))]
 
 
-@dataclass
-class PlanProgress:
-    """Shows a plan's progress: on a terminal, a bar with the remaining time; otherwise, one line per run."""
-
-    plan: Sequence[PlannedRun]
-    console: Console
-    done: int = 0
-    run_started_at: float = 0.0
-    overheads: list[float] = field(default_factory=list)
-    """
-    Seconds that each run took in addition to its traffic.
-
-    The baseline runs first and takes much less time than an engine.
-    """
-    _bar: Progress = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Create the progress bar, but do not show it yet."""
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("about {task.fields[left]} left"))
-        self._bar = Progress(*columns, console=self.console, transient=True, auto_refresh=False)
-        self._task = self._bar.add_task("", left="")
-
-    @contextmanager
-    def shown(self) -> Iterator["PlanProgress"]:
-        """Show the bar until the block ends."""
-        if not self.console.is_terminal:
-            yield self
-            return
-        with self._bar:
-            yield self
-
-    def begin(self) -> None:
-        """Show the name of the next run and the remaining time."""
-        case, traffic = self.plan[self.done].case, self.plan[self.done].traffic
-        self.run_started_at = time.monotonic()
-        position = f"{self.done + 1}/{len(self.plan)}"
-        text = f"{position} {case.workload}, {case.engine}, {traffic.rate:g}/s {traffic.arrivals}"
-        self._bar.update(self._task, description=text)
-        if not self.console.is_terminal:
-            self.console.print(f"{text}; about {_rounded(self._seconds_left())} left")
-
-    def tick(self) -> None:
-        """Update the bar during the run."""
-        elapsed = min(time.monotonic() - self.run_started_at, self._seconds(self.plan[self.done]))
-        total, left = sum(map(self._seconds, self.plan)), self._seconds_left() - elapsed
-        self._bar.update(self._task, completed=total - left, total=total, left=_rounded(left), refresh=True)
-
-    def end(self, result: RunResult, *, is_repeated: bool = False) -> None:
-        """Print the run's result and problems, and whether the run will be repeated."""
-        self.overheads.append(time.monotonic() - self.run_started_at - self.plan[self.done].traffic.seconds)
-        self.done += not is_repeated
-        numbers = result.numbers
-        latencies = [f"{name} {numbers[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max") if numbers["records"]]
-        self.console.print(f"  {numbers['workload']}, {numbers['engine']}: {' '.join(latencies)} ms")
-        suffix = "; this run will be repeated" if is_repeated else ""
-        problems = ((f"{problem}{suffix}", "bold red") for problem in result.problems)
-        for text, style in (*problems, *((warning, "yellow") for warning in result.warnings)):
-            self.console.print(f"  {text}", style=style, soft_wrap=True)
-
-    def _seconds_left(self) -> float:
-        return sum(map(self._seconds, self.plan[self.done :]))
-
-    def _seconds(self, run: PlannedRun) -> float:
-        return run.traffic.seconds + max(START_AND_END_SECONDS, mean(self.overheads or [0]))
+def show_result(console: Console, result: RunResult, *, is_repeated: bool) -> None:
+    """Print the result and the problems of a run, and whether the run will be repeated."""
+    numbers = result.numbers
+    latencies = [f"{name} {numbers[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max") if numbers["records"]]
+    console.print(f"  {numbers['workload']}, {numbers['engine']}: {' '.join(latencies)} ms")
+    suffix = "; this run will be repeated" if is_repeated else ""
+    problems = ((f"{problem}{suffix}", "bold red") for problem in result.problems)
+    for text, style in (*problems, *((warning, "yellow") for warning in result.warnings)):
+        console.print(f"  {text}", style=style, soft_wrap=True)
 
 
 def run_plan(
@@ -177,22 +119,25 @@ def run_on_broker(
     With `max_foreign_cores`, a run during which other programs used more cores is repeated too. If the last attempt is
     disturbed as well, raise RuntimeError, because the engines could not be compared after all other runs either.
     """
-    progress = PlanProgress(plan, console)
 
-    def attempt(run: PlannedRun) -> RunResult:
-        progress.begin()
-        result = run_case(bootstrap_servers, run.case, run.traffic, partitions, progress.tick)
+    def attempt(number: int, run: PlannedRun) -> RunResult:
+        load = f"{run.traffic.rate:g}/s {run.traffic.arrivals}"
+        seconds = sum(one.traffic.seconds + START_AND_END_SECONDS for one in plan[number - 1 :])
+        console.print(
+            f"{number}/{len(plan)} {run.case.workload}, {run.case.engine}, {load}; at least {seconds / 60:.0f} min left"
+        )
+        result = run_case(bootstrap_servers, run.case, run.traffic, partitions)
         result.numbers["repeat"] = run.repeat
         if max_foreign_cores is None:
             return result
         return replace(result, problems=[*result.problems, *busy_machine(result.numbers, max_foreign_cores)])
 
-    def finish(run: PlannedRun) -> RunResult:
+    def finish(number: int, run: PlannedRun) -> RunResult:
         late_runs = list[dict[str, Any]]()
         while True:
-            result = attempt(run)
+            result = attempt(number, run)
             is_repeated = result.is_only_disturbed() and len(late_runs) < max_late_runs
-            progress.end(result, is_repeated=is_repeated)
+            show_result(console, result, is_repeated=is_repeated)
             if max_foreign_cores is not None and result.is_only_disturbed() and not is_repeated:
                 raise RuntimeError(
                     f"{run.case.workload}, {run.case.engine}: {'; '.join(result.problems)} in {len(late_runs) + 1} "
@@ -204,15 +149,10 @@ def run_on_broker(
             if max_foreign_cores is not None:
                 wait_until_quiet(console, max_foreign_cores)
 
-    with progress.shown():
-        return [finish(run) for run in plan]
+    return [finish(number, run) for number, run in enumerate(plan, 1)]
 
 
 def plain_console() -> Console:
     """Return a console that is wide enough for the tables even without a terminal."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(width=WIDTH, highlight=False)
-
-
-def _rounded(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

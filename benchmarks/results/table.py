@@ -9,7 +9,7 @@ from rich.table import Table
 
 from spark_rtm.measure.percentiles import PERCENTILES
 
-MAX_ENGINE_WIDTH, MIN_COLUMNS, MAX_TABLE_WIDTH = 44, 3, 1_000
+MAX_ENGINE_WIDTH = 44
 COLUMN_NAMES = {
     "pause": "pause_median_ms",
     "times\nbaseline": "times_baseline",
@@ -24,14 +24,8 @@ CaseRow = Mapping[str, Any]
 
 
 def print_cases(content: Mapping[str, Any], console: Console) -> None:
-    """Print the table of the cases with as many columns as fit into the terminal."""
-    table, options = case_table(content["cases"]), console.options.update(width=MAX_TABLE_WIDTH)
-    omitted = list[str]()
-    while console.measure(table, options=options).maximum > console.width and len(table.columns) > MIN_COLUMNS:
-        omitted.insert(0, " ".join(str(table.columns.pop().header).split()))
-    console.print(table)
-    if omitted:
-        console.print(f"omitted columns, which need a wider terminal: {', '.join(omitted)}")
+    """Print the table of the cases."""
+    console.print(case_table(content["cases"]))
 
 
 def case_table(cases: Sequence[CaseRow]) -> Table:

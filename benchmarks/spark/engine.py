@@ -60,23 +60,3 @@ def batches_file(run: Run, copy: int) -> Path:
 def ready_file(run: Run, copy: int) -> Path:
     """Return the file that a copy creates as soon as its queries are running."""
     return run.folder / f"ready-{copy}"
-
-
-def started_file(folder: Path) -> Path:
-    """Return the file that the process of several runs creates as soon as its session is running."""
-    return folder / "started"
-
-
-def request_file(folder: Path, number: int) -> Path:
-    """Return the file that contains the options and the run of a request to the process of several runs."""
-    return folder / f"request-{number}.json"
-
-
-def stop_file(run: Run) -> Path:
-    """Return the file that ends a run in the process of several runs."""
-    return run.folder / "stop"
-
-
-def stopped_file(run: Run) -> Path:
-    """Return the file that the process of several runs creates when the queries of a run have ended."""
-    return run.folder / "stopped"

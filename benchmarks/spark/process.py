@@ -1,14 +1,9 @@
-"""
-The process of a Spark engine, which runs one copy of the queries and writes the progress of the copy's batches.
-
-The process of a quick run runs the queries of several runs one after another, because the start of a session takes
-seconds.
-"""
+"""The process of a Spark engine, which runs one copy of the queries and writes the progress of the copy's batches."""
 
 import json
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,25 +12,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.harness.engine import Run
-from benchmarks.spark.engine import (
-    START_SECONDS,
-    batches_file,
-    ready_file,
-    request_file,
-    started_file,
-    stop_file,
-    stopped_file,
-)
+from benchmarks.spark.engine import START_SECONDS, batches_file, ready_file
 from benchmarks.spark.idle_rules import exclude_idle_rules
 from benchmarks.spark.progress import run_of, write_progress
 from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, is_staggered, start_queries
 from spark_rtm.realtime.control import stagger
-from spark_rtm.realtime.queries import stop_completely, wait_until
+from spark_rtm.realtime.queries import wait_until
 from spark_rtm.realtime.warm_up import warm_up
 from spark_rtm.services import avro_jars, connector
 from spark_rtm.services.spark import build_session
-
-REQUEST_POLL_SECONDS = 0.1
 
 
 def session(options: SparkOptions) -> SparkSession:
@@ -48,14 +33,8 @@ def session(options: SparkOptions) -> SparkSession:
     )
 
 
-def serve(
-    spark: SparkSession, options: SparkOptions, run: Run, copy: int, is_stopped: Callable[[], bool]
-) -> list[StreamingQuery]:
-    """
-    Start a copy of the queries between two batch boundaries of the previous copy, and write its progress.
-
-    Return the running queries as soon as `is_stopped` returns True.
-    """
+def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> None:
+    """Start a copy of the queries between two batch boundaries of the previous copy, and write its progress."""
     if options.warm_up_batches:
         warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
     if options.exclude_idle_rules:
@@ -65,8 +44,7 @@ def serve(
     queries = start_queries(spark, options, run, copy)
     if is_staggered(options, copy):
         _stagger(queries, options, run, copy)
-    write_progress(queries, run, copy, options.interval_seconds, is_stopped)
-    return queries
+    write_progress(queries, run, copy, options.interval_seconds)
 
 
 def _stagger(queries: Sequence[StreamingQuery], options: SparkOptions, run: Run, copy: int) -> None:
@@ -79,19 +57,6 @@ def _stagger(queries: Sequence[StreamingQuery], options: SparkOptions, run: Run,
 
 def _last_commit(commits: Path) -> int:
     return max((int(path.name) for path in commits.glob("[0-9]*")), default=-1)
-
-
-def serve_requests(options: SparkOptions, folder: Path) -> None:
-    """Start a session, and run the queries of one request after another, each until its stop file exists."""
-    spark, pause, number = session(options), threading.Event(), 0
-    started_file(folder).touch()
-    while not pause.wait(REQUEST_POLL_SECONDS):
-        if request_file(folder, number).exists():
-            values, fields = json.loads(request_file(folder, number).read_text())
-            own_options, run = SparkOptions(**values), run_of(fields)
-            stop_completely(spark, *serve(spark, own_options, run, 0, stop_file(run).exists))
-            stopped_file(run).touch()
-            number += 1
 
 
 def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
@@ -120,10 +85,8 @@ def _start_short(
 def main() -> None:
     """Run the queries until this process is stopped."""
     argument = json.loads(sys.argv[1])
-    if "requests" in argument:
-        serve_requests(SparkOptions(**argument["options"]), Path(argument["requests"]))
     options = SparkOptions(**argument["options"])
-    serve(session(options), options, run_of(argument["run"]), argument["copy"], lambda: False)
+    serve(session(options), options, run_of(argument["run"]), argument["copy"])
 
 
 if __name__ == "__main__":

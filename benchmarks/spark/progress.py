@@ -1,7 +1,7 @@
 """What the processes of Spark engines share: the run in their arguments, and the file with the progress of batches."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,13 @@ def run_of(values: Mapping[str, Any]) -> Run:
     return Run(**{**values, "folder": Path(values["folder"]), "shape": Shape(**values["shape"])})
 
 
-def write_progress(
-    queries: Sequence[StreamingQuery],
-    run: Run,
-    copy: int,
-    interval_seconds: float,
-    is_stopped: Callable[[], bool] = lambda: False,
-) -> None:
-    """Report that the queries are ready, and write the progress of each batch until `is_stopped` returns True."""
+def write_progress(queries: Sequence[StreamingQuery], run: Run, copy: int, interval_seconds: float) -> None:
+    """Report that the queries are ready, and write the progress of each batch until the process is stopped."""
     pause, last_batch = threading.Event(), {query.name: -1 for query in queries}
     poll_seconds = min(MAX_POLL_SECONDS, max(MIN_POLL_SECONDS, interval_seconds / POLLS_PER_INTERVAL))
     with batches_file(run, copy).open("w", buffering=1) as file:
         ready_file(run, copy).touch()
-        while not pause.wait(poll_seconds) and not is_stopped():
+        while not pause.wait(poll_seconds):
             raise_if_failed(queries)
             for query in queries:
                 progress = query.lastProgress

@@ -40,7 +40,7 @@ def test_only_valid_results_are_written_to_the_published_folder(
     assert [("constant", 1), ("poisson", 1)] == [(case["arrivals"], case["runs"]) for case in content["cases"]]
     assert bool(status) == any(run["problems"] for run in content["runs"])
     output = capsys.readouterr().out
-    assert "1/2 echo, baseline (echo), 1000/s constant; about" in output
+    assert "1/2 echo, baseline (echo), 1000/s constant; at least" in output
     assert f"{content['cases'][0]['p50_ms']:,.1f}" in output
 
 
