@@ -23,7 +23,6 @@ from benchmarks.results.record_times import Traffic
 from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
 from benchmarks.results.table import print_cases
-from benchmarks.settings import chart
 from benchmarks.settings.changes import Change, changes_of
 from benchmarks.settings.compare import COMBINED, RATIOS, UNTOUCHED, WARM_UNTOUCHED, helpful, ratios
 from benchmarks.spark.queries import SparkOptions
@@ -169,7 +168,7 @@ def _limits(
 
 def _draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
     by_effect = sorted(content["cases"], key=lambda case: (case["workload"], case["p99_ms"] or 0))
-    return [*charts.draw({**content, "cases": by_effect}, folder, STEM), *chart.draw(content, folder, STEM)]
+    return charts.draw({**content, "cases": by_effect}, folder, STEM)
 
 
 BENCHMARK = Benchmark(
