@@ -1,6 +1,6 @@
 """The engines that are compared, and their cases in each of the three measurements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.harness.baseline import baseline_case
@@ -47,9 +47,6 @@ def limit_cases(engines: Sequence[OtherEngine], interval_seconds: float) -> list
     return engine_cases(engines, interval_seconds, quick=True)[1:-1]
 
 
-def describe(engines: Sequence[OtherEngine], missing: Mapping[str, str]) -> list[dict[str, str]]:
-    """Return each engine's packages and, if the engine was not measured, the reason."""
-    return [
-        {"engine": engine.name, "packages": ", ".join(engine.packages), "not_measured": missing.get(engine.name, "")}
-        for engine in engines
-    ]
+def describe(engines: Sequence[OtherEngine]) -> list[dict[str, str]]:
+    """Return the packages of each engine."""
+    return [{"engine": engine.name, "packages": ", ".join(engine.packages)} for engine in engines]

@@ -18,8 +18,6 @@ from confluent_kafka.admin import AdminClient
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case
 from benchmarks.harness.workloads import Workload
-from benchmarks.other_engines.install.redact import without_addresses
-from benchmarks.other_engines.install.venv import Report
 from spark_rtm.services import java_home
 from spark_rtm.services.child import start_child, wait_until_ready
 
@@ -40,26 +38,14 @@ class OtherEngine:
     """Packages to install, at exact versions."""
     settings: Callable[[float], Settings]
     """Function that returns the settings for a commit interval in seconds, except the topics and folders of a run."""
-    prepare: Callable[[Report], object]
-    """Function that installs missing packages, or raises RuntimeError with a one-line reason."""
+    prepare: Callable[[], object]
+    """Function that installs missing packages, or raises RuntimeError."""
     start: Callable[[Settings, Run], AbstractContextManager[Engine]]
 
     def case(self, workload: Workload, interval_seconds: float) -> Case:
         """Return the case in which this engine runs a workload and commits once per interval."""
         settings = self.settings(interval_seconds)
         return Case(self.name, workload, partial(self.start, settings), settings=settings)
-
-
-def prepare(engines: Sequence[OtherEngine], report: Report) -> dict[str, str]:
-    """Prepare all engines; return by name why an engine is unavailable, without private addresses."""
-    missing = {}
-    for engine in engines:
-        try:
-            engine.prepare(report)
-        except (RuntimeError, OSError) as error:
-            missing[engine.name] = without_addresses(str(error).splitlines()[0])
-            report(f"{engine.name} is skipped: {missing[engine.name]}")
-    return missing
 
 
 @contextmanager

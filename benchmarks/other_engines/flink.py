@@ -13,8 +13,7 @@ from pathlib import Path
 
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
-from benchmarks.other_engines.install.maven import jars, pinned
-from benchmarks.other_engines.install.venv import Report, is_installed, python_with
+from benchmarks.other_engines.installation import jars, pinned, python_with
 from spark_rtm.services.child import free_ports
 
 NAME, CONNECTOR = "Flink", "flink_connector"
@@ -35,12 +34,9 @@ def settings(interval_seconds: float) -> Settings:
     return SETTINGS | {"execution.checkpointing.interval": f"{interval_seconds * 1000:.0f} ms"}
 
 
-def prepare(report: Report) -> None:
+def prepare() -> None:
     """Install Flink with its Python API, and download its Kafka connector."""
-    if not is_installed(REQUIREMENTS, LOCK):
-        size = "a one-time download of about 450 MB, 850 MB on disk"
-        report(f"{NAME}: installing {', '.join(REQUIREMENTS)}, {size}")
-    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"), LOCK)
+    python_with(REQUIREMENTS, LOCK)
     jars(CONNECTOR)
 
 
@@ -58,7 +54,7 @@ def flink(settings: Settings, run: Run) -> Iterator[Engine]:
     }
     names = ("bootstrap_servers", "source", "target", "rejected", "workload")
     argument = {name: getattr(run, name) for name in names} | {"settings": {**settings, **run_settings}}
-    command = [str(python_with(REQUIREMENTS, lock=LOCK)), "-I", str(JOB), json.dumps(argument)]
+    command = [str(python_with(REQUIREMENTS, LOCK)), "-I", str(JOB), json.dumps(argument)]
     with running_engine(NAME, command, run, lambda: _all_tasks_run(port)) as engine:
         yield engine
 

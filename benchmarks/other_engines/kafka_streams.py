@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.java_program import java_command
 from benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
-from benchmarks.other_engines.install.maven import is_downloaded, jars, pinned
-from benchmarks.other_engines.install.venv import Report
+from benchmarks.other_engines.installation import jars, pinned
 
 NAME, PROGRAM, JARS = "Kafka Streams", "KafkaStreamsJob", "kafka_streams"
 HEAP_OPTIONS = ("-Xmx512m",)
@@ -30,10 +29,8 @@ def settings(interval_seconds: float) -> Settings:
     return SETTINGS | {"commit.interval.ms": round(interval_seconds * 1000), JAVA_OPTIONS: " ".join(HEAP_OPTIONS)}
 
 
-def prepare(report: Report) -> None:
+def prepare() -> None:
     """Download the jars and compile the program."""
-    if not is_downloaded(JARS):
-        report(f"{NAME}: downloading {', '.join(pinned(JARS))}, about 100 MB, once")
     java_command(PROGRAM, jars(JARS), (), ())
 
 

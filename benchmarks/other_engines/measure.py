@@ -5,7 +5,7 @@ Run the benchmark with `make bench-other-engines`.
 The program prints tables, and writes `other_engines.json` and its charts; with `--long-interval`, it writes
 `other_engines_interval.json`, and with `--limits`, `other_engines_limits.json`.
 With `--publish`, the program waits until other programs leave the machine to it, and repeats a run that they disturb.
-If an engine cannot be installed, the program skips the engine and prints the reason.
+If an engine cannot be installed, the program ends with the reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,26 +17,22 @@ from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
 from benchmarks.harness.cli import conditions
 from benchmarks.harness.plan import rotate, run_plan
 from benchmarks.other_engines.cases import OTHER_ENGINES, describe, engine_cases
-from benchmarks.other_engines.engine import OtherEngine, prepare
-from benchmarks.other_engines.install.venv import to_stderr
+from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.limits import measure_limits
 from benchmarks.other_engines.long_interval import measure_long_interval
-from benchmarks.other_engines.options import PRESETS, Options, require_all
+from benchmarks.other_engines.options import PRESETS, Options
 
 
 def measure(options: Options, console: Console, engines: Sequence[OtherEngine] = OTHER_ENGINES) -> Outcome:
-    """Install missing engines, and make one of the three measurements."""
-    missing = prepare(engines, to_stderr)
-    require_all(options, missing)
-    installed = [engine for engine in engines if engine.name not in missing]
-    described = {"conditions": conditions(options), "other_engines": describe(engines, missing)}
-    for name, reason in missing.items():
-        console.print(f"{name} is not measured: {reason}", style="yellow", soft_wrap=True)
+    """Install what the engines need, and make one of the three measurements."""
+    for engine in engines:
+        engine.prepare()
+    described = {"conditions": conditions(options), "other_engines": describe(engines)}
     if options.limits:
-        return measure_limits(options, installed, described, console)
+        return measure_limits(options, engines, described, console)
     if options.long_interval:
-        return measure_long_interval(options, installed, described, console)
-    return _measure_latency(options, installed, described, console)
+        return measure_long_interval(options, engines, described, console)
+    return _measure_latency(options, engines, described, console)
 
 
 def _measure_latency(

@@ -71,13 +71,3 @@ class Options(RunOptions):
         return [
             Traffic(rate, self.warm_up_seconds, self.duration, warm_up_rate=self.warm_up_rate) for rate in self.rate
         ]
-
-
-def require_all(options: Options, missing: Mapping[str, str]) -> None:
-    """Raise RuntimeError if results without some of the engines would be published."""
-    if options.publish and missing:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
-        raise RuntimeError(
-            f"{', '.join(missing)} cannot be measured, so the comparison must not be published ({reasons}); "
-            "install what is missing, or omit --publish"
-        )

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
-from benchmarks.other_engines.install.venv import Report, is_installed, python_with
+from benchmarks.other_engines.installation import python_with
 
 NAME = "Quix Streams"
 REQUIREMENTS = ("quixstreams==3.28.1",)
@@ -30,13 +30,6 @@ def settings(interval_seconds: float) -> Settings:
     return SETTINGS | {"commit_interval": interval_seconds}
 
 
-def prepare(report: Report) -> None:
-    """Install Quix Streams."""
-    if not is_installed(REQUIREMENTS, LOCK):
-        report(f"{NAME}: installing {', '.join(REQUIREMENTS)}, about 130 MB on disk, once")
-    python_with(REQUIREMENTS, lambda line: report(f"{NAME}: {line}"), LOCK)
-
-
 @contextmanager
 def quix(settings: Settings, run: Run) -> Iterator[Engine]:
     """Start Quix Streams with its state in RocksDB and a changelog topic."""
@@ -47,7 +40,7 @@ def quix(settings: Settings, run: Run) -> Iterator[Engine]:
     }
     names = ("source", "target", "rejected", "workload")
     argument = {name: getattr(run, name) for name in names} | {"settings": {**settings, **run_settings}}
-    command = [str(python_with(REQUIREMENTS, lock=LOCK)), "-I", str(JOB), json.dumps(argument)]
+    command = [str(python_with(REQUIREMENTS, LOCK)), "-I", str(JOB), json.dumps(argument)]
     admin = AdminClient({"bootstrap.servers": run.bootstrap_servers})
     with running_engine(NAME, command, run, lambda: _has_all_partitions(admin, run)) as engine:
         yield engine
@@ -63,4 +56,4 @@ def _has_all_partitions(admin: AdminClient, run: Run) -> bool:
     return bool(group.state == ConsumerGroupState.STABLE) and assigned >= run.partitions
 
 
-QUIX = OtherEngine(NAME, REQUIREMENTS, settings, prepare, quix)
+QUIX = OtherEngine(NAME, REQUIREMENTS, settings, lambda: python_with(REQUIREMENTS, LOCK), quix)

@@ -1,8 +1,4 @@
-"""
-Render the JSON of `make bench-other-engines` as Markdown tables and as the order of the engines.
-
-For each engine that was not measured, a sentence below the table states the reason.
-"""
+"""Render the JSON of `make bench-other-engines` as Markdown tables and as the order of the engines."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,13 +35,8 @@ def other_engines(root: Path, workload: str) -> str:
     content = published(root, "other_engines", COMMAND)
     cases = of_workload(content["cases"], workload)
     header = (f"{workload}: engine", "records/s", *PERCENTILES, "p50 / baseline")
-    missing = [
-        f"{engine['engine']} was not measured: {engine['not_measured']}.\n"
-        for engine in content["other_engines"]
-        if engine["not_measured"]
-    ]
     text = table((*header, "batch boundaries", "CPU cores of the engine"), [_row(case) for case in cases])
-    return "\n".join([_conditions(content, COMMAND, LATENCY_UNIT), text, *missing])
+    return f"{_conditions(content, COMMAND, LATENCY_UNIT)}\n{text}"
 
 
 def ranks(root: Path, _: str) -> str:
@@ -159,9 +150,8 @@ def _commit_seconds(settings: Mapping[str, Any]) -> float:
 
 
 def _conditions(content: dict[str, Any], command: str, unit: str) -> str:
-    measured = [engine for engine in content["other_engines"] if not engine["not_measured"]]
-    versions = ", ".join(f"{engine['engine']} {_version(engine)}" for engine in measured)
-    return conditions(content, command, unit, versions or "no other engine")
+    versions = ", ".join(f"{engine['engine']} {_version(engine)}" for engine in content["other_engines"])
+    return conditions(content, command, unit, versions)
 
 
 def _version(engine: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.checkpoint_storage.s3_server import IVY_FILES as S3_IVY_FILES
-from benchmarks.other_engines.install.maven import IVY_FILES
+from benchmarks.other_engines.installation import IVY_FILES
 from scripts.pack import files, notices
 from spark_rtm.services import packages
 

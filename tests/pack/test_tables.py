@@ -147,13 +147,6 @@ def change_first_fault(content: Any) -> None:
             "p50",
         ),
         (
-            "measured-other-engines stateful",
-            "other_engines",
-            change_rows("other_engines", not_measured="pip cannot install it"),
-            "Quix Streams was not measured: pip cannot install it.\n",
-            "",
-        ),
-        (
             "measured-other-engines-spread",
             "other_engines",
             lambda content: content["conditions"].update(repeats=1),

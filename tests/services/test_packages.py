@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from benchmarks.other_engines.install.maven import IVY_FILES
+from benchmarks.other_engines.installation import IVY_FILES
 from spark_rtm.services.files.checksums import read_checksums
 from spark_rtm.services.packages import IVY_DIR, RETRY_SECONDS, Connector, broker_jars, connector, package_jars, pinned
 from tests.helpers import ivy_settings

@@ -5,7 +5,6 @@ import pytest
 from benchmarks.harness.rate_search import STEP_FIELDS
 from benchmarks.other_engines.limits import limit_problems
 from benchmarks.other_engines.measure import BENCHMARK
-from benchmarks.other_engines.options import require_all
 
 STEP: dict[str, Any] = {
     **dict.fromkeys(STEP_FIELDS),
@@ -32,17 +31,6 @@ def test_part_of_a_comparison_is_not_published(
         BENCHMARK.parse(flags)
 
     assert problem in capsys.readouterr().err
-
-
-def test_comparison_without_an_engine_is_not_published() -> None:
-    """The message names the engine and the reason; without `--publish` the other engines are measured."""
-    missing = {"Flink": "pip cannot install it"}
-
-    require_all(BENCHMARK.parse([]), missing)
-    require_all(BENCHMARK.parse(["--publish"]), {})
-
-    with pytest.raises(RuntimeError, match=r"Flink cannot be measured, .*\(Flink: pip cannot install it\)"):
-        require_all(BENCHMARK.parse(["--publish"]), missing)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_search_gives_no_rate_to_an_engine_with_wrong_results(
     """The JSON contains the limit of each engine, and every tried rate with the reason."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
-    copying = OtherEngine("Echo", (), lambda _: {}, lambda _: None, lambda _, run: echo(run))
+    copying = OtherEngine("Echo", (), lambda _: {}, lambda: None, lambda _, run: echo(run))
     options = ["--limits", "--filter", "stateless, Echo", "--rate=200", "--warm-up-seconds=1", "--duration=2"]
 
     assert 0 == run(replace(BENCHMARK, measure=partial(measure, engines=[copying])), options)

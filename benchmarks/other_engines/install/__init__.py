@@ -1,1 +1,0 @@
-"""Install the packages of the other engines."""
