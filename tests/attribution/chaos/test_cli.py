@@ -3,7 +3,6 @@ import pytest
 from examples.attribution.chaos.cli import ChaosOptions, parse
 from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.parts.driver import DELIVERY_SECONDS
-from examples.attribution.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -26,21 +25,6 @@ def test_invalid_options_end_the_command(
         parse(arguments)
 
     assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "count"), [([], 10), (["--duration", "600"], 20), (["--duration", "5"], 1), (["--count", "3"], 3)]
-)
-def test_number_of_faults_follows_from_the_duration(arguments: list[str], count: int) -> None:
-    assert count == parse(arguments).planned
-
-
-def test_programs_get_the_settings_without_the_options() -> None:
-    options = parse(["--faults", "kill-executor", "--cluster", "--rate", "60"])
-
-    assert ["kill-executor"] == options.chosen
-    assert 60 == options.settings().rate
-    assert Settings is type(options.settings())
 
 
 def test_broker_stays_away_for_longer_than_the_delivery_timeout(capsys: pytest.CaptureFixture[str]) -> None:

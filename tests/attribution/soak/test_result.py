@@ -1,6 +1,5 @@
 """The result of a soak: its numbers, its chart, its messages."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.soak.__main__ import main
-from examples.attribution.soak.chart import GROUPS, message
 from examples.attribution.soak.growth import UNITS
 from examples.attribution.soak.latencies import latency_by_minute
 from examples.attribution.soak.result import (
@@ -20,7 +18,6 @@ from examples.attribution.soak.result import (
     foreign_cores,
     result_of,
     unexpected,
-    write,
 )
 from tests.attribution.demo.reports import report
 
@@ -86,28 +83,6 @@ def test_samples_of_the_reconciliation_do_not_count() -> None:
 def test_load_of_other_programs_is_recorded() -> None:
     """Latency depends on the load of the machine, so each minute says how busy other programs were."""
     assert [0.5] * (MINUTES - 1) == foreign_cores(samples_of(0))
-
-
-def test_written_charts_label_each_line(tmp_path: Path) -> None:
-    """The charts need no legend: each line has its name, a growing line its trend, and the title says what grows."""
-    write(result(leak=2), tmp_path)
-
-    written = {group: (tmp_path / f"soak_{group}.svg").read_text() for group in GROUPS}
-    for group, texts in {
-        "memory_mib": ("Python workers (grows)", "Memory, MiB: Python workers grows"),
-        "handles": ("Kafka", "Open files and connections: nothing grows"),
-        "latency": ("p50", "p99", "Latency, ms: nothing grows"),
-    }.items():
-        assert [] == [text for text in texts if f">{text}</text>" not in written[group]]
-    assert 0 == json.loads((tmp_path / "soak.json").read_text())["differences"]
-
-
-def test_title_names_all_parts_that_grow() -> None:
-    """Parts that grow for a known reason come last."""
-    trends = {"a": "grows as expected", "b": "grows as expected", "c": "grows", "d": "falls"}
-    rows = [{"title": "state rows", "part": part, "trend": trend} for part, trend in trends.items()]
-
-    assert "State rows: c grows; a, b grow as expected" == message(rows)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-import json
-import os
 import threading
 from pathlib import Path
 
@@ -27,17 +25,6 @@ def test_sample_of_a_query_with_state(spark: SparkSession, tmp_path: Path) -> No
     assert found["memory_mib"]["Spark"] > found["jvm_mib"]["heap"] > 1
     assert found["handles"]["driver and audit"] > 3
     assert found["cpu_seconds"]["Spark"] <= found["machine_cpu_seconds"]["all programs"]
-
-
-def test_samples_are_written_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "samples.jsonl"
-
-    with sampling(lambda: {"pid": os.getpid()}, path, 0.1) as samples:
-        eventually(lambda: len(path.read_text().splitlines()) >= 3, 60, "three samples")
-
-    assert samples == [json.loads(line) for line in path.read_text().splitlines()]
-    assert os.getpid() == samples[0]["pid"]
-    assert samples[0]["seconds"] < samples[-1]["seconds"]
 
 
 def test_error_of_a_sample_ends_the_run(tmp_path: Path) -> None:

@@ -44,19 +44,6 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(
     assert lines[2].startswith("the follower has ended")
 
 
-def test_decision_of_the_keeper_is_reported(tmp_path: Path) -> None:
-    lines: list[str] = []
-    driver = Program("driver", DemoSettings(), tmp_path, {}, lines.append)
-    driver.log_path.write_text("WARNING: something else\nspark_rtm.realtime.keeper: query 'a' failed\nunfinished")
-
-    driver.poll()
-    driver.poll()
-
-    assert ["query 'a' failed"] == lines
-    assert driver.changed_at > 0
-    assert "unfinished" == driver.last_line()
-
-
 def test_driver_is_the_program_that_took_over_last(tmp_path: Path) -> None:
     """A standby is ready when it waits for the lock, and it is the driver as soon as it has the lock."""
     first, second = (Program(name, DemoSettings(), tmp_path, {}, print, "driver") for name in ("driver", "standby"))
