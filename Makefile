@@ -141,7 +141,6 @@ bench-growth: ## measure how cost grows with rate, state and size (1 h); QUICK=1
 bench-boundary: ## show the phases of the pause between batches; options as for bench-latency
 bench-other-engines: ## compare with Kafka Streams, Flink and Quix Streams; BENCH=--long-interval or BENCH=--limits for two other measurements
 bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latency
-bench-checkpoint-storage: ## measure the pause between batches by the storage of checkpoints; QUICK=1 FILTER PUBLISH=1
 bench-joins: ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1 PUBLISH=1
 bench-offline-lateness: ## measure how late Scala timers fire in real-time mode; DURATION QUICK=1 PUBLISH=1
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1

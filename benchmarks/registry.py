@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.boundary import table as boundary
-from benchmarks.checkpoint_storage import table as checkpoint_storage
 from benchmarks.growth import table as growth
 from benchmarks.latency import table as latency
 from benchmarks.other_engines import table as other_engines
@@ -29,7 +28,6 @@ MODULES = {
     "boundary": "boundary.measure",
     "other-engines": "other_engines.measure",
     "postgres-sink": "postgres_sink.measure",
-    "checkpoint-storage": "checkpoint_storage.measure",
     "joins": "probes.joins",
     "offline-lateness": "probes.offline_lateness",
     "python-path": "probes.python_path",
@@ -45,7 +43,6 @@ BLOCKS: dict[str, Block] = {
     **other_engines.BLOCKS,
     **postgres_sink.BLOCKS,
     **probes.BLOCKS,
-    **checkpoint_storage.BLOCKS,
 }
 
 

@@ -17,11 +17,7 @@ from xml.etree import ElementTree
 from benchmarks.results.format import table
 
 LICENCES = "scripts/pack/licences.json"
-IVY_DIRS = (
-    "spark_rtm/services/ivy",
-    "benchmarks/checkpoint_storage/ivy",
-    "benchmarks/other_engines/ivy",
-)
+IVY_DIRS = ("spark_rtm/services/ivy", "benchmarks/other_engines/ivy")
 _PACKAGE = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 _JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d+(?:\.\d+)+(?:-[\d.]+)?(?:\.Final|-jre)?)\.jar")
 

@@ -30,7 +30,7 @@ def test_benchmark_has_the_name_of_the_registry_and_an_example(name: str) -> Non
     benchmark = registry.load(name)
 
     assert name == benchmark.name
-    assert benchmark.parse(benchmark.example.replace("'", "").replace("object store", "object-store").split())
+    assert benchmark.parse(benchmark.example.split())
     assert f"make bench-{name}" in (benchmark.description or "")
 
 

@@ -10,22 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.checkpoint_storage.s3_server import IVY_FILES as S3_IVY_FILES
 from benchmarks.other_engines.installation import IVY_FILES
 from scripts.pack import files, notices
 from spark_rtm.services import packages
 
 LICENCES = notices.read_licences(files.ROOT)
 # Metadata without an SPDX expression states a licence in many ways.
-EPL_OR_LGPL = "http://www.eclipse.org/legal/epl-v10.html, http://www.gnu.org/licenses/old-licenses/lgpl-2.1.html"
 STATED_AS = {
     "Apache-2.0": r"(The )?Apache( Software)?( License)?,?( Version)?( 2\.0)?|https?://www\.apache\.org/licenses/LICENSE-2\.0.*",
-    "Apache-2.0 OR EPL-1.0": r"http://www\.apache\.org/licenses/LICENSE-2\.0, http://www\.eclipse\.org/.*/epl-v10\.php",
     "BSD-2-Clause": r"BSD|.*BSD-2-Clause.*|(The )?BSD 2-Clause License",
     "BSD-3-Clause": r"(3-Clause )?BSD( 3-Clause)?( License)?|http://www\.eclipse\.org/org/documents/edl-v10\.php",
     "CC0-1.0 OR BSD-2-Clause": r"http://creativecommons\.org/publicdomain/zero/.*, https://opensource.org/licenses/BSD-2-Clause",
-    "EPL-1.0 OR LGPL-2.1-only": re.escape(EPL_OR_LGPL),
-    "EPL-2.0 OR GPL-2.0-only WITH Classpath-exception-2.0": r"http://www\.eclipse\.org/legal/epl-2\.0, .*/classpath/.*",
     "GPL-2.0-only WITH Classpath-exception-2.0": r"GNU General Public License v2 \(GPLv2\)",
     "MIT": r"(The )?MIT License|http://www\.opensource\.org/licenses/mit-license\.php",
     "MPL-2.0": r"Mozilla Public License 2\.0 \(MPL 2\.0\)",
@@ -101,7 +96,6 @@ def test_licences_of_jars_are_those_of_the_jars() -> None:
     """Each jar of the broker, of Spark and, if downloaded, of other engines states its licence, or has a source."""
     paths = [*packages.broker_jars(), *packages.avro_jars(), *packages.connector().jars]
     others = [IVY_FILES / f"{name}.xml" for name in ("kafka_streams", "flink_connector")]
-    others += [S3_IVY_FILES / f"{name}.xml" for name in ("s3a", "s3proxy")]
     paths += [path for file in others if packages.is_fetched(file) for path in packages.jars(file)]
     names = {f"{name}-{version}.jar": name for name, version in notices.jars(files.ROOT)}
 
