@@ -59,6 +59,14 @@ def back_and_forth(items: Sequence[T], repeats: int) -> list[T]:
     return [item for repeat in range(repeats) for item in (items if repeat % 2 == 0 else reversed(items))]
 
 
+def show_run(console: Console, plan: Sequence[PlannedRun], number: int) -> None:
+    """Print which run begins, counted from 1, and the time that the rest of the plan needs at least."""
+    case, traffic = plan[number - 1].case, plan[number - 1].traffic
+    minutes = sum(one.traffic.seconds + START_AND_END_SECONDS for one in plan[number - 1 :]) / 60
+    load = f"{traffic.rate:g}/s {traffic.arrivals}"
+    console.print(f"{number}/{len(plan)} {case.workload}, {case.engine}, {load}; at least {minutes:.0f} min left")
+
+
 def show_result(console: Console, result: RunResult, *, is_repeated: bool) -> None:
     """Print the result and the problems of a run, and whether the run will be repeated."""
     numbers = result.numbers
@@ -121,11 +129,7 @@ def run_on_broker(
     """
 
     def attempt(number: int, run: PlannedRun) -> RunResult:
-        load = f"{run.traffic.rate:g}/s {run.traffic.arrivals}"
-        seconds = sum(one.traffic.seconds + START_AND_END_SECONDS for one in plan[number - 1 :])
-        console.print(
-            f"{number}/{len(plan)} {run.case.workload}, {run.case.engine}, {load}; at least {seconds / 60:.0f} min left"
-        )
+        show_run(console, plan, number)
         result = run_case(bootstrap_servers, run.case, run.traffic, partitions)
         result.numbers["repeat"] = run.repeat
         if max_foreign_cores is None:
