@@ -56,9 +56,8 @@ def runs_of_code(target: Job, checks: Collection[str]) -> str:
 
 def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
     """Run the job, catch its queries, and yield the verdicts on each of them."""
-    recording = Recording(bench.spark.newSession(), bench.kafka, target.path, options.partitions)
+    recording = Recording(bench.spark.newSession(), bench.kafka, target, options.partitions)
     recording.side_effects = options.side_effects
-    recording.arguments, recording.confs = target.arguments, target.confs
     say("running the job to catch its queries")
     try:
         job.record(recording)

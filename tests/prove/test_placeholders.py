@@ -3,12 +3,14 @@
 import importlib
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from spark_rtm.prove.subjects.placeholders import placeholders_for
+from spark_rtm.prove.subjects.placeholders import file_in, placeholders_for
 from spark_rtm.prove.subjects.recorders import matching
-from spark_rtm.prove.subjects.texts import parsed_texts, time_in
+from spark_rtm.prove.subjects.target import Job, roots_of
+from spark_rtm.prove.subjects.texts import time_in
 
 
 @pytest.mark.parametrize(
@@ -46,16 +48,16 @@ def test_time_is_written_in_a_pattern_of_java(pattern: str, form: str) -> None:
     assert timedelta(minutes=2) > datetime.now(UTC) - written
 
 
-PLAN = """
-Project [cast(p#9[0] as int) AS n#1, p#9[1] AS s#2, to_date(d#7.day, Some(dd.MM.yyyy), Some(UTC), true)]
-+- Project [split(line#8, \\|, -1) AS p#9, CASE WHEN isnull(dish#3) THEN null ELSE split(dish#3, _, -1)[1]]
-"""
+def test_file_is_found_in_the_folders_of_a_job(tmp_path: Path) -> None:
+    """A job opens its files from its own folder, or from the folder in which `prove` was started."""
+    started_in = tmp_path / "configs"
+    for folder, name in ((tmp_path / "src", "job.py"), (started_in, "shop.yaml")):
+        folder.mkdir()
+        (folder / name).touch()
+    folders = roots_of(Job(tmp_path / "src/job.py", folder=started_in))
 
-
-def test_texts_follow_the_plan() -> None:
-    day = datetime.now(UTC).strftime("%d.%m.%Y")
-
-    assert {"line": "1|a1", "dish": "a1_a1", "day": day} == parsed_texts(PLAN, 1)
+    assert str(started_in / "shop.yaml") == file_in(folders, "shop.yaml") == file_in(folders, Path.cwd() / "shop.yaml")
+    assert "/no/such/shop.yaml" == file_in(folders, "/no/such/shop.yaml")
 
 
 def test_missing_module_accepts_every_call_and_keeps_decorated_functions() -> None:

@@ -194,7 +194,7 @@ def test_job_that_does_not_come_back_is_named(code: str, message: str, bench: Be
     path.write_text(code)
 
     with pytest.raises(job.JobLostError) as lost:
-        job.record(Recording(bench.spark.newSession(), bench.kafka, path, 1), 1)
+        job.record(Recording(bench.spark.newSession(), bench.kafka, target.Job(path), 1), 1)
 
     assert message in str(lost.value)
 

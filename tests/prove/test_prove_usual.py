@@ -47,6 +47,17 @@ query = writer.option("topic", "usual-out").outputMode("update").trigger(realTim
 READ = "stream = spark.readStream.format('kafka').option('kafka.bootstrap.servers', 'x:1')"
 CATALOG = "SparkSession.builder.config('spark.sql.catalog.spark_catalog', 'no.such.Catalog').getOrCreate()"
 TABLE = "alerts = spark.read.schema('code string, low double').option('header', True).csv('/no/such.csv')"
+FILES = """
+import os, shutil
+
+assert os.path.getmtime(os.path.join(os.getcwd(), "job.py")) and spark.read.csv("job.py").count()
+os.remove("job.py")
+assert os.path.exists("job.py") and os.path.exists("logs")
+with open(os.path.abspath("logs/job.log"), "w") as log:
+    log.write("started")
+if os.path.exists("checkpoint"):
+    shutil.rmtree("checkpoint")
+"""
 USUAL = {
     "clients": "from cassandra.cluster import Cluster\nimport dotenv\nCluster(['x']).connect()\n" + START,
     "debug query": START + "query.awaitTermination(20)\nquery.stop()\n" + START + "query.awaitTermination()\n1 / 0",
@@ -56,13 +67,13 @@ USUAL = {
     "catalog": f"from pyspark.sql import SparkSession\n{CATALOG}\nspark.sql('show tables').collect()\n" + START,
     "table": f"{TABLE}\nassert alerts.count() == 2 and alerts.columns == ['code', 'low']\n" + START,
 }
+    "files": FILES + START,
 NOTED = {"pattern": "east-usual1", "assign": "assigned"}
 
 
-def _record(bench: Bench, path: Path, **settings: object) -> Recording:
-    recording = Recording(bench.spark.newSession(), bench.kafka, path, 1)
-    for name, value in settings.items():
-        setattr(recording, name, value)
+def _record(bench: Bench, path: Path, static: DataFrame | None = None, conf: str = "") -> Recording:
+    confs = {conf: "orders"} if conf else {}
+    recording = Recording(bench.spark.newSession(), bench.kafka, target.Job(path, confs=confs), 1, static)
     job.record(recording, 30)
     return recording
 
@@ -80,6 +91,8 @@ def test_what_production_has_does_not_stop_a_job(name: str, bench: Bench, tmp_pa
     (tmp_path / "job.py").write_text(USUAL[name])
 
     recording = _record(bench, tmp_path / "job.py")
+    for folder in ("checkpoint", "logs"):
+        (tmp_path / folder).mkdir()
 
     assert (2 if name == "debug query" else 1) == len(recording.caught)
     assert [NOTED.get(name, "usual")] == recording.topics == topics_of(recording.caught[0].frame)
@@ -87,6 +100,8 @@ def test_what_production_has_does_not_stop_a_job(name: str, bench: Bench, tmp_pa
     assert (["/no/such.csv"] if name == "table" else []) == list(recording.absent)
 
 
+    assert ["checkpoint", "job.py", "logs"] == sorted({path.name for path in tmp_path.iterdir()} - {"prove"})
+    assert not list((tmp_path / "logs").iterdir())
 def test_job_takes_the_static_rows_of_its_second_run_for_a_stream(bench: Bench, tmp_path: Path) -> None:
     """A job that checks `isStreaming` does not fail when `prove` evaluates single records."""
     (tmp_path / "job.py").write_text(START + "assert stream.isStreaming\n")
@@ -117,7 +132,7 @@ def test_job_gets_settings_and_imports_of_its_project(bench: Bench, tmp_path: Pa
     (package / "names.py").write_text("TOPIC = 'orders'\n")
     (package / "job.py").write_text(SETTINGS + IMPORTS + START)
 
-    assert 1 == len(_record(bench, package / "job.py", confs={"shop.topic": "orders"}).caught)
+    assert 1 == len(_record(bench, package / "job.py", conf="shop.topic").caught)
 
 
 def test_magic_lines_of_a_notebook_are_no_code_and_lines_keep_their_numbers(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Readers and writers of PySpark for static DataFrames, which use the broker of `prove` or note what is not here."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -10,7 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 from pyspark.sql.types import DataType, DateType, NumericType, StringType, TimestampType
 
+from spark_rtm.prove.subjects.placeholders import file_in
 from spark_rtm.prove.subjects.recorders import Options, Recording
+from spark_rtm.prove.subjects.target import roots_of
 
 
 class TableReader(Options, DataFrameReader):
@@ -30,25 +33,26 @@ class TableReader(Options, DataFrameReader):
     def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
         """Return the rows of a local topic, or what the job names."""
         if (format or self.noted.get("format", "")).lower() != "kafka":
-            return self._here(lambda: DataFrameReader.load(self, path, format, schema, **options), schema, path)
+            return self._here(lambda at: DataFrameReader.load(self, at, format, schema, **options), schema, path)
         self.redirect(options, is_stream=False)
         return super().load(format="kafka")
 
     def csv(self, path: Any, schema: Any = None, **options: Any) -> DataFrame:  # type: ignore[override]
         """Return the rows of a file."""
-        return self._here(lambda: DataFrameReader.csv(self, path, schema, **options), schema, path)
+        return self._here(lambda at: DataFrameReader.csv(self, at, schema, **options), schema, path)
 
     def json(self, path: Any, schema: Any = None, **options: Any) -> DataFrame:  # type: ignore[override]
         """Return the rows of a file."""
-        return self._here(lambda: DataFrameReader.json(self, path, schema, **options), schema, path)
+        return self._here(lambda at: DataFrameReader.json(self, at, schema, **options), schema, path)
 
     def parquet(self, *paths: str, **options: Any) -> DataFrame:
         """Return the rows of files."""
-        return self._here(lambda: DataFrameReader.parquet(self, *paths, **options), None, paths)
+        return self._here(lambda at: DataFrameReader.parquet(self, *at, **options), None, paths)
 
-    def _here(self, read: Callable[[], DataFrame], schema: Any, path: object) -> DataFrame:
+    def _here(self, read: Callable[[Any], DataFrame], schema: Any, path: Any) -> DataFrame:
+        place = partial(file_in, roots_of(self.recording.job))
         try:
-            return read()
+            return read([*map(place, path)] if isinstance(path, list | tuple) else place(path))
         except (PySparkException, Py4JJavaError):
             columns = schema or self.columns
             if columns is None:

@@ -1,8 +1,9 @@
 """Build the streaming DataFrame of a target, in this process or in the one that the check of restarts kills."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow
 from confluent_kafka import OFFSET_END, Producer, TopicPartition
@@ -59,6 +60,8 @@ class Origin:
     """Whether the batch writes of a job run."""
     arguments: Sequence[str] = ()
     confs: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+    """The folder in which `prove` was started."""
 
 
 def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origin) -> DataFrame:
@@ -66,9 +69,9 @@ def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origi
     if isinstance(target, Target):
         tables = {name: read_table(spark, kafka, topic) for name, topic in origin.tables.items()}
         return target.transform(read_stream(spark, kafka, next(iter(origin.partitions))), **tables)
-    recording = Recording(spark.newSession(), kafka, target.path, max(origin.partitions.values()))
+    started = replace(target, folder=Path(origin.folder))
+    recording = Recording(spark.newSession(), kafka, started, max(origin.partitions.values()))
     recording.side_effects = origin.side_effects
-    recording.arguments, recording.confs = tuple(origin.arguments), origin.confs
     job.record(recording)
     return caught_rows(recording, origin.number)
 
@@ -104,9 +107,8 @@ class StaticQuery:
         if recording.on_static is None:
             ensure_topics(self._kafka, [self._topic], 1, {self._topic: REJECT_TOPIC})
             rows = read_table(recording.spark, self._kafka, self._topic)
-            again = Recording(recording.spark, self._kafka, recording.path, recording.partitions, static=rows)
+            again = Recording(recording.spark, self._kafka, recording.job, recording.partitions, static=rows)
             again.side_effects = recording.side_effects
-            again.arguments, again.confs = recording.arguments, recording.confs
             job.record(again)
             recording.on_static = again
         self._rows = caught_rows(recording.on_static, number)

@@ -9,6 +9,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -34,8 +35,10 @@ from spark_rtm.prove.subjects.placeholders import (
     databricks_modules,
     display,
     end_job,
+    kept,
     notebook_names,
     open_of,
+    placed,
     placeholders_for,
 )
 from spark_rtm.prove.subjects.recorders import (
@@ -52,6 +55,7 @@ SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 JOB_SECONDS = 300.0
 AGAIN_SECONDS = 5.0
 ATTEMPTS = 3
+DELETIONS = ((os, "remove"), (os, "unlink"), (shutil, "rmtree"))
 CANNOT = "prove could not run this"
 # Statements that change a table; views, functions and databases of the session are left to the job.
 SQL_WRITE = re.compile(
@@ -95,7 +99,7 @@ def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
 def _run(recording: Recording, seconds: float) -> None:
     path = recording.path
     code = compile(code_of(path), str(path), "exec")
-    for name, value in {FLAG: "true", **recording.confs}.items():
+    for name, value in {FLAG: "true", **recording.job.confs}.items():
         with contextlib.suppress(PySparkException):
             recording.spark.conf.set(name, value)
     names = notebook_names(recording.spark, dbutils := Dbutils(end_job))
@@ -174,8 +178,8 @@ def _limited(path: Path, seconds: float) -> Iterator[None]:
 def _as_program(recording: Recording) -> Iterator[None]:
     """Give the job the arguments, the import path and the output of a program."""
     before, path = (sys.argv, sys.path[:]), recording.path
-    sys.argv = [str(path), *recording.arguments]
-    sys.path[:0] = [str(folder) for folder in roots_of(path)]
+    sys.argv = [str(path), *recording.job.arguments]
+    sys.path[:0] = [str(folder) for folder in roots_of(recording.job)]
     try:
         with contextlib.redirect_stdout(io.StringIO()):
             yield
@@ -200,6 +204,7 @@ def _named(kafka: str) -> Iterator[None]:
 def _replaced(recording: Recording) -> Iterator[None]:
     """Replace the entry points of PySpark for the job, and restore them afterwards."""
     session, frame = type(recording.spark), type(recording.spark.range(0))
+    roots = roots_of(recording.job)
     replaced: list[tuple[Any, str, Any]] = [
         (session, "readStream", recorder(StreamReader, recording)),
         (session, "read", recorder(TableReader, recording)),
@@ -211,8 +216,10 @@ def _replaced(recording: Recording) -> Iterator[None]:
         (SparkConf, "get", flag_of(SparkConf.get)),
         (time, "sleep", _sleep_of(recording, time.sleep)),
         (frame, "display", display),
-        (builtins, "open", open_of(roots_of(recording.path), builtins.open)),
-        (io, "open", open_of(roots_of(recording.path), io.open)),
+        (builtins, "open", open_of(roots, builtins.open)),
+        (io, "open", open_of(roots, io.open)),
+        *((os, name, placed(roots, getattr(os, name))) for name in ("stat", "listdir")),
+        *((owner, name, kept(roots, getattr(owner, name))) for owner, name in DELETIONS),
         (os, "_exit", _exit_of(os.getpid(), os._exit)),
         (StreamingQueryManager, "awaitAnyTermination", end_job),
     ]
@@ -225,13 +232,13 @@ def _replaced(recording: Recording) -> Iterator[None]:
             (session, "sql", _sql_of(recording, session.sql)),
         ]
     replaced = [(_definer(owner, name), name, value) for owner, name, value in replaced]
-    kept = [(owner, name, vars(owner).get(name)) for owner, name, _ in replaced]
+    before = [(owner, name, vars(owner).get(name)) for owner, name, _ in replaced]
     try:
         for owner, name, value in replaced:
             setattr(owner, name, value)
         yield
     finally:
-        for owner, name, value in kept:
+        for owner, name, value in before:
             setattr(owner, name, value) if value else delattr(owner, name)
 
 

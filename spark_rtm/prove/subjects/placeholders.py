@@ -245,14 +245,35 @@ def databricks_modules(names: Mapping[str, Any]) -> Iterator[None]:
 
 
 def open_of(folders: Sequence[Path], open_: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `open` that also looks for a relative file, such as a schema, in the folders of a job."""
+    """Return `open` that reads a file, such as a schema, from the folders of a job, and writes to the current one."""
 
     def find(file: Any, mode: str = "r", *arguments: Any, **named: Any) -> Any:
-        if isinstance(file, str | os.PathLike) and "r" in mode and not Path(file).exists():
-            file = next((folder / file for folder in folders if (folder / file).is_file()), file)
+        if set(mode).isdisjoint("wax+"):
+            return open_(file_in(folders, file), mode, *arguments, **named)
+        if isinstance(file, str | os.PathLike) and file_in(folders, folder := Path(file).parent) != folder:
+            folder.mkdir(parents=True)
         return open_(file, mode, *arguments, **named)
 
     return find
+
+
+def placed(folders: Sequence[Path], read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of `os`, such as `stat`, that finds a file like `open`."""
+    return lambda path=".", *arguments, **named: read(file_in(folders, path), *arguments, **named)
+
+
+def kept(folders: Sequence[Path], delete: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that deletes a file, but none of those that only `file_in` finds."""
+    return lambda path, *more, **named: delete(path, *more, **named) if file_in(folders, path) == path else None
+
+
+def file_in(folders: Sequence[Path], file: Any) -> Any:
+    """Return where a file of a job is; a relative one, or one below the current folder, is in one of the folders."""
+    # `Path.exists` would call `os.stat`, which uses this function while a job runs.
+    if not isinstance(file, str | os.PathLike) or os.access(file, os.F_OK):
+        return file
+    name = Path(file).relative_to(Path.cwd()) if Path(file).is_relative_to(Path.cwd()) else Path(file)
+    return next((str(folder / name) for folder in folders if os.access(folder / name, os.F_OK)), file)
 
 
 def _task_value(_task: str = "", key: str = "", default: Any = None, debugValue: Any = None) -> Any:  # noqa: N803

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.placeholders import Anything, Started
+from spark_rtm.prove.subjects.target import Job
 from spark_rtm.realtime import control
 
 BROKER_OPTION = "kafka.bootstrap.servers"
@@ -49,7 +50,7 @@ class Recording:
 
     spark: SparkSession
     kafka: str
-    path: Path
+    job: Job
     partitions: int
     static: DataFrame | None = None
     """Static source rows that replace each stream of the job."""
@@ -65,9 +66,6 @@ class Recording:
     source_options: dict[str, str] = field(default_factory=dict)
     """Options of the Kafka streams, as the job wrote them."""
     source_line: int = 0
-    arguments: tuple[str, ...] = ()
-    confs: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the job from its cluster or from `spark-submit`."""
     has_default_shuffles: bool = False
     """Whether the job leaves `spark.sql.shuffle.partitions` to Spark."""
     sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -79,6 +77,11 @@ class Recording:
     """Packages that are not installed and are answered for by placeholders, with the lines of the job."""
     absent: dict[str, int] = field(default_factory=dict)
     """Tables that are not here and are replaced by made rows, with the lines of the job."""
+
+    @property
+    def path(self) -> Path:
+        """The file of the job."""
+        return self.job.path
 
     def forget(self) -> None:
         """Forget what the job has done; only its missing packages stay."""

@@ -29,7 +29,7 @@ def configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSes
 @contextlib.contextmanager
 def own_shuffles(recording: Recording) -> Iterator[None]:
     """Note whether the job sets its shuffle partitions; if not, they are those of `prove` after the block."""
-    conf, confs = recording.spark.conf, recording.confs
+    conf, confs = recording.spark.conf, recording.job.confs
     before = str(conf.get(SHUFFLES))
     if SHUFFLES not in confs:
         conf.unset(SHUFFLES)
@@ -61,8 +61,8 @@ def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]
     """Return `spark.conf.get` that knows the settings of the job, and answers for those of Databricks."""
 
     def read(conf: RuntimeConfig, key: str, *default: Any) -> Any:
-        if key in recording.confs:
-            return recording.confs[key]
+        if key in recording.job.confs:
+            return recording.job.confs[key]
         try:
             return get(conf, key, *default)
         except PySparkException:

@@ -201,8 +201,8 @@ def subject_of_job(
 
 
 def _origin(recording: Recording, topics: Mapping[str, int], number: int) -> Origin:
-    path, effects = str(recording.path), recording.side_effects
-    return Origin(path, topics, {}, number, effects, recording.arguments, recording.confs)
+    job, effects = recording.job, recording.side_effects
+    return Origin(job.text, topics, {}, number, effects, job.arguments, job.confs, str(job.folder))
 
 
 def _records(rows: DataFrame, given: list[Sent]) -> tuple[list[Sent], list[Sent]]:

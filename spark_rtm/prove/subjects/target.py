@@ -51,6 +51,8 @@ class Job:
     """Command-line arguments of the job."""
     confs: Mapping[str, str] = field(default_factory=dict)
     """Settings that the job gets from its cluster or from `spark-submit`."""
+    folder: Path = field(default_factory=Path.cwd)
+    """The folder in which `prove` was started."""
 
     @property
     def text(self) -> str:
@@ -84,14 +86,14 @@ def _line(path: Path, line: str, number: int) -> str:
     return f"# {line}" if words.startswith(("%", "!")) else line
 
 
-def roots_of(path: Path) -> list[Path]:
-    """Return the folders from which a job imports: its own, the root of its package, and its project with `src`."""
-    package = path.parent
+def roots_of(job: Job) -> list[Path]:
+    """Return the folders of a job: its own, the root of its package, its project with `src`, and where it started."""
+    path, package = job.path, job.path.parent
     while (package / "__init__.py").is_file():
         package = package.parent
     markers = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
     project = next((folder for folder in path.parents if any((folder / name).exists() for name in markers)), package)
-    return list(dict.fromkeys([path.parent, package, project, project / "src"]))
+    return list(dict.fromkeys([path.parent, package, project, project / "src", job.folder]))
 
 
 def package_of(path: Path) -> str:
