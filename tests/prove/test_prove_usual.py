@@ -15,7 +15,9 @@ from spark_rtm.prove.subjects import job, samples, target
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.build import topics_of
 from spark_rtm.prove.subjects.recorders import Recording
+from spark_rtm.prove.subjects.texts import adapted
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG
+from spark_rtm.testing.records import Sent
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -45,8 +47,6 @@ writer = stream.select("value").writeStream.format("kafka").option("kafka.bootst
 query = writer.option("topic", "usual-out").outputMode("update").trigger(realTime="5 minutes").start()
 """
 READ = "stream = spark.readStream.format('kafka').option('kafka.bootstrap.servers', 'x:1')"
-CATALOG = "SparkSession.builder.config('spark.sql.catalog.spark_catalog', 'no.such.Catalog').getOrCreate()"
-TABLE = "alerts = spark.read.schema('code string, low double').option('header', True).csv('/no/such.csv')"
 FILES = """
 import os, shutil
 
@@ -58,6 +58,8 @@ with open(os.path.abspath("logs/job.log"), "w") as log:
 if os.path.exists("checkpoint"):
     shutil.rmtree("checkpoint")
 """
+CATALOG = "SparkSession.builder.config('spark.sql.catalog.spark_catalog', 'no.such.Catalog').getOrCreate()"
+TABLE = "alerts = spark.read.schema('code string, low double').option('header', True).csv('/no/such.csv')"
 USUAL = {
     "clients": "from cassandra.cluster import Cluster\nimport dotenv\nCluster(['x']).connect()\n" + START,
     "debug query": START + "query.awaitTermination(20)\nquery.stop()\n" + START + "query.awaitTermination()\n1 / 0",
@@ -65,9 +67,9 @@ USUAL = {
     "assign": READ + ".option('assign', '{\"assigned\": [0]}').load()" + WRITE,
     "schema": "spark.sql(\"create schema shop location 's3a://shop/x'\")\nspark.sql('use shop')" + START,
     "catalog": f"from pyspark.sql import SparkSession\n{CATALOG}\nspark.sql('show tables').collect()\n" + START,
+    "files": FILES + START,
     "table": f"{TABLE}\nassert alerts.count() == 2 and alerts.columns == ['code', 'low']\n" + START,
 }
-    "files": FILES + START,
 NOTED = {"pattern": "east-usual1", "assign": "assigned"}
 
 
@@ -89,19 +91,19 @@ def test_loop_that_waits_for_a_query_ends_the_run(loop: str, bench: Bench, tmp_p
 @pytest.mark.parametrize("name", USUAL)
 def test_what_production_has_does_not_stop_a_job(name: str, bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(USUAL[name])
-
-    recording = _record(bench, tmp_path / "job.py")
     for folder in ("checkpoint", "logs"):
         (tmp_path / folder).mkdir()
+
+    recording = _record(bench, tmp_path / "job.py")
 
     assert (2 if name == "debug query" else 1) == len(recording.caught)
     assert [NOTED.get(name, "usual")] == recording.topics == topics_of(recording.caught[0].frame)
     assert (["cassandra", "dotenv"] if name == "clients" else []) == list(recording.missing)
     assert (["/no/such.csv"] if name == "table" else []) == list(recording.absent)
-
-
     assert ["checkpoint", "job.py", "logs"] == sorted({path.name for path in tmp_path.iterdir()} - {"prove"})
     assert not list((tmp_path / "logs").iterdir())
+
+
 def test_job_takes_the_static_rows_of_its_second_run_for_a_stream(bench: Bench, tmp_path: Path) -> None:
     """A job that checks `isStreaming` does not fail when `prove` evaluates single records."""
     (tmp_path / "job.py").write_text(START + "assert stream.isStreaming\n")
@@ -295,18 +297,49 @@ def test_made_records_pass_the_filter_of_the_query(condition: str, spark: SparkS
 
 
 @pytest.mark.parametrize(
-    ("condition", "value"),
+    ("condition", "expected"),
     [
-        ("get_json_object(cast(value as string), '$.order.total') > 5", b'{"order": {"total": "6"}}'),
-        ("cast(value as string) like '%ERROR%'", b"ERROR"),
-        ("from_csv(cast(value as string), 'id int, name string').id = 7", b"7,a1"),
+        ("get_json_object(cast(value as string), '$.order.total') > 5", Sent(b'{"order": {"total": "6"}}', b"a1")),
+        ("cast(value as string) like '%ERROR%'", Sent(b"ERROR", b"a1")),
+        ("from_csv(cast(value as string), 'id int, name string').id = 7", Sent(b"7,a1", b"a1")),
+        (
+            "cast(filter(headers, h -> h.key = 'trace')[0].value as string) = 'x' and headers[1].value is not null",
+            Sent(b"x", b"a1", (("trace", b"x"), ("header1", b"x"))),
+        ),
     ],
-    ids=["paths", "text", "csv"],
+    ids=["paths", "text", "csv", "headers"],
 )
-def test_records_are_made_without_a_json_schema(condition: str, value: bytes, spark: SparkSession) -> None:
-    rows = spark.readStream.format("rate").load().selectExpr("cast('' as binary) as value").where(condition)
+def test_records_are_made_without_a_json_schema(condition: str, expected: Sent, spark: SparkSession) -> None:
+    columns = ("cast('' as binary) as value", "cast(null as array<struct<key:string,value:binary>>) as headers")
+    rows = spark.readStream.format("rate").load().selectExpr(*columns).where(condition)
 
-    assert value == samples.made_samples(rows)[0].value
+    assert expected == samples.made_samples(rows)[0]
+
+
+PARSED = {
+    "format": (["from_json(v, 'a string') AS d"], ["d.a"], ["to_timestamp(a, \"dd/MM/yyyy'T'HH:mm:ssXXX\")"]),
+    "cast": (["from_json(v, 'a string, b string') AS d"], ["cast(d.a as timestamp)", "cast(d.b as double)"]),
+    "parts": (["from_json(v, 'a string') AS d"], ["split(d.a, '_')[0]", "cast(split(d.a, '_')[1] as int)"]),
+    "split": (["split(v, '[|]') AS a"], ["cast(a[1] as date)", "cast(a[0] as int)"]),
+    "split at once": (["cast(split(v, ', ')[1] as timestamp)", "to_date(split(v, ', ')[0], 'dd.MM.yyyy')"],),
+}
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_made_records_are_parsed_like_those_of_production(name: str, spark: SparkSession) -> None:
+    """Otherwise, the first made record ends the query."""
+
+    def parsed(rows: list[tuple[bytes]]) -> DataFrame:
+        frame = spark.createDataFrame(rows, "value binary").selectExpr("cast(value as string) as v")
+        for expressions in PARSED[name]:
+            frame = frame.selectExpr("v", *expressions)
+        return frame
+
+    empty = parsed([])
+
+    found = parsed([(sent.value or b"",) for sent in adapted(empty, samples.made_samples(empty))]).collect()
+
+    assert [False, False] == [None in row for row in found]
 
 
 def test_filter_that_no_record_passes_is_named(bench: Bench, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -105,6 +106,22 @@ def test_hostile_records_cover_the_form_and_each_field() -> None:
     assert {"a null value", "broken JSON", "bad UTF-8", "deep nesting", "a value of 1 MB", "a null key"} <= set(records)
     assert {"amount: text", "amount: NaN", "amount: a huge number", "id: an object", "no id"} <= set(records)
     assert b'"id": "again"}' in (records["a repeated field"].value or b"")
+    assert b'"amount": 1e999999,' in (records["amount: a huge exponent"].value or b"")
+    assert "no headers" not in records
+
+
+def test_hostile_records_change_the_headers_of_a_query_that_reads_them() -> None:
+    """Headers are missing, repeated, unknown or without a value; all other kinds keep them."""
+    sample = replace(GOOD_RECORD, headers=(("trace", b"a1"),))
+    headers = {name: hostile.record.headers for name, hostile in hostile_records(sample, READ).items()}
+
+    assert () == headers.pop("no headers")
+    assert (("unknown", b"a"),) == headers.pop("an unknown header")
+    assert sample.headers * 2 == headers.pop("repeated headers")
+    assert [b"", None, b"\xff\xfe"] == [
+        headers.pop(f"headers: {kind}")[0][1] for kind in ("empty", "null", "bad UTF-8")
+    ]
+    assert {sample.headers} == set(headers.values())
 
 
 @pytest.mark.parametrize(
@@ -164,10 +181,10 @@ def _marking(record: Sent) -> Received:
 
 
 JOBS: dict[str, tuple[Callable[[Sent], Received], str, str]] = {
-    "checks nothing": (_passing(), WRONG, 'of which 27 are broken: a null value (null), no id ({"amount": 5, '),
+    "checks nothing": (_passing(), WRONG, 'of which 28 are broken: a null value (null), no id ({"amount": 5, '),
     "checks each field": (_passing("id", "amount", "note"), GOOD, "none of them broken"),
     "has an optional field": (_passing("id", "amount"), GOOD, "none of them broken"),
-    "checks no type": (_passing("id"), WRONG, "of which 9 are broken: amount: NaN ("),
+    "checks no type": (_passing("id"), WRONG, "of which 10 are broken: amount: NaN ("),
     "marks bad records": (_marking, GOOD, "none of them broken"),
 }
 

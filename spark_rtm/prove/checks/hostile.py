@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +26,8 @@ from spark_rtm.testing.records import Sent
 NESTING = 20_000
 MEGABYTE = 1_000_000
 HUGE = 10**30
+# A reader that writes out its digits needs a megabyte for them.
+EXPONENT = "1e999999"
 FIELD_CHANGES: dict[str, Any] = {
     "null": None,
     "an object": {"a": 1},
@@ -41,25 +43,18 @@ FIELD_CHANGES: dict[str, Any] = {
 }
 FORM, TYPE, MISSING, NOTHING = "the form", "the type of a field", "a field", ""
 TEXT, INTEGER, FRACTION, TIME, FLAG, NESTED = "text", "integer", "fraction", "time", "flag", "nested"
-NO_NUMBER = {"an object", "a list", "nested lists", "text", "empty text", "true", "NaN"}
+OBJECTS, TEXTS = {"an object", "a list", "nested lists"}, {"text", "empty text"}
+HUGE_NUMBERS = {"a huge number", "a huge exponent"}
+NUMBERS = HUGE_NUMBERS | {"a negative number", "a fraction", "NaN"}
+NO_NUMBER = OBJECTS | TEXTS | {"true", "NaN"}
 LOST: dict[str, set[str]] = {
     # A reader of texts keeps other values as their texts.
     TEXT: set(),
-    INTEGER: NO_NUMBER | {"a huge number", "a fraction"},
+    INTEGER: NO_NUMBER | HUGE_NUMBERS | {"a fraction"},
     FRACTION: NO_NUMBER,
-    TIME: NO_NUMBER | {"a huge number"},
-    FLAG: {
-        "an object",
-        "a list",
-        "nested lists",
-        "text",
-        "empty text",
-        "a huge number",
-        "a negative number",
-        "a fraction",
-        "NaN",
-    },
-    NESTED: {"text", "empty text", "a huge number", "a negative number", "a fraction", "true", "NaN"},
+    TIME: NO_NUMBER | HUGE_NUMBERS,
+    FLAG: OBJECTS | TEXTS | NUMBERS,
+    NESTED: TEXTS | NUMBERS | {"true"},
 }
 """The changes that lose the value of a field of each type."""
 TYPES: dict[tuple[type[DataType], ...], str] = {
@@ -103,16 +98,26 @@ def hostile_records(sample: Sent, decoding: Decoding) -> dict[str, Hostile]:
         texts |= {"one column": whole}
     unusual = {"trailing text": value + b"}{", "a byte order mark": b"\xef\xbb\xbf" + value}
     records = {
-        name: Hostile(Sent(text, sample.key), NOTHING if columns and not _is_short(text, decoding) else FORM)
+        name: Hostile(replace(sample, value=text), NOTHING if columns and not _is_short(text, decoding) else FORM)
         for name, text in texts.items()
     }
-    records |= {name: Hostile(Sent(text, sample.key)) for name, text in unusual.items()}
+    records |= {name: Hostile(replace(sample, value=text)) for name, text in unusual.items()}
     records |= dict(_of_columns(sample, columns, decoding) if columns else _of_fields(sample, fields, decoding))
     return records | {
-        "a null key": Hostile(Sent(sample.value, None)),
-        "an empty key": Hostile(Sent(sample.value, b"")),
-        "a key of bad UTF-8": Hostile(Sent(sample.value, b"\xff")),
+        "a null key": Hostile(replace(sample, key=None)),
+        "an empty key": Hostile(replace(sample, key=b"")),
+        "a key of bad UTF-8": Hostile(replace(sample, key=b"\xff")),
+        **(dict(_of_headers(sample)) if sample.headers else {}),
     }
+
+
+def _of_headers(sample: Sent) -> Iterator[tuple[str, Hostile]]:
+    names = [name for name, _ in sample.headers]
+    yield "no headers", Hostile(replace(sample, headers=()))
+    yield "an unknown header", Hostile(replace(sample, headers=(("unknown", b"a"),)))
+    yield "repeated headers", Hostile(replace(sample, headers=sample.headers * 2))
+    for kind, value in {"null": None, "empty": b"", "bad UTF-8": b"\xff\xfe"}.items():
+        yield f"headers: {kind}", Hostile(replace(sample, headers=tuple((name, value) for name in names)))
 
 
 def columns_of(sample: Sent, decoding: Decoding) -> dict[str, str]:
@@ -131,15 +136,16 @@ def _is_short(text: bytes | None, decoding: Decoding) -> bool:
 
 def _of_columns(sample: Sent, columns: dict[str, str], decoding: Decoding) -> Iterator[tuple[str, Hostile]]:
     def hostile(changed: Mapping[str, str], breaks: str) -> Hostile:
-        return Hostile(Sent(decoding.line(changed).encode(), sample.key), breaks)
+        return Hostile(replace(sample, value=decoding.line(changed).encode()), breaks)
 
     yield "a further column", hostile({**columns, "": "a"}, NOTHING)
-    yield "an open quotation mark", Hostile(Sent(b'"' + (sample.value or b""), sample.key))
+    yield "an open quotation mark", Hostile(replace(sample, value=b'"' + (sample.value or b"")))
     for name, value in columns.items():
         kind = _kind_of(decoding, name, value)
         yield f"{name}: empty text", hostile({**columns, name: ""}, MISSING)
         yield f"{name}: text", hostile({**columns, name: "not a number"}, NOTHING if kind == TEXT else TYPE)
-        yield f"{name}: a huge number", hostile({**columns, name: str(HUGE)}, TYPE if kind == INTEGER else NOTHING)
+        for change, text in {"a huge number": str(HUGE), "a huge exponent": EXPONENT}.items():
+            yield f"{name}: {change}", hostile({**columns, name: text}, TYPE if kind == INTEGER else NOTHING)
 
 
 def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) -> Iterator[tuple[str, Hostile]]:
@@ -147,7 +153,7 @@ def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) 
         return
 
     def hostile(text: str, breaks: str = NOTHING) -> Hostile:
-        return Hostile(Sent(text.encode(), sample.key), breaks)
+        return Hostile(replace(sample, value=text.encode()), breaks)
 
     first, text = next(iter(fields)), json.dumps(fields)
     yield "an unknown field", hostile(json.dumps({**fields, "unknown": {"deep": [1]}}))
@@ -157,7 +163,9 @@ def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) 
         missing = MISSING if name in decoding.schema.names or not decoding.schema.fields else NOTHING
         lost = LOST[_kind_of(decoding, name, before)]
         yield f"no {name}", hostile(json.dumps({k: v for k, v in fields.items() if k != name}), missing)
-        yield f"{name}: NaN", hostile(json.dumps({**fields, name: float("nan")}), TYPE if "NaN" in lost else NOTHING)
+        for change, literal in {"NaN": "NaN", "a huge exponent": EXPONENT}.items():
+            text = json.dumps({**fields, name: float("nan")}).replace(": NaN", f": {literal}")
+            yield f"{name}: {change}", hostile(text, TYPE if change in lost else NOTHING)
         for change, value in FIELD_CHANGES.items():
             if value != before:
                 breaks = missing if value is None else TYPE if change in lost else NOTHING

@@ -67,7 +67,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
         evidence = f"the query did not finish {len(records)} hostile records: {error}"
         yield Verdict("input", UNCHECKED, evidence, "run it again with --only input", PAGE)
         return
-    is_known = found.format != NONE and subject.samples != list(DEFAULT)
+    is_known = found.format != NONE and [s.value for s in subject.samples] != [s.value for s in DEFAULT]
     unjudged = "" if is_known else _unjudged(found.format, subject.stream)
     for verdict in judged(outcome, kinds, unjudged, f"; {long.text}"):
         yield verdict if verdict.status == GOOD else verdict.at(subject.path, subject.line)

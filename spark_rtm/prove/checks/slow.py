@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -170,12 +170,12 @@ def cases_of(sample: Sent, decoding: Decoding) -> Iterator[Case]:
             for text in TEXTS if is_text else ("1",):
                 yield Case(".".join(map(str, path)), text, put, unread, END if is_text else "")
     for text in TEXTS:
-        yield Case("the key", text, lambda long: Sent(sample.value, long.encode()), control)
-        yield Case("the value", text, lambda long: Sent(long.encode(), sample.key), control)
+        yield Case("the key", text, lambda long: replace(sample, key=long.encode()), control)
+        yield Case("the value", text, lambda long: replace(sample, value=long.encode()), control)
 
 
 def _in_column(sample: Sent, decoding: Decoding, columns: dict[str, str], name: str) -> Callable[[str], Sent]:
-    return lambda long: Sent(decoding.line({**columns, name: long}).encode(), sample.key)
+    return lambda long: replace(sample, value=decoding.line({**columns, name: long}).encode())
 
 
 def _at_path(
@@ -188,7 +188,7 @@ def _at_path(
         inner = inner[step]
     inner[path[-1]] = PLACE
     before, after = json.dumps(changed).split(json.dumps(PLACE), 1)
-    return lambda long: Sent(f"{before}{json.dumps(long) if is_text else long}{after}".encode(), sample.key)
+    return lambda long: replace(sample, value=f"{before}{json.dumps(long) if is_text else long}{after}".encode())
 
 
 def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:

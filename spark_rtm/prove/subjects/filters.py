@@ -23,9 +23,11 @@ HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "LessThan": operator.lt,
     "LessThanOrEqual": operator.le,
 }
-MAX_TEXTS = 3
+MAX_TEXTS, MAX_HEADERS = 3, 20
 MIRRORED = {"Greater": "Less", "Less": "Greater"}
 NUMBERS = ("integer", "long", "short", "byte", "double", "float", "decimal")
+# Expressions that take an item out of an array or a map.
+READERS = {"ArrayFilter", "ArrayExists", "GetArrayItem", "Get", "ElementAt", "GetMapValue", "PythonUDF", "ScalaUDF"}
 FIELD_OF = re.compile(r"(\w+)(?:'\])?$")
 NUMBERED = re.compile(r"#\d+L?")
 
@@ -87,6 +89,8 @@ class Plan:
         found = [
             (_kind(operator_), tree)
             for operator_ in self.operators
+            # The attributes of a source are no expressions.
+            if operator_["num-children"]
             for value in operator_.values()
             for tree in _trees(value)
         ]
@@ -99,6 +103,18 @@ class Plan:
         """The comparisons of fields with literals; those of filters are first."""
         found = [c for kind, tree in self.expressions for c in self._compared(tree, is_filter=kind == "Filter")]
         return sorted(found, key=lambda comparison: not comparison.is_filter)
+
+    @cached_property
+    def headers(self) -> list[str]:
+        """The names of as many headers as the query reads by name or by position."""
+        names, count = list[str](), 0
+        for reader in (node for _, tree in self.expressions for node in tree.all() if node.kind in READERS):
+            if any(n.kind == "AttributeReference" and n.content["name"] == "headers" for n in self.behind(reader)):
+                literals = [value for node in reader.all() if (value := _literal(node)) is not None]
+                names += [value for value in literals if isinstance(value, str)]
+                count = max([count, 1, *(value + 1 for value in literals if type(value) is int)])
+        names = list(dict.fromkeys(names))
+        return [*names, *(f"header{n}" for n in range(len(names), min(count, MAX_HEADERS)))]
 
     def behind(self, node: Node) -> Iterator[Node]:
         """Yield an expression and all expressions from which it is computed, also in operators below."""

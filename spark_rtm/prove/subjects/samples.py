@@ -5,7 +5,7 @@ import re
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice, product
@@ -43,7 +43,7 @@ def read_samples(path: Path) -> list[Sent]:
     """
     Return the records of a file with one JSON text per line.
 
-    A line is the value of a record. An object with exactly the fields `key` and `value` is a record with this key.
+    A line is the value of a record. An object with exactly the fields `key`, `value` and perhaps `headers` is a record.
     """
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if not lines:
@@ -121,10 +121,11 @@ def _record(line: str) -> Sent:
         value = json.loads(line)
     except ValueError:
         return Sent(line.encode())
-    if isinstance(value, dict) and value.keys() == ENVELOPE:
+    if isinstance(value, dict) and value.keys() - {"headers"} == ENVELOPE:
         key, inner = value["key"], value["value"]
         text = inner if inner is None or isinstance(inner, str) else json.dumps(inner)
-        return as_sent((key if key is None else str(key), text))
+        headers = tuple((name, str(header).encode()) for name, header in value.get("headers", {}).items())
+        return replace(as_sent((key if key is None else str(key), text)), headers=headers)
     return Sent(line.encode())
 
 
@@ -144,17 +145,17 @@ def _makers(plan: Plan) -> list[Callable[[_Choice], Sent]]:
             paths += path_of(node)
     if paths:
         found["paths"] = partial(_of_paths, list(dict.fromkeys(paths)))
-    return [partial(_sent, make) for make in found.values()] or [_text_record]
+    return [partial(_sent, make) for make in (*found.values(),) or (_plain,)]
 
 
 def _sent(make: Callable[[_Choice], Any], choice: _Choice) -> Sent:
-    key, value = f"a{choice.number}", make(choice)
-    return Sent(value, key.encode()) if isinstance(value, bytes) else as_sent((key, value))
+    key, value = "a1" if make is _plain else f"a{choice.number}", make(choice)
+    headers = tuple((name, str(choice("value", key)).encode()) for name in choice.plan.headers)
+    return replace(Sent(value) if isinstance(value, bytes) else as_sent(value), key=key.encode(), headers=headers)
 
 
-def _text_record(choice: _Choice) -> Sent:
-    default = DEFAULT[choice.number - 1]
-    return Sent(str(choice("value", (default.value or b"").decode())).encode(), default.key)
+def _plain(choice: _Choice) -> bytes:
+    return str(choice("value", (DEFAULT[choice.number - 1].value or b"").decode())).encode()
 
 
 def _csv(kind: StructType, choice: _Choice) -> bytes:

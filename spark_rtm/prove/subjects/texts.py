@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
@@ -19,7 +20,7 @@ PARSED = re.compile(
 )
 # `cast(split(value#8, ;, -1)[2] as int)`, or `split(value#8, ;, -1) AS p#9` and `cast(p#9[2] as int)`
 SPLIT = re.compile(rf"split\({COLUMN}, (?P<separator>.{{1,4}}?), -1\)(?: AS (?P<name>\w+#\d+))?")
-ITEM = r"\[(?P<index>\d+)\](?: as (?P<kind>\w+))?"
+ITEM = r"\[(?P<index>\d+)\](?: as (?P<kind>\w+)|, (?:Some\()?(?P<format>[^#,()]*(?:yy|MM|dd|HH)[^#,()]*))?"
 DECODER = re.compile(r"from_(?:json|csv|avro|xml|protobuf)\(|get_json_object|json_tuple|variant", re.IGNORECASE)
 MADE = re.compile(r"a\d")
 MOMENT, DATE = "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd"
@@ -40,14 +41,14 @@ def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
         if not DECODER.search(plan):
             # The query splits the text of the record itself.
             lines = split_texts(plan, number).values()
-            found.append(Sent(max(lines, key=len).encode(), sent.key) if lines else sent)
+            found.append(replace(sent, value=max(lines, key=len).encode()) if lines else sent)
             continue
         fields = fields_of(sent) or {}
         texts = {name: text for name, text in parsed_texts(plan, number).items() if name not in kept}
         # Another text passes a filter of the query.
         changed = {n: text for n, text in texts.items() if is_time(n) or MADE.fullmatch(str(fields.get(n)))}
         changed = {name: text for name, text in changed.items() if isinstance(fields.get(name), str)}
-        found.append(Sent(json.dumps(fields | changed).encode(), sent.key) if changed else sent)
+        found.append(replace(sent, value=json.dumps(fields | changed).encode()) if changed else sent)
     return found
 
 
@@ -65,8 +66,8 @@ def split_texts(plan: str, number: int) -> dict[str, str]:
     found = dict[str, str]()
     for match in SPLIT.finditer(plan):
         start = re.escape(match["name"] or match[0])
-        kinds = {int(item["index"]): item["kind"] or "" for item in re.finditer(start + ITEM, plan)}
-        values = [_of_kind(kinds.get(n, ""), number) or f"a{number}" for n in range(max(kinds, default=-1) + 1)]
+        items = {int(item["index"]): _of_item(item, number) for item in re.finditer(start + ITEM, plan)}
+        values = [items.get(n) or f"a{number}" for n in range(max(items, default=-1) + 1)]
         text = re.sub(r"\\(.)|\[(.)\]", r"\1\2", match["separator"]).join(values)
         found[match["column"]] = max(text, found.get(match["column"], ""), key=len)
     return {column: text for column, text in found.items() if text}
@@ -76,6 +77,10 @@ def time_in(pattern: str) -> str:
     """Return the current time in a pattern of Java."""
     tokens = re.findall("'[^']*'|" + "|".join(LETTERS) + "|.", pattern)
     return datetime.now(UTC).strftime("".join(LETTERS.get(token, token.strip("'")) for token in tokens))
+
+
+def _of_item(item: re.Match[str], number: int) -> str:
+    return time_in(item["format"]) if item["format"] else _of_kind(item["kind"] or "", number)
 
 
 def _of_kind(kind: str, number: int) -> str:
