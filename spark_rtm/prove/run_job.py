@@ -207,10 +207,12 @@ def _fix(error: Exception, recording: Recording) -> str:
     if isinstance(error, ModuleNotFoundError):
         install = f"{_install(str(error.name))}, or set PYTHONPATH to the folder that has it"
         return PIPELINE if error.name in {"dlt", "dp"} else install
+    fix = next((fix for kind, fix in BY_KIND.items() if isinstance(error, kind)), "")
     if recording.missing and not isinstance(error, OSError):
         names = ", ".join(map(repr, recording.missing))
-        return f"the job has only placeholders for the modules {names}: {_install(next(iter(recording.missing)))}"
-    return next((fix for kind, fix in BY_KIND.items() if isinstance(error, kind)), "")
+        install = _install(next(iter(recording.missing)))
+        return f"{fix}; the job has only placeholders for the modules {names}: {install}"
+    return fix
 
 
 def _of_job(status: str, evidence: str, fix: str, recording: Recording, line: int) -> Verdict:
