@@ -26,6 +26,7 @@ from spark_rtm.testing.trial import new_checkpoints
 PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its transformation into a function"
 # Conditions of a sink whose connector is not on the class path.
 NO_CONNECTOR = ("DATA_SOURCE_NOT_FOUND", "ClassNotFoundException")
+FROM_KAFKA = "read the stream from Kafka; on OSS, real-time mode has no other source"
 SINKS = "Kafka, or `foreach` for a store"
 BY_TEXT = {
     "DECLARATIVE_PIPELINE": PIPELINE,
@@ -99,10 +100,7 @@ def _stand_ins(recording: Recording) -> Iterator[Verdict]:
 
 def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
     for kind, line in recording.other_sources:
-        evidence = f"the job reads the stream {kind!r}, which prove cannot feed"
-        yield _of_job(
-            WRONG, evidence, "read the stream from Kafka; on OSS, real-time mode has no other source", recording, line
-        )
+        yield _of_job(WRONG, f"the job reads the stream {kind!r}, which prove cannot feed", FROM_KAFKA, recording, line)
     if recording.topics:
         topic, path = recording.topics[0], str(recording.path)
         options = recording.source_options
@@ -202,6 +200,8 @@ def _stop(error: Exception, recording: Recording) -> str:
 
 
 def _fix(error: Exception, recording: Recording) -> str:
+    if recording.other_sources:
+        return f"prove cannot feed the stream {recording.other_sources[0][0]!r}: {FROM_KAFKA}"
     if found := next((fix for text, fix in BY_TEXT.items() if text in str(error)), ""):
         return found
     if isinstance(error, ModuleNotFoundError):

@@ -381,27 +381,39 @@ def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], b
     assert (1 if name == "two_speeds.py" else 0) == len(named)
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ((JOBS / "cli_job.py.txt").read_text(), "status 2 before it waited for a query; a job gets its arguments"),
-        ("import os\n\nservers = os.environ['NO_SUCH_VARIABLE']\n", "job.py:3: KeyError: 'NO_SUCH_VARIABLE'"),
-        ("x = 1\nspark.conf.get('shop.topic')\n", "job.py:2: SQL_CONF_NOT_FOUND"),
-        (READ + ".option('subscribe', None).load()\n", "job.py:1: ValueError: the option 'subscribe' is None"),
-        ("import shop_names\n", "pip install shop_names into the virtual environment of this skill, or set PYTHONPATH"),
-        ("x = open('no/such.avsc')\n", "job.py:1: FileNotFoundError"),
-        ("import socket\nsocket.create_connection(('127.0.0.1', 1))\n", "start the server that it calls"),
-        ("import boto3\nint(boto3.client('ssm'))\n", "only placeholders for the modules 'boto3': pip install boto3"),
-        ("from pyspark.sql.functions import col\ncol('a').cast(1)\n", "PySpark refuses this call without prove, too"),
-        ("# MAGIC %run ./setup\n", "job.py:1: %run ./setup: "),
-        ("import dlt\n", "a pipeline (`dp`, `dlt`) runs only in its own engine"),
-        (
-            "from pyspark import pipelines as dp\n@dp.table\ndef rows():\n    pass\n",
-            "a pipeline (`dp`, `dlt`) runs only",
-        ),
-    ],
-    ids=["arguments", "variable", "setting", "topic", "module", "file", "server", "client", "call", "run", "dlt", "dp"],
-)
+STOPS = {
+    "arguments": (
+        (JOBS / "cli_job.py.txt").read_text(),
+        "status 2 before it waited for a query; a job gets its arguments",
+    ),
+    "variable": ("import os\n\nservers = os.environ['NO_SUCH_VARIABLE']\n", "job.py:3: KeyError: 'NO_SUCH_VARIABLE'"),
+    "setting": ("x = 1\nspark.conf.get('shop.topic')\n", "job.py:2: SQL_CONF_NOT_FOUND"),
+    "topic": (READ + ".option('subscribe', None).load()\n", "job.py:1: ValueError: the option 'subscribe' is None"),
+    "module": (
+        "import shop_names\n",
+        "pip install shop_names into the virtual environment of this skill, or set PYTHONPATH",
+    ),
+    "file": ("x = open('no/such.avsc')\n", "job.py:1: FileNotFoundError"),
+    "server": ("import socket\nsocket.create_connection(('127.0.0.1', 1))\n", "start the server that it calls"),
+    "client": (
+        "import boto3\nint(boto3.client('ssm'))\n",
+        "only placeholders for the modules 'boto3': pip install boto3",
+    ),
+    "call": (
+        "from pyspark.sql.functions import col\ncol('a').cast(1)\n",
+        "PySpark refuses this call without prove, too",
+    ),
+    "run": ("# MAGIC %run ./setup\n", "job.py:1: %run ./setup: "),
+    "source": (
+        "spark.readStream.format('cloudFiles').load('/x')\n",
+        "prove cannot feed the stream 'cloudfiles': read the",
+    ),
+    "dlt": ("import dlt\n", "a pipeline (`dp`, `dlt`) runs only in its own engine"),
+    "dp": ("from pyspark import pipelines as dp\n@dp.table\ndef rows():\n    pass\n", "a pipeline (`dp`, `dlt`) runs"),
+}
+
+
+@pytest.mark.parametrize(("code", "message"), STOPS.values(), ids=STOPS)
 def test_stop_is_not_a_fault_of_the_job(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
     """A job that does not come to its wait gives no verdict on the mode, and the message names a remedy."""
     (tmp_path / "job.py").write_text(code)
