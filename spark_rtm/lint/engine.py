@@ -18,10 +18,8 @@ from spark_rtm.lint.files.documents import UnreadableError
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
-from spark_rtm.lint.files.target import target_engines
 from spark_rtm.lint.files.tree import read_python
-from spark_rtm.lint.python.check import python_problems
-from spark_rtm.lint.python.code import CODE_RULES
+from spark_rtm.lint.python.check import CODE_RULES, python_problems
 from spark_rtm.lint.rules.claim import CLAIM_RULES
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES
 from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
@@ -102,7 +100,7 @@ def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms:
         return []
     # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
     is_for_both = suffix in PAGES or suffix in DEFINITIONS
-    engines = (engine,) if engine else ENGINES if is_for_both else target_engines(text)
+    engines = (engine,) if engine else ENGINES if is_for_both else markdown.target_engines(text)
     silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
     problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
     return [entry for entry in problems if _is_reported(*entry, engines, silenced)]

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from spark_rtm.lint.engine import RULES, lint_text
-from spark_rtm.lint.rules.citations import CITATIONS
-from spark_rtm.lint.rules.rule import Rule
+from spark_rtm.lint.rules.rule import CITATIONS, Rule
 from tests.lint.programs import CONDITIONS, Program, programs
 
 SUFFIXES = {"page": ".md", "cluster": ".json"}

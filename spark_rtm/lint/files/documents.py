@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from spark_rtm.lint.rules.budget import Steps
-from spark_rtm.lint.rules.unchecked import UncheckedError
+from spark_rtm.lint.rules.unchecked import Steps, UncheckedError
 
 TOKEN = re.compile(r'[\s,]*+(?:([{}\[\]:])|("[^"\\]*+(?:\\.[^"\\]*+)*+")|([^\s{}\[\],:"]++))')
 MAX_VALUES = 400_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
-from spark_rtm.lint.rules.budget import Steps
+from spark_rtm.lint.rules.unchecked import Steps
 
 TOKEN = re.compile(
     r"(?P<blank>[^\S\n]++)|(?P<line>\n)|(?P<note>(?:#|//)[^\n]*+)|(?P<long>/\*)|<<-?(?P<heredoc>\w++)[^\n]*+"

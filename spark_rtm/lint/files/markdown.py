@@ -18,7 +18,6 @@ from spark_rtm.lint.files.layout import Layout, is_counterexample, layout_of, le
 from spark_rtm.lint.files.prose import MODE, Sentence, sentences
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
-from spark_rtm.lint.files.target import target_engines
 from spark_rtm.lint.python.check import SPARK, python_problems
 from spark_rtm.lint.python.counterexamples import CONDITION, SIGN, WRONG
 from spark_rtm.lint.rules.claim import CLAIM_RULES, is_silent
@@ -27,6 +26,7 @@ from spark_rtm.lint.rules.trigger import TRIGGER_RULES
 from spark_rtm.lint.rules.unchecked import UncheckedError
 from spark_rtm.lint.spark.scope import FRAGMENT
 from spark_rtm.text import markdown
+from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
 TRIGGER_CONDITIONS = {"VALUE_NOT_NON_EMPTY_STR", "ONLY_ALLOW_SINGLE_TRIGGER", "PySparkValueError"}
 DEFINITIONS = {
@@ -40,6 +40,13 @@ TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrig
 CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")
 CONTINUOUS = next(rule for rule in CLAIM_RULES if rule.id == "claim-continuous")
 JVM_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
+IN_DATABRICKS = re.compile(
+    r"\bdbutils\b|# Databricks notebook source|# MAGIC|spark\.databricks\.|/Volumes/|dbfs:/|"
+    r"\bcloudFiles\b|\bDatabricks Runtime\b|"
+    r"^(?:import dlt|from pyspark import pipelines)\b|format\(\"(?:kinesis|postgresql|eventhubs)\"\)",
+    re.MULTILINE,
+)
+IN_OSS = re.compile(r"local\[[\d*]+\]|local-cluster\[|spark-sql-kafka-0-10_")
 
 
 def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
@@ -152,3 +159,11 @@ def counterexample_fence_lines(layout: Layout) -> set[int]:
         if is_counterexample(layout, fence):
             lines.update(range(fence.line, fence.end_line + 1))
     return lines
+
+
+def target_engines(code: str) -> tuple[str, ...]:
+    """Return the engine for which the code is written, or both engines if the code does not show it."""
+    is_databricks, is_oss = bool(IN_DATABRICKS.search(code)), bool(IN_OSS.search(code))
+    if is_databricks == is_oss:
+        return ENGINES
+    return (DATABRICKS,) if is_databricks else (OSS,)

@@ -7,13 +7,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_rtm.lint.python.code import CODE_RULES
 from spark_rtm.lint.python.counterexamples import counterexample_lines
 from spark_rtm.lint.python.excerpt import parse
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
-from spark_rtm.lint.rules.budget import steps_for
+from spark_rtm.lint.rules.job import JOB_RULES
+from spark_rtm.lint.rules.mode import MODE_RULES
+from spark_rtm.lint.rules.operator import OPERATOR_RULES
 from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem
+from spark_rtm.lint.rules.setting import SETTING_RULES
+from spark_rtm.lint.rules.source import SOURCE_RULES
+from spark_rtm.lint.rules.state import STATE_RULES
+from spark_rtm.lint.rules.trigger import TRIGGER_RULES
+from spark_rtm.lint.rules.unchecked import steps_for
+from spark_rtm.lint.rules.writer import WRITER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.streams import Writer
 
@@ -28,6 +35,16 @@ SPARK = re.compile(
 )
 """What a page about Spark contains; code says more exactly what it uses."""
 SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|^dlt$|^databricks\b", re.IGNORECASE)
+CODE_RULES: list[Rule] = [
+    *TRIGGER_RULES,
+    *WRITER_RULES,
+    *SOURCE_RULES,
+    *OPERATOR_RULES,
+    *STATE_RULES,
+    *SETTING_RULES,
+    *MODE_RULES,
+    *JOB_RULES,
+]
 
 
 def python_problems(

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 
 from spark_rtm.lint.python.operations import arithmetic, compared, item
-from spark_rtm.lint.rules.budget import Steps
+from spark_rtm.lint.rules.unchecked import Steps
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark.calls import SparkCalls
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, truth

@@ -10,7 +10,6 @@ from functools import cached_property
 from textwrap import indent
 
 from spark_rtm import DOCUMENTATION
-from spark_rtm.lint.rules.citations import CITATIONS
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
 from spark_rtm.lint.spark.streams import Deletion, Query, Setting, Trigger
 from spark_rtm.lint.spark.values import Mark, Value, as_text
@@ -22,6 +21,23 @@ PART = re.compile(r"^(Why|Reported at|Both engines|OSS|Databricks|Example|Use in
 CODE_PARTS = {"Example", "Use instead"}
 LABELS = {BOTH: "Both engines", OSS_ONLY: "OSS", DATABRICKS_ONLY: "Databricks"}
 """The parts of a docstring that state what a rule reports on both engines, and what it reports only on one of them."""
+AZURE = "https://learn.microsoft.com/en-us/azure/databricks/structured-streaming"
+SDK = "https://databricks.github.io/sdk-js/api"
+ERROR_LIST = "https://docs.databricks.com/gcp/en/error-messages/streaming-real-time-mode-error-class"
+
+CITATIONS = {
+    "async": f'{AZURE}/async-progress-checking "read 2026-11-23"',
+    "error list": f'{ERROR_LIST} "read 2026-11-23"',
+    "guide": 'https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html "read 2026-11-23"',
+    "limitations": f'{AZURE}/real-time/limitations "read 2026-11-23"',
+    "instances": f'{SDK}/interfaces/_databricks_sdk-jobs.v2.AwsAttributes.html "read 2026-11-24"',
+    "pipelines": 'https://learn.microsoft.com/en-us/azure/databricks/ldp/real-time "read 2026-11-24"',
+    "reference": f'{AZURE}/real-time/reference "read 2026-11-23"',
+    "setup": f'{AZURE}/real-time/setup "read 2026-11-23"',
+    "test": "../tests/lint/test_lint_programs_on_spark.py",
+    "triggers": 'https://docs.databricks.com/aws/en/structured-streaming/triggers "read 2026-11-20"',
+}
+"""The address of each source, with the date on which we read it."""
 
 
 @dataclass(frozen=True)
