@@ -139,7 +139,7 @@ def frames(recording: Iterable[str]) -> list[list[list[Cell]]]:
         if seconds >= due:
             due = seconds + period
             changed = sum(new != old for new, old in zip_longest(terminal.lines(), before))
-            if changed >= CHANGED_LINES:
+            if changed >= CHANGED_LINES and any(terminal.lines()):
                 before = terminal.lines()
                 shown.append([list(row) for row in terminal.cells])
         terminal.feed(text)

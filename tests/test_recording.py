@@ -24,6 +24,7 @@ def test_recorded_program_becomes_a_picture_of_its_screens(tmp_path: Path) -> No
     last = root.findall(f"{SVG}g")[-1]
     assert 0 == status
     assert ["one", "<done>"] == ["".join(cell[0] for cell in row).rstrip() for row in frames(lines)[-1]][:2]
+    assert all(any(screen) for screen in frames(lines))
     assert ["one", "<done>"] == [text.text for text in last]
     assert [None, "c2"] == [text.get("class") for text in last]
     assert [] == re.findall(r"href=|url\(|@import|<script", draw(lines))

@@ -12,6 +12,7 @@ if __name__ == "__main__":  # Ctrl-C during the following imports ends the progr
 import logging
 import os
 import sys
+import textwrap
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -20,6 +21,7 @@ from dataclasses import replace
 import psycopg
 from confluent_kafka import KafkaException
 
+from examples.attribution.demo.beside import slots_beside
 from examples.attribution.demo.cli import HIGH_RATE, DemoOptions, parse
 from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
@@ -80,14 +82,11 @@ def introduction(options: DemoOptions) -> str:
     if options.publish:
         modes += ", then in micro-batch mode"
     elif options.compare:
-        modes += ". The first query also runs in micro-batch mode,\na batch each second"
+        modes += ". The first query also runs in micro-batch mode, a batch each second"
     seconds = (options.warm_up_seconds + options.duration + 45) * (2 if options.publish else 1) + 20
     takes = f"takes about {-(-seconds // 60):.0f} minutes" if options.duration else "ends after Ctrl-C"
-    return (
-        f"Ad traffic goes through Kafka, five Spark queries and PostgreSQL,\n"
-        f"in {modes}. Then every result is\n"
-        f"compared with a replay in plain Python. This {takes}."
-    )
+    text = f"Ad traffic goes through Kafka, five Spark queries and PostgreSQL, in {modes}. "
+    return textwrap.fill(f"{text}Then every result is compared with a replay in plain Python. This {takes}.", 80)
 
 
 def exit_status(reports: Iterable[Report]) -> int:
@@ -97,6 +96,8 @@ def exit_status(reports: Iterable[Report]) -> int:
 
 def _run_all(settings: DemoOptions) -> list[Report]:
     view, stop = LiveView(), threading.Event()
+    if beside := settings.compare and not settings.publish:
+        settings = replace(settings, slots=settings.slots + slots_beside(settings))
     with ExitStack() as stack:
         stack.enter_context(view)
         confs = {} if settings.master or settings.rate >= HIGH_RATE else FAST_COMPILER_CONFS
@@ -121,7 +122,6 @@ def _run_all(settings: DemoOptions) -> list[Report]:
             )
         stack.callback(spark.stop)
         stop_on_interrupt(stop)
-        beside = settings.compare and not settings.publish
         reports = [run(settings, spark, bootstrap_servers, dsn, view, stop, beside=beside)]
         if settings.publish and not stop.is_set():
             reports.append(run(settings.in_micro_batch_mode(), spark, bootstrap_servers, dsn, view, stop))

@@ -30,6 +30,11 @@ TRIGGER = "1 second"
 MAX_MESSAGES = 2_000
 
 
+def slots_beside(settings: Settings) -> int:
+    """Return the number of task slots that the query needs in addition to those of the pipeline."""
+    return len(SOURCE_TOPICS) * settings.partitions
+
+
 @dataclass
 class Beside:
     """The latencies of the query in micro-batch mode, and how to read new ones."""
@@ -60,7 +65,7 @@ def micro_batch_beside(settings: Settings, spark: SparkSession, bootstrap_server
     rows = source.option("subscribe", ",".join(map(settings.topic, SOURCE_TOPICS))).load()
     events = kafka_to_events(rows, settings).drop("topic")
     name = f"{HOP}_micro_batch"
-    preflight(spark, {name: (events, len(SOURCE_TOPICS) * settings.partitions)})
+    preflight(spark, {name: (events, slots_beside(settings))})
     writer = events.writeStream.format("kafka").options(**KAFKA_SINK, **servers).option("topic", topic)
     writer = writer.option("checkpointLocation", f"{new_folder('checkpoints')}/{name}").queryName(name)
     writer = writer.trigger(processingTime=TRIGGER)

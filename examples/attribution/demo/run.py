@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 
 from pyspark.sql import SparkSession
@@ -59,18 +59,7 @@ def run(
         reader = RunLogReader(bootstrap_servers, settings, partitions)
         stack.callback(reader.close)
         results = stack.enter_context(attributed_to_postgres(bootstrap_servers, dsn, settings))
-        # Spark can still write to this folder after the last task, so it is deleted only at the end of the process.
-        checkpoint_dir = settings.checkpoint_dir or str(new_folder("checkpoints"))
-        if settings.python_trigger == "real-time":
-            stack.enter_context(ticking(bootstrap_servers, settings.topic(TICKS_TOPIC)))
-        view.print_line("starting the queries")
-        starters = query_starters(settings, spark, bootstrap_servers, partitions, checkpoint_dir)
-        keeper = Keeper(spark, starters, on_decision=lambda decision: view.print_line(escape(str(decision))))
-        stack.callback(keeper.stop)
-        keeper.start()
-        real_time = [query.name for query in pipeline_queries(settings) if is_real_time(query, settings)]
-        for name in real_time:
-            assert_real_time(keeper.queries[name])
+        keeper = stack.enter_context(_queries(settings, spark, bootstrap_servers, partitions, view))
         view.beside = stack.enter_context(micro_batch_beside(settings, spark, bootstrap_servers)) if beside else None
         # Event, transaction and campaign ids contain the run id, so they differ between runs on the same topics.
         sent = SendLog(started_at=time.time())
@@ -83,6 +72,7 @@ def run(
         cpu = _send_and_monitor(bootstrap_servers, traffic, sent, monitor, stop)
         monitor.drain(settings.drain_seconds)
         results.finish()
+        real_time = _real_time(settings)
         boundaries = [each for name in real_time for each in _boundaries(keeper.queries[name], settings, sent)]
         pauses_ms = {name: _pauses_ms(keeper.queries[name], settings) for name in real_time}
     goals = list(throttle.goals.values())
@@ -94,6 +84,30 @@ def run(
         boundaries=boundaries,
         beside=view.beside,
     )
+
+
+@contextmanager
+def _queries(
+    settings: Settings, spark: SparkSession, bootstrap_servers: str, partitions: dict[str, int], view: LiveView
+) -> Iterator[Keeper]:
+    """Start the queries, check the execution mode of each, and stop them afterwards."""
+    # Spark can still write to this folder after the last task, so it is deleted only at the end of the process.
+    checkpoint_dir = settings.checkpoint_dir or str(new_folder("checkpoints"))
+    with ExitStack() as stack:
+        if settings.python_trigger == "real-time":
+            stack.enter_context(ticking(bootstrap_servers, settings.topic(TICKS_TOPIC)))
+        view.print_line("starting the queries")
+        starters = query_starters(settings, spark, bootstrap_servers, partitions, checkpoint_dir)
+        keeper = Keeper(spark, starters, on_decision=lambda decision: view.print_line(escape(str(decision))))
+        stack.callback(keeper.stop)
+        keeper.start()
+        for name in _real_time(settings):
+            assert_real_time(keeper.queries[name])
+        yield keeper
+
+
+def _real_time(settings: Settings) -> list[str]:
+    return [query.name for query in pipeline_queries(settings) if is_real_time(query, settings)]
 
 
 def _send_and_monitor(
