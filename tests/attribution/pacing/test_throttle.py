@@ -108,13 +108,13 @@ def test_any_order_of_counts_closes_only_campaigns_at_caps(
 def test_orders_agree_on_the_row_with_the_highest_version() -> None:
     """Two copies that read two slots in another order write different rows with the first version, then the same."""
     slots = [
-        Result(f"t{n}/a", 2, "slot", code, f"t{n}", T, "c", T, f"src:0:{n}", T, clock_skew=False)
+        Result(f"t/{n}", 2, "slot", code, "t", T, "c", T, f"src:0:{n}", T, clock_skew=False)
         for n, code in enumerate(("pending", "filled"))
     ]
 
     first, second = ([count_slots(order[:n], DemoSettings()) for n in (1, 2)] for order in (slots, slots[::-1]))
 
-    assert first[0][0].version == second[0][0].version
+    assert (first[0][0].result_id, first[0][0].version) == (second[0][0].result_id, second[0][0].version)
     assert first[0] != second[0]
     assert first[1] == second[1]
 
