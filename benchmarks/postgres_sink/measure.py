@@ -7,6 +7,8 @@ Each measured time ends when the row is committed or when a reader has read the 
 
 import os
 import platform
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -14,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 from rich.table import Table
 
@@ -22,12 +25,15 @@ from benchmarks.harness.cli import CaseOptions
 from benchmarks.postgres_sink.chart import draw
 from benchmarks.postgres_sink.end_to_end import PATHS, PathLatency, enable_commit_times, measure_path
 from benchmarks.postgres_sink.flush import METHODS, FlushCase, measure_flushes
-from benchmarks.postgres_sink.single_row import single_row_ms
+from benchmarks.postgres_sink.methods import COLUMNS, HOT, create
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.services import LocalPostgres, kafka_broker, running
 from spark_rtm.services.spark import build_session
+from spark_rtm.sinks import PostgresUpsertSink
 
 SINGLE_ROWS, MIN_SINGLE_ROWS = 500, 20
+WARM_UP_ROWS, GAP_SECONDS = 20, 0.01
+TABLE = "bench_single_row"
 QUICK_RUN = {"duration": 9, "scale": 0.2}
 
 
@@ -81,6 +87,26 @@ def measure(options: Options, console: Console) -> Outcome:
         "end_to_end": [asdict(path) for path in paths],
     }
     return Outcome("postgres_sink", content, draw=lambda folder: draw(flushes, folder))
+
+
+def single_row_ms(dsn: str, rows: int) -> list[float]:
+    """Return, for each of `rows` single rows, the time from `process` until another connection reads the row."""
+    sink = PostgresUpsertSink(conninfo_to_dict(dsn), ("public", TABLE), ("id",), COLUMNS, "version")
+    sink.open(0, 0)
+    visible_ms, pause = list[float](), threading.Event()
+    with psycopg.connect(dsn, autocommit=True) as reader:
+        create(reader, TABLE, HOT)
+        for number in range(-WARM_UP_ROWS, rows):
+            row = {"id": number % 100, "version": 1000 + number, "campaign": 1, "price": 1.0, "payload": ""}
+            query, version = f"select version from {TABLE} where id = %s".encode(), (row["version"],)
+            started_at = time.perf_counter()
+            sink.process(row)
+            while reader.execute(query, [row["id"]]).fetchone() != version:
+                pass
+            visible_ms.append((time.perf_counter() - started_at) * 1000)
+            pause.wait(GAP_SECONDS)
+    sink.close(None)
+    return visible_ms[WARM_UP_ROWS:]
 
 
 def flush_table(cases: Sequence[FlushCase]) -> Table:

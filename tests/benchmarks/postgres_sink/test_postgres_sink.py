@@ -15,9 +15,8 @@ from benchmarks.harness.benchmark import run
 from benchmarks.postgres_sink.chart import draw
 from benchmarks.postgres_sink.end_to_end import commit_times_ms, enable_commit_times, send
 from benchmarks.postgres_sink.flush import FlushCase, round_trip_ms
-from benchmarks.postgres_sink.measure import BENCHMARK
+from benchmarks.postgres_sink.measure import BENCHMARK, single_row_ms
 from benchmarks.postgres_sink.methods import HOT, Flush, copy, create, executemany, row_at_a_time
-from benchmarks.postgres_sink.single_row import single_row_ms
 from examples.attribution.attributed_table import COLUMNS, create_tables, results_sink
 from examples.attribution.settings import DemoSettings, Settings
 from spark_rtm.services import LocalPostgres, running
