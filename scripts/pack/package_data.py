@@ -111,9 +111,8 @@ def _listed(path: Path) -> Iterator[KnownError]:
             quotes = re.findall(r"`([^`]+)`", cells[names.index("message")])
             name = next((quote for quote in quotes if NAME.fullmatch(quote)), "")
             messages = tuple(quote for quote in quotes if quote != name)
-            fix = "\n\n".join(
-                f"{cells[number][:1].upper()}{cells[number][1:]}." for number in [*parts[:1], *fixes, *parts[1:]]
-            )
+            texts = filter(None, (cells[number] for number in [*parts[:1], *fixes, *parts[1:]]))
+            fix = "\n\n".join(f"{text[:1].upper()}{text[1:]}." for text in texts)
             condition = name or (messages or (section.title,))[0]
             engine = DATABRICKS if path.name == Path(DATABRICKS_PAGE).name else OSS
             yield KnownError(condition, engine, section.title, path.stem, section.anchor, messages, fix)
