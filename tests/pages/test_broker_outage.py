@@ -84,6 +84,7 @@ def test_full_buffer_during_an_outage_ends_the_query(
 
     error = eventually(query.exception, 60, "the failure")
     broker.start()
+    assert error is not None
     assert "BufferExhaustedException: Failed to allocate" in str(error)
     assert "within the configured max blocking time 2000 ms" in str(error)
     assert "a server did not respond in time" in str(judge(failure_of("copied", error, 0), []))
