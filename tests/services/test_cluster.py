@@ -23,7 +23,7 @@ from scripts.pack import files
 from spark_rtm.services.cluster import job_confs, standalone_cluster
 from spark_rtm.services.files import class_archive, job_archive
 from spark_rtm.services.java import java_home
-from spark_rtm.services.spark import archive_folder, class_path
+from spark_rtm.services.spark import archive_folder, class_path, control_jar
 from tests.pages.examples import spark_submit_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
@@ -106,6 +106,7 @@ def test_workers_load_their_classes_from_the_archive(cluster: str) -> None:
 REPORT = """
 import json
 from pyspark.sql import SparkSession
+from spark_rtm.realtime.python_state import with_python
 
 def seen(_):
     import os, sys
@@ -114,8 +115,10 @@ def seen(_):
     paths = [os.path.abspath(module.__file__) for module in (processor, google.protobuf, pandas, pyarrow)]
     return [{"folder": os.getcwd(), "python": sys.executable, "path": sys.path, "files": paths}]
 
-context = SparkSession.builder.getOrCreate().sparkContext
-print(json.dumps(context.parallelize([0], 1).mapPartitions(seen).first()))
+spark = SparkSession.builder.getOrCreate()
+doubled = with_python(spark.range(3), lambda row: {"id": 2 * row.id}, "id long")
+report = spark.sparkContext.parallelize([0], 1).mapPartitions(seen).first()
+print(json.dumps({**report, "doubled": sorted(row.id for row in doubled.collect())}))
 """
 
 
@@ -132,7 +135,8 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     program = tmp_path / "report.py"
     program.write_text(REPORT)
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", cluster, "--properties-file", properties]
-    command += ["--conf", "spark.ui.enabled=false", *(archives.get(word, word) for word in options), str(program)]
+    command += ["--jars", str(control_jar()), "--conf", "spark.ui.enabled=false"]
+    command += [*(archives.get(word, word) for word in options), str(program)]
     own = {"JAVA_HOME": str(java_home()), "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
     result = subprocess.run(
@@ -143,6 +147,7 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     seen = json.loads(result.stdout.splitlines()[-1])
     assert seen["python"] == os.environ["PYSPARK_PYTHON"] != sys.executable
     assert "/work/app-" in seen["folder"]
+    assert [0, 2, 4] == seen["doubled"]
     assert all(file.startswith(f"{seen['folder']}/") for file in seen["files"]), seen["files"]
     # Spark's own modules are in archives inside the installation of Spark.
     folders = [entry for entry in seen["path"] if not entry.endswith((".zip", ".jar"))]

@@ -1,13 +1,13 @@
 package org.apache.spark.rtm
 
-import java.io.{BufferedInputStream, BufferedOutputStream, DataInputStream, DataOutputStream, IOException}
+import java.io.{BufferedInputStream, BufferedOutputStream, DataInputStream, DataOutputStream, File, IOException}
 import java.nio.channels.Channels
 import java.time.{Duration, Instant, LocalDate, LocalDateTime}
 import java.util.{ArrayList => JavaList, Collection, HashMap => JavaMap, Map}
 import scala.jdk.CollectionConverters._
 
 import net.razorvine.pickle.{Pickler, Unpickler}
-import org.apache.spark.{SparkEnv, SparkException, TaskContext}
+import org.apache.spark.{SparkEnv, SparkException, SparkFiles, TaskContext}
 import org.apache.spark.sql.{DataFrame, Encoders, KeyValueGroupedDataset, Row}
 import org.apache.spark.sql.catalyst.CatalystTypeConverters
 import org.apache.spark.sql.catalyst.util.{DateTimeUtils, IntervalUtils}
@@ -39,13 +39,14 @@ object PythonState {
 
   private def byKey(rows: DataFrame, keys: Array[String], key: StructType): KeyValueGroupedDataset[Row, Row] = {
     val indexes = keys.map(rows.schema.fieldIndex).toSeq
-    rows.groupByKey((row: Row) => Row.fromSeq(indexes.map(row.get)))(Encoders.row(key))
+    rows.toDF().groupByKey((row: Row) => Row.fromSeq(indexes.map(row.get)))(Encoders.row(key))
   }
 
   def map(rows: DataFrame, setup: Array[Byte], command: Array[Byte]): DataFrame = {
     val parts = Pickled.load(setup).asInstanceOf[Array[Any]]
     val (worker, output) = (Worker(parts, command), schema(parts(2)))
-    rows.mapPartitions { (rows: Iterator[Row]) =>
+    // `spark.range` of PySpark is a Dataset of numbers.
+    rows.toDF().mapPartitions { (rows: Iterator[Row]) =>
       val (session, result) = (new Session(worker), new FromPython(output))
       rows.flatMap(row => session.exchange(Array[Any]("row", null, Pickled.python(row), 0L, null), NoState).map(result(_)))
     }(Encoders.row(output))
@@ -58,12 +59,13 @@ object PythonState {
 /** What starts a Python process, and the pickled work that it gets first. */
 case class Worker(
     executable: String, module: String, environment: scala.collection.immutable.Map[String, String],
-    command: Array[Byte])
+    command: Array[Byte], archives: Array[String])
 
 object Worker {
   def apply(parts: Array[Any], command: Array[Byte]): Worker = {
     val environment = parts(1).asInstanceOf[Map[String, String]].asScala.toMap
-    Worker(parts(0).toString, parts(6).toString, environment + ("SPARK_REUSE_WORKER" -> "1"), command)
+    val archives = parts(7).asInstanceOf[Collection[String]].asScala.toArray
+    Worker(parts(0).toString, parts(6).toString, environment + ("SPARK_REUSE_WORKER" -> "1"), command, archives)
   }
 }
 
@@ -163,7 +165,10 @@ class PythonProcessor(worker: Worker, declared: Array[State], output: StructType
 
 /** The conversation of a task with its Python process. */
 private[rtm] class Session(worker: Worker) {
-  import worker.{environment, executable, module}
+  import worker.{executable, module}
+  // Spark's own workers get the archives of the job later, but the module of this one can be in such an archive.
+  private val path = worker.archives.map(SparkFiles.get) ++ worker.environment.get("PYTHONPATH")
+  private val environment = worker.environment + ("PYTHONPATH" -> path.mkString(File.pathSeparator))
   private val process = SparkEnv.get.createPythonWorker(executable, module, module, environment, true)._1
   private val channel = process.channel
   Option(process.selector).foreach(_.close())
