@@ -64,7 +64,9 @@ def test_missing_module_accepts_every_call_and_keeps_decorated_functions() -> No
     with placeholders_for({"no_such_client"}):
         client = importlib.import_module("no_such_client.cluster")
         with client.Cluster(["x"]).connect() as session:
+            assert session
             assert not session.execute("select 1")
+            assert Path("prove") == Path(session.path())
         assert 1 == client.retry(times=3)(lambda: 1)()
 
     assert "no_such_client.cluster" not in sys.modules

@@ -1,6 +1,7 @@
 """`prove` runs the jobs of other people: clusters' settings, arguments, notebooks, waiting loops, several queries."""
 
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,8 +49,9 @@ query = writer.option("topic", "usual-out").outputMode("update").trigger(realTim
 """
 READ = "stream = spark.readStream.format('kafka').option('kafka.bootstrap.servers', 'x:1')"
 FILES = """
-import os, shutil
+import logging, os, shutil
 
+logging.getLogger().setLevel(1)
 assert os.path.getmtime(os.path.join(os.getcwd(), "job.py")) and spark.read.csv("job.py").count()
 os.remove("job.py")
 assert os.path.exists("job.py") and os.path.exists("logs")
@@ -61,7 +63,7 @@ if os.path.exists("checkpoint"):
 CATALOG = "SparkSession.builder.config('spark.sql.catalog.spark_catalog', 'no.such.Catalog').getOrCreate()"
 TABLE = "alerts = spark.read.schema('code string, low double').option('header', True).csv('/no/such.csv')"
 USUAL = {
-    "clients": "from cassandra.cluster import Cluster\nimport dotenv\nCluster(['x']).connect()\n" + START,
+    "clients": "from cassandra.cluster import Cluster\nimport dotenv\nassert Cluster(['x']).connect()\n" + START,
     "debug query": START + "query.awaitTermination(20)\nquery.stop()\n" + START + "query.awaitTermination()\n1 / 0",
     "pattern": READ + ".option('subscribePattern', '(east|west)-usual.*').load()" + WRITE,
     "assign": READ + ".option('assign', '{\"assigned\": [0]}').load()" + WRITE,
@@ -89,7 +91,10 @@ def test_loop_that_waits_for_a_query_ends_the_run(loop: str, bench: Bench, tmp_p
 
 
 @pytest.mark.parametrize("name", USUAL)
-def test_what_production_has_does_not_stop_a_job(name: str, bench: Bench, tmp_path: Path) -> None:
+def test_what_production_has_does_not_stop_a_job(
+    name: str, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(bench.folder)
     (tmp_path / "job.py").write_text(USUAL[name])
     for folder in ("checkpoint", "logs"):
         (tmp_path / folder).mkdir()
@@ -102,6 +107,7 @@ def test_what_production_has_does_not_stop_a_job(name: str, bench: Bench, tmp_pa
     assert (["/no/such.csv"] if name == "table" else []) == list(recording.absent)
     assert ["checkpoint", "job.py", "logs"] == sorted({path.name for path in tmp_path.iterdir()} - {"prove"})
     assert not list((tmp_path / "logs").iterdir())
+    assert 1 != logging.getLogger().level
 
 
 def test_job_takes_the_static_rows_of_its_second_run_for_a_stream(bench: Bench, tmp_path: Path) -> None:
@@ -117,12 +123,13 @@ def test_sink_without_its_connector_is_not_blamed_on_the_job(bench: Bench, tmp_p
     """The verdict names the sinks of real-time mode; the rows of the query are judged all the same."""
     path = tmp_path / "job.py"
     code = START.replace('writeStream.format("kafka")', 'writeStream.format("no.such.connector")')
-    path.write_text(code.replace('"usual"', '"usual-sink"'))
+    path.write_text(code.replace('"usual")', '"usual-sink").option("maxOffsetsPerTrigger", 9)'))
 
     verdicts = prove(bench, target.load(str(path)), replace(OPTIONS, checks=frozenset({"mode"})), lambda _: None)
 
-    (refused,) = [verdict for verdict in verdicts if verdict.status == WRONG]
-    assert "real-time mode on OSS refuses the sink of the job, 'no.such.connector'" in refused.evidence
+    option, sink = [verdict for verdict in verdicts if verdict.status == WRONG]
+    assert "real-time mode on OSS refuses the option 'maxOffsetsPerTrigger'" in option.evidence
+    assert "real-time mode on OSS refuses the sink of the job, 'no.such.connector'" in sink.evidence
     assert any("the plan contains RealTimeStreamScan" in verdict.evidence for verdict in verdicts)
 
 
@@ -166,7 +173,7 @@ dbutils.widgets.dropdown("env", "dev", ["dev", "prod"])
 assert dbutils.widgets.getAll()["env"] == getArgument("env") == "dev"
 assert dbutils.secrets.get("kafka", "brokers") and not dbutils.secrets.list("kafka")
 assert [] == [file.path for file in dbutils.fs.ls("/Volumes/shop")] and str(dbutils.fs.head("/Volumes/shop/a"))
-assert 3 == dbutils.jobs.taskValues.get("before", "tries", default=3)
+assert 3 == dbutils.jobs.taskValues.get(taskKey="before", key="tries", default=3)
 assert str(dbutils.notebook.entry_point.getDbutils().notebook().getContext().notebookPath().get())
 assert spark.conf.get("pipelines.id") and sql("select 1").count() == 1
 # COMMAND ----------

@@ -7,6 +7,7 @@ Nothing that the job starts runs until the checks start it.
 import builtins
 import contextlib
 import io
+import logging
 import os
 import re
 import shutil
@@ -176,8 +177,9 @@ def _limited(path: Path, seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_program(recording: Recording) -> Iterator[None]:
-    """Give the job the arguments, the import path and the output of a program."""
-    before, path = (sys.argv, sys.path[:]), recording.path
+    """Give the job the arguments, the import path, the output and the log of a program."""
+    before, path, log = (sys.argv, sys.path[:]), recording.path, logging.getLogger()
+    handlers, level = log.handlers[:], log.level
     sys.argv = [str(path), *recording.job.arguments]
     sys.path[:0] = [str(folder) for folder in roots_of(recording.job)]
     try:
@@ -185,6 +187,8 @@ def _as_program(recording: Recording) -> Iterator[None]:
             yield
     finally:
         sys.argv, sys.path[:] = before
+        log.handlers[:] = handlers
+        log.setLevel(level)
 
 
 @contextlib.contextmanager

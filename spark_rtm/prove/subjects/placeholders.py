@@ -17,6 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 MAX_ASKED = 20
 SECRET = "prove-secret"
 """The checks look for this text in plans, logs and checkpoints."""
+# Classes, and functions such as `connect` and `get_session`.
+CLIENT = re.compile(r"[A-Z]|(?i:\w*(?:connect|client|session|cursor|create|build))")
 ARGUMENT = re.compile(r"""\$(\w+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
 
 
@@ -122,13 +124,17 @@ class Dbutils:
 
 
 class Anything:
-    """An object that has every attribute and accepts every call; it is false, like an empty answer."""
+    """An object that has every attribute and accepts every call; it is false, like an empty answer, or a client."""
+
+    def __init__(self, name: str = "") -> None:
+        """Create an object for a name; a session or client is true."""
+        self._name = name
 
     def __getattr__(self, name: str) -> "Anything":
-        """Return the object itself, but no special method, which would promise more than it holds."""
+        """Return another object, but no special method, which would promise more than it holds."""
         if name.startswith("__"):
             raise AttributeError(name)
-        return self
+        return Anything(name)
 
     def __call__(self, *arguments: Any, **__: object) -> Any:
         """Return the object itself, or what a decorator or the helper of a builder would return: its argument."""
@@ -144,12 +150,14 @@ class Anything:
         return iter(())
 
     def __bool__(self) -> bool:
-        """Return False."""
-        return False
+        """Return whether the name is that of a client."""
+        return bool(CLIENT.match(self._name))
 
     def __str__(self) -> str:
         """Return a text that is not empty, such as a path needs."""
         return "prove"
+
+    __fspath__ = __str__
 
     def __enter__(self) -> "Anything":
         """Return the object itself."""
@@ -166,7 +174,7 @@ class _Module(ModuleType):
         """Return a placeholder for each name that a job may import."""
         if name.startswith("__"):
             raise AttributeError(name)
-        return Anything()
+        return Anything(name)
 
 
 class _Modules(MetaPathFinder, Loader):
@@ -276,7 +284,8 @@ def file_in(folders: Sequence[Path], file: Any) -> Any:
     return next((str(folder / name) for folder in folders if os.access(folder / name, os.F_OK)), file)
 
 
-def _task_value(_task: str = "", key: str = "", default: Any = None, debugValue: Any = None) -> Any:  # noqa: N803
+def _task_value(taskKey: str = "", key: str = "", default: Any = None, debugValue: Any = None) -> Any:  # noqa: N803
+    del taskKey
     value = default if debugValue is None else debugValue
     return f"prove-{key}" if value is None else value
 
