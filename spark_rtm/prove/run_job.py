@@ -8,7 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, PySparkTypeError, PySparkValueError
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.prove.checks.access import login
+from spark_rtm.prove.checks.access import fetch, login
 from spark_rtm.prove.query import Options, checked, refused
 from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.bench import Bench
@@ -101,9 +101,15 @@ def _stand_ins(recording: Recording) -> Iterator[Verdict]:
 def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
     for kind, line in recording.other_sources:
         yield _of_job(WRONG, f"the job reads the stream {kind!r}, which prove cannot feed", FROM_KAFKA, recording, line)
+    for name, line in recording.refused.items():
+        evidence = f"real-time mode on OSS refuses the option {name!r}; the following verdicts leave it out"
+        wrong = _of_job(WRONG, evidence, "remove it: a batch reads all records that arrive", recording, line)
+        yield replace(wrong, page=f"{SOURCES_PAGE}#options-and-settings")
     if recording.topics:
         topic, path = recording.topics[0], str(recording.path)
         options = recording.source_options
+        if held := fetch(options, path, recording.source_line):
+            yield held
         if found := login(bench, options, topic, path, recording.source_line, calls_others=recording.side_effects):
             yield found
 

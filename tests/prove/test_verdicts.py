@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from scripts.pack import files
 from spark_rtm.errors import page_of
-from spark_rtm.prove.checks.access import login, secrets_in
+from spark_rtm.prove.checks.access import fetch, login, secrets_in
 from spark_rtm.prove.checks.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records
 from spark_rtm.prove.checks.input import judged, outcome_of
 from spark_rtm.prove.checks.restart import compared
@@ -443,6 +443,16 @@ def test_login_that_would_call_an_identity_provider_is_not_tried(options: dict[s
     assert UNCHECKED == verdict.status
     assert called in verdict.evidence
     assert "--side-effects" in verdict.fix
+
+
+@pytest.mark.parametrize(("size", "wait_ms", "held"), [("1048576", "10000", True), ("100000", "5", False)])
+def test_fetch_that_waits_for_bytes_is_named(size: str, wait_ms: str, held: bool) -> None:
+    """A public job delayed each record by ten seconds; a short wait is a setting for throughput."""
+    verdict = fetch({"kafka.fetch.min.bytes": size, "kafka.fetch.max.wait.ms": wait_ms}, "job.py", 7)
+
+    assert held == bool(verdict)
+    assert not verdict or "for up to 10000 ms" in verdict.evidence
+    assert not fetch({}, "job.py", 7)
 
 
 STUCK = """\

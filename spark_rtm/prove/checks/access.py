@@ -23,6 +23,10 @@ ANSWER = "IllegalSaslStateException"
 OWN_MODULE = re.compile(r"\s*(?:\w+\.)*common\.security\.(?:plain|scram)\.(?:Plain|Scram)LoginModule\s")
 TIMEOUTS = {"kafka.request.timeout.ms": "3000", "kafka.default.api.timeout.ms": "6000", "kafka.retries": "0"}
 PAGE = "references/production.md"
+# Options of a source with their defaults.
+FETCH = {"kafka.fetch.min.bytes": "1", "kafka.fetch.max.wait.ms": "500"}
+MIN_WAIT_MS = 100
+FETCH_PAGE = "references/kafka_patterns.md#client-options"
 NAME = re.compile(r"passw(or)?d|secret|token|jaas|api_?key|credential", re.IGNORECASE)
 QUOTED = re.compile(r"password\s*=\s*[\"']([^\"']+)[\"']")
 # Not the name of an environment variable, not a place to fill in such as `<password>`, and not a text with spaces.
@@ -72,6 +76,17 @@ def login(
         fix = "correct kafka.sasl.mechanism and kafka.sasl.jaas.config"
         return Verdict("login", WRONG, f"Kafka cannot read the login: {reason[:200]}", fix, page_of(ANSWER), path, line)
     raise AssertionError("internal error: a broker without login accepted one")
+
+
+def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
+    """Return a verdict on a source for which the broker waits until it has many bytes; None without such a source."""
+    size, wait_ms = (options.get(name, default) for name, default in FETCH.items())
+    if not (size.isdigit() and wait_ms.isdigit()) or int(size) <= 1 or int(wait_ms) < MIN_WAIT_MS:
+        return None
+    evidence = (
+        f"{next(iter(FETCH))}={size}: the broker holds records until it has as many bytes, for up to {wait_ms} ms"
+    )
+    return Verdict("flow", WRONG, evidence, "remove the option: its default is 1", FETCH_PAGE, path, line)
 
 
 def _calls(sasl: Mapping[str, str]) -> str:

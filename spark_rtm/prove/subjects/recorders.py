@@ -27,6 +27,7 @@ PLAINTEXT = {"kafka.security.protocol": "PLAINTEXT"}
 FROM_START = {"startingOffsets": "earliest"}
 # A job that sleeps more often at one place waits in a loop.
 MAX_SLEEPS = 3
+REFUSED = {"maxoffsetspertrigger", "minoffsetspertrigger", "minpartitions", "maxtriggerdelay"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class Recording:
     """Targets of batch writes that did not run, with the lines of the job, in their order."""
     missing: dict[str, int] = field(default_factory=dict)
     """Packages that are not installed and are answered for by placeholders, with the lines of the job."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Options of the Kafka streams that real-time mode refuses, with the lines of the job."""
     absent: dict[str, int] = field(default_factory=dict)
     """Tables that are not here and are replaced by made rows, with the lines of the job."""
 
@@ -86,7 +89,7 @@ class Recording:
     def forget(self) -> None:
         """Forget what the job has done; only its missing packages stay."""
         lists = (self.topics, self.tables, self.other_sources, self.caught)
-        for noted in (*lists, self.source_options, self.skipped, self.absent):
+        for noted in (*lists, self.source_options, self.skipped, self.absent, self.refused):
             noted.clear()
 
     def line(self) -> int:
@@ -192,6 +195,13 @@ class Options:
 class StreamReader(Options, DataStreamReader):
     """Replaces `spark.readStream`."""
 
+    def option(self, key: str, value: Any) -> Any:
+        """Note the option; the stream does not get one that real-time mode refuses."""
+        if key.lower() not in REFUSED:
+            return super().option(key, value)
+        self.recording.refused[key] = self.recording.line()
+        return self
+
     def load(self, path: str | None = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
         """Return a stream of a local topic, or the static rows of the recording."""
         kind = (format or self.noted.get("format", "parquet")).lower()
@@ -227,29 +237,6 @@ class StreamWriter(Options, DataStreamWriter):
         """Note the trigger."""
         self.chosen = chosen
         return self if self.is_static else super().trigger(**chosen)
-
-    def outputMode(self, outputMode: str) -> Any:
-        """Note the output mode."""
-        self.noted["outputMode"] = outputMode
-        return self if self.is_static else super().outputMode(outputMode)
-
-    def queryName(self, queryName: str) -> Any:
-        """Accept any name; the checks start several queries one after the other."""
-        return self if self.is_static else super().queryName(queryName)
-
-    def partitionBy(self, *columns: Any) -> Any:
-        """Accept the columns."""
-        return self if self.is_static else super().partitionBy(*columns)
-
-    def foreachBatch(self, func: Any) -> Any:
-        """Note the sink."""
-        self.noted["format"] = "foreachBatch"
-        return self if self.is_static else super().foreachBatch(func)
-
-    def foreach(self, f: Any) -> Any:
-        """Note the sink."""
-        self.noted["format"] = "foreach"
-        return self if self.is_static else super().foreach(f)
 
     def start(  # type: ignore[override]
         self, path: str | None = None, format: str | None = None, outputMode: str | None = None, **options: Any
@@ -291,6 +278,21 @@ class StreamWriter(Options, DataStreamWriter):
             name = sink[6:] if self.recording.side_effects else f"prove_{uuid.uuid4().hex[:8]}"
             return DataStreamWriter.toTable(self, name)
         return DataStreamWriter.start(self)
+
+
+def _method(name: str, key: str) -> Any:
+    def call(self: StreamWriter, *given: Any, **named: Any) -> Any:
+        if key:
+            self.noted[key] = name if key == "format" else [*given, *named.values()][0]
+        return self if self.is_static else getattr(DataStreamWriter, name)(self, *given, **named)
+
+    return call
+
+
+for _name, _key in {
+    "foreach": "format", "foreachBatch": "format", "outputMode": "outputMode", "partitionBy": "", "queryName": ""
+}.items():  # fmt: skip
+    setattr(StreamWriter, _name, _method(_name, _key))
 
 
 def recorder(kind: type[Options], recording: Recording) -> property:
