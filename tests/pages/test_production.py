@@ -241,3 +241,12 @@ def test_no_progress_event_while_results_are_written(spark: SparkSession, kafka:
     wait_until(lambda: end_offset(kafka, target) == 1, 60, "the first count", [query])
     assert query.lastProgress is None
     assert "Processing new data" == query.status["message"]
+    tracker = spark.sparkContext.statusTracker()
+
+    def stages() -> list[tuple[int, int, int]]:
+        jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(str(query.runId)))
+        found = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        return sorted((s.numTasks, s.numActiveTasks, s.numCompletedTasks) for s in found if s)
+
+    wait_until(lambda: stages() == [(1, 1, 0), (2, 2, 0)], 60, "two stages at the same time", [query])
+    assert query.lastProgress is None
