@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_INVALID, Consumer, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from scripts.pack import files
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
-from spark_rtm.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, produce, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -64,61 +62,6 @@ def committed_after(query: StreamingQuery, batches: int) -> Any:
 
 def numbered_records(start: int, end: int, partition: int = 0) -> Iterator[tuple[int, bytes]]:
     return ((partition, str(n).encode()) for n in range(start, end))
-
-
-BLOCKS = {
-    "kafka_patterns": ("payments", "payments-checked", "payments-rejected", b'{"card":"c","amount_cents":5}'),
-    "errors_in_rows": ("clicks", "clicks-enriched", "clicks-rejected", b'{"click_id":"k","ts":"2026-11-26T00:00:00Z"}'),
-}
-"""The first block of a page: its source topic, its two target topics, and a record that it accepts."""
-
-
-def blanks(record: bytes, length: int) -> bytes:
-    return record + b" " * (length - len(record))
-
-
-@pytest.mark.parametrize("page", BLOCKS)
-def test_compressed_record_above_every_limit_cannot_end_the_block(
-    spark: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
-    source, accepted, rejected, record = BLOCKS[page]
-    text = (files.ROOT / "references" / f"{page}.md").read_text(encoding="utf-8")
-    code = next(fence.code for fence in markdown.fences(text) if fence.language == "python")
-    topics = {name: f"{name}-{tmp_path.name}" for name in (accepted, rejected, source)}
-    for name, own in topics.items():
-        code = code.replace(f'"{name}"', f'"{own}"')
-    admin = AdminClient({"bootstrap.servers": kafka})
-    for created in admin.create_topics([NewTopic(own, 1) for own in topics.values()]).values():
-        created.result(30)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
-    names: dict[str, Any] = {"spark": spark}
-    exec(code, names)  # the page's own code
-    query: StreamingQuery = names["query"]
-    try:
-        assert_real_time(query)
-        producer = Producer({"bootstrap.servers": kafka, "compression.type": "gzip", "message.max.bytes": 4_000_000})
-        for key, value in (
-            (b"k", blanks(record, 900_000)),
-            (b"k", blanks(record, 900_001)),
-            (b"k", blanks(record, 1_300_000)),
-            (b"k" * 1_200_000, record),
-            (b"k" * 1_000, record),
-        ):
-            producer.produce(topics[source], value, key)
-        producer.flush(30)
-        eventually(lambda: end_offset(kafka, topics[accepted]) >= 2 or query.exception(), 60, "the small record")
-
-        assert query.exception() is None
-        good, bad = records_of(kafka, topics[accepted]), records_of(kafka, topics[rejected])
-        assert [(1, 900_000), (1_000, len(record))] == [sizes(message) for message in good]
-        assert [(1, 900_000), (1, 900_000), (1_000, len(record))] == [sizes(message) for message in bad]
-    finally:
-        query.stop()
-
-
-def sizes(message: Message) -> tuple[int, int]:
-    return len(message.key() or b""), len(message.value() or b"")
 
 
 LENIENT = {
