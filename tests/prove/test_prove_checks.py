@@ -12,6 +12,7 @@ from spark_rtm.prove.subjects import target
 from spark_rtm.prove.subjects.bench import Bench, in_time
 from spark_rtm.prove.subjects.decoding import decoding
 from spark_rtm.prove.subjects.samples import made_samples, read_samples
+from spark_rtm.prove.subjects.subject import subject
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
@@ -151,20 +152,49 @@ def test_output_of_the_samples_is_compared_with_the_file(
 def test_records_are_made_from_the_schema_in_the_plan(spark: SparkSession) -> None:
     schema = (
         "id string, kind string, amount double, ts long, at timestamp, tags array<string>, place struct<city string>, "
-        "length_ms long"
+        "length_ms long, level string"
     )
     value = F.from_json(F.col("value").cast("string"), schema)
     parsed = spark.createDataFrame([("{}",)], "value string").select(value.alias("event"))
-    rows = parsed.where(F.col("event.kind").isin("click", "view")).select(F.to_json("event").alias("value"))
+    rows = parsed.where(F.col("event.kind").isin("click", "view")).select(F.to_json("event").alias("value"), "event")
+    is_bad = ~F.col("event.level").isin("INFO", "WARN") | F.get_json_object("value", "$.unread").isNotNull()
+    rows = rows.select("value", F.when(is_bad, "rejected").alias("topic"))
 
     first, second = (json.loads(sample.value or b"") for sample in made_samples(rows))
 
     assert ("a1", 1, ["a1"], {"city": "a1"}) == (first["id"], first["amount"], first["tags"], first["place"])
     assert "a2" == second["id"]
-    assert ("click", "click") == (first["kind"], second["kind"])
+    assert ("click", "click", "INFO") == (first["kind"], second["kind"], first["level"])
     assert first["ts"] > 10**12
     assert 1 == first["length_ms"]
     assert first["at"].startswith("20")
+
+
+ROUTED = """\
+from pyspark.sql import functions as F
+
+
+def routed(orders):
+    order = F.from_json(F.col("value").cast("string"), "id string, n long").alias("o")
+    is_good = F.coalesce(F.col("o.n") > 5, F.lit(False))
+    value = F.when(is_good, F.to_json("o")).otherwise(F.col("value").cast("string"))
+    topic = F.when(is_good, "good").otherwise("bad").alias("topic")
+    return orders.select("value", order).select(value.alias("value"), topic)
+"""
+
+
+def test_records_that_a_query_rejects_are_no_good_samples(bench: Bench, tmp_path: Path) -> None:
+    """Otherwise, its reject topic would be taken for that of its results, and each broken record for a good one."""
+    path = tmp_path / "job.py"
+    path.write_text(ROUTED)
+
+    loaded = target.load(f"{path}:routed")
+    assert isinstance(loaded, target.Target)
+
+    with subject(bench, loaded, {}, 1) as made:
+        found = [json.loads(sample.value or b"")["n"] for sample in made.with_results().samples]
+
+    assert min(found) > 5
 
 
 def test_slow_expressions_and_broken_records_that_pass_are_named(

@@ -154,7 +154,8 @@ class Plan:
             return
         for name, value, names in self._bounds(node, is_filter=is_filter):
             if names and (name == "IsNull" or value is not None):
-                yield Comparison(frozenset(names), name, value, is_wanted, is_filter)
+                # `when(~level.isin("INFO", "WARN"), "bad level")` rejects other levels.
+                yield Comparison(frozenset(names), name, value, is_wanted or not is_filter, is_filter)
         for child in () if node.kind == "Between" else node.children:
             yield from self._compared(child, is_filter=False)
 

@@ -60,17 +60,22 @@ class Subject:
         return slots_needed(self.trial.rows, 0) > 0
 
     def with_results(self) -> "Subject":
-        """Return the subject with other samples if those that `prove` has made give no result."""
-        if not self.others or any(isinstance(result, list) and result for result in self.evaluate_all(self.samples)):
+        """Return the subject with other samples if those that `prove` has made give no result, or are all rejected."""
+        if not self.others:
             return self
-        found = list[Sent]()
-        for record in self.others:
-            (result,) = self.evaluate_all([record])
-            if isinstance(result, list) and result:
-                found.append(record)
-            if len(found) == len(self.samples):
-                break
-        return replace(self, samples=found) if found else self
+        own, accepted = self._useful(self.samples)
+        if accepted:
+            return self
+        others, accepted = self._useful(self.others)
+        found = accepted or ([] if own else others)
+        return replace(self, samples=found[: len(self.samples)]) if found else self
+
+    def _useful(self, records: list[Sent]) -> tuple[list[Sent], list[Sent]]:
+        """Return the records that give a result, and those of them whose result does not hold their bytes."""
+        results = [(r, found) for r, found in zip(records, self.evaluate_all(records), strict=True) if found]
+        useful = [(record, found) for record, found in results if isinstance(found, list)]
+        accepted = [record for record, found in useful if not any(holds(output, record) for output in found)]
+        return [record for record, _ in useful], accepted
 
     def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
         """
