@@ -18,7 +18,7 @@ from scripts.pack import files
 from spark_rtm.errors import page_of
 from spark_rtm.prove.checks.access import fetch, login, secrets_in
 from spark_rtm.prove.checks.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records
-from spark_rtm.prove.checks.input import judged, outcome_of
+from spark_rtm.prove.checks.input import are_rejected, judged, outcome_of
 from spark_rtm.prove.checks.restart import compared
 from spark_rtm.prove.checks.slow import REPORTED_LENGTH, cases_of, search
 from spark_rtm.prove.query import Options
@@ -144,6 +144,16 @@ def test_hostile_records_change_the_headers_of_a_query_that_reads_them() -> None
 def test_kind_breaks_what_its_reader_loses(value: bytes, decoding: Decoding, kind: str, breaks: str) -> None:
     """A kind is broken if the reader finds no field, a value of a wrong type, or a field of its schema not at all."""
     assert breaks == hostile_records(Sent(value), decoding)[kind].breaks
+
+
+@pytest.mark.parametrize(
+    ("topic", "value", "expected"),
+    [("bad", GOOD_RECORD.value, True), ("good", b"{}", False), ("", GOOD_RECORD.value, False)],
+    ids=["rejected", "accepted", "one topic"],
+)
+def test_made_records_that_are_all_rejected_judge_no_other(topic: str, value: bytes, expected: bool) -> None:
+    """A query that names no topics has no reject topic, so its raw bytes are a result."""
+    assert expected == are_rejected([(GOOD_RECORD, Received(topic, None, value, (), 0))])
 
 
 FIELDS = ("id", "amount", "note")

@@ -52,10 +52,9 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     results = dict(zip(records, subject.evaluate_all(list(records.values())), strict=True))
     # Of the samples that prove has made, some may stand on the other side of a condition, and be rejected.
     samples = [sample] if subject.is_made else subject.samples
-    good = zip(samples, subject.evaluate_all(samples), strict=True)
-    outcome = outcome_of(
-        records, results, [(one, output) for one, result in good if isinstance(result, list) for output in result]
-    )
+    evaluated = zip(samples, subject.evaluate_all(samples), strict=True)
+    good = [(one, output) for one, result in evaluated if isinstance(result, list) for output in result]
+    outcome = outcome_of(records, results, good)
     yield from _ends(subject, outcome)
     try:
         _send(subject, query, records, results, outcome)
@@ -68,6 +67,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
         yield Verdict("input", UNCHECKED, evidence, "run it again with --only input", PAGE)
         return
     is_known = found.format != NONE and [s.value for s in subject.samples] != [s.value for s in DEFAULT]
+    is_known &= not (subject.is_made and are_rejected(good))
     unjudged = "" if is_known else _unjudged(found.format, subject.stream)
     for verdict in judged(outcome, kinds, unjudged, f"; {long.text}"):
         yield verdict if verdict.status == GOOD else verdict.at(subject.path, subject.line)
@@ -93,6 +93,11 @@ def _send(
         subject.trial.send([records[name]])
         subject.trial.wait_for_commit(query)
         raise AssertionError(f"internal error: the stream accepted {name!r}, which failed in a batch query")
+
+
+def are_rejected(results: Sequence[tuple[Sent, Received]]) -> bool:
+    """Return whether a query that names a topic for each row writes the bytes of all records, as for a rejected one."""
+    return bool(results) and all(output.topic and holds(output, record) for record, output in results)
 
 
 def outcome_of(
