@@ -50,7 +50,9 @@ def run(options: argparse.Namespace) -> int:
     """Inspect a checkpoint, print the result to standard output, and return the exit status."""
     servers = options.bootstrap_servers
     if options.command_config and not servers:
-        return int(options.program.wrong("--command-config has no effect without --bootstrap-servers; add it"))
+        return int(
+            options.program.wrong("--command-config has no effect without --bootstrap-servers; add --bootstrap-servers")
+        )
     kafka = Connection(servers, options.command_config) if servers else None
     try:
         if options.as_starting_offsets:

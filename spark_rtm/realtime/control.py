@@ -292,4 +292,6 @@ def _pause(query: StreamingQuery, seconds: float) -> None:
     threading.Event().wait(seconds)
     raise_if_failed([query])
     if not query.isActive:
-        raise ControlError(f"query {query.name!r} was stopped meanwhile, in the middle of a batch")
+        raise ControlError(
+            f"query {query.name!r} was stopped in the middle of a batch, so a restart repeats the results of this batch"
+        )

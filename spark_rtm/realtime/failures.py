@@ -249,7 +249,7 @@ def _condition(text: str) -> str:
 
 
 def _engine_text(text: str) -> str:
-    """Return the text, or only its prefix if the message of its exception can be a value of a record."""
+    """Return the part of the text that the engine wrote: user code can put values of records into the rest."""
     prefix = _prefix(text)
     return prefix if JAVA_CLASS.search(prefix) and not ENGINE_CLASS.search(prefix) else text
 

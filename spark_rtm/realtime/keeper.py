@@ -53,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Standby:
-    """Lets one of several processes run the queries, and a process that is ready take over after its end."""
+    """Lets one of several processes run the queries; another one is ready, and takes over when the first one ends."""
 
     lock_path: Path
     """

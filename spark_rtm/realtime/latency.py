@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 METRIC = "sourceQueuingLatencyMs"
 """Name of the observation; its fields are `count`, `P50`, `P99` and `max`, the last three in milliseconds."""
 SKETCH_VALUES = 4_000
-"""Size of a sketch. With Spark's 200, the P99 of a long batch can be the exact P97.7 or the maximum."""
+"""Size of a sketch (Spark's `k`). With the default of 200, the P99 of a long batch can be the exact P97.7."""
 COLUMN = "_rtm_latency_ms"
 # `current_timestamp()` is constant for a whole batch.
 CLOCK_MS = "reflect('java.lang.System', 'currentTimeMillis')"

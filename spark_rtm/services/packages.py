@@ -154,7 +154,7 @@ def avro_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
 
 
 def package_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
-    """Return the jars of Maven packages and of what they need, without those of Spark and of the set-up."""
+    """Return the jars of Maven packages and of their dependencies, except those that Spark or `make setup` provides."""
     parts = {text: COORDINATE.fullmatch(text) for text in coordinates}
     if wrong := [text for text, match in parts.items() if not match]:
         raise ValueError(f"--packages {wrong[0]}: write GROUP:ARTIFACT:VERSION, separated by commas")

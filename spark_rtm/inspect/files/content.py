@@ -62,7 +62,9 @@ def read_checkpoint(folder: Folder, target: str) -> Checkpoint:
     except DamagedError as error:
         raise UnreadableError(f"{target} is damaged: {error}; {_remedy(folder, error.path)}") from error
     except FileNotFoundError as error:
-        raise UnreadableError(f"{target} changed while it was read ({error.filename or error}); run again") from error
+        raise UnreadableError(
+            f"{target} changed while it was being read ({error.filename or error}); run `inspect` again"
+        ) from error
     except OSError as error:
         problem = error.strerror or error
         raise UnreadableError(f"cannot read {error.filename or target}: {problem}; check the access rights") from error

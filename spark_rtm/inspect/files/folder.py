@@ -77,7 +77,7 @@ class LocalFolder:
         # Without O_NONBLOCK, opening a named pipe waits for a writer.
         with open(file, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as opened:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-                raise UnreadableError(f"{file} is no regular file, so nothing was inspected; pass a checkpoint")
+                raise UnreadableError(f"{file} is not a regular file, so nothing was inspected; pass a checkpoint")
             return _limited(opened.read(MAX_BYTES + 1), str(file))
 
     def _inside(self, path: str) -> Path:
@@ -87,7 +87,7 @@ class LocalFolder:
             place /= name
             if name in {"", ".", ".."} or place.is_symlink():
                 raise UnreadableError(
-                    f"{place} is a link or outside of the checkpoint, so nothing was inspected; pass a folder of files"
+                    f"{place} is a link, or leads out of the checkpoint, so nothing was inspected; replace links"
                 )
         return place
 
@@ -152,7 +152,9 @@ def _walk(folder: Folder, path: str) -> Iterator[tuple[str, Entry]]:
 
 def _limited(content: bytes, path: str) -> bytes:
     if len(content) > MAX_BYTES:
-        raise UnreadableError(f"{path} has more than {MAX_BYTES:,} bytes, so nothing was inspected; pass a checkpoint")
+        raise UnreadableError(
+            f"{path} has more than {MAX_BYTES:,} bytes, more than a file of a checkpoint has, so nothing was inspected"
+        )
     return content
 
 

@@ -52,7 +52,7 @@ class Sentence:
 
 
 def sentences(layout: Layout) -> Iterator[Sentence]:
-    """Yield the sentences and cells of a page that are about Spark; text below a heading such as "Mistakes" is none."""
+    """Yield the sentences and cells of a page that are about Spark, but none below a heading such as "Mistakes"."""
     if not (MODE.search(layout.text) and SPARK.search(layout.text)):
         return
     text = without_comments(layout.text)

@@ -28,7 +28,7 @@ MAKES_SESSION = re.compile(
 )
 GENERATORS = {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack",
               "json_tuple", "udtf"}  # fmt: skip
-"""Functions that give several columns, or columns with a name of their own."""
+"""Functions that return several columns, or name their column themselves."""
 CAST_OF_COLUMN = re.compile(r"(?:try_)?cast\s*\(\s*(?P<name>[\w.`]+)\s+as\s+\w[\w<>, :]*\)", re.IGNORECASE)
 ALIAS = re.compile(r"(?:\s+as\s+|\)\s*|^[\w.`]+\s+|\bend\s+)`?(?P<name>[A-Za-z_]\w*)`?$", re.IGNORECASE)
 DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}

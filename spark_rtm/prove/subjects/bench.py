@@ -108,7 +108,9 @@ def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:
     if thread.is_alive():
         context.cancelJobGroup(group)
         thread.join(CANCEL_SECONDS)
-        raise TimeoutError(f"the query did not finish some records within {seconds:g} s, so one of them is slow")
+        raise TimeoutError(
+            f"some records took more than {seconds:g} s; look for a slow expression, such as a regular expression"
+        )
     if failed:
         raise failed[0]
     return done[0]

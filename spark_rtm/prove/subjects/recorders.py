@@ -1,4 +1,4 @@
-"""Readers and writers of PySpark that note what a job asks for, and that read Kafka from the broker of `prove`."""
+"""Readers and writers of PySpark that record the calls of a job and replace its broker by that of `prove`."""
 
 import json
 import re

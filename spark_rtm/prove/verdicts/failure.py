@@ -33,7 +33,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
-    """Return what is known about an error; `path` is the user's file and `line` its most probable line."""
+    """Return what is known about an error in the user's file `path`; `line` is named if the error has no line."""
     cause = error.__cause__ if error.__cause__ is not None else error
     text = str(cause)
     condition = name_of(cause)
