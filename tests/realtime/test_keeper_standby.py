@@ -133,7 +133,9 @@ def test_standby_takes_over_after_a_kill_without_a_gap(kafka: str, tmp_path: Pat
             produce(kafka, source, [(0, b"a")])
             wait_until(lambda: texts_of(kafka, target)[-1:] == ["a 6"], 60, "the new result")
             assert time.monotonic() - killed < 30
-            assert [] == list(tmp_path.glob("warm-up-*"))
+            # A state store can write a snapshot after its query has ended, but then it is all that is left.
+            left = {path.name for folder in tmp_path.glob("warm-up-*") for path in folder.glob("*/*")}
+            assert left <= {"state"}
             assert ["a 1", "a 2", "a 3", "a 4", "a 5"] == texts_of(kafka, target)[5:10]
 
 

@@ -26,6 +26,8 @@ HOLDS: dict[str, Callable[[Any, Any], Any]] = {
 MAX_TEXTS, MAX_HEADERS = 3, 20
 MIRRORED = {"Greater": "Less", "Less": "Greater"}
 NUMBERS = ("integer", "long", "short", "byte", "double", "float", "decimal")
+# Functions that return the name of a type: a literal beside them is no value of a field.
+TYPES = {"SchemaOfVariant", "TypeOf"}
 # Expressions that take an item out of an array or a map.
 READERS = {"ArrayFilter", "ArrayExists", "GetArrayItem", "Get", "ElementAt", "GetMapValue", "PythonUDF", "ScalaUDF"}
 FIELD_OF = re.compile(r"(\w+)(?:'\])?$")
@@ -134,6 +136,8 @@ class Plan:
         return sorted(kept, key=lambda value: -sum(c.weight(_same(c, value)) for c in ranked))
 
     def _names(self, node: Node) -> set[str]:
+        if node.kind in TYPES:
+            return set()
         if node.kind in {"GetStructField", "GetArrayStructFields"} and (name := _name(node)):
             return {name}
         if node.kind in {"GetJsonObject", "VariantGet"}:
