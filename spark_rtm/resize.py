@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from spark_rtm.inspect.files.content import read_checkpoint
 from spark_rtm.inspect.files.folder import LocalFolder, UnreadableError
+from spark_rtm.inspect.inspection import SHUFFLE_PARTITIONS
+from spark_rtm.inspect.mode import REAL_TIME_OPERATOR
 
 if TYPE_CHECKING:
     import argparse
@@ -23,15 +25,9 @@ if TYPE_CHECKING:
 
     from spark_rtm.inspect.files.state import Operator
 
-AGGREGATION, SAME_STATE = "StatefulStreamlineAggregate", "stateStoreSave"
-"""The aggregations of real-time mode and of micro-batch mode: their state is the same, and Spark refuses the first."""
-PARTITIONS = "spark.sql.shuffle.partitions"
-CONFS = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
-}
+STATE_STORE = "spark.sql.streaming.stateStore"
+MICRO_BATCH_OPERATOR = "stateStoreSave"
+"""The aggregation of micro-batch mode. Its state is that of real-time mode, whose name Spark refuses."""
 
 
 class ResizeError(Exception):
@@ -74,19 +70,21 @@ def resize(spark: SparkSession, checkpoint: Path, partitions: int, target: Path)
     The query must be stopped. Records that it read after its last commit are read again, as after each restart.
     Raises `ResizeError` or `UnreadableError` with the reason and a remedy; `target` then does not exist.
     """
+    from spark_rtm.services.spark import STATE_STORE_PROVIDER  # noqa: PLC0415 - a refusal needs no PySpark
+
     operators, batch = _checked(checkpoint, partitions, target)
     session = spark.newSession()
-    for name, value in CONFS.items():
-        session.conf.set(name, value)
+    session.conf.set(f"{STATE_STORE}.providerClass", STATE_STORE_PROVIDER)
+    session.conf.set(f"{STATE_STORE}.checkpointFormatVersion", "2")
     try:
         shutil.copytree(checkpoint, target)
-        aggregations = [one.number for one in operators if one.name == AGGREGATION]
-        _rename(target, aggregations, SAME_STATE)
+        aggregations = [one.number for one in operators if one.name == REAL_TIME_OPERATOR]
+        _rename(target, aggregations, MICRO_BATCH_OPERATOR)
         java: Any = session._jsparkSession  # noqa: SLF001 - the class is not public
         # The last batch of a query that was killed has no commit. Spark refuses it if a sink needs each batch id.
         java.streamingCheckpointManager().repartition(str(target.absolute()), partitions, False)
         rows = sum(compared(session, target, operator.number, batch) for operator in operators)
-        _rename(target, aggregations, AGGREGATION)
+        _rename(target, aggregations, REAL_TIME_OPERATOR)
     except BaseException as error:
         shutil.rmtree(target, ignore_errors=True)
         if isinstance(error, ResizeError | KeyboardInterrupt):
@@ -102,8 +100,10 @@ def _checked(checkpoint: Path, partitions: int, target: Path) -> tuple[tuple[Ope
         raise ResizeError(f"--partitions {partitions} is not a number of partitions; it starts at 1")
     read = read_checkpoint(LocalFolder(checkpoint), str(checkpoint))
     if not (read.operators and read.position):
-        raise ResizeError(f"{checkpoint} has no committed state, so the next start uses {PARTITIONS} of its session")
-    if read.position.confs.get(PARTITIONS) == str(partitions):
+        raise ResizeError(
+            f"{checkpoint} has no committed state, so the next start uses {SHUFFLE_PARTITIONS} of its session"
+        )
+    if read.position.confs.get(SHUFFLE_PARTITIONS) == str(partitions):
         raise ResizeError(f"{checkpoint} has {partitions} state partitions already")
     return read.operators, read.position.batch
 
@@ -120,16 +120,16 @@ def _rename(checkpoint: Path, operators: list[int], name: str) -> None:
 
 def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int) -> int:
     """Return the number of state rows of an operator, which are the same after `batch` and after the newest batch."""
-    last = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdecimal())
-    before, after = (_rows(session, checkpoint, operator, one) for one in (batch, last))
+    after = _rows(session, checkpoint, operator)
+    before = _rows(session, checkpoint, operator, batchId=batch)
     count = before.count()
     if after.count() != count or before.exceptAll(after).limit(1).count():
         raise ResizeError(f"the rewritten state/{operator} differs from the old one; the checkpoint is unchanged")
     return count
 
 
-def _rows(session: SparkSession, checkpoint: Path, operator: int, batch: int) -> DataFrame:
-    """Return the state of an operator after a batch: keys and values of all column families, as bytes."""
-    reader = session.read.format("statestore").option("operatorId", operator).option("batchId", batch)
-    rows = reader.option("_readAllColumnFamilies", "true").load(str(checkpoint.absolute()))
+def _rows(session: SparkSession, checkpoint: Path, operator: int, **options: int) -> DataFrame:
+    """Return the state of an operator, by default the newest: keys and values of all column families, as bytes."""
+    reader = session.read.format("statestore").options(operatorId=operator, _readAllColumnFamilies=True, **options)
+    rows = reader.load(str(checkpoint.absolute()))
     return rows.select("column_family_name", "key_bytes", "value_bytes")

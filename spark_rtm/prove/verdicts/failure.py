@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spark_rtm.errors import page_of
 from spark_rtm.realtime import failures
-from spark_rtm.realtime.failures import REMEDIES, name_of
+from spark_rtm.realtime.failures import REMEDIES
 from spark_rtm.realtime.queries import CONDITION
 
 PYTHON = "Python"
@@ -36,7 +36,8 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     """Return what is known about an error in the user's file `path`; `line` is named if the error has no line."""
     cause = error.__cause__ if error.__cause__ is not None else error
     text = str(cause)
-    condition = name_of(cause)
+    known = failures.failure_of("", cause, 0)
+    condition = known.name
     called = CALLED_FROM.search(text)
     if called:
         place, number = called["path"], int(called["line"])
@@ -48,8 +49,7 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
         number = line_of_call(path, PYTHON_FUNCTIONS, number)
     haystack = f"{condition} {text.partition('JVM stacktrace')[0]}"
     key = next((part for part in REMEDIES if part in haystack and part != PYTHON), "")
-    known = failures.failure_of("", cause, 0).cause
-    default = known.remedy if known.parts else "read the page of this condition"
+    default = known.cause.remedy if known.cause.parts else "read the page of this condition"
     fix = REMEDIES[PYTHON] if is_python else REMEDIES.get(key, default)
     return Failure(
         condition, _message(text, condition), place, number, fix, _python_page() if is_python else page_of(condition)
