@@ -1,1 +1,1 @@
-"""Benchmarks. Each module is one program; the packages contain the code shared by the programs."""
+"""Benchmarks, one module per program, and packages with shared code."""

@@ -1,5 +1,5 @@
 """
-The benchmarks by name, and the generated parts of pages that show their published runs.
+The benchmarks by name, and the generated parts of pages about their published runs.
 
 `scripts/pack/blocks.py` imports this module, so it imports only the modules `table`, and neither Spark nor Matplotlib.
 """
@@ -47,7 +47,7 @@ BLOCKS: dict[str, Block] = {
 
 
 def load(name: str) -> "Benchmark[Any]":
-    """Import a benchmark; raise ValueError if there is none with this name."""
+    """Import a benchmark; raise ValueError for an unknown name."""
     if name not in MODULES:
         raise ValueError(f"{name!r} is not a benchmark; use one of {', '.join(MODULES)}")
     benchmark: Benchmark[Any] = import_module(f"benchmarks.{MODULES[name]}").BENCHMARK

@@ -1,8 +1,8 @@
 """
 Evaluate an assistant, or check the evaluations themselves.
 
-Without `--assistant`, all reference answers and wrong answers are graded, and the status is 1 if a verdict is not the
-expected one. With it, the assistant answers all items, and a table with the verdicts is printed.
+Without `--assistant`, all known answers are graded, and the status is 1 after a wrong verdict. With it, the assistant
+answers all items, and the program prints their verdicts.
 """
 
 import argparse
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _broken(chosen: Sequence[Item], services: Callable[[], Bench]) -> Iterator[str]:
-    """Yield the known answers whose verdict is not the expected one."""
+    """Yield the known answers with a wrong verdict."""
     yield from check.broken_questions(item for item in chosen if isinstance(item, Question))
     yield from check.broken_triggers(item for item in chosen if isinstance(item, Trigger))
     if found := [item for item in chosen if isinstance(item, Task)]:

@@ -1,9 +1,9 @@
 """
 Run an assistant: any command that reads a prompt, works in a folder, and answers on standard output or in files.
 
-The runner also reports how much of the pack the assistant has opened. It sets the access time of every file of the copy
-to 1970, and adds up the sizes of the files whose access time has changed. This counts whole files and also those that a
-search program has read, so it is an upper bound of what the model saw.
+The runner also estimates how much of the pack the assistant has opened. It sets the access time of every file of the
+copy to 1970, and adds up the sizes of files whose access time has changed. This includes whole files and those that a
+search program read, so it is an upper bound of what the model saw.
 """
 
 import contextlib
@@ -24,28 +24,28 @@ MAX_ERROR = 300
 
 @dataclass(frozen=True)
 class Assistant:
-    """How to run an assistant."""
+    """The command of an assistant."""
 
     words: tuple[str, ...]
-    """Program and arguments. `{prompt}` stands for the prompt; without it, the program reads it from standard input."""
+    """Program and arguments. `{prompt}` stands for the prompt, which otherwise goes to standard input."""
     pack_dir: str | None
-    """Path of the pack inside the assistant's folder; None if the assistant runs without the pack."""
+    """Path of the pack in the assistant's folder; None without the pack."""
     timeout_seconds: float
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What an assistant has answered."""
+    """An assistant's answer."""
 
     text: str
     seconds: float
     read_bytes: int | None
-    """Size of the files of the pack that it has opened; None without a pack, or if the file system keeps no times."""
+    """Size of the opened files of the pack; None without a pack or access times."""
     error: str = ""
 
 
 def words_of(command: str) -> tuple[str, ...]:
-    """Return the words of a command line, with the absolute path of the program, because it runs in other folders."""
+    """Return the words of a command line, with an absolute program path, because it runs in other folders."""
     words = shlex.split(command)
     program = shutil.which(words[0]) if words else None
     if not program:
@@ -54,7 +54,7 @@ def words_of(command: str) -> tuple[str, ...]:
 
 
 def ask(assistant: Assistant, prompt: str, folder: Path) -> Reply:
-    """Run the assistant in an empty folder, to which the pack is copied before, and return its reply."""
+    """Copy the pack to an empty folder, run the assistant there, and return its reply."""
     folder.mkdir(parents=True)
     pack = _copied_pack(folder / assistant.pack_dir) if assistant.pack_dir else None
     hint = f"The folder {assistant.pack_dir} contains a skill; begin with its SKILL.md.\n\n" if pack else ""
@@ -70,7 +70,7 @@ def mark_unread(pack: Path) -> None:
 
 
 def read_bytes(pack: Path) -> int | None:
-    """Return the size of the files that were opened since `mark_unread`, or None if this is unknown."""
+    """Return the size of the files opened since `mark_unread`, or None if unknown."""
     found = [path.stat() for path in _files(pack)]
     # Read after the access times of the others: a file system that keeps no times would give 0 for everything.
     probe = _files(pack)[0]

@@ -1,4 +1,4 @@
-"""Check how questions and triggers are graded: reference answers must be right, and wrong answers wrong."""
+"""Check the grading of questions and triggers with right and wrong answers."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,7 +7,7 @@ from evals.items import Question, Trigger
 
 
 def broken_questions(questions: Iterable[Question]) -> Iterator[str]:
-    """Yield the reference answers that are graded as wrong, and the wrong answers that are graded as right."""
+    """Yield right answers that are graded as wrong, and the reverse."""
     for question in questions:
         answers = {question.expected_output: True, **dict.fromkeys(question.wrong_answers, False)}
         for answer, is_right in answers.items():
@@ -17,7 +17,7 @@ def broken_questions(questions: Iterable[Question]) -> Iterator[str]:
 
 
 def broken_triggers(prompts: Iterable[Trigger]) -> Iterator[str]:
-    """Yield the prompts for which a right choice is graded as wrong, or a wrong one as right."""
+    """Yield prompts for which a choice gets the wrong grade."""
     name = triggers.skill()[0]
     for prompt in prompts:
         for choice in (name, triggers.NONE, *triggers.NEIGHBOURS):

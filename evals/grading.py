@@ -2,7 +2,7 @@
 Grade the answer to a question by code.
 
 Only the last line that begins with `ANSWER:` counts, so an explanation may mention what is wrong. Patterns are searched
-in this line, in small letters and without the marks of Markdown.
+in this line, in lower case and without Markdown.
 """
 
 import re
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w])")
 
 
 def answer_line(reply: str) -> str | None:
-    """Return the normalized text of the last `ANSWER:` line, or None if there is none."""
+    """Return the normalized text of the last `ANSWER:` line, or None."""
     found = _ANSWER.findall(reply)
     if not found:
         return None

@@ -1,5 +1,5 @@
 """
-Load the items that an assistant gets: questions, coding tasks and prompts that should or should not load the skill.
+Load the items for an assistant: questions, coding tasks and prompts that should or should not load the skill.
 
 `evals.json` and `eval_queries.json` have the formats of the guides on https://agentskills.io. The keys `name`, `grade`,
 `wrong_answers`, `source` and `verifier` are additions of this repository.
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its key."""
+    """A question and its key."""
 
     name: str
     prompt: str
@@ -28,7 +28,7 @@ class Question:
     section: str
     """The section that contains the answer, as `references/page.md#anchor`."""
     shows: str
-    """Pattern of the place in the section that backs the key."""
+    """Pattern in the section that proves the key."""
 
 
 @dataclass(frozen=True)

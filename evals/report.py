@@ -1,4 +1,4 @@
-"""Print the verdicts as a table, and write them to a file together with the conditions of the run."""
+"""Print the verdicts as a table, and write them to a file with the conditions of the run."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """Return the number of right answers and the mean number of bytes that were read for an answer."""
+    """Return the number of right answers and the mean bytes read per answer."""
     right = sum(verdict.is_right for verdict in verdicts)
     known = [verdict.read_bytes for verdict in verdicts if verdict.read_bytes is not None]
     read = f"{sum(known) / len(known):,.0f}" if known else UNKNOWN

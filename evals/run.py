@@ -19,7 +19,7 @@ _BLOCK = re.compile(r"^```(?:python|py)?[^\n]*\n(.*?)^```", re.DOTALL | re.MULTI
 
 @dataclass(frozen=True)
 class Answered:
-    """An item, the reply, and the folder in which the assistant worked."""
+    """An item, the reply, and the assistant's folder."""
 
     item: Item
     reply: Reply
@@ -27,7 +27,7 @@ class Answered:
 
 
 def answers(assistant: Assistant, items: Sequence[Item], parent: Path) -> Iterator[Answered]:
-    """Ask the assistant one item after the other, each in a folder of its own, and yield its replies."""
+    """Ask the items one by one, each in its own folder, and yield the replies."""
     for item in items:
         folder = parent / item.name
         # Which skill an assistant loads must not depend on a hint to this skill.
@@ -36,7 +36,7 @@ def answers(assistant: Assistant, items: Sequence[Item], parent: Path) -> Iterat
 
 
 def graded(answered: Answered, bench: Callable[[], Bench], seconds: float = TIME_LIMIT_SECONDS) -> Verdict:
-    """Return the verdict on a reply; `bench` returns what runs solutions, and `seconds` limits each of their steps."""
+    """Return the verdict on a reply; `bench` returns the environment of solutions, and `seconds` limits each step."""
     item, reply = answered.item, answered.reply
     if reply.error:
         verdict = Verdict(item.name, is_right=False, reason=reply.error)

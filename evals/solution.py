@@ -1,5 +1,5 @@
 """
-Call the code of an assistant in a process of its own, which shares only the JVM of Spark and Kafka with the runner.
+Call an assistant's code in a separate process, which shares only the JVM and Kafka with the runner.
 
 The runner keeps the verifier and the verdict, so the code can neither change them nor end or delay the runner.
 """
@@ -31,10 +31,10 @@ FRAME, SESSION, QUERY = "frame", "session", "query"
 
 
 class Solution:
-    """The function `transform` of a file, as a function of this process."""
+    """The function `transform` of a file, callable in this process."""
 
     def __init__(self, process: "subprocess.Popen[str]", seconds: float) -> None:
-        """Remember the process."""
+        """Store the process."""
         self._process, self._seconds = process, seconds
 
     def load(self) -> None:
@@ -84,7 +84,7 @@ class Solution:
 
 @contextlib.contextmanager
 def solution(path: Path, seconds: float = TIME_LIMIT_SECONDS) -> Iterator[Solution]:
-    """Yield the solution of a file; each of its steps has a time limit, and its processes end with the block."""
+    """Yield the solution of a file; each step has a time limit, and its processes end with the block."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - PySpark has no public gateway
     parameters = gateway.java_parameters
     env = {
@@ -106,7 +106,7 @@ def solution(path: Path, seconds: float = TIME_LIMIT_SECONDS) -> Iterator[Soluti
 
 
 def objects_of(session: SparkSession) -> Any:
-    """Return a table of objects of the JVM that all its processes share."""
+    """Return a table of JVM objects that all processes share."""
     # Java's table of system properties can hold any object, and both processes can reach it.
     return session._jvm.java.lang.System.getProperties()  # type: ignore[union-attr]  # noqa: SLF001 - not public
 

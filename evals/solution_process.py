@@ -1,4 +1,4 @@
-"""The process of `solution`: run the file of an assistant, and call its function for each request."""
+"""The process of `solution`: run an assistant's file, and call its function for each request."""
 
 import json
 import os

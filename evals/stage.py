@@ -1,4 +1,4 @@
-"""Run the answer to a coding task on a broker and a session that all tasks share, and tell why an answer is wrong."""
+"""Run answers to coding tasks on a shared broker and session, and explain wrong answers."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ DEADLINE_SECONDS = 30.0
 
 
 class WrongAnswerError(AssertionError):
-    """Raised when an answer does not solve its task; the text is the reason."""
+    """Raised with the reason if an answer does not solve its task."""
 
 
 def session(bench: Bench, shuffle_partitions: int = 2) -> SparkSession:
@@ -44,7 +44,7 @@ def outputs(
     partitions: int = 2,
     spark: SparkSession | None = None,
 ) -> list[Received]:
-    """Return what an answer writes for some records; raise `WrongAnswerError` if its query fails."""
+    """Return an answer's output for some records; raise `WrongAnswerError` if its query fails."""
     run = run_real_time(
         answer,
         records,
@@ -61,7 +61,7 @@ def outputs(
 
 @contextmanager
 def trial(bench: Bench, answer: Answer, *streams: str, partitions: int = 1) -> Iterator[Trial]:
-    """Yield the trial of an answer that takes one stream per name, and clean up afterwards."""
+    """Yield the trial of an answer with one stream per name, and clean up afterwards."""
     folder = new_folder("eval")
     topics = {stream: f"{folder.name}-{stream}" for stream in streams}
     ensure_topics(bench.kafka, topics.values(), partitions, dict.fromkeys(topics.values(), REJECT_TOPIC))
@@ -78,14 +78,14 @@ def trial(bench: Bench, answer: Answer, *streams: str, partitions: int = 1) -> I
 
 
 def written_by(trial: Trial, query: StreamingQuery, records: Iterable[Sent]) -> list[Received]:
-    """Send records, wait until they are committed, and return what the query has written since the last call."""
+    """Send records, wait for their commit, and return the query's new output."""
     trial.send(records)
     trial.wait_for_commit(query, DEADLINE_SECONDS)
     return trial.received()
 
 
 def wait_until_read(query: StreamingQuery, count: int) -> None:
-    """Wait until a query in real-time mode has committed all `count` records of its source, a topic."""
+    """Wait until a real-time query has committed all `count` records of its source topic."""
 
     def is_read() -> bool:
         sources = query.lastProgress.sources if query.lastProgress else []
@@ -107,19 +107,19 @@ def delete_topics(kafka: str, *topics: str) -> None:
 
 
 def query_ended(error: QueryFailedError) -> WrongAnswerError:
-    """Return the verdict on an answer whose query has ended with an error."""
+    """Return the verdict on an answer whose query failed."""
     first = str(error).partition("\n")[0]
     return WrongAnswerError(f"the query ended with {error.condition or 'an error'}: {first}")
 
 
 def require(is_right: object, reason: str) -> None:
-    """Raise `WrongAnswerError` with the reason unless `is_right` is true."""
+    """Raise `WrongAnswerError` with the reason if `is_right` is false."""
     if not is_right:
         raise WrongAnswerError(reason)
 
 
 def require_same(expected: Iterable[Any], found: Iterable[Any], what: str) -> None:
-    """Raise `WrongAnswerError` unless both contain the same items equally often."""
+    """Raise `WrongAnswerError` unless both contain the same items with the same counts."""
     # `Counter` would read a mapping as counts.
     wanted, have = Counter(list(expected)), Counter(list(found))
     missing, more = wanted - have, have - wanted
@@ -139,5 +139,5 @@ def fields(record: Received) -> dict[str, Any]:
 
 
 def newest(records: Iterable[Received]) -> dict[str, dict[str, Any]]:
-    """Return the fields of the newest record of each key, which a reader that upserts would keep."""
+    """Return the fields of each key's newest record, as an upserting reader would keep them."""
     return {(record.key or b"").decode(): fields(record) for record in records}

@@ -1,4 +1,4 @@
-"""Verify answers to the coding tasks: references, wrong answers, and those of assistants."""
+"""Verify answers to the coding tasks: known answers and those of assistants."""
 
 import importlib
 import re
@@ -14,17 +14,17 @@ from spark_rtm.prove.subjects.bench import Bench
 
 @dataclass(frozen=True)
 class Known:
-    """An answer whose verdict is known."""
+    """An answer with a known verdict."""
 
     task: str
     name: str
     answer: Answer
     reason: str
-    """Pattern of the reason for which the verifier must refuse the answer; empty if it must accept the answer."""
+    """Pattern of the verifier's expected reason; empty for a right answer."""
 
 
 def known_answers(task: str) -> list[Known]:
-    """Return the reference of a task, and its wrong answers."""
+    """Return the right answer of a task, then its wrong answers."""
     module = importlib.import_module(f"evals.answers.{task}")
     wrong = [Known(task, answer.__name__, answer, reason) for answer, reason in module.WRONG.items()]
     return [Known(task, module.REFERENCE.__name__, module.REFERENCE, ""), *wrong]
@@ -48,7 +48,7 @@ def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
 
 
 def broken_tasks(bench: Bench, tasks: Iterable[Task], say: Callable[[str], None]) -> Iterator[str]:
-    """Yield the known answers whose verdict or reason is not the expected one; call `say` with each verdict."""
+    """Yield known answers with a wrong verdict or reason; call `say` with each verdict."""
     for task in tasks:
         for known in known_answers(task.name):
             verdict = verify(bench, task.name, known.answer)

@@ -1,9 +1,9 @@
 """
-Ask which skill a prompt needs, among the descriptions of this skill and of neighbours.
+Ask which of several skills a prompt needs.
 
-The neighbours are made up, so that "none of them" is not the only alternative. `by_vocabulary` needs no model: it picks
-the description that shares the most words with the prompt. It shows only whether the words of a prompt occur in the
-description, not what an assistant would do.
+The other skills are invented, so "none of them" is not the only alternative. `by_vocabulary` needs no model: it picks
+the description that shares the most words with the prompt. It shows only whether a description contains the words of a
+prompt, not what an assistant would do.
 """
 
 import re
@@ -44,7 +44,7 @@ def skill() -> tuple[str, str]:
 
 
 def prompt(trigger: Trigger) -> str:
-    """Return the question that the assistant gets."""
+    """Return the question for the assistant."""
     name, description = skill()
     skills = sorted({**NEIGHBOURS, name: description}.items())
     listed = "\n".join(f"- {skill_name}: {text}" for skill_name, text in skills)
@@ -56,7 +56,7 @@ def prompt(trigger: Trigger) -> str:
 
 
 def grade(trigger: Trigger, reply: str) -> Verdict:
-    """Return the verdict on the choice of an assistant."""
+    """Return the verdict on an assistant's choice."""
     line, name = answer_line(reply), skill()[0]
     if line is None:
         return Verdict(trigger.name, is_right=False, reason="the reply has no line `ANSWER: ...`")
@@ -78,7 +78,7 @@ def by_vocabulary(query: str, description: str) -> str:
 
 
 def vocabulary_hits(triggers: Iterable[Trigger], description: str) -> int:
-    """Return for how many prompts `by_vocabulary` decides as it should, if our skill had this description."""
+    """Return for how many prompts `by_vocabulary` chooses right with this description of our skill."""
     name = skill()[0]
     return sum((by_vocabulary(trigger.query, description) == name) == trigger.should_trigger for trigger in triggers)
 

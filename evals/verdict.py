@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is right, and if not, why."""
+    """Whether an answer is right, or the reason why not."""
 
     item: str
     is_right: bool
     reason: str = ""
     read_bytes: int | None = None
-    """Size of the files of the pack that the assistant has opened, or None if that is unknown."""
+    """Size of the opened files of the pack, or None if unknown."""
     seconds: float = 0.0

@@ -21,12 +21,12 @@ from spark_rtm.services.spark import build_session
 
 
 def shouts_of(clicks: DataFrame) -> DataFrame:
-    """Convert Kafka source rows into Kafka sink rows with the same key and with the value in capital letters."""
+    """Convert Kafka source rows into Kafka sink rows with the same key and an upper-case value."""
     return clicks.select("key", F.upper(F.col("value").cast("string")).alias("value"))
 
 
 def start(spark: SparkSession, servers: str, source: str, target: str, trigger: dict[str, Any]) -> StreamingQuery:
-    """Start the query; in real-time mode, check the number of task slots before, and the plan afterwards."""
+    """Start the query. In real-time mode, check the task slots first, and the plan afterwards."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     stream = shouts_of(reader.option("subscribe", source).option("startingOffsets", "earliest").load())
     writer = stream.writeStream.format("kafka").options(**KAFKA_SINK, topic=target).outputMode("update")
@@ -41,7 +41,7 @@ def start(spark: SparkSession, servers: str, source: str, target: str, trigger: 
 
 
 def main() -> None:
-    """Start Kafka and Spark, send ten records one after the other, and print the latency of each in both modes."""
+    """Start Kafka and Spark, send ten records one by one, and print each latency in both modes."""
     print("Ten records go through one query in real-time mode, and through the same query in micro-batch mode.")
     print("Starting a Kafka broker and Spark: about 15 s ...", flush=True)
     with filter_stderr(), kafka_broker() as servers:

@@ -8,7 +8,7 @@ import os
 import sys
 
 EMPTY = '{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "spark-real-time-mode"}}, "results": []}]}\n'
-"""What the upload accepts if nothing was checked."""
+"""Empty result for the upload."""
 
 if sys.version_info < (3, 11):  # noqa: UP036  # the image of a job may have an older one
     if os.environ.get("RTM_SARIF_FILE"):
@@ -60,13 +60,13 @@ def main() -> int:
 
 
 def _paths(text: str) -> Iterator[str]:
-    """Yield the words of a text; a pattern that matches nothing stays, so that the linter names it."""
+    """Yield the words of a text. A pattern without matches stays, so that the linter names it."""
     for word in shlex.split(text):
         yield from [word] if os.path.lexists(word) else sorted(glob.glob(word, recursive=True)) or [word]  # noqa: PTH207
 
 
 def _install_yaml(folder: Path) -> None:
-    """Install PyYAML, whose hashes this repository records; without it, the linter reports YAML as unchecked."""
+    """Install PyYAML with recorded hashes. Without it, the linter reports YAML as unchecked."""
     (pinned,) = re.findall(r"^pyyaml==.*(?:\n    --hash.*)*\n", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE)
     file = folder / "requirements.txt"
     file.write_text(pinned, encoding="utf-8")

@@ -2,8 +2,8 @@
 Lint the file that a coding assistant has just written, as the hook of the plugin.
 
 Standard input is the JSON of a hook that runs after a tool of Claude Code, Copilot CLI or Cursor. Claude gets the
-findings from standard error with status 2, the others from a field of the JSON on standard output. Every other file
-ends with status 0, and a file that could not be checked with one line too.
+findings from standard error with status 2, the others from a field of the JSON on standard output. Other files, and
+files that could not be checked, end with status 0.
 """
 
 import json
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def _hand_over(findings: str, event: dict[str, Any]) -> int:
-    """Give the findings to the assistant whose event this is, and return the status for it."""
+    """Give the findings to the assistant of this event, and return its exit status."""
     # Events of Copilot CLI have the result of the tool under this name, and Claude Code has `tool_response`.
     for sign, field in (("cursor_version", "additional_context"), ("tool_result", "additionalContext")):
         if sign in event:
@@ -53,7 +53,7 @@ def _hand_over(findings: str, event: dict[str, Any]) -> int:
 
 
 def _written(event: Any) -> Path | None:
-    """Return the file of an event, or None if its tool has written no file."""
+    """Return the file that the event's tool has written, or None."""
     tool_input = event.get("tool_input") if isinstance(event, dict) else None
     # Tools of Copilot CLI name the file `path`.
     name = tool_input.get("file_path", tool_input.get("path")) if isinstance(tool_input, dict) else None

@@ -1,7 +1,7 @@
 """
-Run a command of the installation, and show on one line what it does and for how long; print its output if it fails.
+Run a command of the installation with a progress line; print its output if it fails.
 
-`python -m scripts.progress TITLE COMMAND ...` says nothing about a command that ends at once.
+`python -m scripts.progress TITLE COMMAND ...` prints nothing for a short command.
 """
 
 import re
@@ -45,13 +45,13 @@ def main(arguments: Sequence[str], out: TextIO = sys.stdout) -> int:
 
 
 def pins(command: Sequence[str]) -> int:
-    """Return the number of packages in the requirement files that a command of pip installs."""
+    """Return the number of packages in the requirement files of a pip command."""
     names = [name for option, name in pairwise(command) if option == "-r"]
     return sum(len(_PIN.findall(Path(name).read_text(encoding="utf-8"))) for name in names)
 
 
 def state(title: str, expected: int, lines: Sequence[str], seconds: float) -> str:
-    """Return the line of a running command: its title, its newest package, and its time."""
+    """Return a running command's line: its title, newest package and time."""
     packages = [match["name"] for line in lines if (match := _PACKAGE.match(line))]
     phases = [match["phase"].lower() for line in lines if (match := _PHASE.match(line))]
     newest = phases[-1] if phases and len(packages) >= expected else packages[-1] if packages else ""

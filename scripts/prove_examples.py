@@ -1,8 +1,8 @@
 """
 Prove the queries of this repository, and write the table of `references/prove.md` (`make prove-examples`).
 
-All targets share one session and one broker. Arguments restrict the run to targets that contain one of them; the
-published verdicts on the other targets stay.
+All targets share one session and one broker. Arguments restrict the run to matching targets; published verdicts on the
+others stay.
 """
 
 import json
@@ -77,7 +77,7 @@ def _proved(services: Bench, name: str, loaded: target.Target | target.Job) -> l
 
 
 def _statuses(verdicts: Sequence[Verdict]) -> dict[str, str]:
-    """Return the worst status of each check, and the evidence of what is not good."""
+    """Return the worst status of each check, and the evidence of bad verdicts."""
     found = {check: [v for v in verdicts if v.check == check] for check in CHECKS}
     return {
         check: "; ".join(f"{v.status}: {v.evidence}" for v in those if v.status != GOOD) or GOOD

@@ -2,7 +2,7 @@
 Record a program in a terminal, and draw the recording as an animated SVG that loads nothing.
 
 `python -m scripts.recording record build/demo.cast COMMAND ...` runs the command in a terminal of 100 x 30 and writes
-the recording in the format of asciinema; `python -m scripts.recording draw build/demo.cast OUT.svg` draws it.
+the recording in asciinema's format; `python -m scripts.recording draw build/demo.cast OUT.svg` draws it.
 """
 
 import fcntl
@@ -24,18 +24,18 @@ COLUMNS, ROWS = 100, 30
 CHARACTER_PX, LINE_PX, MARGIN_PX = 7.8, 16, 12
 MAX_FRAMES = 24
 CHANGED_LINES = 3
-"""A screen with fewer changed lines than this is left out."""
+"""Minimum number of changed lines of a drawn screen."""
 FRAME_SECONDS = 1.2
 LAST_FRAMES = 5
-"""The last screen, which has the verdict, stays as long as this number of frames."""
+"""Duration of the last screen with the verdict, in frames."""
 PALETTE = ("#1b1f24", "#ff7b72", "#7ee787", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", "#e6edf3")
 _TOKEN = re.compile(r"\x1b\[(?P<values>[\d;?]*)(?P<command>[A-Za-z])|\x1b\][^\x07]*\x07|(?P<text>[^\x1b])", re.DOTALL)
 Cell = tuple[str, str]
-"""A character and its style: a colour, `bold`, `dim`, separated by spaces."""
+"""A character and its style: a colour, `bold` or `dim`, separated by spaces."""
 
 
 class Terminal:
-    """The screen of a terminal that understands what `rich` writes: text, colours, moves of the cursor and erasing."""
+    """A terminal screen for the output of `rich`: text, colours, cursor moves and erasing."""
 
     def __init__(self, columns: int = COLUMNS, rows: int = ROWS) -> None:
         """Start with an empty screen."""
@@ -45,7 +45,7 @@ class Terminal:
         self._style = ""
 
     def feed(self, text: str) -> None:
-        """Apply output of a program."""
+        """Apply a program's output."""
         for token in _TOKEN.finditer(text):
             if token["text"]:
                 self._write(token["text"])
@@ -130,7 +130,7 @@ def _read(control: int) -> Iterator[str]:
 
 
 def frames(recording: Iterable[str]) -> list[list[list[Cell]]]:
-    """Return screens in equal intervals, without those that differ little from the one before, and the last one."""
+    """Return screens at equal intervals, without those that differ little from the previous one, and the last one."""
     first, *lines = recording
     head, events = json.loads(first), [json.loads(line) for line in lines]
     terminal, shown, before = Terminal(head["width"], head["height"]), list[list[list[Cell]]](), list[str]()
@@ -147,7 +147,7 @@ def frames(recording: Iterable[str]) -> list[list[list[Cell]]]:
 
 
 def draw(recording: Iterable[str]) -> str:
-    """Return the recording as an SVG that shows one frame after the other, or only the last if motion is unwanted."""
+    """Return the recording as an SVG with one frame after another, or only the last for reduced motion."""
     screens = frames(recording)
     slots = len(screens) - 1 + LAST_FRAMES
     seconds = slots * FRAME_SECONDS

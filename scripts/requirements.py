@@ -1,9 +1,9 @@
 """
-Write `requirements/*.txt` from `pyproject.toml` and `constraints.txt`, with the hashes of all files of each release.
+Write `requirements/*.txt` from `pyproject.toml` and `constraints.txt`, with all hashes of each release.
 
-The files are valid on Linux and macOS and for each supported version of Python. `make` installs them with
-`pip install --require-hashes`. After a change of a requirement or constraint, run
-`pip install uv && python scripts/requirements.py`.
+The files are valid on Linux and macOS and for each supported version of Python. `make` installs them with `pip install
+--require-hashes`. After a change of a requirement or constraint, run `pip install uv && python
+scripts/requirements.py`.
 """
 
 import re
@@ -31,7 +31,7 @@ COMPILE = ("uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"
 
 
 def compiled(group: str) -> dict[str, str]:
-    """Return the packages of a group with their hashes, by `name==version`."""
+    """Return a group's packages with their hashes, by `name==version`."""
     command = [*COMPILE, "--python-version", PYTHON, "--constraints", "constraints.txt", "--allow-unsafe"]
     command += ["-"] if group == "build" else [f"--group={name}" for name in dict.fromkeys(("base", group))]
     build = "\n".join(BUILD)

@@ -2,11 +2,10 @@
 """
 The command line of the pack: install the skill, generate and validate its files, and all commands of `rtm`.
 
-`install` and the commands of `rtm` except `prove` need only Python 3.11.
-The other commands need the packages of `make setup`.
-Findings are printed to standard output, one per line.
-The exit status is 0 without findings, 1 with findings, and 2 for wrong usage or if `lint` could not check something.
-For `lint`, only findings that are errors count, unless `--strict` is given.
+`install` and the commands of `rtm` except `prove` need only Python 3.11. The other commands need the packages of `make
+setup`.
+Findings are printed to standard output, one per line. The exit status is 0 without findings, 1 with findings, and 2 for
+wrong usage or incomplete checks. For `lint`, only errors count, unless `--strict` is given.
 """
 
 import sys
@@ -85,7 +84,7 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _folders(chosen: Sequence[str] | None, project: Path | None) -> list[Path]:
-    """Return the folders of the chosen assistants, or of those found in the project, or of those on this machine."""
+    """Return the folders of the chosen assistants, or of those in the project or on this machine."""
     found = chosen or (assistants.in_project(project) if project else []) or assistants.installed(_home())
     return assistants.folders(found, Path() if project else _home(), project)
 
@@ -98,7 +97,7 @@ def _home() -> Path:
 
 
 def _leads_out(folder: Path, project: Path | None) -> bool:
-    """Return whether a link of a project, which somebody else may have written, leads out of it."""
+    """Return whether a link of a project, which may have other authors, leads out of it."""
     return project is not None and not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
 
 
@@ -119,7 +118,7 @@ def _wrong_places(options: argparse.Namespace, folders: Sequence[Path]) -> str:
 
 
 def _list(project: Path | None) -> int:
-    """Print the skills folders of all assistants, and what they contain."""
+    """Print the skills folders of all assistants with their states."""
     from scripts.pack import install
 
     for key in assistants.ASSISTANTS:

@@ -8,7 +8,7 @@ DOCUMENTATION = "https://your-organization.github.io/spark-real-time-mode"
 
 
 def page(path: str) -> str:
-    """Return a page as its path in a checkout or a copy of the skill, and otherwise as its address on the site."""
+    """Return the path of a page in a checkout or a copy of the skill, or its address on the site."""
     name, hash_sign, anchor = path.partition("#")
     if not name or Path(__file__).parents[1].joinpath(name).is_file():
         return path

@@ -1,4 +1,4 @@
-"""The command `capacity`: slots, cores, memory, pause, replay and price of a query, from the measured cost model."""
+"""Estimate slots, cores, memory, pause, replay and price of a query from the measured cost model."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ PUBLISHED = Path(__file__).with_suffix(".json")
 MODEL_KEYS = ("conditions", "model", "ranges", "errors")
 MAX_BYTES = 10_000_000
 MIN_NUMBER, MAX_NUMBER = 1e-6, 1e15
-"""The limits of each number, far beyond of what people run."""
+"""Limits of each number."""
 RUN_KEYS = ("rate", "partitions", "kept_up")
 COMMAND = "make bench-growth PUBLISH=1"
 DESCRIPTION = f"""Estimate what real-time queries with an aggregation need, from the published runs of `{COMMAND}`.
@@ -41,7 +41,7 @@ MODEL_INPUTS = {
 
 @dataclass(frozen=True)
 class Demand:
-    """What the queries must do. Each of them reads all records."""
+    """The load of the queries. Each query reads all records."""
 
     rate: float
     record_bytes: float = 200
@@ -55,7 +55,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a demand needs."""
+    """The estimate for a demand."""
 
     partitions: int
     slots: int
@@ -65,11 +65,11 @@ class Capacity:
     replay_records: float
     cpu_seconds_per_million: float
     outside: tuple[str, ...]
-    """A sentence for each input outside of the measured range."""
+    """A warning for each input outside the measured range."""
 
 
 def capacity(content: Mapping[str, Any], demand: Demand) -> Capacity:
-    """Return what a demand needs, from the JSON of the benchmark."""
+    """Estimate a demand from the JSON of the benchmark."""
     model, highest = model_of(content), highest_rate_per_partition(content)
     partitions = demand.partitions or math.ceil(demand.rate / highest)
     inputs = {**asdict(demand), "partitions": partitions}
@@ -96,7 +96,7 @@ def model_content(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def highest_rate_per_partition(content: Mapping[str, Any]) -> float:
-    """Return the highest rate of a source partition at which a run kept up."""
+    """Return the highest rate per source partition at which a run kept up."""
     return float(max(row["rate"] / row["partitions"] for row in content["runs"] if row["kept_up"]))
 
 
@@ -178,7 +178,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _estimate(path: Path, demand: Demand, price: float | None) -> tuple[list[str], tuple[str, ...]]:
-    """Return the lines of the estimate, and a sentence for each input outside of the measured range."""
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

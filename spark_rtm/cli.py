@@ -1,8 +1,8 @@
 """
-The commands of `rtm`, which `python scripts/skills.py` of a checkout has too.
+The commands of `rtm`, which `python scripts/skills.py` shares.
 
-All commands but `prove` and `resize` need only Python 3.11, and so does `inspect` for local checkpoints.
-`prove` and `resize` need Java 17 and the packages of the extra `prove`.
+`prove` and `resize` need Java 17 and the packages of the extra `prove`. The others need only Python 3.11; `inspect`
+needs packages for remote checkpoints.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ exit status:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a program."""
+    """A command and its options."""
 
     summary: str
     add_options: Callable[[argparse.ArgumentParser], None]
-    """Add the options to the parser, and set its description if the summary is not enough."""
+    """Add the options to the parser, and a description if the summary is too short."""
     run: Callable[[argparse.Namespace], int]
     """Run the command and return its exit status."""
     examples: Mapping[str, str]
-    """Arguments to paste, with what they do."""
+    """Arguments to paste, with their effect."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Program:
     name: str
     """The prefix of its messages."""
     call: str
-    """The text with which people start it."""
+    """The shell command that starts it."""
     description: str
     commands: Mapping[str, Command]
     install: Callable[[str], str] = lambda extra: f"run {HOW.format(extra=extra)}"
-    """Return how to install the packages of a command."""
+    """Return the command that installs the packages of `command`."""
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run one command and return its exit status; without a command, print the help."""
@@ -84,7 +84,7 @@ class Program:
         return status
 
     def wrong(self, message: str) -> int:
-        """Print why a command cannot run, and return 2, the exit status for wrong usage."""
+        """Print why a command cannot run, and return 2, the exit status of wrong usage."""
         print(f"{self.name}: {finding.printable(message)}", file=sys.stderr)
         return 2
 
@@ -118,7 +118,7 @@ class Program:
 
 
 def _open_closed_streams() -> None:
-    """Replace the streams that the caller closed, as in `rtm lint >&-`: Python has None for them."""
+    """Replace closed streams, which are None in Python, for example after `rtm lint >&-`."""
     for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
@@ -281,5 +281,5 @@ RTM = Program(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `rtm`."""
+    """Run `rtm` and return its exit status."""
     return RTM.main(arguments)

@@ -120,7 +120,5 @@ def _text(value: Any) -> str:
 
 
 class _Extend(argparse.Action):
-    """Collect the values of all occurrences of a flag in a tuple."""
-
     def __call__(self, _parser: object, namespace: argparse.Namespace, values: Any, _flag: object = None) -> None:
         setattr(namespace, self.dest, (*getattr(namespace, self.dest, ()), *values))

@@ -1,7 +1,7 @@
 """
 Control the queries of another process: `rtm commit`, `rtm drain` and `rtm stop`.
 
-A job opens a Unix domain socket with `listen`, and whoever can open the file can send commands. No port is open.
+A job opens a Unix domain socket with `listen`. Any user who can open the file can send commands. No port is open.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COMMANDS = {
 @contextmanager
 def listen(spark: SparkSession, path: Path) -> Iterator[None]:
     """
-    Obey the commands that other processes of this user send to the socket `path` while the block runs.
+    Obey commands that other processes of this user send to the socket `path`, while the block runs.
 
     Only this user can open the file, which is deleted at the end. Raises OSError if another process listens there.
     """
@@ -60,7 +60,7 @@ def listen(spark: SparkSession, path: Path) -> Iterator[None]:
 
 
 def send(path: Path, command: str, query: str | None, deadline_seconds: float) -> list[dict[str, Any]]:
-    """Send a command to the job that listens at `path`; return name, result and success of each query it concerned."""
+    """Send a command to the job that listens at `path`, and return the result of each query."""
     request = {"command": command, "query": query, "deadline_seconds": deadline_seconds}
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(deadline_seconds + ANSWER_SECONDS)
@@ -90,7 +90,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, command: str) -> int:
-    """Send a command, print a line for each query, and return 0, or 1 if a query did not obey."""
+    """Send a command, print a line for each query, and return the exit status: 1 if a query did not obey."""
     try:
         answers = send(options.socket, command, options.query, options.deadline)
     except OSError as error:

@@ -22,7 +22,7 @@ DATA = Path(__file__).with_name("errors.json")
 DEFAULT_PAGE = "references/errors.md"
 MAX_FOUND = 4
 MIN_SHARE = 0.5
-"""Part of the weight of a description's words that an entry must contain."""
+"""Share of the words of a description, by weight, that an entry must contain."""
 DESCRIPTION = """Find the cause and the fix of an error.
 
 TEXT is a pasted exception, the name of a condition, or a few words such as "topic was deleted and created again".
@@ -46,7 +46,7 @@ class KnownError:
 
     @property
     def words(self) -> set[str]:
-        """The stems of all words."""
+        """The stems of all words of the entry."""
         return stems(" ".join([self.condition.replace("_", " "), self.title, *self.messages, self.fix]))
 
 
@@ -58,12 +58,12 @@ def known() -> tuple[KnownError, ...]:
 
 
 def page_of(condition: str) -> str:
-    """Return the page with the section that explains a condition, or the overview of errors."""
+    """Return the page section that explains a condition, or the page of all errors."""
     return next((each.page for each in known() if each.condition == condition), DEFAULT_PAGE)
 
 
 def find(text: str) -> list[KnownError]:
-    """Return what explains a text, best first: by its messages, by its conditions and classes, or by its words."""
+    """Return the errors that match a text, best first: by message, by condition or class, then by words."""
     flat = " ".join(text.split())
     # The innermost failure comes last in a trace.
     scored = [(_score(each, flat), _place(each, flat), each) for each in known()]
@@ -106,7 +106,7 @@ def _by_words(text: str) -> list[KnownError]:
 
 
 def stems(text: str) -> set[str]:
-    """Return the words of a text without their endings and without common ones."""
+    """Return the word stems of a text, without common words."""
     words = {word for word in WORD.findall(text.lower()) if word not in COMMON}
     return {re.sub(r"(?:ied|ies|y)$", "i", re.sub(r"(?:ing|ed|es|s|e)$", "", word)) for word in words}
 

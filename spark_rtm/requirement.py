@@ -1,4 +1,4 @@
-"""Say which extra of the wheel a missing package belongs to."""
+"""Name the wheel extra of a missing package."""
 
 from importlib.util import find_spec
 
@@ -6,7 +6,7 @@ HOW = "pip install 'spark-real-time-mode[{extra}]', or `make setup` in a checkou
 
 
 def require(part: str, extra: str, *packages: str) -> None:
-    """Raise ModuleNotFoundError that names `extra` if one of the packages is missing; call it before their import."""
+    """Raise ModuleNotFoundError with the name of `extra` if a package is missing; call it before the import."""
     for name in packages:
         if find_spec(name) is None:
             problem = f"spark_rtm.{part} needs the package {name!r}, which is not installed"

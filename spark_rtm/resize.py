@@ -1,9 +1,8 @@
 """
 Rewrite the state of a stopped query for another number of partitions: `rtm resize`.
 
-Spark 4.3.0 does it in its class `StreamingCheckpointManager`, which is not public, and which writes into the checkpoint
-even if it refuses it afterwards. So this command names before what Spark refuses, works on a copy, and compares all
-rows of the state in the end.
+Spark's non-public class `StreamingCheckpointManager` (4.3.0) does it, but writes into the checkpoint even if it fails
+later. So this command checks first what Spark refuses, works on a copy, and finally compares all rows of the state.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
 
 STATE_STORE = "spark.sql.streaming.stateStore"
 MICRO_BATCH_OPERATOR = "stateStoreSave"
-"""The aggregation of micro-batch mode. Its state is that of real-time mode, whose name Spark refuses."""
+"""The aggregation of micro-batch mode, whose state has the same form. Spark refuses the real-time name."""
 
 
 class ResizeError(Exception):
-    """The state was not rewritten; nothing is left of the copy."""
+    """Raised if the state was not rewritten; the copy is deleted."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the copy, print what it has, and return the exit status."""
+    """Write the copy, print its content, and return the exit status."""
     given = (options.checkpoint, options.partitions, options.to)
     try:
         _checked(*given)  # a refusal needs neither Java nor seconds
@@ -65,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 
 def resize(spark: SparkSession, checkpoint: Path, partitions: int, target: Path) -> int:
     """
-    Write a copy of `checkpoint` whose stateful operators have `partitions` partitions; return its number of state rows.
+    Write a copy of `checkpoint` with `partitions` state partitions, and return its number of state rows.
 
     The query must be stopped. Records that it read after its last commit are read again, as after each restart.
     Raises `ResizeError` or `UnreadableError` with the reason and a remedy; `target` then does not exist.
@@ -119,7 +118,7 @@ def _rename(checkpoint: Path, operators: list[int], name: str) -> None:
 
 
 def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int) -> int:
-    """Return the number of state rows of an operator, which are the same after `batch` and after the newest batch."""
+    """Return the number of state rows of an operator, which must be equal after `batch` and after the newest batch."""
     after = _rows(session, checkpoint, operator)
     before = _rows(session, checkpoint, operator, batchId=batch)
     count = before.count()
@@ -129,7 +128,7 @@ def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int)
 
 
 def _rows(session: SparkSession, checkpoint: Path, operator: int, **options: int) -> DataFrame:
-    """Return the state of an operator, by default the newest: keys and values of all column families, as bytes."""
+    """Return an operator's state, by default the newest: keys and values of all column families, as bytes."""
     reader = session.read.format("statestore").options(operatorId=operator, _readAllColumnFamilies=True, **options)
     rows = reader.load(str(checkpoint.absolute()))
     return rows.select("column_family_name", "key_bytes", "value_bytes")

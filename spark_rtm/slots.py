@@ -1,4 +1,4 @@
-"""The command `slots`: count the task slots of real-time queries from their numbers of partitions, without Spark."""
+"""Count the task slots of real-time queries from their numbers of partitions, without Spark: `rtm slots`."""
 
 import argparse
 import math
@@ -23,7 +23,7 @@ class Query:
 
     source_partitions: int
     repartitions: tuple[int, ...]
-    """The partitions of each `repartition`."""
+    """Partitions of each `repartition`."""
     shuffle_partitions: int
     stateful_stages: int
 
@@ -59,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print how many task slots are needed and, with --available, what happens if there are fewer."""
+    """Print the needed task slots and, with --available, the effect of fewer slots."""
     partitions = options.source_partitions
     if options.max_partitions and options.engine == DATABRICKS:
         partitions = min(partitions, options.max_partitions)

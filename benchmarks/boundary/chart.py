@@ -1,4 +1,4 @@
-"""Draw the timeline of one batch boundary; each bar carries its own name, so the chart needs no legend."""
+"""Draw the timeline of one batch boundary with a label on each bar."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ def draw(cases: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     """
     Draw the typical boundary of the first case, and return the file.
 
-    The phases stand from top to bottom, below the wait of the slowest record.
+    The phases are listed below the wait of the slowest record.
     """
     if not cases:
         return []

@@ -1,5 +1,5 @@
 """
-Measure the phases of the batch boundary of the stateful real-time query, by the steps that Spark logs.
+Measure the phases of the stateful real-time query's batch boundary, by the steps that Spark logs.
 
 Run the benchmark with `make bench-boundary`.
 The program prints the phases, and writes `boundary.json` and the timeline of one boundary, `boundary.svg`.
@@ -39,7 +39,7 @@ class Options(RunOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Explain the boundaries of the recommended settings, and of those for a short boundary."""
+    """Explain the boundaries with the recommended settings and with those for a short boundary."""
     base = recommended(options.interval_seconds, quick=options.quick)
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
     variants = {RECOMMENDED: base, "short boundary": short_boundary(base)}

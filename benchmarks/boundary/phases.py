@@ -1,8 +1,8 @@
 """
-Explain the longest wait of a record at a batch boundary by named phases.
+Split the longest wait of a record at a batch boundary into named phases.
 
-Phases overlap, because the tasks of both stages start at the same time. Each millisecond of the wait therefore counts
-for the first phase that covers it, and a millisecond that no phase covers counts as unexplained.
+Phases overlap, because the tasks of both stages start at the same time. Each millisecond of the wait counts for the
+first phase that covers it, or as unexplained.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from benchmarks.boundary.trace import Mark
 from benchmarks.results.record_times import RecordTimes
 
 BEFORE_MS = 1_000
-"""Records due up to this long before the deadline of a batch are searched for the slowest one."""
+"""Time before a batch's deadline from which records are searched for the slowest one."""
 UNEXPLAINED = "unexplained"
 DRIVER, SOURCE, STATE, RECORD = "driver", "source tasks", "state tasks", "record"
 PHASES = {
@@ -38,19 +38,19 @@ PHASES = {
     "first result": RECORD,
     "work off the queue": RECORD,
 }
-"""Each phase in its order, and the part of the query that does the work."""
+"""The phases in order, each with the part of the query that does the work."""
 
 
 @dataclass(frozen=True)
 class Explained:
-    """The slowest record at one boundary, and when each phase started and ended, in ms after the record was due."""
+    """The slowest record at one boundary, and the phases in ms after it was due."""
 
     batch: int
     wait_ms: float
     spans: dict[str, tuple[float, float]]
 
     def shares(self) -> dict[str, float]:
-        """Return the part of the wait that counts for each phase, and the unexplained rest; the sum is the wait."""
+        """Return each phase's part of the wait, and the unexplained rest; the sum is the wait."""
         shares, free = {}, [(0.0, self.wait_ms)]
         for name in PHASES:
             start, end = self.spans[name]
@@ -61,7 +61,7 @@ class Explained:
 
 
 def explain(marks: Sequence[Mark], times: RecordTimes) -> list[Explained]:
-    """Explain each boundary of the traffic. A boundary without a complete trace is left out."""
+    """Explain each boundary of the traffic, except those without a complete trace."""
     commits = [number for number, mark in enumerate(marks) if mark.step == trace.COMMITTED]
     found = list[Explained]()
     # The marks of a boundary lie between the middle of the batch before and the middle of the batch after.
@@ -118,7 +118,7 @@ def _explained(old: Sequence[Mark], new: Sequence[Mark], times: RecordTimes) -> 
 
 
 def _waiting(times: RecordTimes, deadline_ms: int, first_read_ms: int, launch_ms: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of the records that were due near a boundary, and whose results came after it."""
+    """Return records that were due near a boundary, and whose results came after it."""
     is_near = (times.due_us >= (deadline_ms - BEFORE_MS) * 1000) & (times.due_us <= first_read_ms * 1000)
     waiting = np.flatnonzero(is_near & (times.received_us > 0) & (times.answer_appended_ms >= launch_ms))
     if not len(waiting):

@@ -18,11 +18,11 @@ from benchmarks.spark.queries import SparkOptions
 
 WORKLOAD: Workload = "stateful"
 SHORT_BOUNDARY = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Settings that remove work from the batch boundary: the code that each task generates when it starts."""
+"""Settings that remove work from the batch boundary: code generation at the start of each task."""
 
 
 def short_boundary(options: SparkOptions) -> SparkOptions:
-    """Return options with less work at the batch boundary, with one task instead of two for the state."""
+    """Return options with less work at the batch boundary, and with one state task instead of two."""
     # The rules are excluded after the warm-up, which shows which of them have an effect.
     confs = {**options.confs, **SHORT_BOUNDARY}
     return replace(options, confs=confs, shuffle_partitions=1, exclude_idle_rules=True)
@@ -39,7 +39,7 @@ def changed(base: SparkOptions, options: SparkOptions) -> dict[str, str]:
 
 
 def traced_case(name: str, options: SparkOptions, traffic: Traffic, found: list[list[Explained]]) -> Case:
-    """Return a case that appends the explained boundaries of each run to `found`."""
+    """Return a case that adds the explained boundaries of each run to `found`."""
 
     @contextmanager
     def traced(run: Run) -> Iterator[Engine]:

@@ -8,7 +8,7 @@ from benchmarks.boundary.phases import PHASES, UNEXPLAINED, Explained
 
 
 def few(name: str, boundaries: int) -> str:
-    """Return the problem of a case with too few explained boundaries."""
+    """Return the problem of a case with too few boundaries."""
     return f"{name}: only {boundaries} boundaries have a complete trace; use a longer --duration"
 
 

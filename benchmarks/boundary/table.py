@@ -18,7 +18,7 @@ GROUPS = {
     "first result, queue": ["first result", "work off the queue"],
     "unexplained": ["unexplained"],
 }
-"""The columns of the table, and the phases whose sum they show; the chart shows each phase."""
+"""Columns of the table, each the sum of some phases. The chart shows each phase."""
 
 
 def phases(root: Path, _: str) -> str:

@@ -1,5 +1,5 @@
 """
-Record when a query passes the steps of a batch boundary, with the log lines that Spark writes at these steps.
+Record when a query passes the steps of a batch boundary, from Spark's log lines.
 
 Only the loggers of these lines are on, because each line costs the query time.
 """
@@ -35,11 +35,11 @@ STEPS = {
     STATE_LOADED: ("sql.execution.streaming.state.RocksDB", r".*\] Loaded \d+ with uniqueId"),
     CONNECTED: ("shuffle.streaming.StreamingShuffleReader", r".*Created shuffle client to shuffle writer "),
 }
-"""Each step of a boundary: the class that logs it, without `org.apache.spark.`, and the start of its log line."""
+"""The steps: the logging class without `org.apache.spark.`, and the start of its log line."""
 DEBUGGED = {STEPS[PLANNED][0]}
-"""Classes that log their steps only at the level `debug`."""
+"""Classes that log their steps at level `debug`."""
 ROCKSDB = STEPS[STATE_LOADED][0]
-"""Class that adds the id of the state store to the name of its logger, so only the logger of its package can be on."""
+"""Class that adds the store's id to its logger's name, so the logger of its package is on instead."""
 LOG_SETTINGS = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -67,7 +67,7 @@ PATTERNS = {step: (logger.rpartition(".")[2], re.compile(pattern)) for step, (lo
 
 @dataclass(frozen=True)
 class Mark:
-    """One step at one time. A step that several tasks pass has several marks."""
+    """A step at one time. Each task that passes it has its own mark."""
 
     at_ms: int
     """Milliseconds since 1970."""
@@ -75,13 +75,13 @@ class Mark:
     stage: int = -1
     """Stage of a task, or -1."""
     deadline_ms: int = 0
-    """Time at which the task must stop reading, or 0."""
+    """End of reading for the task, or 0."""
     batch: int = -1
-    """Batch that the step ends, or -1."""
+    """The batch that the step ends, or -1."""
 
 
 def with_trace(options: SparkOptions, folder: Path) -> SparkOptions:
-    """Return options with which Spark writes its steps to `trace.log` in `folder`."""
+    """Return options with which Spark logs its steps to `trace.log` in `folder`."""
     settings = folder / "log4j2.properties"
     loggers = [
         LOGGER.format(
@@ -101,12 +101,12 @@ def with_trace(options: SparkOptions, folder: Path) -> SparkOptions:
 
 
 def trace_file(folder: Path) -> Path:
-    """Return the file in which Spark writes its steps."""
+    """Return the file with Spark's steps."""
     return folder / "trace.log"
 
 
 def marks(lines: Iterable[str]) -> list[Mark]:
-    """Return the steps in log lines, ordered by time."""
+    """Return the steps in log lines, sorted by time."""
     return sorted(_marks(lines), key=lambda mark: mark.at_ms)
 
 

@@ -1,4 +1,4 @@
-"""Draw the charts of the benchmark: one message per chart, with the lines labeled directly."""
+"""Draw the benchmark's charts: one message per chart, with labeled lines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from spark_rtm.measure.capacity_model import model_of
 MEASURED_COLOR, MODEL_COLOR = palette.BLUE, palette.ORANGE
 LINE_POINTS = 60
 EQUAL_SHARE = 0.2
-"""A smaller change is no finding, because equal runs differed by as much."""
+"""Change that is noise, because equal runs differed by as much."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A quantity by one input."""
+    """A quantity over one input."""
 
     dimension: str
     quantity: str
     x_label: str
     y_label: str
     is_logarithmic: bool = True
-    """Whether the axis of the input is logarithmic."""
+    """Whether the input's axis is logarithmic."""
 
 
 CHARTS = (
@@ -57,13 +57,13 @@ def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def rows_of_chart(rows: Sequence[Mapping[str, Any]], chart: Chart) -> list[Mapping[str, Any]]:
-    """Return the points of a chart in the order of its input. The base belongs to every dimension."""
+    """Return the points of a chart, sorted by its input. The base belongs to every dimension."""
     found = [row for row in used(rows) if row["dimension"] in (BASE, chart.dimension) and row[chart.quantity]]
     return sorted(found, key=lambda row: row[chart.dimension])
 
 
 def message(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the title of a chart: what the largest input changes, against the smallest one."""
+    """Return a chart's title: the effect of the largest input against the smallest one."""
     first, last = rows[0], rows[-1]
     before, after = (row[chart.quantity] for row in (first, last))
     share = after / before - 1

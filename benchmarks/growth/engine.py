@@ -1,4 +1,4 @@
-"""Run Spark for one point on its cores: one process fills the state, and the next one runs all queries."""
+"""Run Spark for one point on its cores: one process fills the state, the next one runs all queries."""
 
 import json
 import os
@@ -21,7 +21,7 @@ FIRST_QUERY = "copy_0"
 
 
 def case_of(planned: PlannedPoint, base: SparkOptions, max_fill_seconds: float) -> Case:
-    """Return the case that the harness runs for a point. Only the first query writes to the measured topic."""
+    """Return the harness case of a point. Only the first query writes to the measured topic."""
     point = planned.point
     options = replace(base, shuffle_partitions=point.partitions, slots=max(base.slots, point.slots))
     return Case(
@@ -65,5 +65,5 @@ def _process(task: str, argument: dict[str, Any], run: Run) -> Iterator[Child]:
 
 
 def filled_file(run: Run) -> Path:
-    """Return the file that the first process creates as soon as the state is filled."""
+    """Return the file that the first process creates when the state is filled."""
     return run.folder / "filled"

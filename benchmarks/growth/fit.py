@@ -1,8 +1,8 @@
 """
-Fit the cost model with least squares, and measure its error on points that the fit did not use.
+Fit the cost model with least squares, and measure its error on other points.
 
-The fit minimizes relative errors, so cheap points count as much as expensive ones. A cost cannot fall with an input, so
-terms with a negative coefficient are removed one by one.
+The fit minimizes relative errors, so cheap points count as much as expensive ones. Costs cannot fall with an input, so
+terms with negative coefficients are removed one by one.
 """
 
 import statistics
@@ -25,19 +25,19 @@ TERMS: dict[str, tuple[str, ...]] = {
     "state_mb": ("queries * partitions", "queries * state_keys"),
     "pause_ms": ("1", "queries", "queries * partitions", "queries * log10(state_keys)", "queries * state_keys", "rate"),
 }
-"""The terms of each quantity. The coefficient is in the unit of the quantity."""
+"""The terms of each quantity, with coefficients in its unit."""
 INPUTS = ("rate", "partitions", "keys", "state_keys", "record_bytes", "queries")
 
 Row = Mapping[str, Any]
 
 
 def used(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that describe the engine on all cores while it kept up with the records."""
+    """Return the rows of engines on all cores that kept up with the records."""
     return [row for row in rows if row["kept_up"] and row["cores"] == Point().cores]
 
 
 def fit(rows: Sequence[Row]) -> CostModel:
-    """Return the model of the rows that are not combined; raise ValueError if they do not determine it."""
+    """Return the model of the rows that are not combined; raise ValueError if they are too few."""
     fitted = [row for row in used(rows) if row["dimension"] != COMBINED]
     terms = {quantity: _coefficients(quantity, fitted) for quantity in TERMS}
     ranges = {name: (min(row[name] for row in fitted), max(row[name] for row in fitted)) for name in INPUTS}
@@ -65,7 +65,7 @@ def _coefficients(quantity: str, rows: Sequence[Row]) -> dict[str, float]:
 
 
 def held_out(model: CostModel, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return measured and predicted values of the combined points, and the relative error of each prediction."""
+    """Return measured and predicted values and the relative errors for the combined points."""
     return [
         {
             "quantity": quantity,
@@ -81,7 +81,7 @@ def held_out(model: CostModel, rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def errors(predictions: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the median and the maximum of the absolute relative errors of each quantity."""
+    """Return the median and maximum of each quantity's absolute relative errors."""
     found = []
     for quantity in TERMS:
         sizes = [abs(row["relative_error"]) for row in predictions if row["quantity"] == quantity]

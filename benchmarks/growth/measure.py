@@ -1,5 +1,5 @@
 """
-Measure how the cost of a query grows with rate, partitions, keys, state, record size, queries and cores.
+Measure how a query's cost grows with rate, partitions, keys, state, record size, queries and cores.
 
 Run the benchmark with `make bench-growth`. The full plan takes about {minutes} minutes on two cores.
 Each run differs from the base in one input; a few combined runs measure the error of the fitted cost model.
@@ -44,20 +44,20 @@ class Options(CaseOptions):
     duration: float = 28
     """Seconds of measured traffic in each run. Use at least 4 trigger intervals for enough batch boundaries."""
     warm_up_seconds: float = 25
-    """Seconds of traffic before the measured part, in which the JVM still compiles the code of the queries."""
+    """Seconds of traffic before the measured part, in which the JVM compiles the queries."""
     interval_seconds: float = 7
     """Trigger interval of real-time mode in seconds."""
     repeats: int = 1
-    """Number of runs of the whole plan."""
+    """Number of times that the whole plan runs."""
     max_late_runs: int = 1
-    """Maximum number of times that a run is repeated because its records were sent late."""
+    """Maximum number of repetitions of a run with late records."""
     filter: tuple[str, ...] = ()
     """
     Run only the base and this dimension (repeatable): rate, partitions, keys, state_keys, record_bytes, queries, cores
     or combined.
     """
     max_fill_seconds: float = 240
-    """Seconds to fill the state before a run. The state is smaller if the time is too short; the JSON has its size."""
+    """Seconds to fill the state before a run. If the time is too short, the state is smaller; the JSON has its size."""
 
 
 def measure(options: Options, console: Console) -> Outcome:
@@ -78,7 +78,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def selected(dimensions: Sequence[str]) -> list[PlannedPoint]:
-    """Return all points, or the base and the points of these dimensions; raise ValueError for an unknown dimension."""
+    """Return all points, or the base and these dimensions; raise ValueError for an unknown one."""
     points = list(planned_points())
     if not dimensions:
         return points

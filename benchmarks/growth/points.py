@@ -1,4 +1,4 @@
-"""The runs of the benchmark: the base, one input varied at a time, and combined inputs that are kept out of the fit."""
+"""The runs of the benchmark: the base, one varied input at a time, and combined inputs outside the fit."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -13,13 +13,13 @@ class Point:
     """The inputs of one run."""
 
     rate: float = 1_000
-    """Records per second. Each query reads all of them."""
+    """Records per second, all of them for each query."""
     partitions: int = 2
     """Source partitions of the topic, and state partitions of each query."""
     keys: int = 1_000
     """Keys of the records."""
     state_keys: int = 1_000
-    """Keys in the state before the run, at least as many as `keys`."""
+    """Keys in the state before the run, at least `keys`."""
     record_bytes: int = 200
     queries: int = 1
     """Queries in one session."""
@@ -28,12 +28,12 @@ class Point:
 
     @property
     def shape(self) -> Shape:
-        """Return the keys and the size of the records, with the keys spread over the state."""
+        """Return the keys and size of the records, with keys spread over the state."""
         return Shape(self.keys, self.state_keys // self.keys, self.record_bytes)
 
     @property
     def slots(self) -> int:
-        """Return the task slots that all queries need at the same time."""
+        """Return the task slots of all queries together."""
         return 2 * self.partitions * self.queries
 
     @property
@@ -68,18 +68,18 @@ DIMENSIONS: dict[str, tuple[int, ...]] = {
     "queries": (2, 4),
     "cores": (1,),
 }
-"""The values of each input beside that of the base."""
+"""The values of each input beside the base."""
 COMBINATIONS = (
     Point(rate=500, partitions=4, record_bytes=1_000),
     Point(rate=2_000, keys=10_000, state_keys=100_000),
     Point(rate=500, keys=10_000, state_keys=1_000_000, queries=2),
     Point(rate=1_500, partitions=1, record_bytes=2_000, state_keys=10_000),
 )
-"""Points that the fit does not use, so its error is that of new points."""
+"""Points outside the fit, whose error is that of new points."""
 
 
 def planned_points() -> Iterator[PlannedPoint]:
-    """Yield all points; the base is the first and the last one, which shows how far two equal runs differ."""
+    """Yield all points. The base comes first and last, which shows how far equal runs differ."""
     base = Point()
     yield PlannedPoint(BASE, base)
     for name, values in DIMENSIONS.items():

@@ -1,7 +1,7 @@
 """
 The two processes of a point: the first one fills the state, and the second one runs the queries.
 
-The memory of the second process therefore does not contain what the fill needed.
+The memory of the second process therefore excludes the fill.
 """
 
 import json
@@ -45,10 +45,10 @@ def serve(spark: SparkSession, point: Point, options: SparkOptions, run: Run) ->
 
 def fill(spark: SparkSession, point: Point, options: SparkOptions, run: Run, max_seconds: float) -> None:
     """
-    Put the keys of the point into the state of each query, and stop after the chunk at which the time is over.
+    Put the point's keys into the state of each query until the time is over.
 
-    Queries in micro-batch mode read the keys from the topic, and the queries in real-time mode continue from their
-    checkpoints. The records have no sequence number, so they have no output.
+    Micro-batch queries read the keys from the topic, and real-time queries continue their checkpoints. The records have
+    no sequence number, so they have no output.
     """
     deadline = time.monotonic() + max_seconds
     queries = start(spark, point, replace(options, mode="micro-batch"), run)
@@ -66,7 +66,7 @@ def fill(spark: SparkSession, point: Point, options: SparkOptions, run: Run, max
 
 
 def start(spark: SparkSession, point: Point, options: SparkOptions, run: Run) -> list[StreamingQuery]:
-    """Start the queries of a point. All but the first one write to a topic that nobody reads."""
+    """Start the queries of a point. All but the first one write to an unread topic."""
     queries = list[StreamingQuery]()
     for number in range(point.queries):
         queries += start_queries(spark, options, run if number == 0 else replace(run, target=run.middle), number)
@@ -81,7 +81,7 @@ def _start_short(
 
 
 def main() -> None:
-    """Fill the state, or run the queries of the point in the argument on its cores."""
+    """Fill the state, or run the queries of the argument's point on its cores."""
     values = json.loads(sys.argv[1])
     point, options, run = Point(**values["point"]), SparkOptions(**values["options"]), run_of(values["run"])
     # The JVM is a child of this process, so it inherits the cores and counts only them.

@@ -1,4 +1,4 @@
-"""Turn the result of a run into a row of the JSON: its inputs, and what they cost."""
+"""Convert a run's result to a row of the JSON: its inputs and their cost."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ def problems_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _state(progress: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the size of the state of the first query after its last batch, and that of all queries in memory."""
+    """Return the state of the first query after its last batch, and the state of all queries in memory."""
     last = {batch["name"]: batch for batch in progress if batch.get("stateOperators")}
     operators = {name: batch["stateOperators"][0] for name, batch in last.items()}
     first = operators.get(FIRST_QUERY, {})

@@ -22,7 +22,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Limit:
-    """Something that a growing rate reaches, and how to see it in the needs."""
+    """A limit that a growing rate reaches, with its test."""
 
     name: str
     is_reached: Callable[[Capacity, Demand], bool]
@@ -40,7 +40,7 @@ LIMITS = (
 
 
 def points(root: Path, dimensions: str) -> str:
-    """Return the table and the charts of some dimensions; the base is the first row."""
+    """Return the table and charts of some dimensions, with the base as the first row."""
     content = measured(root, MEASURED, COMMAND)
     names = dimensions.split()
     rows = [row for name in names for row in content["runs"] if row["dimension"] == name]
@@ -95,7 +95,7 @@ def conditions(root: Path, _: str) -> str:
 
 
 def model(root: Path, _: str) -> str:
-    """Return the terms of the cost model, its range and its errors on the points that the fit did not use."""
+    """Return the cost model's terms, its range and its errors on other points."""
     content = measured(root, MEASURED, COMMAND)
     formulas = [
         (UNITS[quantity], "<br>+ ".join(_term(row) for row in content["model"] if row["quantity"] == quantity))
@@ -119,7 +119,7 @@ def model(root: Path, _: str) -> str:
 
 
 def million(root: Path, _: str) -> str:
-    """Return what several rates up to a million records per second need, and which limit comes first."""
+    """Return the needs of several rates up to a million records per second, and the first limit."""
     content = measured(root, MEASURED, COMMAND)
     of_base = {name: content["base"][name] for name in ("rate", "record_bytes", "keys", "state_keys")}
     base = Demand(**of_base, interval_seconds=content["conditions"]["interval_seconds"])
@@ -151,7 +151,7 @@ def million(root: Path, _: str) -> str:
 
 
 def reached_at(content: Mapping[str, Any], base: Demand, limit: Limit) -> float | None:
-    """Return the rate from which a limit is reached, to a percent, or None if it is not reached up to `MAX_RATE`."""
+    """Return the rate at which a limit is reached, within a percent, or None up to `MAX_RATE`."""
     low, high = 1.0, MAX_RATE
 
     def is_reached(rate: float) -> bool:

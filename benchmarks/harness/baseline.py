@@ -1,7 +1,7 @@
 """
 The baseline: a Kafka client that copies each record without an engine.
 
-Only the broker and the machine cause the baseline's latency. Every engine adds its own latency to that of the baseline.
+Its latency comes only from the broker and the machine. Every engine adds its own.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ START_SECONDS = 30.0
 
 @contextmanager
 def echo(run: Run) -> Iterator[Engine]:
-    """Start the baseline program. It always runs the workload `echo`, even if the engines run another workload."""
+    """Start the baseline program, which always runs the workload `echo`."""
     arguments = (run.bootstrap_servers, run.source, run.target, str(run.partitions))
     child = start_child(BASELINE, client_command("Echo", arguments, ("-Xmx256m",)), log_path=run.folder / "echo.log")
     try:
@@ -29,5 +29,5 @@ def echo(run: Run) -> Iterator[Engine]:
 
 
 def baseline_case() -> Case:
-    """Return the baseline case, to which all engines are compared."""
+    """Return the baseline case, with which all engines are compared."""
     return Case(BASELINE, "echo", echo)

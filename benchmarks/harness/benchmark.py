@@ -1,5 +1,5 @@
 """
-What a benchmark consists of, and how each of them is run and published.
+Define a benchmark, and run and publish it.
 
 A benchmark measures and returns an `Outcome`. Only this module writes files, so no benchmark can publish invalid runs.
 """
@@ -28,20 +28,20 @@ Options = TypeVar("Options", bound=BenchmarkOptions)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a benchmark has measured."""
+    """The result of a benchmark."""
 
     stem: str
-    """Name of the JSON file, and beginning of the names of the charts."""
+    """Name of the JSON file, and prefix of the charts."""
     content: dict[str, Any]
     problems: Sequence[str] = ()
-    """Reasons why the measurement must not be published."""
+    """Reasons against publishing the measurement."""
     draw: Callable[[Path], Sequence[Path]] = lambda _: ()
     """Draws the charts into a folder, and returns their paths."""
 
 
 @dataclass(frozen=True)
 class Benchmark(Generic[Options]):
-    """A question that a measurement answers."""
+    """A question with a measurement that answers it."""
 
     name: str
     """Name on the command line: `make bench-NAME`."""
@@ -51,10 +51,10 @@ class Benchmark(Generic[Options]):
     example: str
     """Options for the last line of `--help`."""
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"quick": QUICK_RUN})
-    """Flags, and the values that they use in place of the defaults."""
+    """Flags with the values that replace the defaults."""
 
     def parse(self, arguments: Sequence[str] | None = None) -> Options:
-        """Parse the command line after the name of the benchmark."""
+        """Parse the command line after the benchmark's name."""
         program = f"python -m benchmarks {self.name}"
         return arguments_of(
             self.options,
@@ -73,7 +73,7 @@ def run(benchmark: Benchmark[Options], arguments: Sequence[str] | None = None) -
 
 
 def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
-    """Write the JSON and the charts, and return the exit status. An invalid outcome is not written to the pages."""
+    """Write the JSON and the charts, and return the exit status. Pages get no invalid outcome."""
     folder = PUBLISHED_DIR if publish and not outcome.problems else BUILD_DIR
     written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *outcome.draw(folder)]
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
@@ -83,7 +83,7 @@ def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
 def outcome_of(
     stem: str, described: Mapping[str, Any], results: Sequence[RunResult], console: Console, *, has_charts: bool = True
 ) -> Outcome:
-    """Summarize the runs of engines, print the cases, and return them with what describes the measurement."""
+    """Summarize the runs of engines, print the cases, and return them with the conditions."""
     content = {**described, **summarize(results)}
     print_cases(content, console)
     problems = [problem for result in results for problem in result.problems]

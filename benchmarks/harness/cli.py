@@ -1,7 +1,7 @@
 """
-Command-line options shared by all benchmarks, and the conditions that they state.
+Command-line options of all benchmarks, and the conditions that they set.
 
-A real-time run must last several trigger intervals, so that the run contains several batch boundaries.
+A real-time run must last several trigger intervals, so that it contains several batch boundaries.
 """
 
 import sys
@@ -15,12 +15,12 @@ from spark_rtm.measure.machine import describe_machine
 
 INTERRUPTED = 130
 QUICK_RUN: Mapping[str, Any] = {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 2, "repeats": 1}
-"""Values that `--quick` uses in place of the defaults."""
+"""Values of `--quick` that replace the defaults."""
 
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """Options accepted by every benchmark."""
+    """Options of every benchmark."""
 
     duration: float = 60
     """Seconds of measured traffic in each run."""
@@ -32,7 +32,7 @@ class BenchmarkOptions:
 
 @dataclass(frozen=True)
 class CaseOptions(BenchmarkOptions):
-    """Options of the benchmarks that have several cases."""
+    """Options of benchmarks with several cases."""
 
     filter: tuple[str, ...] = ()
     """Run only cases whose `workload, engine` contains TEXT (repeatable)."""
@@ -44,7 +44,7 @@ class CaseOptions(BenchmarkOptions):
 
 @dataclass(frozen=True)
 class RunOptions(CaseOptions):
-    """Options of the benchmarks that run engines. Each program overrides the default values."""
+    """Options of benchmarks that run engines. Each program overrides the defaults."""
 
     duration: float = 60
     """Seconds of measured traffic in each run. Use at least 3.5 trigger intervals for enough batch boundaries."""
@@ -64,14 +64,14 @@ class RunOptions(CaseOptions):
     """Number of partitions of each topic."""
     max_late_runs: int = 2
     """
-    Maximum number of times that a run is repeated because its records were sent late.
+    Maximum number of repetitions of a run with late records.
 
     If all repetitions are late, the engine leaves the load generator no CPU time, and the result is invalid.
     """
 
 
 def conditions(options: BenchmarkOptions) -> dict[str, Any]:
-    """Return the conditions that affect the results of all engines. The settings of each engine are not included."""
+    """Return the conditions of all engines, without their settings."""
     values = {name: value for name, value in asdict(options).items() if name not in {"filter", "publish"}}
     values["duration_seconds"] = values.pop("duration")
     if isinstance(values.get("rate"), tuple):

@@ -1,10 +1,9 @@
 """
 Interface of a benchmarked engine, which runs in separate processes and reports the progress of its batches.
 
-Each engine is started by a function that takes a `Run` and returns a context manager, which yields an `Engine` when the
-engine is ready. The harness then sends warm-up traffic. The engine reads the source topic from the beginning. The
-harness measures latency outside the engine, because progress reports of real-time mode on OSS 4.3.0 contain no
-latencies.
+A function that takes a `Run` starts each engine. It returns a context manager, which yields an `Engine` when the engine
+is ready. The harness then sends warm-up traffic. The engine reads the source topic from the beginning. The harness
+measures latency outside the engine, because progress reports of real-time mode on OSS 4.3.0 contain no latencies.
 """
 
 import json
@@ -27,7 +26,7 @@ DEFAULT_SHAPE = Shape()
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one engine. No other run uses this run's topics or folder."""
+    """One run of one engine, with its own topics and folder."""
 
     bootstrap_servers: str
     source: str
@@ -46,7 +45,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Engine:
-    """A running engine: its processes, and the files to which they append one line of JSON per finished batch."""
+    """A running engine: its processes, and the files with one line of JSON per finished batch."""
 
     children: tuple[Child, ...]
     batches: tuple[Path, ...] = ()
@@ -56,7 +55,7 @@ class Engine:
         return [child.pid for child in self.children]
 
     def raise_if_failed(self) -> None:
-        """Raise RuntimeError with the last lines of the log if one of the engine's processes has ended."""
+        """Raise RuntimeError with the end of the log if one of the engine's processes has ended."""
         for child in self.children:
             if not child.is_running():
                 raise RuntimeError(
@@ -68,7 +67,7 @@ class Engine:
         """
         Return the progress of all finished batches, oldest first.
 
-        For an engine without batches, the list is empty.
+        An engine without batches returns an empty list.
         """
         lines = [
             line
@@ -88,7 +87,7 @@ Start = Callable[[Run], AbstractContextManager[Engine]]
 def fresh_run(
     bootstrap_servers: str, workload: Workload, partitions: int, folder: Path, shape: Shape = DEFAULT_SHAPE
 ) -> Iterator[Run]:
-    """Create a run's topics, check that these topics store append times, and delete them when the block ends."""
+    """Create a run's topics, check that they store append times, and delete them at the end of the block."""
     prefix = f"bench-{uuid.uuid4().hex[:8]}"
     topics = [f"{prefix}-{role}" for role in ("in", "out", "rejected", "middle")]
     source, target, rejected, middle = topics

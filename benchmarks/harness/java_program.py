@@ -1,5 +1,5 @@
 """
-Compile the Java programs in `java/` when they are needed, and keep the classes in the cache.
+Compile the Java programs in `java/` on demand, and cache the classes.
 
 The load generator must send each record within 0.1 ms of its due time, even on a busy machine. Java threads achieve
 this, but Python threads do not.
@@ -40,7 +40,7 @@ def compiled(source: Path, jars: Iterable[Path]) -> Path:
 
 
 def java_command(main_class: str, jars: Sequence[Path], options: Sequence[str], arguments: Iterable[str]) -> list[str]:
-    """Return the command that runs one of the Java programs with `jars`. The program logs only warnings and errors."""
+    """Return the command that runs a Java program with `jars`. The program logs only warnings and errors."""
     classes = compiled(SOURCES_DIR / f"{main_class}.java", jars)
     # A client loads classes from the archive of the broker, so its class path must begin like that of the broker.
     class_path = os.pathsep.join(map(str, (*jars, classes)))
@@ -49,5 +49,5 @@ def java_command(main_class: str, jars: Sequence[Path], options: Sequence[str], 
 
 
 def client_command(main_class: str, arguments: Iterable[str], options: Sequence[str] = ()) -> list[str]:
-    """Return the command that runs one of the Java programs with the client library of the broker."""
+    """Return the command that runs a Java program with the broker's client library."""
     return java_command(main_class, broker_jars(), [*archive_options(), *options], arguments)

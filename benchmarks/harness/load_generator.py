@@ -1,5 +1,5 @@
 """
-Send records in an open loop, and store when each record was due, sent and appended, and when its output arrived.
+Send records in an open loop, and store each record's due, send and append times and its output's arrival.
 
 Records are sent on time even while the engine pauses. The latency of each record is measured from its due time.
 """
@@ -45,7 +45,7 @@ def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
 
 
 def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
-    """Return the times written by the load generator; raise RuntimeError if the load generator failed."""
+    """Return the load generator's times; raise RuntimeError if it failed."""
     path: Path = run.folder / TIMES_FILE
     if not path.exists():
         raise RuntimeError(
@@ -56,7 +56,7 @@ def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
 
 
 def stored_times(path: Path, traffic: Traffic) -> RecordTimes:
-    """Return the times in the file of a load generator that has ended."""
+    """Return the times in the file of an ended load generator."""
     values = np.fromfile(path, dtype=">i8").astype(np.int64)
     records, oversleep_us = np.split(values, [traffic.records * TIMES_PER_RECORD])
     due_us, sent_us, appended_ms, answer_appended_ms, received_us = records.reshape(-1, TIMES_PER_RECORD).T
@@ -64,7 +64,7 @@ def stored_times(path: Path, traffic: Traffic) -> RecordTimes:
 
 
 def needs_answer(run: Run, traffic: Traffic) -> npt.NDArray[np.bool_]:
-    """Return a mask of the records that must have an output. Aggregations drop invalid records."""
+    """Return a mask of the records with a required output. Aggregations drop invalid records."""
     seqs = np.arange(traffic.records)
     is_valid = seqs % INVALID_EVERY != INVALID_EVERY - 1
     return is_valid if run.workload == "stateful" else np.ones_like(seqs, dtype=bool)

@@ -1,8 +1,8 @@
 """
-Run the cases of a benchmark one after the other on one broker.
+Run the cases of a benchmark one after another on one broker.
 
-Each repeat runs the cases in another order, so that a busy spell of the machine does not always hit the same engine.
-If the machine disturbed a run, the run is repeated. The result of the repeated run also contains the disturbed attempt.
+Each repeat has another order of cases, so a busy spell of the machine does not always hit the same engine. A disturbed
+run is repeated, and its result also contains the disturbed attempt.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from benchmarks.results.validity import busy_machine
 from spark_rtm.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0
-"""Minimum time of a run without its traffic: engine start with empty batches, last outputs and verification."""
+"""Minimum time of a run outside its traffic: engine start with empty batches, last outputs and verification."""
 WIDTH = 160
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One case, and the traffic that its run sends."""
+    """A case and the traffic of its run."""
 
     case: Case
     traffic: Traffic
@@ -37,14 +37,14 @@ class PlannedRun:
 
 
 def alternate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
-    """Return all combinations of case and traffic `repeats` times, alternately in forward and reverse order."""
+    """Return all combinations of case and traffic `repeats` times, alternating between forward and reverse order."""
     planned = [PlannedRun(case, traffic) for traffic in traffics for case in cases]
     ordered = back_and_forth(planned, repeats)
     return [replace(run, repeat=number // len(planned) + 1) for number, run in enumerate(ordered)]
 
 
 def rotate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
-    """Return all combinations of case and traffic `repeats` times, and begin each repeat at another combination."""
+    """Return all combinations of case and traffic `repeats` times, each time starting at another one."""
     planned = [PlannedRun(case, traffic) for traffic in traffics for case in cases]
     starts = [repeat * len(planned) // repeats for repeat in range(repeats)]
     return [
@@ -55,12 +55,12 @@ def rotate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> 
 
 
 def back_and_forth(items: Sequence[T], repeats: int) -> list[T]:
-    """Return the items `repeats` times, alternately in forward and reverse order."""
+    """Return the items `repeats` times, alternating between forward and reverse order."""
     return [item for repeat in range(repeats) for item in (items if repeat % 2 == 0 else reversed(items))]
 
 
 def show_run(console: Console, plan: Sequence[PlannedRun], number: int) -> None:
-    """Print which run begins, counted from 1, and the time that the rest of the plan needs at least."""
+    """Print the number of the next run, and the minimum time of the remaining plan."""
     case, traffic = plan[number - 1].case, plan[number - 1].traffic
     minutes = sum(one.traffic.seconds + START_AND_END_SECONDS for one in plan[number - 1 :]) / 60
     load = f"{traffic.rate:g}/s {traffic.arrivals}"
@@ -68,7 +68,7 @@ def show_run(console: Console, plan: Sequence[PlannedRun], number: int) -> None:
 
 
 def show_result(console: Console, result: RunResult, *, is_repeated: bool) -> None:
-    """Print the result and the problems of a run, and whether the run will be repeated."""
+    """Print a run's result and problems, and whether it will be repeated."""
     numbers = result.numbers
     latencies = [f"{name} {numbers[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max") if numbers["records"]]
     console.print(f"  {numbers['workload']}, {numbers['engine']}: {' '.join(latencies)} ms")
@@ -103,7 +103,7 @@ def run_plan(
 
 @contextmanager
 def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator[str]:
-    """Start a broker, send it the warm-up part of `traffic`, and yield the broker's address."""
+    """Start a broker, send it the warm-up part of `traffic`, and yield its address."""
     with kafka_broker() as bootstrap_servers:
         console.print("warming up the broker")
         # The JVM of a new broker has not compiled its code yet. Without this traffic, the first engine would appear
@@ -122,10 +122,10 @@ def run_on_broker(
     max_foreign_cores: float | None = None,
 ) -> list[RunResult]:
     """
-    Execute all runs in order, and repeat a run up to `max_late_runs` times if its records were sent late.
+    Execute all runs in order, and repeat a run with late records up to `max_late_runs` times.
 
-    With `max_foreign_cores`, a run during which other programs used more cores is repeated too. If the last attempt is
-    disturbed as well, raise RuntimeError, because the engines could not be compared after all other runs either.
+    With `max_foreign_cores`, a run is also repeated if other programs used more cores. If its last attempt is disturbed
+    as well, raise RuntimeError, because later runs could not be compared either.
     """
 
     def attempt(number: int, run: PlannedRun) -> RunResult:
@@ -157,6 +157,6 @@ def run_on_broker(
 
 
 def plain_console() -> Console:
-    """Return a console that is wide enough for the tables even without a terminal."""
+    """Return a console that is wide enough for tables, even without a terminal."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(width=WIDTH, highlight=False)

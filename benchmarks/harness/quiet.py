@@ -1,7 +1,7 @@
 """
-Wait until other programs leave the machine to the benchmark.
+Wait until the machine is free for the benchmark.
 
-Another program that is busy during the run of one engine would make this engine look slow.
+Another busy program during the run of one engine would make this engine look slow.
 """
 
 import threading

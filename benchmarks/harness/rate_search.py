@@ -1,8 +1,8 @@
 """
 Find the highest rate that an engine sustains.
 
-At the highest rate, latency only reflects how long the queue before the engine is. The benchmarks therefore compare
-latencies below this rate.
+At the highest rate, latency only shows the length of the queue before the engine, so benchmarks compare latencies below
+this rate.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,19 +27,15 @@ MAX_TRIES = 2
 """
 Tries per rate.
 
-A pause of the machine makes only one try late. An engine that leaves the load generator no CPU time makes every try
+A pause of the machine makes only one try late. An engine that leaves the load generator no CPU time makes all of them
 late.
 """
 MAX_GROWTH_MS = 250.0
-"""
-Allowed increase of the median latency from the first to the last quarter of a step. A pause of the machine can cause
-such an increase.
-"""
+"""Allowed increase of the median latency from the first to the last quarter of a step, for pauses of the machine."""
 MAX_FINAL_MS = 1_000.0
 """
-Highest allowed median latency in the last quarter of a step. With a longer queue, outputs still arrive after the last
-record was sent. From then on, the engine can also use the load generator's share of CPU time, so latency falls although
-the engine never kept up.
+Maximum median latency in the last quarter of a step. A longer queue lasts beyond the last record. From then on, the
+engine also has the load generator's share of CPU time, so latency falls although the engine never kept up.
 """
 
 
@@ -62,8 +58,7 @@ def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> f
     """
     Return the highest sustained rate.
 
-    After the first rate at which the engine falls behind, the midpoint between this rate and the last sustained rate is
-    tested once.
+    After the first rate at which the engine falls behind, the midpoint to the last sustained rate is tested once.
     """
     sustained = 0.0
     for rate in rates:
@@ -85,9 +80,9 @@ def find_limit(
     max_foreign_cores: float | None = None,
 ) -> tuple[float, list[dict[str, Any]]]:
     """
-    Return the highest rate that an engine sustains (0 if none), and the result for each tested rate.
+    Return the highest sustained rate of an engine, or 0, and the result for each tested rate.
 
-    With `max_foreign_cores`, a rate is tried again if the engine fell behind while other programs used more cores.
+    With `max_foreign_cores`, a failed rate is tried again if other programs used more cores.
     """
     steps = []
 

@@ -1,5 +1,5 @@
 """
-Run one case: create topics, start the engine, send traffic, and compare every output with the expected output.
+Run one case: create topics, start the engine, send traffic, and compare every output with the expected one.
 
 Runs are short compared with production, so each run must contain several batch boundaries to be representative.
 """
@@ -40,11 +40,11 @@ class Case:
     intervals: Mapping[str, float] = field(default_factory=dict)
     """Trigger interval in seconds by query name; empty for an engine without batch boundaries."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the engine, which are published with the results."""
+    """Settings of the engine for the published results."""
     partitions: int | None = None
-    """Number of partitions of each topic, if this case needs a different number than the other cases."""
+    """Number of partitions of each topic, if it differs from the other cases."""
     min_boundaries: int = MIN_BOUNDARIES
-    """Number of batch boundaries that a valid run of an engine with boundaries contains."""
+    """Minimum number of batch boundaries of a valid run, for an engine with boundaries."""
     shape: Shape = DEFAULT_SHAPE
     """Keys and size of the records of the workload `counts`."""
 
@@ -56,7 +56,7 @@ def run_case(
     partitions: int = 2,
     on_tick: Callable[[], None] = lambda: None,
 ) -> RunResult:
-    """Execute a run and call `on_tick` twice a second; raise RuntimeError if the engine or the load generator fails."""
+    """Execute a run, calling `on_tick` twice a second; raise RuntimeError if the engine or the load generator fails."""
     pause = threading.Event()
     with (
         tempfile.TemporaryDirectory(prefix="bench-", dir=run_folder()) as folder,

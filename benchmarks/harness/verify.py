@@ -1,5 +1,5 @@
 """
-Compare every output of a run with the output that plain Python computes from the same input.
+Compare every output of a run with the output of plain Python for the same input.
 
 An engine may repeat outputs and may merge the outputs of one transaction, but it must not lose, invent or change any
 output.
@@ -27,11 +27,11 @@ class Verification:
     outputs: int = 0
     wrong: int = 0
     examples: list[str] = field(default_factory=list)
-    """Descriptions of the first few wrong outputs."""
+    """Descriptions of the first wrong outputs."""
 
 
 def verify(run: Run) -> Verification:
-    """Read the target topic and the reject topic completely, and compare each output with the expected output."""
+    """Read the target and reject topics completely, and compare each output with the expected one."""
     verification = Verification()
     for message in _outputs(run):
         verification.outputs += 1

@@ -20,10 +20,10 @@ One output per valid record, or one output for several records if the engine mer
 
 KINDS = ("request", "impression", "click", "complete")
 OPEN_TRANSACTIONS = 1_000
-"""Number of transactions that are open at the same time. Each transaction has one record of each kind."""
+"""Number of open transactions at a time, with one record of each kind."""
 BLOCK = OPEN_TRANSACTIONS * len(KINDS)
 INVALID_EVERY = 101
-"""One in this many records is invalid. A prime number spreads invalid records across all kinds and transactions."""
+"""Distance of invalid records. A prime number spreads them across all kinds and transactions."""
 UNKNOWN_KIND = "unknown"
 FIRST_TS = 1_700_000_000_000
 
@@ -33,7 +33,7 @@ class Shape:
     """Keys and size of the records of the workload `counts`. The other workloads ignore it."""
 
     keys: int = 1_000
-    """Number of keys of the records. Consecutive records have different keys."""
+    """Number of keys. Consecutive records have different keys."""
     stride: int = 1
     """Distance of two keys. The keys are spread over a state of `keys * stride` keys."""
     record_bytes: int = 200
@@ -50,7 +50,7 @@ def is_valid(seq: int) -> bool:
 
 
 def transaction(seq: int) -> str:
-    """Return the transaction id of a record, which is also the record's Kafka key, even if its value contains no id."""
+    """Return a record's transaction id, which is also its Kafka key, even without an id in the value."""
     return f"t{seq // BLOCK * OPEN_TRANSACTIONS + seq % OPEN_TRANSACTIONS}"
 
 
@@ -68,7 +68,7 @@ def record(seq: int) -> str:
 
 
 def key_of_count(shape: Shape, seq: int) -> str:
-    """Return the id of a record of the workload `counts`, which is also the record's Kafka key."""
+    """Return the id, and Kafka key, of a record of the workload `counts`."""
     return f"k{seq % shape.keys * shape.stride}"
 
 
@@ -89,7 +89,7 @@ def count(shape: Shape, seq: int) -> dict[str, Any]:
 
 def answer(workload: Workload, seq: int) -> dict[str, Any] | None:
     """
-    Return the correct output for a record, or None if the record needs no output.
+    Return the correct output for a record, or None without one.
 
     Null fields count as missing fields.
     """
@@ -104,7 +104,7 @@ def answer(workload: Workload, seq: int) -> dict[str, Any] | None:
 
 
 def is_rejected(workload: Workload, seq: int) -> bool:
-    """Return whether the output for the record belongs in the reject topic."""
+    """Return whether the record's output belongs in the reject topic."""
     return workload in {"stateless", "two hops"} and not is_valid(seq)
 
 

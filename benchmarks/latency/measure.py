@@ -37,7 +37,7 @@ class Options(RunOptions):
     rate: float = 1_000
     """Records per second."""
     arrivals: tuple[Arrivals, ...] = ("constant",)
-    """Distribution of the time gaps between records. Several values are measured in sequence."""
+    """Distribution of the time gaps between records. Several values are measured one after another."""
 
 
 def measure(options: Options, console: Console) -> Outcome:

@@ -1,8 +1,8 @@
 """
 Render the JSON of `make bench-latency` as Markdown tables.
 
-Numbers from the JSON are rounded but otherwise unchanged, so a reader can find each of them in the JSON.
-The only computed numbers are the ratios between one and two copies of the query.
+Numbers from the JSON are only rounded, so a reader can find each of them there. Only the ratios between one and two
+copies of the query are computed.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ PHASES = {
 
 
 def modes(root: Path, workload: str) -> str:
-    """Return a table of `make bench-latency` for workload `stateless` or `stateful`: the baseline, then each mode."""
+    """Return a table for the workload `stateless` or `stateful`: the baseline, then each mode."""
     content = published(root, "latency", COMMAND)
     rows = []
     for case in of_workload(content["cases"], workload):
@@ -61,13 +61,13 @@ def modes(root: Path, workload: str) -> str:
 
 
 def overview_rows(root: Path) -> list[dict[str, Any]]:
-    """Return the cases that the README compares: a query without and one with state, in both modes."""
+    """Return the cases of the README: a query without and one with state, in both modes."""
     cases = {(case["workload"], case["engine"]): case for case in published(root, "latency", COMMAND)["cases"]}
     return [cases[workload, mode] for workload in ("stateless", "stateful") for mode in ("real-time", "micro-batch")]
 
 
 def speed_up(root: Path, _: str) -> str:
-    """Return sentences that compare single queries without and with state in both modes, for the README."""
+    """Return sentences for the README that compare both modes, without and with state."""
     known = published(root, "latency", COMMAND)["conditions"]
     fast, slow, fast_state, slow_state = overview_rows(root)
     p50, slow_p50, state_p50, slow_state_p50 = (
@@ -86,7 +86,7 @@ def speed_up(root: Path, _: str) -> str:
 
 
 def boundaries(root: Path, _: str) -> str:
-    """Return a table of batch boundary durations by phase, for each real-time query of `make bench-latency`."""
+    """Return a table of batch boundary phases for each real-time query."""
     content = published(root, "latency", COMMAND)
     cases = {(case["workload"], case["engine"]): case for case in content["cases"]}
     rows = []
@@ -99,7 +99,7 @@ def boundaries(root: Path, _: str) -> str:
 
 
 def costs(root: Path, _: str) -> str:
-    """Return a table of CPU seconds per million records, for each real-time query of `make bench-latency`."""
+    """Return a table of CPU seconds per million records for each real-time query."""
     content = published(root, "latency", COMMAND)
     real_time = [case for case in content["cases"] if case["engine"].startswith("real-time")]
     rows = [(case["workload"], _engine(case), f"{case['cpu_seconds_per_million']:,.0f}") for case in real_time]
@@ -108,7 +108,7 @@ def costs(root: Path, _: str) -> str:
 
 
 def two_copies(root: Path, _: str) -> str:
-    """Return a table of p99.9 and maximum with one and two copies of the query, per repeat of `make bench-latency`."""
+    """Return a table of p99.9 and maximum with one and two copies of the query, per repeat."""
     content = published(root, "latency", COMMAND)
     pairs = zip(_runs(content, "real-time"), _runs(content, "real-time, two copies"), strict=True)
     rows = [

@@ -1,4 +1,4 @@
-"""The engines that are compared, and their cases in each of the three measurements."""
+"""The compared engines, and their cases in each of the three measurements."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,9 +23,9 @@ def engine_cases(
     engines: Sequence[OtherEngine], interval_seconds: float, *, quick: bool = False, wait_ms: int = COPIES_WAIT_MS
 ) -> list[Case]:
     """
-    Return the baseline case and, for each workload, the cases of the other engines and of real-time mode.
+    Return the baseline case and, for each workload, the cases of all engines.
 
-    The last case has two copies of the query with state, which wait `wait_ms` at each of three places for more rows.
+    In the last case, two copies of the stateful query wait `wait_ms` at each of three places for more rows.
     """
     real_time = recommended(interval_seconds, quick=quick)
     cases = [baseline_case()]
@@ -36,14 +36,14 @@ def engine_cases(
 
 
 def long_interval_cases(engines: Sequence[OtherEngine], interval_seconds: float) -> list[Case]:
-    """Return the baseline case, and the cases with state of real-time mode and of some other engines."""
+    """Return the baseline case, and the stateful cases of real-time mode and some other engines."""
     real_time = spark_case("real-time", "stateful", recommended(interval_seconds))
     others = [engine.case("stateful", interval_seconds) for engine in engines if engine in LONG_INTERVAL_ENGINES]
     return [baseline_case(), replace(real_time, min_boundaries=LONG_INTERVAL_BOUNDARIES), *others]
 
 
 def limit_cases(engines: Sequence[OtherEngine], interval_seconds: float) -> list[Case]:
-    """Return the cases whose highest rate is searched: all but the baseline and the two copies."""
+    """Return the cases for the search of the highest rate: all but the baseline and the two copies."""
     return engine_cases(engines, interval_seconds, quick=True)[1:-1]
 
 

@@ -1,5 +1,5 @@
 """
-Functions shared by all other engines: install, start and clean up.
+Functions of all other engines: install, start and clean up.
 
 Like real-time mode, each engine is tuned for low latency: it does not buffer outputs. All engines have the same commit
 interval, which is the trigger interval of real-time mode.
@@ -24,33 +24,33 @@ from spark_rtm.services.child import start_child, wait_until_ready
 START_SECONDS = 180.0
 TIMEOUT_SECONDS = 30.0
 REMOVED_VARIABLES = ("PYTHON", "FLINK_", "QUIX", "Quix", "SPARK_")
-"""The engines do not inherit environment variables with these prefixes."""
+"""Prefixes of environment variables that the engines do not inherit."""
 
 Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class OtherEngine:
-    """An engine that is compared with real-time mode."""
+    """An engine to compare with real-time mode."""
 
     name: str
     packages: tuple[str, ...]
     """Packages to install, at exact versions."""
     settings: Callable[[float], Settings]
-    """Function that returns the settings for a commit interval in seconds, except the topics and folders of a run."""
+    """Returns the settings for a commit interval in seconds, without the topics and folders of a run."""
     prepare: Callable[[], object]
-    """Function that installs missing packages, or raises RuntimeError."""
+    """Installs missing packages, or raises RuntimeError."""
     start: Callable[[Settings, Run], AbstractContextManager[Engine]]
 
     def case(self, workload: Workload, interval_seconds: float) -> Case:
-        """Return the case in which this engine runs a workload and commits once per interval."""
+        """Return the case of this engine for a workload and a commit interval."""
         settings = self.settings(interval_seconds)
         return Case(self.name, workload, partial(self.start, settings), settings=settings)
 
 
 @contextmanager
 def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callable[[], bool]) -> Iterator[Engine]:
-    """Start an engine and yield it when it is ready. At the end, stop the engine and delete its internal topics."""
+    """Start an engine and yield it when ready. At the end, stop it and delete its internal topics."""
     # Environment variables for Python or for another installation of the engine would affect the measurement.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(REMOVED_VARIABLES)}
     environment = inherited | {"JAVA_HOME": str(java_home()), "FLINK_LOG_DIR": str(run.folder)}

@@ -1,8 +1,7 @@
 """
 Run Flink as a benchmarked engine: SQL through the Table API, on a cluster within one process.
 
-By default, Flink buffers outputs for up to 100 ms. The benchmark turns this buffer off, because outputs of real-time
-mode are not buffered either.
+Flink buffers outputs for up to 100 ms by default. The benchmark turns this buffer off, as in real-time mode.
 """
 
 import json

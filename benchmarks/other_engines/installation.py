@@ -1,5 +1,5 @@
 """
-Install what the other engines need once, and keep it in the cache: jars at the versions in `ivy/`, and packages.
+Install the needs of other engines once, and cache them: jars at the versions in `ivy/`, and packages.
 
 Spark and the other engines need incompatible versions of the same libraries, so each engine has its own environment.
 """
@@ -29,11 +29,11 @@ def jars(name: str) -> tuple[Path, ...]:
 
 def python_with(requirements: Sequence[str], lock: Path) -> Path:
     """
-    Return the Python interpreter of an environment that contains the requirements.
+    Return the Python interpreter of an environment with the requirements.
 
-    `lock` is a file with the exact versions and hashes of the requirements and of all packages that they need.
-    The environment has the same Python version as this process. If the installation fails, nothing remains in the
-    cache, and the function raises RuntimeError with the reason.
+    `lock` is a file with exact versions and hashes of all packages. The environment has the Python version of this
+    process.
+    If the installation fails, nothing remains in the cache, and the function raises RuntimeError with the reason.
     """
 
     def fill(folder: Path) -> None:

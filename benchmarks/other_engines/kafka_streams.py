@@ -1,8 +1,7 @@
 """
 Run Kafka Streams as a benchmarked engine: a Java program that is compiled on demand.
 
-By default, Kafka Streams collects outputs for 100 ms and merges updates in a cache. The benchmark turns off both the
-delay and the cache.
+Kafka Streams collects outputs for 100 ms and merges updates in a cache by default. The benchmark turns both off.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """
-Search the highest rate that each engine sustains, with the same ladder of rates for all engines.
+Search the highest rate that each engine sustains, on the same ladder of rates.
 
-The warm-up has the same rate at each step of the ladder. Otherwise, records would queue up before an engine that has
-not compiled its code yet, and the queue would hide whether the engine keeps up afterwards.
+The warm-up has the same rate at each step. Otherwise, records would queue up before an engine with uncompiled code, and
+the queue would hide whether the engine keeps up afterwards.
 """
 
 import time
@@ -50,7 +50,7 @@ def measure_limits(
 
 
 def limit_problems(steps: Sequence[Mapping[str, Any]], max_foreign_cores: float) -> list[str]:
-    """Return the steps that an engine may have failed only because other programs were busy."""
+    """Return steps that an engine may have failed only because other programs were busy."""
     return [
         f"{step['workload']}, {step['engine']}, {step['rate']:g}/s: {problem}"
         for step in steps

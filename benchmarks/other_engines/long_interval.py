@@ -1,4 +1,4 @@
-"""Measure the engines with state at a commit interval of five minutes, the default trigger interval, once each."""
+"""Measure the stateful engines once each at a commit interval of five minutes, the default."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from benchmarks.results.record_times import Traffic
 
 STEM = "other_engines_interval"
 MAX_BASELINE_SECONDS = 60.0
-"""The baseline commits nothing, so a short run of it is enough."""
+"""Maximum duration of the baseline, which commits nothing."""
 
 
 def measure_long_interval(

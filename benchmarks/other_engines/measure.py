@@ -2,9 +2,9 @@
 Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseline.
 
 Run the benchmark with `make bench-other-engines`.
-The program prints tables, and writes `other_engines.json` and its charts; with `--long-interval`, it writes
-`other_engines_interval.json`, and with `--limits`, `other_engines_limits.json`.
-With `--publish`, the program waits until other programs leave the machine to it, and repeats a run that they disturb.
+The program prints tables, and writes `other_engines.json` and its charts. With `--long-interval` it writes
+`other_engines_interval.json`, with `--limits` `other_engines_limits.json`.
+With `--publish`, the program waits until the machine is free, and repeats disturbed runs.
 If an engine cannot be installed, the program ends with the reason.
 """
 
@@ -24,7 +24,7 @@ from benchmarks.other_engines.options import PRESETS, Options
 
 
 def measure(options: Options, console: Console, engines: Sequence[OtherEngine] = OTHER_ENGINES) -> Outcome:
-    """Install what the engines need, and make one of the three measurements."""
+    """Install the engines, and make one of the three measurements."""
     for engine in engines:
         engine.prepare()
     described = {"conditions": conditions(options), "other_engines": describe(engines)}

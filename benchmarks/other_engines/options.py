@@ -1,4 +1,4 @@
-"""Command-line options of the comparison, and the checks before results may be published."""
+"""Command-line options of the comparison, and the conditions for publishing results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "rate": (4_000, 8_000, 16_000, 32_000, 64_000),
     },
 }
-"""Values that the flags of a short run and of the two other measurements use in place of the defaults."""
+"""Values of short runs and of the two other measurements, which replace the defaults."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Options(RunOptions):
     duration: float = 44
     warm_up_seconds: float = 42
     warm_up_rate: float = WARM_UP_RATE
-    """Records per second at the beginning of the warm-up, so that the JVMs compile their code in a shorter time."""
+    """Records per second at the beginning of the warm-up, for a faster compilation."""
     interval_seconds: float = 12
     """Commit interval of all engines in seconds, which is the trigger interval of real-time mode."""
     copies_wait_ms: int = COPIES_WAIT_MS
@@ -42,7 +42,7 @@ class Options(RunOptions):
     rate: tuple[float, ...] = (1_000,)
     """Records per second. Several rates are measured in sequence."""
     max_foreign_cores: float = MAX_FOREIGN_CORES
-    """Number of cores that other programs may use during a run that is published."""
+    """Number of cores that other programs may use during a published run."""
     long_interval: bool = False
     """Measure the engines with state at a commit interval of five minutes instead, once each.
 
@@ -55,7 +55,7 @@ class Options(RunOptions):
     """
 
     def __post_init__(self) -> None:
-        """Reject options that do not belong together."""
+        """Reject incompatible options."""
         if self.long_interval and self.limits:
             raise ValueError("--long-interval and --limits are two measurements; run them one after the other")
         if self.publish and (self.quick or self.filter):
@@ -63,7 +63,7 @@ class Options(RunOptions):
 
     @property
     def quiet_limit(self) -> float | None:
-        """Return the number of cores that other programs may use, or None if the results are not published."""
+        """Return the number of cores that other programs may use, or None without publication."""
         return self.max_foreign_cores if self.publish else None
 
     def traffics(self) -> list[Traffic]:

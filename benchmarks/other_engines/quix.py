@@ -1,8 +1,8 @@
 """
-Run Quix Streams as a benchmarked engine: a Python program that uses the Kafka client library written in C.
+Run Quix Streams as a benchmarked engine: a Python program with Kafka's C client.
 
-By default, the producer of Quix Streams collects outputs for 5 ms. The benchmark turns this delay off, because outputs
-of real-time mode are not delayed either.
+The producer of Quix Streams collects outputs for 5 ms by default. The benchmark turns this delay off, as in real-time
+mode.
 """
 
 import json

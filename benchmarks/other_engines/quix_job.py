@@ -1,5 +1,5 @@
 """
-The workloads of `harness/workloads.py` in Quix Streams, written as plain Python functions, as Quix recommends.
+The workloads of `harness/workloads.py` in Quix Streams, as plain Python functions.
 
 This file runs in the Python environment of Quix Streams and imports nothing from this repository. The only argument is
 a JSON object with the topics, the workload and the settings.
@@ -16,7 +16,7 @@ KINDS = ("request", "impression", "click", "complete")
 
 
 def decode(raw: str) -> dict[str, Any]:
-    """Return the known fields, or the raw record and the reason if the record is rejected."""
+    """Return the known fields, or the raw record and the reason for its rejection."""
     record = json.loads(raw)
     if record.get("id") is None:
         return {"reason": "missing:id", "raw": raw}
@@ -26,7 +26,7 @@ def decode(raw: str) -> dict[str, Any]:
 
 
 def correlate(record: dict[str, Any], state: State) -> dict[str, Any]:
-    """Add the record to the state of its transaction, which is identified by the message key."""
+    """Add the record to the state of its transaction, the message key."""
     totals: dict[str, Any] = state.get("transaction", {"request_ts": None, "impressions": 0, "seqs": []})
     if record["kind"] == "request" and totals["request_ts"] is None:
         totals["request_ts"] = record["ts"]

@@ -1,4 +1,4 @@
-"""Render the JSON of `make bench-other-engines` as Markdown tables and as the order of the engines."""
+"""Render the JSON of `make bench-other-engines` as Markdown tables and rankings."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,7 @@
 """
-Measure the time from a result in Kafka to its row, for a consumer, a micro-batch query and a real-time query.
+Measure the time from a result in Kafka to its row: consumer, micro-batch query and real-time query.
 
-Real-time mode of OSS 4.3.0 collects rows before it passes them to Python. This benchmark measures the resulting delay.
+Real-time mode of OSS 4.3.0 collects rows before it passes them to Python, which causes the measured delay.
 """
 
 # rtm: file-ignore[foreach-interval] the benchmark measures how late the rows are
@@ -39,7 +39,7 @@ DRAIN_SECONDS = 60
 
 @dataclass(frozen=True)
 class PathLatency:
-    """Latency from the append of a result in Kafka to the commit of its row in PostgreSQL."""
+    """Latency from a result's append in Kafka to the commit of its row in PostgreSQL."""
 
     path: str
     rate: float
@@ -71,7 +71,7 @@ def measure_path(
 
 @contextmanager
 def consumer(_spark: SparkSession, kafka: str, dsn: str, settings: Settings, _folder: str) -> Iterator[None]:
-    """Run the pipeline's consumer, which is not part of a Spark query."""
+    """Run the pipeline's consumer, outside a Spark query."""
     with attributed_to_postgres(kafka, dsn, settings):
         yield
 
@@ -113,7 +113,7 @@ PATHS: dict[str, Callable[[SparkSession, str, str, Settings, str], AbstractConte
 
 
 def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[str, int]:
-    """Send results at their due times, and return the append time of each result by key, in UTC milliseconds."""
+    """Send results at their due times, and return each append time by key, in UTC milliseconds."""
     appended_ms: dict[str, int] = {}
 
     def on_delivery(error: object, message: Message) -> None:
@@ -133,7 +133,7 @@ def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[st
 
 
 def enable_commit_times(server: LocalPostgres) -> None:
-    """Configure the server to store the commit time of each transaction, and restart the server."""
+    """Make the server store commit times, and restart it."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         connection.execute("alter system set track_commit_timestamp = on")
     server.stop()

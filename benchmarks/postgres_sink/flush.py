@@ -1,5 +1,5 @@
 """
-Measure the time of one flush with `PostgresUpsertSink`, with single-row writes, with executemany and with COPY.
+Measure one flush with `PostgresUpsertSink`, single-row writes, executemany and COPY.
 
 Over a network, round trips take most of a flush, so the benchmark varies the network delay and the number of rows.
 """
@@ -34,15 +34,15 @@ from spark_rtm.services.tcp_proxy import TcpProxy
 from spark_rtm.sinks import PostgresUpsertSink
 
 ROUNDS = {1: 200, 10: 150, 100: 100, 1_000: 30, 10_000: 8}
-"""Number of measured rounds for each number of rows per flush."""
+"""Number of measured rounds by rows per flush."""
 MAX_ROWS = {"local": 10_000, "1 ms RTT": 100}
-"""Maximum number of rows per flush for each network. In larger flushes, round trips take a negligible share of time."""
+"""Maximum rows per flush by network. In larger flushes, round trips take a negligible share of time."""
 WARM_UP_ROUNDS = 7
-"""Number of warm-up rounds. psycopg prepares a statement after fewer rounds than this."""
+"""Number of warm-up rounds, after which psycopg has prepared its statements."""
 MAX_SINGLE_ROWS = 20_000
-"""Maximum number of rows written one at a time per flush size. More rows would take most of the benchmark's time."""
+"""Maximum number of single-row writes per flush size, which would otherwise take most of the time."""
 DELAY_SECONDS = 0.0005
-"""Delay in each direction. The delays in both directions add 1 ms to a round trip."""
+"""Delay in each direction, which adds 1 ms to a round trip."""
 SINK_METHOD = "PostgresUpsertSink"
 REFERENCE_METHOD = "executemany"
 METHODS = ("row at a time", REFERENCE_METHOD, "copy", SINK_METHOD)
@@ -50,7 +50,7 @@ METHODS = ("row at a time", REFERENCE_METHOD, "copy", SINK_METHOD)
 
 @dataclass(frozen=True)
 class FlushCase:
-    """Time from the first row of a flush to its acknowledged commit, for one method, size, network and key range."""
+    """Time from a flush's first row to its acknowledged commit, for one method, size, network and key range."""
 
     network: str
     keys: str
@@ -70,9 +70,9 @@ def measure_flushes(
     is_selected: Callable[[str, str], bool] = lambda _network, _keys: True,
 ) -> Iterator[FlushCase]:
     """
-    Yield all cases: locally and with a round trip of 1 ms, each with few keys (hot) and with many keys (cold).
+    Yield all cases: locally and with a round trip of 1 ms, with few keys (hot) and with many keys (cold).
 
-    The number of rounds is multiplied by `scale`. Sizes above `max_rows` are omitted.
+    `scale` multiplies the number of rounds. Sizes above `max_rows` are omitted.
     """
     with TcpProxy(("127.0.0.1", server.port), DELAY_SECONDS) as proxy:
         for name, keys in (("hot", HOT), ("cold", COLD)):

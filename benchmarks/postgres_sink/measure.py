@@ -1,8 +1,8 @@
 """
-Measure the PostgreSQL sink: flushes compared with other methods, single rows, and the paths from Kafka to the table.
+Measure the PostgreSQL sink: flushes compared with other methods, single rows, and paths from Kafka.
 
 Run the benchmark with `make bench-postgres-sink`.
-Each measured time ends when the row is committed or when a reader has read the row. Only then has the row arrived.
+Each measured time ends with the commit of a row, or when a reader has read it.
 """
 
 import os
@@ -50,7 +50,7 @@ class Options(CaseOptions):
     filter: tuple[str, ...] = ()
     """Run only flushes and paths whose name contains TEXT, for example `cold keys` or `consumer` (repeatable)."""
     scale: float = 1
-    """Factor that multiplies the number of measured flushes and single rows."""
+    """Factor for the number of measured flushes and single rows."""
     max_rows: int = 10_000
     """Size of the largest flush, in rows."""
     skip_end_to_end: bool = False
@@ -90,7 +90,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def single_row_ms(dsn: str, rows: int) -> list[float]:
-    """Return, for each of `rows` single rows, the time from `process` until another connection reads the row."""
+    """Return for each of `rows` rows the time from `process` until another connection reads it."""
     sink = PostgresUpsertSink(conninfo_to_dict(dsn), ("public", TABLE), ("id",), COLUMNS, "version")
     sink.open(0, 0)
     visible_ms, pause = list[float](), threading.Event()

@@ -1,8 +1,8 @@
 """
 Methods that write the same rows to PostgreSQL in one flush.
 
-A real-time sink usually flushes only a few rows, so round trips dominate the flush time. After a pause between batches,
-the sink flushes many rows.
+A real-time sink usually flushes only a few rows, so round trips dominate. After a pause between batches, it flushes
+many.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,11 +35,11 @@ Flush = Callable[[list[Row]], None]
 
 @dataclass(frozen=True)
 class Keys:
-    """A range of keys, and the share of these keys that the table already contains."""
+    """A range of keys, and the share of existing ones in the table."""
 
     count: int
     existing_every: int
-    """The table already contains every n-th key, where n is this value."""
+    """Distance of existing keys in the table."""
 
 
 HOT = Keys(1_000, 1)
@@ -65,7 +65,7 @@ def row_at_a_time(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def executemany(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Write all rows in one pipeline and one transaction, in the given order. This is the most common method."""
+    """Write all rows in one pipeline and one transaction, in order: the most common method."""
     upsert = UPSERT_SQL.format(table).encode()
 
     def flush(rows: list[Row]) -> None:
@@ -76,7 +76,7 @@ def executemany(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def copy(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Copy the newest row of each key to a temporary table in binary format, and upsert newer rows from this table."""
+    """Copy each key's newest row to a temporary table in binary form, and upsert from there."""
     columns = ", ".join(f"{name} {type_name}" for name, type_name in COLUMNS.items())
     connection.execute(f"create temp table staged ({columns}) on commit delete rows".encode())
     upsert, types = UPSERT_COPIED_SQL.format(table).encode(), ["int8", "int8", "int4", "float8", "text"]

@@ -1,1 +1,1 @@
-"""How late joins and alarms are, what Python costs, and what a stop costs: one short run of an example each."""
+"""Short runs of examples: lateness of joins and alarms, and costs of Python and of a stop."""

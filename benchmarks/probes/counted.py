@@ -1,4 +1,4 @@
-"""Count the rows of each key in value state, with one timer per key; `counted.scala` does the same."""
+"""Count the rows of each key in value state with one timer per key, as `counted.scala` does."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,11 +14,11 @@ from pyspark.sql.streaming.stateful_processor import (
 TIMER_MS = 1_000
 TTL_MS = 3_600_000
 COUNTS = "key string, number long, count long, appended_ts long"
-"""A row's result, or without a `number` that of a timer, whose `appended_ts` is its due time."""
+"""A row's result or, without `number`, that of a timer, with its due time as `appended_ts`."""
 
 
 class Counted(StatefulProcessor):
-    """Emits the number of rows so far for each row, and once a second while rows arrive."""
+    """Emits the row count for each row, and once a second while rows arrive."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:  # noqa: D102
         self._handle = handle

@@ -1,4 +1,4 @@
-"""The job of the benchmark `drains`: two queries that start again on their checkpoints whenever they are stopped."""
+"""The job of the benchmark `drains`: two queries that restart on their checkpoints after each stop."""
 
 import sys
 from collections.abc import Callable

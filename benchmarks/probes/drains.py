@@ -1,9 +1,9 @@
 """
-Measure how long a stop without repeats takes, and whether it loses or repeats a result.
+Measure how long a stop without repeats takes, and whether it loses or repeats results.
 
-Run the benchmark with `make bench-drains`. A stateless and a stateful query run at the default interval of five
-minutes, under traffic. In each round, `rtm stop` drains and stops one of them, and the query starts again on its
-checkpoint. After these rounds, `kill -9` ends the job in the middle of a stop.
+Run the benchmark with `make bench-drains`. A stateless and a stateful query run under traffic at the default interval
+of five minutes. In each round, `rtm stop` drains and stops one of them, and it restarts on its checkpoint. After these
+rounds, `kill -9` ends the job in the middle of a stop.
 """
 
 import os
@@ -50,18 +50,18 @@ class Options(BenchmarkOptions):
     rounds: int = 50
     """Number of stops without a kill."""
     kills: int = 10
-    """Number of stops in the middle of which the job is killed."""
+    """Number of kills in the middle of a stop."""
     rate: int = 100
     """Records per second."""
     cluster: bool = False
-    """Run the job on a standalone cluster with two executors, not in local mode."""
+    """Run the job on a standalone cluster with two executors."""
     seed: int = 1
-    """Seed of the pauses before a stop and before a kill."""
+    """Seed of the pauses before stops and kills."""
 
 
 @dataclass
 class Job:
-    """The job's process, which is started again after a kill."""
+    """The job's process, which restarts after a kill."""
 
     servers: str
     folder: Path
@@ -69,7 +69,7 @@ class Job:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the process in a group of its own, so that a kill also ends its JVM."""
+        """Start the process in its own group, so that a kill also ends its JVM."""
         command = [sys.executable, "-m", "benchmarks.probes.drained_job", self.servers, str(self.folder), self.master]
         self.process = subprocess.Popen(command, start_new_session=True)
 
@@ -90,7 +90,7 @@ class Job:
         return time.monotonic() - started
 
     def kill_in_a_stop(self, query: str, seconds: float) -> None:
-        """Kill the process `seconds` after the beginning of a stop, and start it again."""
+        """Kill the process `seconds` after the beginning of a stop, and restart it."""
 
         def stop() -> None:
             with suppress(OSError):
@@ -105,7 +105,7 @@ class Job:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the duration of the stops; a lost result is a problem, and so is a repeated one before the first kill."""
+    """Print the durations of the stops. Lost results, and repeated ones before the first kill, are problems."""
     pauses = random.Random(options.seed)
     names, sent, seconds, pause = list(QUERIES), list[str](), list[float](), threading.Event()
     with ExitStack() as stack:
@@ -144,7 +144,7 @@ def _outcome(
     by_stops: dict[str, tuple[int, int]],
     in_all: dict[str, tuple[int, int]],
 ) -> Outcome:
-    """Print and return the result; the last two parameters have the lost and the repeated results of each query."""
+    """Print and return the result; the last two parameters are lost and repeated results by query."""
     stops_ms = [round(1_000 * value) for value in seconds]
     repeated, repeated_in_all = (sum(one for _, one in found.values()) for found in (by_stops, in_all))
     lost = sum(one for one, _ in in_all.values())
@@ -162,7 +162,7 @@ def _outcome(
 
 @contextmanager
 def traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
-    """Send records while the block runs; `sent` gets their values, which count up."""
+    """Send records while the block runs; `sent` receives their values, which count up."""
     producer, ended = Producer({"bootstrap.servers": servers, "linger.ms": 0}), threading.Event()
 
     def run() -> None:
@@ -189,7 +189,7 @@ def wait_for_flow(servers: str, name: str) -> None:
 
 
 def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
-    """Return how many results of a query are missing and how many are there more than once."""
+    """Return a query's numbers of missing results and of repeated ones."""
     expected = set(sent)
     if name == "counts":
         expected = {f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent))}
@@ -201,14 +201,14 @@ def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
 
 
 def results(servers: str, name: str) -> Counter[str]:
-    """Return how often each result of a query is in its topic."""
+    """Return the count of each result in a query's topic."""
     messages = read_topic(servers, name)
     values = ((message.key() or b"", message.value() or b"") for message in messages)
     return Counter(f"{key.decode()} {value.decode()}" if name == "counts" else value.decode() for key, value in values)
 
 
 def _written(servers: str, name: str) -> int:
-    """Return the number of records of a topic; the queries write no transactions."""
+    """Return the number of records in a topic without transactions."""
     consumer, found = consumer_from_start(servers, {name: PARTITIONS}), dict[tuple[str, int], int]()
 
     def is_known() -> bool:

@@ -2,8 +2,8 @@
 Measure the latency of a join of two streams in real-time mode of OSS.
 
 Run the benchmark with `make bench-joins`.
-Latency is the append time of a pair minus the append time of its second record. The program exits with status 1 if a
-pair is missing or a pair was written that does not exist.
+Latency is the append time of a pair minus that of its second record. The program exits with status 1 after a missing or
+a wrong pair.
 """
 
 import json
@@ -33,7 +33,7 @@ from spark_rtm.services.spark import build_session
 
 BOUND = TimeBound(within_seconds=60, lateness_seconds=60)
 GAP_RECORDS = 200
-"""A click follows its impression after this many further impressions."""
+"""Number of further impressions between an impression and its click."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Options(BenchmarkOptions):
     warm_up_seconds: float = 40
     """Seconds of records before the measurement."""
     rate: float = 200
-    """Impressions per second; there are equally many clicks, one for each impression."""
+    """Impressions per second, with one click each."""
     interval_seconds: int = 15
     """Trigger interval of real-time mode in seconds, at least 5."""
     partitions: int = 2
@@ -75,7 +75,7 @@ def _side(records: DataFrame) -> DataFrame:
 
 
 def latencies_ms(servers: str, topics: dict[str, int], first_number: int) -> tuple[list[int], int]:
-    """Return the latency of the first result of each pair from `first_number` on, and the number of missing pairs."""
+    """Return the latency of each pair's first result from `first_number` on, and the number of missing pairs."""
     impressions, clicks, target = topics
     appended = [
         {_number(m.key()): m.timestamp()[1] for m in read_topic(servers, topic)} for topic in (impressions, clicks)

@@ -2,8 +2,8 @@
 Measure how late alarms for silent devices are raised.
 
 Run the benchmark with `make bench-offline-lateness`. Lateness is the append time of an `offline` alarm minus the
-device's deadline. In real-time mode of OSS 4.3.0, a due timer fires when the next row of its state partition arrives.
-Ticks provide these rows. With `--no-ticks`, a due timer waits for the heartbeat of another device.
+device's deadline. In real-time mode of OSS 4.3.0, a due timer fires with the next row of its state partition. Ticks
+provide these rows. With `--no-ticks`, a due timer waits for the heartbeat of another device.
 """
 
 import json
@@ -32,7 +32,7 @@ from spark_rtm.services.spark import build_session
 WARM_UP_SECONDS = 40
 BEAT_SECONDS = 0.25
 CYCLE_SECONDS = 4.0
-"""In each cycle, a device sends heartbeats in the first half and is silent in the second half."""
+"""Length of a device's cycle: heartbeats in the first half, silence in the second."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Options(BenchmarkOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the lateness; a silence without an alarm and a false alarm are problems."""
+    """Print the lateness. Silences without an alarm and false alarms are problems."""
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())
         folder = stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder()))
@@ -96,7 +96,7 @@ def _beats(devices: int, seconds: float) -> Iterator[tuple[float, str]]:
 
 
 def _silences(options: JobOptions, counted_from_ms: int) -> set[str]:
-    """Return the ids of the alarms that the silences from a time on must raise."""
+    """Return the expected alarm ids of silences from a time on."""
     beats_ms: dict[str, list[int]] = {}
     for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats"):
         beats_ms.setdefault((message.key() or b"").decode(), []).append(message.timestamp()[1])
@@ -109,7 +109,7 @@ def _silences(options: JobOptions, counted_from_ms: int) -> set[str]:
 
 
 def _alarms(options: JobOptions, counted_from_ms: int) -> dict[str, int]:
-    """Return how late the alarms were appended, in milliseconds, by id."""
+    """Return the lateness of each alarm in milliseconds, by id."""
     late_ms: dict[str, int] = {}
     for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats-offline"):
         change: dict[str, Any] = json.loads(message.value() or b"")

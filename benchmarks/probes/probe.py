@@ -1,4 +1,4 @@
-"""What the probes share: records sent on time, and one row of `probes.json` for each probe."""
+"""Common parts of probes: timed sending, and one row of `probes.json` each."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def when_due(items: Iterable[tuple[float, T]]) -> Iterator[T]:
 
 
 def send_all(send: Callable[[], None], query: StreamingQuery, drain_seconds: float = DRAIN_SECONDS) -> None:
-    """Send the records of a probe in a thread, and leave the query time to process the last of them."""
+    """Send a probe's records in a thread, then wait until the query has had time for the last ones."""
     sender = threading.Thread(target=send, daemon=True)
     sender.start()
     while sender.is_alive():
@@ -52,7 +52,7 @@ def machine_text() -> str:
 def outcome_of(
     probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
 ) -> Outcome:
-    """Return the row of a probe beside the published rows of the other probes."""
+    """Return a probe's row with the published rows of other probes."""
     known, latency = describe_machine(), {f"{name}_ms": value for name, value in _latency(values_ms).items()}
     row = {"probe": probe, "date": known.pop("date"), "expected": expected, "found": len(values_ms), **latency}
     row |= {**others, "load_average": round(os.getloadavg()[0], 1)}

@@ -1,9 +1,9 @@
 """
-Measure what Python costs on the path of a real-time query with state and timers.
+Measure the cost of Python in a real-time query with state and timers.
 
-Run the benchmark with `make bench-python-path`. The same work runs in three queries, one after the other: a Scala
-processor and a Python processor in real-time mode, and the same Python processor in Spark's micro-batch mode. Latency
-is the append time of a result minus that of its record, by the broker's clock.
+Run the benchmark with `make bench-python-path`. Three queries do the same work one after another: a Scala processor and
+a Python processor in real-time mode, and the same Python processor in micro-batch mode. Latency is the append time of a
+result minus that of its record, by the broker's clock.
 """
 
 import json
@@ -100,7 +100,7 @@ QUERIES: dict[str, tuple[Transform, dict[str, str]]] = {
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the latency of the queries; a lost or a repeated result is a problem."""
+    """Print the latencies. Lost and repeated results are problems."""
     found, numbers = {name: Found() for name in QUERIES}, count()
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())
@@ -127,7 +127,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def rows_per_second(spark: SparkSession, transform: Transform) -> int:
-    """Return how many rows per second one task processes as a batch, in the fastest of some runs: the JVM warms up."""
+    """Return the rows per second of one task as a batch, in the fastest of some runs, because the JVM warms up."""
     partitions = str(spark.conf.get("spark.sql.shuffle.partitions"))
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     rows = spark.range(BATCH_ROWS).select(
@@ -145,7 +145,7 @@ def rows_per_second(spark: SparkSession, transform: Transform) -> int:
 
 
 def _run(spark: SparkSession, servers: str, options: Options, name: str, topic: str, found: Found) -> None:
-    """Run one query on topics of its own, and add what it took to `found`."""
+    """Run one query on its own topics, and add its measurements to `found`."""
     ensure_topics(servers, [topic, f"{topic}-counted"], PARTITIONS)
     transform, trigger = QUERIES[name]
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)

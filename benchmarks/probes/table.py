@@ -9,7 +9,7 @@ HEADER = ("where", "stops", "p50 / p99 / max", "lost", "repeated", "killed in a 
 
 
 def drains(root: Path, _: str) -> str:
-    """Return the duration of the stops, and what was lost and repeated by stops and by kills."""
+    """Return the duration of stops, and the lost and repeated results after stops and kills."""
     content = published(root, "probes", "bench-drains")
     found = {row["probe"]: row for row in content["probes"]}
     rows = []
@@ -29,7 +29,7 @@ def drains(root: Path, _: str) -> str:
 
 
 def python_path(root: Path, _: str) -> str:
-    """Return what Python costs on the path of a query with state, beside Scala and micro-batch mode."""
+    """Return the cost of Python in a stateful query, beside Scala and micro-batch mode."""
     content = published(root, "probes", "bench-python-path")
     (row,) = (row for row in content["probes"] if row["probe"] == "python-path")
     ms = {name: f"{row[f'{name}p50_ms']:,} and {row[f'{name}p99_ms']:,} ms" for name in ("", "scala_", "micro_batch_")}

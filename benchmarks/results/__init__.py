@@ -1,1 +1,1 @@
-"""Turn the raw timestamps of benchmark runs into percentiles, validity checks, tables and charts."""
+"""Convert raw timestamps of benchmark runs into percentiles, validity checks, tables and charts."""

@@ -1,8 +1,7 @@
 """
-Find the batch boundaries of a run in the progress of its queries, and measure the pause at each boundary.
+Find the batch boundaries of a run in the progress of its queries, and measure the pause at each.
 
-In real-time mode, a record that arrives after a batch's tasks have ended waits until the next batch's tasks have
-started.
+In real-time mode, a record that arrives after the end of a batch's tasks waits for the start of the next tasks.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +14,7 @@ from spark_rtm.measure.percentiles import percentiles
 
 TASK_START_SECONDS = 1.0
 """
-Time allowed from the end of a batch until the next batch's tasks have started.
+Time from the end of a batch to the start of the next tasks.
 
 Records also wait during this time, but the progress of the ended batch excludes it.
 """
@@ -40,7 +39,7 @@ class Boundary:
 
 
 def boundaries(progress: Iterable[Mapping[str, Any]], intervals: Mapping[str, float]) -> list[Boundary]:
-    """Return the boundary of each batch that lasted its interval or longer. `intervals` maps query names to seconds."""
+    """Return the boundary of each batch with its full interval or more. `intervals` maps query names to seconds."""
     found = []
     for batch in progress:
         interval = intervals.get(batch["name"])
@@ -65,7 +64,7 @@ def _phases(batch: Mapping[str, Any], interval_ms: float) -> dict[str, float]:
 
 
 def pause_ms(boundary: Boundary, due_us: Times, latency_us: Times) -> float:
-    """Return the maximum latency of the records due around the boundary, or 0 if no records were due."""
+    """Return the maximum latency of records due around the boundary, or 0 without such records."""
     is_near = (due_us >= boundary.due_at * 1e6) & (due_us <= (boundary.ended_at + TASK_START_SECONDS) * 1e6)
     return float(latency_us[is_near].max()) / 1000 if is_near.any() else 0.0
 

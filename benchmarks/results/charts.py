@@ -1,7 +1,7 @@
 """
-Draw the charts of a latency benchmark from its JSON results: one message per chart, with the lines labeled directly.
+Draw the charts of a latency benchmark from its JSON: one message per chart, with labeled lines.
 
-Each workload has a chart of its percentiles. If its engines have timelines at one rate, it also has a chart of them.
+Each workload has a chart of its percentiles. With timelines at one rate, it also has a chart of these.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,29 +21,29 @@ COLORS = palette.SERIES[:4]
 OTHER_COLOR = palette.GREY
 MARKERS = {"p50_ms": "o", "p90_ms": "v", "p99_ms": "s", "p99.9_ms": "D", "max_ms": "x"}
 WRITTEN = ("p50_ms", "p99_ms", "max_ms")
-"""The percentiles that stand at the end of each row in numbers."""
+"""Percentiles that are printed at the end of each row."""
 MICRO_BATCH, REAL_TIME, DEFAULTS = "micro-batch", "real-time", "all of these = Spark's defaults"
 RATES = "throughput"
-"""The benchmark whose question is a rate, so its chart shows rates."""
+"""The benchmark of rates, whose chart shows rates."""
 NAMES_OF_SETTINGS = ("the recommended settings", "Spark's defaults")
 WORKLOADS = ("stateless", "stateful", "two hops")
 OURS = ("real-time", "recommended")
-"""How the names of the engines begin that the charts emphasize."""
+"""Prefixes of the emphasized engines."""
 PLAIN = "{x:g}"
 """Ticks of a logarithmic scale as 1, 10, 100."""
 MIN_LINE_RATIO = 1.5
-"""Smallest ratio of the levels of two lines that share a chart."""
+"""Minimum ratio of the levels of two lines in one chart."""
 MAX_LABEL = 40
-"""A longer label of a row is broken at its equals sign."""
+"""Maximum length of a row's label; longer ones break at the equals sign."""
 
 CaseRow = Mapping[str, Any]
 
 
 def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
     """
-    Draw the charts of each workload, whose percentiles include the baseline, and return the paths of the SVG files.
+    Draw the charts of each workload with the baseline, and return the paths of the SVG files.
 
-    If there are several arrival patterns, the charts contain only the first pattern.
+    The charts contain only the first arrival pattern.
     """
     # An engine without outputs has no latencies to draw.
     cases = [case for case in content["cases"] if case["max_ms"] is not None]
@@ -63,7 +63,7 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
 
 
 def _rates(limits: Sequence[CaseRow]) -> Figure:
-    """Return one bar per mode: the highest rate at which it kept up."""
+    """Return one bar per mode for its highest sustained rate."""
     limits = sorted(
         (row for row in limits if row["workload"] != "echo"), key=lambda row: (row["workload"], -row["sustained_rate"])
     )
@@ -124,7 +124,7 @@ def _percentiles(cases: Sequence[CaseRow], workload: str) -> Figure:
 
 
 def _message(cases: Sequence[CaseRow], workload: str) -> str:
-    """Return the title of a chart of percentiles: its finding, also where real-time mode loses."""
+    """Return a percentile chart's title, which also names where real-time mode loses."""
     engines = [case for case in cases if case["workload"] == workload] or cases
     by_name = {case["engine"]: case for case in engines}
     case = next(filter(_is_ours, engines), engines[0])
@@ -146,7 +146,7 @@ def _message(cases: Sequence[CaseRow], workload: str) -> str:
 
 
 def _timeline(content: Mapping[str, Any], cases: Sequence[CaseRow], workload: str) -> Figure | None:
-    """Return the chart of the slowest records over time, or None without timelines, or if lines would cover others."""
+    """Return the chart of the slowest records over time, or None without timelines or with hidden lines."""
     lines = list(_lines(content, cases))
     levels = sorted(median(line["worst_ms"]) for _, line in lines)
     is_apart = all(higher >= MIN_LINE_RATIO * lower for lower, higher in pairwise(levels))
@@ -183,7 +183,7 @@ def _lines(content: Mapping[str, Any], cases: Sequence[CaseRow]) -> Iterator[tup
 
 
 def _labels(cases: Sequence[CaseRow]) -> list[str]:
-    """Return the label of each case: the engine, and the rate if the rates differ."""
+    """Return the label of each case: the engine, and the rate if there are several."""
     has_one_rate = len({case["rate"] for case in cases}) == 1
     names = [short_name(case["engine"]) for case in cases]
     return names if has_one_rate else [f"{name}, {case['rate']:,g}/s" for name, case in zip(names, cases, strict=True)]

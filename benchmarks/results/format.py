@@ -13,7 +13,7 @@ BASELINE_WORKLOAD = "echo"
 
 
 def measured(root: Path, name: str, command: str) -> Any:
-    """Return the content of a JSON file; if there is none, raise ValueError with the command that creates it."""
+    """Return the content of a JSON file; raise ValueError with the command that creates it."""
     path = root / name
     if not path.is_file():
         raise ValueError(f"{name} does not exist; create it with `{command}`")
@@ -21,13 +21,13 @@ def measured(root: Path, name: str, command: str) -> Any:
 
 
 def published(root: Path, stem: str, command: str) -> dict[str, Any]:
-    """Return the JSON of a benchmark, which `make COMMAND PUBLISH=1` writes."""
+    """Return the JSON of a benchmark, written by `make COMMAND PUBLISH=1`."""
     content: dict[str, Any] = measured(root, f"references/measured/{stem}.json", f"make {command} PUBLISH=1")
     return content
 
 
 def of_workload(cases: Sequence[dict[str, Any]], workload: str) -> list[dict[str, Any]]:
-    """Return the cases of a workload, and those of the baseline; raise ValueError if the workload has none."""
+    """Return the cases of a workload and of the baseline; raise ValueError without cases."""
     known = sorted({case["workload"] for case in cases} - {BASELINE_WORKLOAD})
     if workload not in known:
         raise ValueError(f"workload {workload!r} was not measured; use one of {', '.join(known)}")

@@ -34,7 +34,7 @@ def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, A
 
 
 def resources(samples: ResourceSamples, start: float, end: float, records: int) -> dict[str, Any]:
-    """Return the CPU time and memory that the engine used between two times, and the cores that other programs used."""
+    """Return the engine's CPU time and memory between two times, and the cores of other programs."""
     cpu_seconds = samples.engine_seconds(start, end)
     return {
         "engine_cores": round(cpu_seconds / (end - start), 3),
@@ -46,7 +46,7 @@ def resources(samples: ResourceSamples, start: float, end: float, records: int) 
 
 
 def load_generator(times: RecordTimes, traffic: Traffic) -> dict[str, Any]:
-    """Return the measured rate and lag of the load generator, and the excess duration of its sleeps."""
+    """Return the load generator's measured rate and lag, and its excess sleep."""
     measured = times.measured(traffic)
     sent_us, due_us = times.sent_us[measured], times.due_us[measured]
     # There are n - 1 gaps between n records.

@@ -1,4 +1,4 @@
-"""The timestamps of one run's records, and the traffic that the run sends."""
+"""Timestamps of a run's records, and its traffic."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,18 +8,18 @@ import numpy.typing as npt
 
 Arrivals = Literal["constant", "poisson"]
 SETTLE_SECONDS = 8.0
-"""Seconds at the end of a warm-up at another rate in which the records are sent at the measured rate."""
+"""Seconds at the measured rate at the end of a warm-up with another rate."""
 Times = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Rate, duration and arrival pattern of the records that one run sends."""
+    """Rate, duration and arrival pattern of a run's records."""
 
     rate: float
     """Records per second."""
     warm_up_seconds: float
-    """Seconds at the start of the traffic. Records due in this time are sent but not measured."""
+    """Seconds at the start of the traffic, whose records are not measured."""
     duration_seconds: float
     """Seconds of measured traffic after the warm-up."""
     arrivals: Arrivals = "constant"
@@ -30,7 +30,7 @@ class Traffic:
 
     @property
     def first_records(self) -> int:
-        """Return the number of records that are sent at `warm_up_rate`."""
+        """Return the number of records at `warm_up_rate`."""
         return round(self.warm_up_rate * self._first_seconds)
 
     @property
@@ -50,7 +50,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class RecordTimes:
-    """Timestamps of each record, indexed by its sequence number; 0 means that the event has not happened."""
+    """Timestamps of each record by sequence number; 0 means not yet."""
 
     due_us: Times
     sent_us: Times
@@ -58,7 +58,7 @@ class RecordTimes:
     answer_appended_ms: Times
     received_us: Times
     oversleep_us: Times
-    """Time by which each one-millisecond sleep of the load generator was too long."""
+    """Excess duration of each one-millisecond sleep of the load generator."""
 
     def measured(self, traffic: Traffic) -> npt.NDArray[np.bool_]:
         """Return a mask of the records due after the warm-up. Selecting records by arrival time would hide stalls."""

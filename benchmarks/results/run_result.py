@@ -14,16 +14,16 @@ CaseKey = tuple[str, str, str, float]
 
 @dataclass(frozen=True)
 class RunResult:
-    """The measurements of one run, and the problems that make the run invalid."""
+    """The measurements of one run, and the problems that invalidate it."""
 
     numbers: dict[str, Any]
     """Metrics by name. `workload`, `engine`, `arrivals` and `rate` identify the case."""
     problems: list[str]
-    """Reasons why the run is invalid. A valid run has no problems."""
+    """Reasons why the run is invalid."""
     warnings: list[str]
     due_us: Times
     latency_us: Times
-    """Time from the due time to the receipt of the output, for each measured record that has an output."""
+    """Time from the due time to the receipt of the output, for each measured record with an output."""
     boundaries: list[Boundary]
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the engine."""
@@ -32,10 +32,10 @@ class RunResult:
     progress: tuple[dict[str, Any], ...] = ()
     """Progress of the finished batches, oldest first."""
     late_runs: tuple[dict[str, Any], ...] = ()
-    """Results of earlier attempts that do not count, because the machine was too slow or used by other programs."""
+    """Results of earlier, disturbed attempts, which do not count."""
 
     def is_only_disturbed(self) -> bool:
-        """Return whether the machine caused all problems, not the engine, so the run should be repeated."""
+        """Return whether only the machine caused problems, so the run should be repeated."""
         disturbances = {*late_sending(self.numbers), *busy_machine(self.numbers, 0)}
         return bool(self.problems) and set(self.problems) <= disturbances
 
@@ -46,5 +46,5 @@ def key_of(numbers: Mapping[str, Any]) -> CaseKey:
 
 
 def label_of(numbers: Mapping[str, Any]) -> str:
-    """Return the label of a case. The label is also the case's key in the JSON."""
+    """Return a case's label, which is also its key in the JSON."""
     return f"{numbers['workload']}, {numbers['engine']}, {numbers['rate']:g}/s {numbers['arrivals']}"

@@ -1,8 +1,7 @@
 """
-Summarize the runs of a benchmark: one row per case, one row per run, and the data for the charts.
+Summarize the runs of a benchmark: one row per case, one row per run, and chart data.
 
-Percentiles of several runs are never averaged. Each case has the median, the lowest and the highest value over its
-runs.
+Percentiles of several runs are never averaged. Each case has median, minimum and maximum over its runs.
 """
 
 import statistics
@@ -27,7 +26,7 @@ MEDIANS = (
 
 
 def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
-    """Return the content of a benchmark's JSON file, except the conditions."""
+    """Return the content of a benchmark's JSON without the conditions."""
     by_case: dict[CaseKey, list[RunResult]] = {}
     for result in results:
         by_case.setdefault(key_of(result.numbers), []).append(result)
@@ -52,11 +51,11 @@ def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
 
 def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
     """
-    Compare a case's p50 with the baseline, and with tuned and untuned micro-batch mode on the same workload.
+    Compare a case's p50 with the baseline, and with tuned and untuned micro-batch mode.
 
-    Each ratio is the median over the repeats. The baseline does less work than any engine, so the ratio to the baseline
-    shows the cost of the workload. An output for several records counts for each of these records, so micro-batch mode
-    is comparable even if it merges outputs.
+    Each ratio is the median over the repeats. The baseline does less work than any engine, so the ratio to it shows the
+    cost of the workload. An output for several records counts for each of them, so micro-batch mode is comparable even
+    if it merges outputs.
     """
     workload, _, *load = key
     baseline = _baseline_runs(key, by_case)
@@ -72,7 +71,7 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
 
 
 def baseline_range(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
-    """Return the lowest and the highest ratio of a case's p50 to the baseline of the same repeat."""
+    """Return the lowest and highest ratio of a case's p50 to the baseline of the same repeat."""
     quotients = _quotients(by_case[key], _baseline_runs(key, by_case))
     ends = {"lowest": min(quotients, default=None), "highest": max(quotients, default=None)}
     return {f"times_baseline_{end}": None if value is None else round(value, 2) for end, value in ends.items()}
@@ -88,7 +87,7 @@ def _ratio(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]
 
 
 def _quotients(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Compare only runs of the same repeat, because the speed of the machine changes from hour to hour."""
+    """Compare runs of the same repeat, because the machine's speed changes from hour to hour."""
     pairs = zip(runs, others, strict=False)
     return [run["p50_ms"] / other["p50_ms"] for run, other in pairs if run["records"] and other["records"]]
 
@@ -117,7 +116,7 @@ def _flat(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _timeline(result: RunResult) -> dict[str, Any]:
-    """Return the highest latency in each 0.1 s, and the batch boundaries in seconds after the first record."""
+    """Return the maximum latency in each 0.1 s, and the batch boundaries in seconds after the first record."""
     if not len(result.due_us):
         return {}
     start_us = int(result.due_us[0])

@@ -1,4 +1,4 @@
-"""Write charts as SVG files that contain the same bytes for the same numbers, so a diff shows only real changes."""
+"""Write charts as SVG files with equal bytes for equal numbers, so a diff shows only real changes."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 
 def save(figure: Figure, path: Path, salt: str) -> Path:
-    """Write a chart with text as text, and return the path of the file. `salt` is the same for all charts of a JSON."""
+    """Write a chart with real text, and return the file's path. All charts of a JSON share `salt`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
         figure.savefig(path, metadata={"Date": None})

@@ -18,7 +18,7 @@ COLUMN_NAMES = {
     "outputs\n/record": "outputs_per_record",
     "CPU s\n/million": "cpu_seconds_per_million",
 }
-"""JSON keys of the columns after the percentiles. A column without values is omitted."""
+"""JSON keys of the columns after the percentiles. Columns without values are omitted."""
 
 CaseRow = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ def print_cases(content: Mapping[str, Any], console: Console) -> None:
 
 
 def case_table(cases: Sequence[CaseRow]) -> Table:
-    """Return the cases as a table of user latencies in milliseconds, with the most important columns first."""
+    """Return the cases as a table of user latencies in milliseconds, the most important columns first."""
     loads = {_load(case) for case in cases}
     columns: dict[str, Callable[[CaseRow], str]] = {
         "workload": lambda case: case["workload"],

@@ -11,8 +11,8 @@ MIN_ACHIEVED_SHARE = 0.99
 MAX_LAG_SHARE_OF_P50 = 0.1
 ALWAYS_ALLOWED_LAG_MS = 5.0
 """
-Sending lag up to this value is accepted regardless of the median latency. A thread that wakes up while all cores are
-busy must wait for a time slice. Latency is measured from the due time, so latency includes the lag.
+Sending lag that is always accepted. On busy cores, a waking thread waits for a time slice. Latency is measured from the
+due time, so it includes the lag.
 """
 MIN_BOUNDARIES = 3
 MAX_NEGATIVE_SHARE = 0.001
@@ -26,7 +26,7 @@ def problems(
     has_boundaries: bool = False,
     min_boundaries: int = MIN_BOUNDARIES,
 ) -> tuple[list[str], list[str]]:
-    """Return the problems that make a run invalid, and the warnings. `examples` describe wrong outputs."""
+    """Return the problems that invalidate a run, and the warnings. `examples` describe wrong outputs."""
     invalid, warnings = list[str](), list[str]()
     if numbers["missing"]:
         invalid.append(f"{numbers['missing']} records have no output")
@@ -47,7 +47,7 @@ def problems(
 
 
 def busy_machine(numbers: Mapping[str, Any], max_cores: float = MAX_FOREIGN_CORES) -> list[str]:
-    """Return a problem if other programs used more cores. Only benchmarks that compare engines call this."""
+    """Return a problem if other programs used more cores, for benchmarks that compare engines."""
     cores = numbers.get("foreign_cores", 0)
     return [f"other programs used {cores:.2f} cores"] if cores > max_cores else []
 

@@ -1,4 +1,4 @@
-"""The settings that the benchmark varies, each with a value that differs from the recommended one."""
+"""The settings that the benchmark varies, each with a value other than the recommended one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,13 +21,13 @@ from spark_rtm.realtime.control import SOURCE
 STATE = "spark.sql.streaming.stateStore"
 ROCKSDB = f"{STATE}.rocksdb"
 OTHER_COLLECTOR_OPTION = "-XX:+UseG1GC"
-"""The garbage collector that the JVM chooses by default on two cores."""
+"""The JVM's default garbage collector on two cores."""
 MEMORY_DISK = Path("/dev/shm")
 
 
 @dataclass(frozen=True)
 class Change:
-    """What differs from the recommended settings."""
+    """A difference from the recommended settings."""
 
     confs: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Change:
     """Other fields of `SparkOptions`."""
     topic_partitions: int | None = None
     may_combine: bool = True
-    """Whether the change belongs to the combined query if it saves CPU time. A change that removes a check does not."""
+    """Whether the combined query has the change if it saves CPU time. Changes that remove a check are excluded."""
 
     def applied(self, options: SparkOptions) -> SparkOptions:
         """Return options with this change."""
@@ -52,12 +52,12 @@ class Change:
 
 
 def _conf(name: str, value: str, *, may_combine: bool = True) -> dict[str, Change]:
-    """Return a change of one session setting, which is named after the last part of a class."""
+    """Return a change of one session setting, named after the last part of a class."""
     return {f"{name} = {value.rpartition('.')[2]}": Change({name: value}, may_combine=may_combine)}
 
 
 def _fetch(wait_ms: int) -> dict[str, Change]:
-    """Return the change that collects records for `wait_ms` per fetch; a fetch of 100 kB would end earlier."""
+    """Return a change that collects records for `wait_ms` per fetch, unless 100 kB arrive earlier."""
     options = {"kafka.fetch.max.wait.ms": str(wait_ms), "kafka.fetch.min.bytes": "100000"}
     return {_name(options): Change(source=options)}
 
@@ -80,7 +80,7 @@ KAFKA_CHANGES = {
     **_conf("spark.plugins", "", may_combine=False),
     "with_latency": Change(options={"latency_in_progress": True}, may_combine=False),
 }
-"""Settings of the Kafka clients that matter with and without state."""
+"""Kafka client settings that matter with and without state."""
 STATE_CHANGES = {
     **_conf(BUFFER_WAIT_CONF, "5"),
     **_conf(BUFFER_WAIT_CONF, "50"),
@@ -102,7 +102,7 @@ STATE_CHANGES = {
     "topic partitions = 4": Change(topic_partitions=4, may_combine=False),
     "all of these = Spark's defaults": Change(DEFAULT_CONFS, options={"warm_up_batches": 0}, may_combine=False),
 }
-"""Settings that matter only with state or with a shuffle."""
+"""Settings that matter only with state or a shuffle."""
 HOP_CHANGES = {
     "Avro between the hops": Change(options={"between": "avro"}),
     "one query with two outputs": Change(options={"between": "one query"}),
@@ -110,7 +110,7 @@ HOP_CHANGES = {
 
 
 def changes_of(base: SparkOptions) -> dict[Workload, dict[str, Change]]:
-    """Return the changes of each workload by name. Some of them depend on the recommended options or the machine."""
+    """Return the changes of each workload by name. Some depend on the options or the machine."""
     seconds = base.interval_seconds / 2
     both = _conf(CHECKPOINT_MANAGER_CONF, DEFAULT_CONFS[CHECKPOINT_MANAGER_CONF]) | KAFKA_CHANGES
     here = {f"trigger interval = {seconds:g} s": Change(options={"interval_seconds": seconds}, may_combine=False)}

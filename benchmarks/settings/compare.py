@@ -1,4 +1,4 @@
-"""Compare changed queries with the untouched query, and tell which changes save more CPU time than the noise."""
+"""Compare changed queries with the untouched query, and find changes that save more CPU time than the noise."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,14 @@ from typing import Any
 UNTOUCHED, WARM_UNTOUCHED = "untouched", "untouched, warm"
 COMBINED = "all changes that helped, warm"
 MAX_P50_MS = 20.0
-"""Highest median latency of a change that helps."""
+"""Maximum median latency of a helpful change."""
 RATIOS = {"cpu_ratio": "cpu_seconds_per_million", "p50_ratio": "p50_ms", "p99_ratio": "p99_ms"}
 
 Numbers = Mapping[str, Any]
 
 
 def is_untouched(engine: str) -> bool:
-    """Return whether a case is the query that the changes are compared with."""
+    """Return whether a case is the untouched query."""
     return engine in {UNTOUCHED, WARM_UNTOUCHED}
 
 
@@ -23,8 +23,8 @@ def ratios(runs: Sequence[Numbers]) -> dict[tuple[str, str], dict[str, float]]:
     """
     Return the ratios of each workload and change.
 
-    Each ratio is the median over the repeats, and compares two runs of the same group and repeat. The speed of the
-    machine changes from hour to hour, so runs of different groups are not comparable.
+    Each ratio is the median over the repeats, and compares two runs of the same group and repeat, because the machine's
+    speed changes from hour to hour.
     """
     untouched: dict[int, list[Numbers]] = {}
     for run in filter(lambda run: is_untouched(run["engine"]), runs):
@@ -46,31 +46,31 @@ def ratios(runs: Sequence[Numbers]) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def equal_costs(runs: Sequence[Numbers], workload: str) -> list[float]:
-    """Return the CPU times of the equal runs of the untouched query, the lowest first."""
+    """Return the sorted CPU times of equal runs of the untouched query."""
     equal = [run for run in runs if (run["workload"], run["engine"]) == (workload, UNTOUCHED)]
     return sorted(run["cpu_seconds_per_million"] for run in equal if run["records"])
 
 
 def noise(runs: Sequence[Numbers], workload: str) -> float | None:
-    """Return by which share equal runs differ, or None if there is only one."""
+    """Return the relative difference of equal runs, or None for a single run."""
     costs = equal_costs(runs, workload)
     return costs[-1] / costs[0] - 1 if len(costs) > 1 else None
 
 
 def is_within(case: Numbers, share: float | None) -> bool:
-    """Return whether the CPU time of a change differs by no more than this noise, so nothing is known about it."""
+    """Return whether a change's CPU time differs by no more than the noise."""
     return bool(share is not None and not is_untouched(case["engine"]) and abs(case["cpu_ratio"] - 1) <= share)
 
 
 def helps(case: Numbers, share: float | None) -> bool:
-    """Return whether a change saves more CPU time than this noise, at an acceptable median latency."""
+    """Return whether a change saves more CPU time than the noise, at an acceptable median latency."""
     if share is None or is_untouched(case["engine"]) or case.get("cpu_ratio") is None:
         return False
     return bool(case["cpu_ratio"] < 1 - share and case["p50_ms"] <= MAX_P50_MS)
 
 
 def helpful(cases: Sequence[Numbers], runs: Sequence[Numbers], workload: str) -> list[str]:
-    """Return the changes of a workload that help, the most helpful one last."""
+    """Return the helpful changes of a workload, the most helpful one last."""
     share = noise(runs, workload)
     chosen = [case for case in cases if case["workload"] == workload and helps(case, share)]
     # If two changes set the same option, the last one wins.

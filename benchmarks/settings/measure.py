@@ -1,5 +1,5 @@
 """
-Measure latency and CPU time with one setting changed at a time, and then with all changes that helped.
+Measure latency and CPU time with one changed setting at a time, then with all helpful ones.
 
 Run the benchmark with `make bench-settings`. The full plan takes about 90 minutes on two cores.
 """
@@ -30,9 +30,9 @@ from benchmarks.spark.variants import recommended, spark_case
 
 STEM = "settings"
 GROUP = 5
-"""Changes between two runs of the untouched query, with which they are compared."""
+"""Number of changes between two runs of the untouched query."""
 SEARCHED: Workload = "stateful"
-"""Workload whose highest rate is searched."""
+"""Workload for the search of the highest rate."""
 
 Changes = Mapping[Workload, Mapping[str, Change]]
 
@@ -44,18 +44,18 @@ class Options(RunOptions):
     duration: float = 22
     warm_up_seconds: float = 20
     long_warm_up_seconds: float = 90
-    """Warm-up of the runs with all changes that helped, after which the JVM's compilers use no more CPU time."""
+    """Warm-up of the runs with all helpful changes, after which the JVM's compilers are idle."""
     interval_seconds: float = 6
     repeats: int = 1
     rate: float = 1_000
     """Records per second of the runs that measure CPU time and latency."""
     search_rates: tuple[float, ...] = (4_000, 6_000, 8_000, 10_000, 12_000)
-    """Rates tested by the search for the highest rate, in records per second and in ascending order."""
+    """Rates for the search, in records per second and ascending order."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One run: the case, and the group whose untouched query it is compared with."""
+    """A run: its case, and the group whose untouched query it is compared with."""
 
     case: Case
     group: int
@@ -64,7 +64,7 @@ class Step:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Measure each change alone, then those that helped together, and search their highest rate."""
+    """Measure each change alone, then all helpful ones together with their highest rate."""
     base = recommended(options.interval_seconds, quick=options.quick)
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
     warm_traffic = replace(traffic, warm_up_seconds=options.long_warm_up_seconds)
@@ -103,7 +103,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def content_of(results: Sequence[RunResult]) -> dict[str, Any]:
-    """Return the summary of runs, with the ratios to the untouched query in each case."""
+    """Return the summary of runs, with each case's ratios to the untouched query."""
     content = summarize(results)
     found = ratios(content["runs"])
     for case in content["cases"]:
@@ -113,7 +113,7 @@ def content_of(results: Sequence[RunResult]) -> dict[str, Any]:
 
 
 def alone(base: SparkOptions, changes: Changes) -> list[Step]:
-    """Return a run for each change, with a run of the untouched query before each `GROUP` of them and at the end."""
+    """Return a run for each change, with an untouched run before each `GROUP` and at the end."""
     steps = list[Step]()
     for workload, named in changes.items():
         for number, (name, change) in enumerate(named.items()):
@@ -127,7 +127,7 @@ def alone(base: SparkOptions, changes: Changes) -> list[Step]:
 
 
 def combined(base: SparkOptions, changes: Changes, measured: Mapping[str, Any], first_group: int) -> list[Step]:
-    """Return two warm runs per workload with changes that helped: the untouched query, and all these changes."""
+    """Return two warm runs per workload with helpful changes: untouched, and with all changes."""
     steps = list[Step]()
     for workload, named in changes.items():
         names = [n for n in helpful(measured["cases"], measured["runs"], workload) if named[n].may_combine]
@@ -144,7 +144,7 @@ def combined(base: SparkOptions, changes: Changes, measured: Mapping[str, Any], 
 
 
 def ratio_table(cases: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the CPU time and the latency of each change, relative to the untouched query."""
+    """Return CPU time and latency of each change, relative to the untouched query."""
     table = Table("workload", "change", *RATIOS, box=None)
     for case in cases:
         cells = ("-" if case[name] is None else f"{case[name]:.2f}" for name in RATIOS)
@@ -155,7 +155,7 @@ def ratio_table(cases: Sequence[Mapping[str, Any]]) -> Table:
 def _limits(
     servers: str, base: SparkOptions, together: Sequence[Step], traffic: Traffic, options: Options, console: Console
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Search the highest rate of the untouched query, and of the query with all changes that helped."""
+    """Search the highest rate of the untouched query and of the one with all helpful changes."""
     cases = [spark_case(UNTOUCHED, SEARCHED, base)]
     cases += [step.case for step in together if step.case.workload == SEARCHED and step.case.engine == COMBINED]
     limits, tried = list[dict[str, Any]](), list[dict[str, Any]]()

@@ -1,8 +1,8 @@
 """
-Render the JSON of `make bench-settings`, and of the two benchmarks that it replaced, as Markdown tables.
+Render the JSON of `make bench-settings`, and of the two benchmarks before it, as Markdown tables.
 
 The argument of a generated part names the JSON. Published runs of `make bench-tuning` and `make bench-price` keep their
-commands in it.
+commands.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ COLUMNS = {
     "p50_ratio": ("p50 relative", "{:.2f}x".format),
     "p99_ratio": ("p99 relative", "{:.2f}x".format),
 }
-"""The columns of a change by the field of the JSON: title and format. A column without values is omitted."""
+"""Title and format of a change's columns, by JSON field. Columns without values are omitted."""
 
 
 def changes(root: Path, argument: str) -> str:
-    """Return a table of the changes of a JSON and a workload, the cheapest first, without those within the noise."""
+    """Return a table of changes beyond the noise, the cheapest first."""
     stem, _, workload = argument.partition(" ")
     content = published(root, stem, COMMAND)
     cases = sorted(of_workload(content["cases"], workload), key=lambda case: float(case["cpu_ratio"]))
@@ -52,7 +52,7 @@ def changes(root: Path, argument: str) -> str:
 
 
 def tuning(root: Path, _: str) -> str:
-    """Return a table of `make bench-tuning`: each row changes one setting, and the others have recommended values."""
+    """Return a table of `make bench-tuning`, whose rows change one setting each."""
     content = published(root, "tuning", COMMAND)
     rows = []
     for case in content["cases"]:
@@ -73,7 +73,7 @@ def tuning(root: Path, _: str) -> str:
 
 
 def limits(root: Path, stem: str) -> str:
-    """Return a table with the latency at each rate of the search, or that the query fell behind."""
+    """Return a table with the latency at each rate of the search."""
     content = published(root, stem, COMMAND)
     names = [limit["engine"] for limit in content["limits"]]
     steps = {(step["rate"], step["engine"]): step for step in content["steps"]}
@@ -100,7 +100,7 @@ def _conditions(content: dict[str, Any]) -> str:
 
 
 def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[str, Any]]) -> str:
-    """Return how much equal runs differ, and the changes whose effect is not larger."""
+    """Return how far equal runs differ, and the changes within this noise."""
     costs, share = equal_costs(content["runs"], workload), noise(content["runs"], workload)
     if share is None:
         return "The untouched query ran once, so the noise of this table is unknown.\n"
@@ -113,7 +113,7 @@ def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[st
 
 
 def _combined(content: Mapping[str, Any], workload: str) -> str:
-    """Return the changes that the combined query has."""
+    """Return the changes in the combined query."""
     names = content["combined"].get(workload, [])
     return f"The combined query has these changes: {_list(names)}.\n" if names else ""
 

@@ -1,1 +1,1 @@
-"""Spark as a benchmarked engine: its processes, its queries, and the variants to compare."""
+"""Spark as a benchmarked engine: its processes, its queries and its variants."""

@@ -45,7 +45,7 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
 
 
 def start_process(name: str, argument: Mapping[str, Any], log_path: Path) -> Child:
-    """Start the process of an engine, which keeps its temporary files in the folder of its log."""
+    """Start an engine's process, which keeps its temporary files in the folder of its log."""
     python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": python_path, "TMPDIR": str(log_path.parent)}
     command = [sys.executable, "-m", "benchmarks.spark.process", json.dumps(argument, default=str)]
@@ -53,10 +53,10 @@ def start_process(name: str, argument: Mapping[str, Any], log_path: Path) -> Chi
 
 
 def batches_file(run: Run, copy: int) -> Path:
-    """Return the file to which a copy appends the progress of its batches."""
+    """Return the file with the progress of a copy's batches."""
     return run.folder / f"batches-{copy}.jsonl"
 
 
 def ready_file(run: Run, copy: int) -> Path:
-    """Return the file that a copy creates as soon as its queries are running."""
+    """Return the file that a copy creates when its queries run."""
     return run.folder / f"ready-{copy}"

@@ -1,8 +1,8 @@
 """
-Exclude the rules of Spark's optimizer that never change a query.
+Exclude rules of Spark's optimizer that never change a query.
 
-Real-time mode optimizes the same query again at each batch boundary, so a rule that changed nothing during the warm-up
-only takes time.
+Real-time mode optimizes the same query at each batch boundary, so a rule without effect during the warm-up only takes
+time.
 """
 
 import re
@@ -17,13 +17,13 @@ LINE = re.compile(r"\s*(?P<rule>org\.apache\.\S+) +\d+ / \d+ +(?P<effective>\d+)
 
 
 def exclude_idle_rules(spark: SparkSession) -> None:
-    """Exclude the rules without effect on the queries that this session has run; later queries must be the same."""
+    """Exclude the rules without effect on this session's queries so far; later queries must be the same."""
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for the report
     report = jvm.org.apache.spark.sql.catalyst.rules.RuleExecutor.dumpTimeSpent()
     spark.conf.set(EXCLUDED_CONF, ",".join(idle_rules(report)))
 
 
 def idle_rules(report: str) -> list[str]:
-    """Return the optimizer's rules in a report that never had an effect."""
+    """Return the rules in a report that never had an effect."""
     found = filter(None, map(LINE.fullmatch, report.splitlines()))
     return [line["rule"] for line in found if line["rule"].startswith(OPTIMIZER) and line["effective"] == "0"]

@@ -1,4 +1,4 @@
-"""The process of a Spark engine, which runs one copy of the queries and writes the progress of the copy's batches."""
+"""The process of a Spark engine, which runs one copy of the queries and writes their progress."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ def session(options: SparkOptions) -> SparkSession:
 
 
 def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> None:
-    """Start a copy of the queries between two batch boundaries of the previous copy, and write its progress."""
+    """Start a copy of the queries between two boundaries of the previous copy, and write its progress."""
     if options.warm_up_batches:
         warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
     if options.exclude_idle_rules:
@@ -48,7 +48,7 @@ def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> No
 
 
 def _stagger(queries: Sequence[StreamingQuery], options: SparkOptions, run: Run, copy: int) -> None:
-    """Commit each query in the middle of the batches of the previous copy, in a thread that ends with the query."""
+    """Commit each query in the middle of the previous copy's batches, in a thread that ends with the query."""
     for query, other in zip(queries, options.queries(run.workload, copy - 1), strict=True):
         commits = options.checkpoint(run) / other.name / "commits"
         arguments = (query, partial(_last_commit, commits), options.interval_seconds / options.copies)
@@ -60,7 +60,7 @@ def _last_commit(commits: Path) -> int:
 
 
 def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
-    """Wait until half an interval (with two copies) has passed since the previous copy's last batch boundary."""
+    """Wait until half an interval (with two copies) has passed since the previous copy's last boundary."""
     wait_until(ready_file(run, copy - 1).exists, START_SECONDS, f"the start of copy {copy - 1}")
     # The first batch takes seconds longer, so the times of the boundaries are known only after this batch ends.
     batches = batches_file(run, copy - 1)

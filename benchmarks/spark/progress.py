@@ -1,4 +1,4 @@
-"""What the processes of Spark engines share: the run in their arguments, and the file with the progress of batches."""
+"""Common parts of Spark engine processes: the run from their arguments, and the progress file."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from spark_rtm.realtime.queries import raise_if_failed
 
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
 POLLS_PER_INTERVAL = 8
-"""Each poll takes CPU time from the engine, so polls are as rare as they can be without missing a batch."""
+"""Number of polls per interval. Polls take the engine's CPU time, and fewer could miss a batch."""
 
 
 def run_of(values: Mapping[str, Any]) -> Run:
-    """Return the run whose fields were sent to this process as JSON."""
+    """Return the run that this process received as JSON."""
     return Run(**{**values, "folder": Path(values["folder"]), "shape": Shape(**values["shape"])})
 
 

@@ -1,8 +1,7 @@
 """
 Start the queries of a run in any of Spark's execution modes.
 
-In real-time mode, all tasks of a query occupy a task slot at the same time, and each copy of a query needs its own task
-slots.
+In real-time mode, all tasks of a query and of each copy occupy a task slot at the same time.
 """
 
 from collections.abc import Mapping
@@ -22,20 +21,20 @@ from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.slots import preflight
 
 SHORT_INTERVALS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
-"""A run needs several batch boundaries, but by default Spark rejects trigger intervals below five seconds."""
+"""Setting for trigger intervals below five seconds, because a run needs several batch boundaries."""
 
 STAGGERED_SHARE = 1.5
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
 Between = Literal["json", "avro", "one query"]
 """
-What is between the hops of the workload `two hops`: a topic with JSON, a topic with Avro, or nothing, because one query
-aggregates the valid records and also writes the invalid records to the reject topic.
+The connection between the hops of the workload `two hops`: a topic with JSON, a topic with Avro, or nothing if one
+query aggregates the valid records and also writes the invalid ones to the reject topic.
 """
 
 
 @dataclass(frozen=True)
 class QueryId:
-    """One query of a run, identified by its position in the workload and its copy."""
+    """One query of a run: its position in the workload and its copy."""
 
     copy: int
     hop: int | None = None
@@ -47,7 +46,7 @@ class QueryId:
         return f"copy_{self.copy}" if self.hop is None else f"hop_{self.hop}_{self.copy}"
 
     def part(self, run: Run) -> Run:
-        """Return the run with the workload and the topics of this query."""
+        """Return the run with this query's workload and topics."""
         if self.hop is None:
             return run
         if self.hop == 0:
@@ -66,27 +65,27 @@ class SparkOptions:
     """Number of copies of the query. Each copy has its own checkpoint."""
     shuffle_partitions: int = 2
     slots: int = 8
-    """Number of task slots of the local master, which is the same for each mode."""
+    """Number of task slots of the local master, equal in all modes."""
     confs: Mapping[str, str] = field(default_factory=dict)
     """Session settings in addition to those of `spark_rtm.services.spark`."""
     source_format: str = "kafka"
-    """The Kafka source, or the one whose batches end on command."""
+    """Kafka's own source, or the one whose batches end on command."""
     source: Mapping[str, str] = field(default_factory=dict)
     """Options of the Kafka source."""
     latency_in_progress: bool = False
-    """Whether the progress events report the latencies of the source rows."""
+    """Whether progress events report the latencies of source rows."""
     sink: Mapping[str, str] = field(default_factory=lambda: {"kafka.linger.ms": "0"})
     """Options of the Kafka sink."""
     warm_up_batches: int = 0
     """Number of empty batches in real-time mode before the first record."""
     exclude_idle_rules: bool = False
-    """Exclude the rules of the optimizer that changed nothing during the warm-up."""
+    """Whether to exclude rules of the optimizer without effect during the warm-up."""
     between: Between = "json"
     checkpoint_dir: str = ""
-    """Folder for checkpoints. If the name is empty, checkpoints are stored in the run's folder."""
+    """Folder for checkpoints; empty for the run's folder."""
 
     def checkpoint(self, run: Run) -> Path:
-        """Return the folder that contains the checkpoints of all queries of a run."""
+        """Return the folder with the checkpoints of all queries of a run."""
         return Path(self.checkpoint_dir or run.folder) / f"checkpoints-{run.source}"
 
     def queries(self, workload: Workload, copy: int) -> list[QueryId]:
@@ -101,7 +100,7 @@ class SparkOptions:
 
 
 def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: int = 0) -> list[StreamingQuery]:
-    """Start the queries of one copy. In real-time mode, verify that each query really runs in this mode."""
+    """Start the queries of one copy. In real-time mode, verify the mode of each query."""
     streams = {query.name: _stream(spark, options, query, run) for query in options.queries(run.workload, copy)}
     preflight(spark, {name: (stream, run.partitions) for name, stream in streams.items()})
     queries = list[StreamingQuery]()
@@ -115,12 +114,12 @@ def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: in
 
 
 def is_staggered(options: SparkOptions, copy: int) -> bool:
-    """Return whether a copy commits in the middle of the batches of the previous copy."""
+    """Return whether a copy commits in the middle of the previous copy's batches."""
     return copy > 0 and options.source_format == SOURCE
 
 
 def trigger_interval(seconds: float) -> str:
-    """Return a trigger interval in the format required by real-time triggers."""
+    """Return a trigger interval in the form of real-time triggers."""
     return f"{seconds * 1000:.0f} milliseconds"
 
 

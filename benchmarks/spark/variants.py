@@ -1,7 +1,7 @@
 """
-The Spark variants compared by the benchmarks, and the settings of each variant.
+The Spark variants of the benchmarks, and their settings.
 
-Every mode uses its best settings for this machine, so the comparison shows differences between modes, not settings.
+Each mode has its best settings for this machine, so the comparison shows differences between modes, not settings.
 """
 
 from dataclasses import asdict, replace
@@ -27,11 +27,11 @@ DEFAULT_CONFS = {
     ),
     FILE_SYSTEM_CONF: "org.apache.hadoop.fs.LocalFileSystem",
 }
-"""Spark's default values of the settings that `spark_rtm.services.spark` changes to reduce latency."""
+"""Spark's defaults of the settings that `spark_rtm.services.spark` changes for latency."""
 COLLECTOR_OPTIONS = "-XX:+UseSerialGC -Xmn600m"
-"""This garbage collector uses the least CPU time on two cores, and its pauses are short with a heap of 2 GB."""
+"""Garbage collector with the least CPU time on two cores, and with short pauses at 2 GB of heap."""
 BATCHED_FETCH_OPTIONS = {"kafka.fetch.min.bytes": "100000", "kafka.fetch.max.wait.ms": "5"}
-"""Kafka source options that collect several records per fetch, but wait no longer for records than the sink does."""
+"""Options that collect several records per fetch, without a longer wait than the sink has."""
 QUICK_WARM_UP_BATCHES = 20
 COPIES_WAIT_MS = 0
 
@@ -48,7 +48,7 @@ def tuned(mode: Mode) -> SparkOptions:
 
 
 def java_options(collector: str) -> str:
-    """Return the JVM options of every session together with the options of a garbage collector."""
+    """Return every session's JVM options with those of a garbage collector."""
     return f"{CONFS[JAVA_OPTIONS_CONF]} {collector}"
 
 
@@ -78,11 +78,10 @@ def two_copies(options: SparkOptions, wait_ms: int = COPIES_WAIT_MS) -> SparkOpt
 
 def variants(interval_seconds: float, *, quick: bool = False) -> list[Case]:
     """
-    Return cases for the baseline, four modes without state and two modes with state. A full run has more variants.
+    Return cases for the baseline, four stateless modes and two stateful ones; a full run has more.
 
-    Real-time mode runs directly after the baseline, because the speed of a machine changes over time. Without a full
-    warm-up, two copies use two cores fully, and their batch boundaries coincide. A quick run would therefore show the
-    opposite of what a full run shows, so quick runs omit the case with two copies.
+    Real-time mode runs directly after the baseline, because the machine's speed changes. Quick runs omit two copies:
+    without a full warm-up, these use two cores fully, and their boundaries coincide.
     """
     real_time = recommended(interval_seconds, quick=quick)
     cases = [

@@ -26,7 +26,7 @@ AVRO_SCHEMA = json.dumps(
 
 
 def answers(records: DataFrame, run: Run, *, reads_avro: bool = False, writes_avro: bool = False) -> DataFrame:
-    """Return the output for Kafka source rows as Kafka sink rows with key, value and topic."""
+    """Return the output of Kafka source rows as Kafka sink rows with key, value and topic."""
     if run.workload == "echo":
         return records.select("key", "value", F.lit(run.target).alias("topic"))
     if run.workload == "counts":
@@ -69,7 +69,7 @@ def _states(valid: DataFrame, run: Run) -> DataFrame:
 
 
 def _both(decoded: DataFrame, run: Run) -> DataFrame:
-    """Aggregate the valid records, and pass each invalid record through the aggregation in a group of its own."""
+    """Aggregate the valid records, and pass each invalid record through the aggregation in its own group."""
     is_valid = F.col("reason").isNull()
     rows = decoded.select("event.*", "reason", F.when(~is_valid, F.col("raw")).alias("raw"))
     # An invalid record may have an id, which must not be the group of valid records.

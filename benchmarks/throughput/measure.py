@@ -19,7 +19,7 @@ from benchmarks.spark.variants import variants
 STEP_SECONDS = 20.0
 """Seconds of measured traffic at each rate of the search."""
 LOAD_PERCENTS = (25, 50, 75)
-"""Latency is measured at these percentages of the highest sustained rate."""
+"""Percentages of the highest sustained rate at which latency is measured."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Options(RunOptions):
     interval_seconds: float = 10
     repeats: int = 1
     rate: tuple[float, ...] = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
-    """Rates tested by the search, in records per second and in ascending order."""
+    """Rates for the search, in records per second and ascending order."""
 
 
 def measure(options: Options, console: Console) -> Outcome:

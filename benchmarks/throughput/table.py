@@ -1,7 +1,7 @@
 """
-Render the JSON of `make bench-throughput` as a Markdown table and as sentences.
+Render the JSON of `make bench-throughput` as a Markdown table and sentences.
 
-The only computed numbers are the ratios between the p50 of both modes.
+Only the ratios between the p50 of both modes are computed.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ COMMAND = "bench-throughput"
 
 
 def throughput(root: Path, _: str) -> str:
-    """Return a table of the rate that each mode sustains, with latency and CPU cost at fractions of that rate."""
+    """Return a table of each mode's sustained rate, with latency and CPU cost at fractions of it."""
     content = published(root, "throughput", COMMAND)
     percents = content["conditions"]["load_percents"]
     rows = []
@@ -39,7 +39,7 @@ def throughput(root: Path, _: str) -> str:
 
 
 def limits(root: Path, _: str) -> str:
-    """Return two sentences per workload: the rate that each mode sustains, and the ratio of their p50 latencies."""
+    """Return two sentences per workload: the sustained rates of the modes, and the ratio of their p50."""
     content = published(root, "throughput", COMMAND)
     rates = {(limit["workload"], limit["engine"]): limit["sustained_rate"] for limit in content["limits"]}
     lines = []

@@ -1,5 +1,5 @@
 """
-Answers to the coding tasks: one that solves the task, and wrong ones with the reason that the verifier must give.
+Answers to the coding tasks: a right one, and wrong ones with the verifier's expected reason.
 
-The wrong ones are typical for code that does not take real-time mode into account.
+The wrong answers are typical of code that ignores real-time mode.
 """

@@ -23,7 +23,7 @@ def only_id(records: DataFrame) -> DataFrame:
 
 
 def within_watermark(records: DataFrame) -> DataFrame:
-    """Use the call that was made for this task, which real-time mode refuses."""
+    """Use the call for this task, which real-time mode refuses."""
     return alarms(records).dropDuplicatesWithinWatermark(["id"]).select("key", "value")
 
 

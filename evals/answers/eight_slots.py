@@ -14,18 +14,18 @@ def counts(records: DataFrame) -> DataFrame:
 
 
 def with_partitions(records: DataFrame, number: int) -> DataFrame:
-    """Set the number of shuffle partitions, which each of the steps needs as slots."""
+    """Set the number of shuffle partitions, which is the number of slots of each step."""
     records.sparkSession.conf.set("spark.sql.shuffle.partitions", number)
     return counts(records)
 
 
 def right(records: DataFrame) -> DataFrame:
-    """Use 4 slots for the source and 2 for each of the steps."""
+    """Use 4 slots for the source and 2 for each step."""
     return with_partitions(records, 2)
 
 
 def default(records: DataFrame) -> DataFrame:
-    """Leave the setting of the session."""
+    """Keep the session's setting."""
     return counts(records)
 
 

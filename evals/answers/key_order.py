@@ -4,22 +4,22 @@ from pyspark.sql import DataFrame
 
 
 def right(records: DataFrame) -> DataFrame:
-    """Select what the target needs, without the column `partition`, so the producer chooses it by the key."""
+    """Select the target's columns without `partition`, so the producer chooses the partition by key."""
     return records.select("key", "value", "headers")
 
 
 def all_columns(records: DataFrame) -> DataFrame:
-    """Keep the column `partition` of the source, which is also the partition of the target."""
+    """Keep the source's column `partition`, which also sets the target partition."""
     return records
 
 
 def repartitioned(records: DataFrame) -> DataFrame:
-    """Repartition by key inside Spark, which does not change the partition of the target."""
+    """Repartition by key inside Spark, which does not change the target partition."""
     return records.repartition(2, "key")
 
 
 def no_headers(records: DataFrame) -> DataFrame:
-    """Select key and value only."""
+    """Select only key and value."""
     return records.select("key", "value")
 
 

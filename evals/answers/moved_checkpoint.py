@@ -23,7 +23,7 @@ def start(
 def right(
     spark: SparkSession, servers: str, source: str, target: str, old: str, new: str, interval: str
 ) -> StreamingQuery:
-    """Start on a new checkpoint at the offsets of the last commit of the old one."""
+    """Start a new checkpoint at the last committed offsets of the old one."""
     position = committed_position(Path(old))
     partitions = {topic: len(offsets) for topic, offsets in position.sources[0].items()}
     return start(spark, servers, (source, target), new, interval, position.starting_offsets(partitions))
@@ -32,21 +32,21 @@ def right(
 def same_checkpoint(
     spark: SparkSession, servers: str, source: str, target: str, old: str, _new: str, interval: str
 ) -> StreamingQuery:
-    """Change only the trigger, although the checkpoint has a format that real-time mode refuses."""
+    """Change only the trigger, although real-time mode refuses the checkpoint's format."""
     return start(spark, servers, (source, target), old, interval, None)
 
 
 def latest(
     spark: SparkSession, servers: str, source: str, target: str, _old: str, new: str, interval: str
 ) -> StreamingQuery:
-    """Start on a new checkpoint without a position, which means at the end of the topic."""
+    """Start a new checkpoint without a position, so at the end of the topic."""
     return start(spark, servers, (source, target), new, interval, None)
 
 
 def earliest(
     spark: SparkSession, servers: str, source: str, target: str, _old: str, new: str, interval: str
 ) -> StreamingQuery:
-    """Start on a new checkpoint at the beginning of the topic."""
+    """Start a new checkpoint at the beginning of the topic."""
     return start(spark, servers, (source, target), new, interval, "earliest")
 
 

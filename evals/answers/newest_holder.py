@@ -34,7 +34,7 @@ def right(records: DataFrame, holders: DataFrame) -> DataFrame:
 
 
 def no_broadcast(records: DataFrame, holders: DataFrame) -> DataFrame:
-    """Leave the join to the planner, which chooses one that real-time mode refuses."""
+    """Leave the join to the planner, whose choice real-time mode refuses."""
     return rows(paid(records).join(newest(holders), "card", "left"))
 
 

@@ -21,12 +21,12 @@ def pepper_of(secrets: DataFrame) -> DataFrame:
 
 
 def right(records: DataFrame, secrets: DataFrame) -> DataFrame:
-    """Read the secret by a scalar subquery, whose value no plan shows."""
+    """Read the secret with a scalar subquery, whose value is not in the plan."""
     return rows(users(records), pepper_of(secrets).scalar())
 
 
 def literal(records: DataFrame, secrets: DataFrame) -> DataFrame:
-    """Collect the secret and make it a part of the expression."""
+    """Collect the secret and put it into the expression."""
     [row] = pepper_of(secrets).collect()
     return rows(users(records), F.lit(row.pepper))
 

@@ -11,22 +11,22 @@ def with_id(records: DataFrame, identity: Column) -> DataFrame:
 
 
 def right(records: DataFrame) -> DataFrame:
-    """Derive the id from the position of the source record, which a replay does not change."""
+    """Derive the id from the source position, which a replay does not change."""
     return with_id(records, F.concat_ws(":", "topic", "partition", "offset"))
 
 
 def random(records: DataFrame) -> DataFrame:
-    """Make up an id, which differs after a replay."""
+    """Invent an id, which differs after a replay."""
     return with_id(records, F.expr("uuid()"))
 
 
 def digest(records: DataFrame) -> DataFrame:
-    """Derive the id from the content, so equal payments become one."""
+    """Derive the id from the content, so equal payments get the same id."""
     return with_id(records, F.sha2("value", 256))
 
 
 def offset_only(records: DataFrame) -> DataFrame:
-    """Forget that each partition has its own offsets."""
+    """Ignore that each partition has its own offsets."""
     return with_id(records, F.col("offset").cast("string"))
 
 

@@ -28,7 +28,7 @@ def cast(records: DataFrame) -> DataFrame:
 
 
 def lenient(records: DataFrame) -> DataFrame:
-    """Trust `from_json`, which ignores text after the object and reads a number as a string."""
+    """Trust `from_json`, which ignores text after the object and reads numbers as strings."""
     options = {"columnNameOfCorruptRecord": "corrupt"}
     payment = F.from_json(F.col("value").cast("string"), "card string, amount_cents long, corrupt string", options)
     is_good = F.expr("payment.corrupt is null and payment.card is not null and payment.amount_cents >= 0")

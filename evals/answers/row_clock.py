@@ -13,12 +13,12 @@ def rows(records: DataFrame, now: Column) -> DataFrame:
 
 
 def right(records: DataFrame) -> DataFrame:
-    """Call the clock of the JVM for each row."""
+    """Call the JVM's clock for each row."""
     return rows(records, F.expr("cast(reflect('java.lang.System', 'currentTimeMillis') as long)"))
 
 
 def batch_time(records: DataFrame) -> DataFrame:
-    """Use `current_timestamp`, which is the time at which the batch began."""
+    """Use `current_timestamp`, the start time of the batch."""
     return rows(records, F.unix_millis(F.current_timestamp()))
 
 

@@ -25,33 +25,33 @@ def rows(sessions: DataFrame, day: str = "day.start") -> DataFrame:
 
 
 def number_of_sessions(times: Column) -> Column:
-    """Return one more than the number of gaps between neighbours in an array of times."""
+    """Return the number of gaps between neighbours in an array of times, plus one."""
     pairs = F.arrays_zip(times.alias("a"), F.slice(times, 2, F.greatest(F.size(times), F.lit(1))).alias("b"))
     gaps = F.filter(pairs, lambda pair: pair["b"] - pair["a"] > GAP_MS)
     return F.size(gaps) + 1
 
 
 def right(records: DataFrame) -> DataFrame:
-    """Collect the times of a user and a day, sort them, and count the gaps."""
+    """Collect and sort a user's times of a day, and count the gaps."""
     state = by_day(records).agg(F.collect_set("ms").alias("times"))
     return rows(state.withColumn("sessions", number_of_sessions(F.array_sort("times"))))
 
 
 def session_window(records: DataFrame) -> DataFrame:
-    """Use a session window, which does not support the output mode of real-time mode."""
+    """Use a session window, which does not support real-time mode's output mode."""
     windows = clicks(records).groupBy("user", F.session_window("at", "30 minutes").alias("day")).count()
     return rows(windows.withColumn("sessions", F.lit(1)))
 
 
 def lag(records: DataFrame) -> DataFrame:
-    """Compare each click with the one before by a window function, which no stream supports."""
+    """Compare each click with the previous one in a window function, which streams do not support."""
     order = Window.partitionBy("user").orderBy("ms")
     gaps = clicks(records).withColumn("gap", F.col("ms") - F.lag("ms").over(order))
     return rows(gaps.withColumn("sessions", F.when(F.col("gap") > GAP_MS, 2).otherwise(1)), "at")
 
 
 def arrival_order(records: DataFrame) -> DataFrame:
-    """Count the gaps in the order in which the clicks arrived."""
+    """Count the gaps in the order of arrival."""
     state = by_day(records).agg(F.collect_list("ms").alias("times"))
     return rows(state.withColumn("sessions", number_of_sessions(F.col("times"))))
 

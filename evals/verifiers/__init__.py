@@ -1,5 +1,5 @@
 """
-One verifier per coding task: it runs an answer on a real broker and raises `WrongAnswerError` with the reason.
+One verifier per coding task, which runs an answer on a broker and raises `WrongAnswerError` with the reason.
 
-A verifier and the answers in `evals/answers` have the name of the task in `evals/evals.json`.
+A verifier and its answers in `evals/answers` have the task's name in `evals/evals.json`.
 """

@@ -1,4 +1,4 @@
-"""Each alarm is passed on once, also if its repetition arrives in a later batch, and the state ends."""
+"""Each alarm is passed on once, even if its repetition arrives in a later batch, and the state ends."""
 
 import json
 
@@ -18,7 +18,7 @@ def alarm(name: str, day: int = 0) -> Sent:
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Repeat alarms within a batch and in the next one, then let the event time advance by days."""
+    """Repeat alarms within a batch and in the next one, then advance the event time by days."""
     first = [alarm(f"a{number}") for number in range(5)]
     with trial(bench, answer, "alarms") as run:
         query = run.start("query", INTERVAL_MS)

@@ -1,4 +1,4 @@
-"""All records of a key are in one partition of the target topic, whatever partition they came from."""
+"""All records of a key are in one target partition, whatever their source partition."""
 
 import uuid
 from collections import defaultdict
@@ -18,7 +18,7 @@ HEADERS: list[tuple[str, str | bytes | None]] = [("unit", b"\x00C")]
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Send each key to every partition of the source, and look in which partitions of the target it arrives."""
+    """Send each key to every source partition, and find its target partitions."""
     source, target = (f"eval-{uuid.uuid4().hex[:8]}-{end}" for end in ("readings", "readings-clean"))
     ensure_topics(bench.kafka, [source, target], PARTITIONS)
     sent = [(key, b"%s at %d" % (key, place)) for key in KEYS for place in range(PARTITIONS)]

@@ -1,4 +1,4 @@
-"""A real-time query continues where a micro-batch query with a default checkpoint has stopped."""
+"""A real-time query continues where a micro-batch query with a default checkpoint stopped."""
 
 import uuid
 from collections.abc import Iterator

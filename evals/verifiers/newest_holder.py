@@ -1,4 +1,4 @@
-"""Each payment gets the newest holder of its card from a topic that still contains older and deleted holders."""
+"""Each payment gets the newest holder of its card from a topic with older and deleted holders."""
 
 import json
 

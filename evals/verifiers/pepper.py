@@ -1,4 +1,4 @@
-"""Users are hashed with a secret that the plan, the progress and the checkpoint do not contain."""
+"""Users are hashed with a secret that is not in the plan, the progress or the checkpoint."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ INTERVAL_MS = 1_000
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Put the secret into a topic, compare the hashes, and search everything that Spark prints or stores."""
+    """Put the secret into a topic, compare the hashes, and search all output and files of Spark."""
     topic = f"eval-{uuid.uuid4().hex[:8]}-secrets"
     ensure_topics(bench.kafka, [topic], 1)
     producer = Producer({"bootstrap.servers": bench.kafka, "linger.ms": 0})

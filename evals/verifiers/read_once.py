@@ -1,4 +1,4 @@
-"""A reader that keeps the first record per header `id` gets each source record once, also after a restart."""
+"""A reader that keeps the first record per header `id` gets each source record once, even after a restart."""
 
 from evals.stage import DEADLINE_SECONDS, Answer, require, require_same, trial, written_by
 from spark_rtm.prove.subjects.bench import Bench
@@ -11,7 +11,7 @@ LONG_MS, SHORT_MS = 60_000, 1_000
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Stop the query inside a batch, which commits nothing, start it again, and read both outputs."""
+    """Stop the query inside a batch, which commits nothing, restart it, and read both outputs."""
     sent = [Sent(value, b"k") for value in VALUES]
     with trial(bench, answer, "payments", partitions=2) as run:
         query = run.start("query", LONG_MS)

@@ -1,4 +1,4 @@
-"""The number of sessions of a user and a day is right after the last click, in whatever order the clicks arrive."""
+"""The number of a user's sessions per day is right after the last click, in any order of clicks."""
 
 import json
 from datetime import UTC, datetime

@@ -14,7 +14,7 @@ USAGE = "usage: python -m examples.alerts JOB [OPTION ...]"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the job named by the first argument; return 2 if no job has this name."""
+    """Run the job that the first argument names; return 2 for an unknown name."""
     name, *options = arguments or [""]
     if name in JOBS:
         return run(JOBS[name], options)

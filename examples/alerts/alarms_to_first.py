@@ -21,19 +21,19 @@ ALARMS = StructType(
         StructField("severity", StringType()),
     ]
 )
-"""One alarm. `raised_ts` is the time of the alarm by the device's clock, in UTC milliseconds."""
+"""One alarm. `raised_ts` is the device's time in UTC milliseconds."""
 
 MINUTE_MS = 60_000
 REPEAT_MS = 10 * MINUTE_MS
-"""Length of a window. After the first alarm of a device and code, further alarms in the same window are repeats."""
+"""Length of a window. Later alarms of the same device and code in it are repeats."""
 LATENESS_MS = 15 * MINUTE_MS
-"""An alarm is rejected as `late` if its `raised_ts` is earlier than its append time by more than this."""
+"""Maximum delay from `raised_ts` to the append time; later alarms are rejected as `late`."""
 SKEW_MS = 5 * MINUTE_MS
-"""An alarm is rejected as `future` if its `raised_ts` is later than its append time by more than this."""
+"""Maximum lead of `raised_ts` over the append time; other alarms are rejected as `future`."""
 CATCH_UP_MS = 60 * MINUTE_MS
-"""Maximum lag between two partitions after a stop. If the lag is longer, the watermark can drop unread records."""
+"""Maximum lag between two partitions after a stop. With a longer lag, the watermark can drop unread records."""
 DELAY_MS = REPEAT_MS + LATENESS_MS + SKEW_MS + CATCH_UP_MS
-"""Delay of the watermark behind the newest event time, so that the watermark drops no row that passed the checks."""
+"""Watermark delay, which keeps every row that passed the checks."""
 
 
 def alarms_to_first(alarms: DataFrame) -> DataFrame:

@@ -1,8 +1,8 @@
 """
-Decode JSON records with a schema, and route each row to the topic that the job chooses or to the reject topic.
+Decode JSON records with a schema, and route each row to a topic of the job or to the reject topic.
 
-Every row needs a topic, and no expression may throw. A row without a topic or an expression that throws makes the query
-fail, and the query fails on the same row again after each restart.
+Every row needs a topic, and no expression may throw. Otherwise the query fails, and fails on the same row again after
+each restart.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column])
     """
     Add the columns `record`, `src` and `reason` to Kafka source rows.
 
-    `record` holds the fields of `schema`, and `src` holds the source position. `reason` is null for a valid row. A
-    valid row is a JSON object whose strings and numbers match `schema`. Its numbers are from 0 to `MAX_NUMBER`, its
-    fields that are not nullable are all set, and no condition in `checks` is true. `checks` maps reasons to conditions.
+    `record` contains the fields of `schema`, and `src` the source position. `reason` is null for a valid row: a JSON
+    object whose strings and numbers match `schema`, with numbers from 0 to `MAX_NUMBER`, all required fields, and no
+    true condition in `checks`, which maps reasons to conditions.
     """
     return parse(records, schema, "record").withColumn("reason", first_reason(_reasons(schema, checks)))
 
@@ -32,7 +32,7 @@ def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic
     Convert decoded rows to Kafka sink rows.
 
     Valid rows get `key`, `value` and `topic`. All other rows go to the topic `rejects`. The header `src` of a valid row
-    holds its source position, so a consumer can drop duplicates.
+    is its source position, so a consumer can drop duplicates.
     """
     return decoding.route(
         decoded, rejects, key=key, value=value, kept_headers=decoding.headers(src=F.col("src")), topic=topic

@@ -22,7 +22,7 @@ HEARTBEATS = StructType(
     [StructField("device_id", StringType(), nullable=False), StructField("beat_ts", LongType(), nullable=False)]
 )
 """
-One heartbeat. `beat_ts` is the time by the device's clock in UTC milliseconds, and increases with each new heartbeat.
+One heartbeat. `beat_ts` is the device's time in UTC milliseconds, which increases with each heartbeat.
 
 `beat_ts` only distinguishes new heartbeats from repeats. Silence is measured from the append time of the last
 heartbeat, because a device's clock can be wrong.
@@ -39,28 +39,28 @@ OFFLINE = StructType(
     ]
 )
 """
-One status change: `offline` raises an alarm, `online` clears it, and `forgotten` ends an alarm that was not cleared.
+One status change: `offline` raises an alarm, `online` clears it, and `forgotten` ends an uncleared one.
 
 All changes of one alarm, including duplicates after a restart, have the same `alarm_id`. `emitted_ts` is the processing
-time at which the change was emitted.
+time of the change.
 """
 
 SILENCE_MS = 1_000
 """
-A device is offline after a silence longer than this.
+Silence after which a device is offline.
 
-A heartbeat older than this when appended is rejected as `late`.
+Older heartbeats are rejected as `late` when they are appended.
 """
 SKEW_MS = 1_000
 """
-A heartbeat is rejected as `future` if its `beat_ts` is later than its append time by more than this.
+Maximum lead of `beat_ts` over the append time; other heartbeats are rejected as `future`.
 
-If such a heartbeat were accepted, later heartbeats of this device with a correct time would look like repeats.
+Otherwise, later heartbeats of this device with a correct time would look like repeats.
 """
 READING_MS = 20
 """Tolerated delay between the broker and the processor. A longer delay counts as silence."""
 FORGET_MS = 24 * 3_600_000
-"""Duration of silence after which the job removes the state of a device."""
+"""Silence after which the job removes a device's state."""
 
 TICKS_TOPIC = "heartbeats-ticks"
 SCALA = Path(__file__).with_suffix(".scala")

@@ -1,8 +1,8 @@
 """
 Run one job from Kafka to Kafka until Ctrl-C.
 
-A query in real-time mode needs existing topics, enough task slots, the output mode `update` and a checkpoint. `start`
-provides all of them.
+A real-time query needs existing topics, enough task slots, the output mode `update` and a checkpoint. `start` provides
+all of them.
 """
 
 import os
@@ -47,9 +47,9 @@ class Options:
     topic_prefix: str = ""
     """Prefix of all topic names. Different prefixes separate several runs on one cluster."""
     checkpoint_dir: str = "checkpoints"
-    """Folder for checkpoints. On a cluster, all executors must be able to reach the folder."""
+    """Folder for checkpoints, which all executors of a cluster must be able to reach."""
     interval_seconds: int = 300
-    """Seconds between two commits, at least 5. After a stop, at most this much is repeated. Latency is unaffected."""
+    """Seconds between two commits, at least 5. A restart repeats at most this much. Latency is unaffected."""
     partitions: int = 2
     """Number of partitions of each topic that the job creates."""
     slots: int = 8
@@ -60,16 +60,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """Description of a job. `build` returns Kafka sink rows whose topic names have no prefix."""
+    """A job. `build` returns Kafka sink rows whose topic names have no prefix."""
 
     name: str
     summary: str
     reads: tuple[str, ...]
-    """Topics that the job reads: first the topics read as streams, then the topics read as tables."""
+    """Source topics: first those that are streams, then those that are tables."""
     writes: tuple[str, ...]
     build: Callable[[SparkSession, Options], DataFrame]
     streams: int = 1
-    """Number of topics in `reads` that the job reads as streams."""
+    """Number of streams in `reads`."""
     companion: Callable[[Options], AbstractContextManager[object]] = nullcontext
     """Context manager that is active while the query runs."""
 

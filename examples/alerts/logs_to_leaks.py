@@ -1,5 +1,5 @@
 """
-Find e-mail addresses, card numbers and IBANs in log lines, mask this data, and raise alerts that do not contain it.
+Find e-mail addresses, card numbers and IBANs in log lines, mask them, and raise alerts without personal data.
 
 Unreadable records go to `logs-rejected` without masking, so give that topic the same access rights as `logs`. No log
 line can make the search slow, because each pattern looks ahead only a limited number of characters.
@@ -19,7 +19,7 @@ LOGS = StructType(
         StructField("message", StringType(), nullable=False),
     ]
 )
-"""One log line. The job drops all other fields, because it searches only `message` for personal data."""
+"""One log line. The job searches only `message` for personal data, and drops all other fields."""
 
 LEAKS = StructType(
     [
@@ -31,7 +31,7 @@ LEAKS = StructType(
 """
 One alert: the service, the kinds of data joined by commas, and the number of distinct matches.
 
-The header `src` of an alert is the source position of its log line.
+Its header `src` is the source position of the log line.
 """
 
 EMAIL = r"([A-Za-z0-9._%+-]{1,64}+@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})"
@@ -47,7 +47,7 @@ IBAN = r"(?<![A-Za-z0-9])(?=([A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}(?![A-Za-z0-9])))"
 SERVICE = r"\A(?!.*[0-9]{4})[a-z][a-z0-9-]{0,31}\z"
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 MAX_LEAKS = 100
-"""If a line has more matches, its whole message is withheld, because masking time grows with the number of matches."""
+"""Maximum number of matches; a message with more is withheld, because masking it would take too long."""
 
 
 def logs_to_leaks(logs: DataFrame) -> DataFrame:
@@ -84,7 +84,6 @@ def _leaks_in(text: Column) -> Column:
 
 
 def _is_iban(text: Column) -> Column:
-    """Return whether the check digits of an IBAN are correct: its rearranged digits modulo 97 must be 1."""
     letters = F.split(F.concat(F.substring(text, 5, 34), F.substring(text, 1, 4)), "")
     values = F.transform(letters, lambda letter: F.conv(letter, 36, 10).cast("int"))
     rest = F.aggregate(values, F.lit(0), lambda n, v: (n * F.when(v > 9, 100).otherwise(10) + v) % 97)

@@ -25,13 +25,13 @@ PAYMENTS = StructType(
 
 RULES = StructType([StructField("limit_cents", LongType()), StructField("blocked", BooleanType())])
 """
-The value of one rule record, whose key is the country.
+The value of a rule record, whose key is the country.
 
-If a rule is unreadable or has no limit, it passes no payment.
+An unreadable rule, or one without a limit, passes no payment.
 """
 
 FLAGGED = StructType([*PAYMENTS.fields, StructField("flags", StringType(), nullable=False)])
-"""A flagged payment. `flags` contains the names of the flags, joined by commas."""
+"""A flagged payment. `flags` are the names of the flags, joined by commas."""
 
 FLAGS = """concat_ws(',',
     if(rule.blocked, 'country_blocked', if(rule.limit_cents is null, 'no_rule', null)),
@@ -39,7 +39,7 @@ FLAGS = """concat_ws(',',
 
 
 def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
-    """Convert Kafka source rows of payments and rules to Kafka sink rows, exactly one for each payment."""
+    """Convert Kafka source rows of payments and rules to Kafka sink rows, one for each payment."""
     checks = {f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ("payment_id", "card")}
     decoded = decode(payments, PAYMENTS, checks)
     newest = F.broadcast(newest_rules(rules))

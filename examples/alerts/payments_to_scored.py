@@ -33,7 +33,7 @@ class Model(Protocol):
 
 def payments_to_scored(payments: DataFrame, model: Model) -> DataFrame:
     """
-    Convert Kafka source rows of payments to Kafka sink rows, exactly one for each payment.
+    Convert Kafka source rows of payments to Kafka sink rows, one for each payment.
 
     The model is loaded on the driver, and each Python process gets a copy.
     """
@@ -51,11 +51,11 @@ def payments_to_scored(payments: DataFrame, model: Model) -> DataFrame:
 
 
 def with_score(model: Model, row: Row) -> dict[str, Any]:
-    """Return the row with its score; a row that will be rejected has none."""
+    """Return the row with its score, or without one if the row will be rejected."""
     score = None if row.reason else float(model.predict_proba([features(row.record)])[0][1])
     return {**row.asDict(), "score": score}
 
 
 def features(payment: Mapping[str, Any]) -> list[float]:
-    """Return the input of the model; train the model with the same function."""
+    """Return the model's input, which is also the input for its training."""
     return [log1p(payment["amount_cents"]), float(payment["country"] != HOME)]

@@ -1,5 +1,5 @@
 """
-Count each campaign's delivered and reserved ad slots, and emit a new count whenever an ad slot changes.
+Count each campaign's delivered and reserved ad slots, and emit a new count for each change.
 
 The state contains all versions of each ad slot's result. The query counts only the newest version, so duplicate and
 out-of-order records do not affect the counts. If an ad slot changes from `filled` to `unfilled`, the campaign's
@@ -39,10 +39,10 @@ valid.
 
 def attributed_to_pacing(records: DataFrame, settings: Settings) -> DataFrame:
     """
-    Convert Kafka source rows of `ad-attributed` into Kafka sink rows (key, value) with `PACING` structs as JSON.
+    Convert Kafka source rows of `ad-attributed` into Kafka sink rows with `PACING` structs as JSON.
 
-    The state of a bucket expires once `events_to_attributed` drops all further events of the bucket's requests. This
-    query drops rows that arrive for an expired bucket.
+    A bucket's state expires once `events_to_attributed` drops all further events of its requests. Later rows of the
+    bucket are dropped.
     """
     bucket_ms = bucket_length_ms(settings)
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms + bucket_ms

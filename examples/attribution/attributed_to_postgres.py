@@ -1,8 +1,8 @@
 """
-Copy the topic `ad-attributed` into PostgreSQL with a Kafka consumer; each result becomes one table row.
+Copy the topic `ad-attributed` into PostgreSQL with a Kafka consumer, one table row per result.
 
-Each result reaches PostgreSQL milliseconds after a query writes the result to the topic. In real-time mode, OSS 4.3.0
-passes rows to a Python sink seconds late, so a Kafka consumer rather than a Spark query calls the sink.
+Each result reaches PostgreSQL within milliseconds. In real-time mode, OSS 4.3.0 passes rows to a Python sink seconds
+late, so a Kafka consumer instead of a Spark query calls the sink.
 """
 
 import logging
@@ -46,14 +46,13 @@ class ResultsConsumer:
     """
     A Kafka consumer of `ad-attributed` that writes the results to PostgreSQL.
 
-    The consumer first stores the results and then its offsets in the same database, so the offsets never skip a missing
-    result. A new database, or a database restored from a backup, therefore receives all missing results. New partitions
-    are read from their first record.
+    The consumer stores the results before its offsets in the same database, so the offsets never skip a missing result.
+    A new or restored database therefore receives all missing results. New partitions are read from their first record.
     """
 
     def __init__(self, bootstrap_servers: str, dsn: str, settings: Settings) -> None:
         """
-        Create the tables if they do not exist, and load the stored offsets.
+        Create missing tables, and load the stored offsets.
 
         Raises RuntimeError if the topic no longer contains the records at the stored offsets.
         """
@@ -66,7 +65,7 @@ class ResultsConsumer:
         )
         self.metrics = self._results.metrics
         self.unreadable = 0
-        """Number of records that are not results and were skipped; set up an alert if it increases."""
+        """Number of skipped records that are not results; set up an alert if it increases."""
         topic = settings.topic(ATTRIBUTED_TOPIC)
         self._admin = admin_client(bootstrap_servers)
         self._state = topic_state(self._admin, topic)
@@ -82,7 +81,7 @@ class ResultsConsumer:
         self.future: Future[None] = Future()
 
     def run(self) -> None:
-        """Consume records until `request_finish` is called, then read to the end of the topic and store all results."""
+        """Consume until `request_finish` is called, then read to the end of the topic and store all results."""
         error: BaseException | None = None
         for number, sink in enumerate((self._results, self._offsets)):
             sink.open(number, 0)
@@ -101,16 +100,16 @@ class ResultsConsumer:
             self._consumer.close()
 
     def request_finish(self) -> None:
-        """Make `run` return when it reaches the end of the topic."""
+        """Make `run` return at the end of the topic."""
         self._finish.set()
 
     def finish(self) -> None:
-        """Call `request_finish` and wait until all results are stored; if `run` failed, raise its error."""
+        """Call `request_finish` and wait until all results are stored; raise the error of a failed `run`."""
         self.request_finish()
         self.future.result()
 
     def raise_if_failed(self) -> None:
-        """If `run` has failed, raise its error."""
+        """Raise the error of a failed `run`."""
         if self.future.done():
             self.future.result()
 
@@ -149,7 +148,7 @@ class ResultsConsumer:
         self._next[partition] = offset + 1
 
     def _check_topic(self) -> None:
-        """Raise RuntimeError if the topic was created again, and start to read new partitions."""
+        """Raise RuntimeError if the topic was created again, and add new partitions."""
         try:
             state = topic_state(self._admin, self._state.topic)
             if state.partitions > self._state.partitions:

@@ -2,11 +2,10 @@
 Correlate the events of each transaction, and emit every result that a new event changes.
 
 In real-time mode, an aggregation emits one output row per input row. The state keeps the first events in order of
-arrival (`max_events`); each further event gets its own result, and the state stays the same size.
-For each new event, the query evaluates the transaction with and without this event, and emits the results that differ.
+arrival (`max_events`); each further event gets its own result, so the state does not grow.
+For each new event, the query evaluates the transaction with and without this event, and emits the differences.
 
-The query reads only what `kafka_to_events` writes, so it does not validate records again. Without that query in front
-of it, a record could end it.
+The query reads only what `kafka_to_events` writes, so it does not validate records again. Other records could end it.
 """
 
 from pyspark.sql import DataFrame, GroupedData
@@ -20,10 +19,10 @@ from examples.attribution.settings import Settings, Windows
 
 def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:
     """
-    Convert Kafka source rows of `events` into Kafka sink rows (key, value) with `ATTRIBUTED` structs as JSON.
+    Convert Kafka source rows of `events` into Kafka sink rows with `ATTRIBUTED` structs as JSON.
 
-    A request's state expires when the query has read a request that is newer by `horizon_ms + watermark_slack_ms`. From
-    then on, no event can change the results of the older request.
+    A request's state expires when the query has read a request that is newer by `horizon_ms + watermark_slack_ms`.
+    After that, no event can change the results of the older request.
     """
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms
     event = F.from_json(F.col("value").cast("string"), EVENTS).alias("event")

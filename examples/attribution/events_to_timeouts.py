@@ -1,12 +1,12 @@
 """
-Emit timeouts: results for ad slots that stay unfilled, and for impressions, clicks and playback steps without a parent.
+Emit timeouts: results for unfilled ad slots, and for impressions, clicks and playback steps without a parent.
 
 A timeout has the same result id as the pending result that it replaces. A later match has a higher version, so it
 replaces the timeout.
 
-OSS 4.3.0 refuses Python processors in real-time mode with the error STDS_FAILED_TO_READ_OPERATOR_METADATA, so this
-query runs in micro-batch mode, or with ticks in real-time mode by way of `spark_rtm.realtime.python_state`. Databricks
-runs Python processors in real-time mode.
+OSS 4.3.0 refuses Python processors in real-time mode (STDS_FAILED_TO_READ_OPERATOR_METADATA), so this query runs in
+micro-batch mode, or with ticks and `spark_rtm.realtime.python_state` in real-time mode. Databricks runs Python
+processors in real-time mode.
 """
 
 from pyspark.sql import DataFrame
@@ -23,16 +23,15 @@ KEYS = ("transaction_id", "request_ts")
 
 def events_to_timeouts(records: DataFrame, settings: Settings, ticks: DataFrame | None = None) -> DataFrame:
     """
-    Convert Kafka source rows of `events` into Kafka sink rows (key, value) with `ATTRIBUTED` structs as JSON.
+    Convert Kafka source rows of `events` into Kafka sink rows with `ATTRIBUTED` structs as JSON.
 
-    With ticks, start the query in real-time mode, in a session with the classes of `python_state`; timers fire with
-    each tick. Without ticks, start it with a micro-batch trigger. Timers fire once per trigger interval, even if no
-    record arrives. If the query restarts between two batches, timers do not fire until the next record arrives, because
-    the engine plans no batch before that record.
+    With ticks, start the query in real-time mode, in a session with the classes of `python_state`; each tick fires
+    timers.
+    Without ticks, start it with a micro-batch trigger, whose batches fire timers even without records. After a restart
+    between two batches, timers do not fire before the next record, because the engine plans no batch without it.
 
-    `watermark_slack_ms` must exceed this query's maximum lag. Otherwise a request's state can expire before the query
-    has read the request's late records. These records then get orphan results with higher versions than the matched
-    results for the same records.
+    `watermark_slack_ms` must exceed this query's maximum lag. Otherwise a request's state can expire before its late
+    records are read, and these get orphan results with higher versions than their matched results.
     """
     events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")
     history = events.where("transaction_id is not null").select(*HISTORY)

@@ -1,9 +1,9 @@
 """
-Decode the three source topics into typed events, and route records that cannot be decoded to the reject topic.
+Decode the three source topics into typed events, and route other records to the reject topic.
 
-The decoding expression accepts every input. If the expression raised an error for a bad record, the query would fail at
-that record again after every restart. The value of each record in `ad-rejected` consists of the source record's raw
-bytes. The headers contain the reject reason, the position in the source topic and the original length in bytes.
+The decoding expression accepts every input. After an error for a bad record, the query would fail at that record again
+after every restart. Records in `ad-rejected` have the raw value of the source record; their headers contain the reject
+reason, the position in the source topic and the original length in bytes.
 """
 
 from functools import reduce
@@ -55,7 +55,7 @@ def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
 
     Every input row produces exactly one output row. A row for `events` contains an `EVENTS` struct as JSON and is keyed
     by transaction. A row for `ad-rejected` contains the raw value. Of the source headers, only the first valid `t0`
-    (the intended send time) is kept, so the number of source headers does not change the size of an output row.
+    (the intended send time) is kept, which limits the size of an output row.
     """
     decoded = _decode(records, settings).withColumn("reason", _reject_reason(settings))
     event = F.to_json(F.struct(*(F.col(f"event.{name}") for name in INPUT.names), *EVENTS.names[len(INPUT) :]))
@@ -88,7 +88,7 @@ def _in_range(name: str) -> Column:
 
 
 def _reject_reason(settings: Settings) -> Column:
-    """Return the first reason for rejecting the row, or null if the row is valid."""
+    """Return the first reason for rejecting the row, or null."""
     kind, windows = F.col("event.kind"), settings.windows
     has_wrong_slots = ~type_of("slots").isin("ARRAY<STRING>", "ARRAY<VOID>", "VOID")
     reasons = {

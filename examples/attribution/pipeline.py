@@ -1,5 +1,5 @@
 """
-Define the pipeline's five queries, the topics that they read and write, and how each query starts.
+Define the pipeline's five queries, their topics, and how each query starts.
 
 `query_starters` sets the trigger, the output mode and the checkpoint of every query.
 """
@@ -36,7 +36,7 @@ from spark_rtm.realtime.slots import preflight, slots_needed
 
 SOURCE_OPTIONS = {"startingOffsets": "earliest", "includeHeaders": "true"}
 RULES = CreditRules()
-"""The demonstration's credit rules, before their times are divided by the time scale."""
+"""The demonstration's credit rules before scaling."""
 START_TIMEOUT_SECONDS = 120
 # On OSS 4.3.0, the first Python worker of a query must connect to Spark within ten seconds. This limit is fixed.
 MAX_PYTHON_STARTS = 3
@@ -51,11 +51,11 @@ class PipelineQuery:
     target: str | None
     transform: Callable[[DataFrame], DataFrame]
     micro_batch_seconds: float | None = None
-    """Trigger interval in micro-batch mode of a query with a Python processor; None for the other queries."""
+    """Trigger interval of a query with a Python processor in micro-batch mode; None for other queries."""
 
 
 def pipeline_queries(settings: Settings, ticks: DataFrame | None = None) -> list[PipelineQuery]:
-    """Return the five queries in the order of the data flow; `ticks` are for real-time mode with Python."""
+    """Return the five queries in the order of the data flow; `ticks` are for Python in real-time mode."""
     return [
         PipelineQuery("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
         PipelineQuery(
@@ -90,10 +90,10 @@ def query_starters(
     sink_options: Mapping[str, str] = KAFKA_SINK,
 ) -> dict[str, Starter]:
     """
-    Check that the session has enough task slots for all queries, and return a function that starts each of them.
+    Check that the session has enough task slots, and return a function that starts each query.
 
-    Call the functions in their order: those of queries in micro-batch mode with Python processors come first, and each
-    waits for its first batch, so these queries start one after another while the machine is still idle.
+    Call the functions in their order: micro-batch queries with Python processors come first, and each waits for its
+    first batch, so these queries start one after another while the machine is idle.
     """
     servers = {"kafka.bootstrap.servers": bootstrap_servers}
 
@@ -130,8 +130,8 @@ def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_START
     """
     Start a query with a Python processor, and wait for its first batch.
 
-    On a busy machine, a Python worker can need longer than the ten seconds that Spark allows; then the query starts
-    again, up to `attempts` times.
+    On a busy machine, a Python worker can need longer than Spark's limit of ten seconds; then the query starts again,
+    up to `attempts` times.
     """
     query = writer.start()
     try:
@@ -151,7 +151,7 @@ def is_real_time(query: PipelineQuery, settings: Settings) -> bool:
 
 
 def micro_batch_with_python(settings: Settings) -> list[str]:
-    """Return the names of the queries that run in micro-batch mode with a Python processor."""
+    """Return the names of micro-batch queries with a Python processor."""
     queries = pipeline_queries(settings)
     return [q.name for q in queries if q.micro_batch_seconds is not None and not is_real_time(q, settings)]
 
@@ -165,7 +165,7 @@ def _trigger(query: PipelineQuery, settings: Settings) -> dict[str, Any]:
 
 def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
     """
-    Return the number of task slots that a query needs in addition to the task slots for its shuffles.
+    Return a query's number of task slots outside its shuffles.
 
     `partitions` maps each topic to its number of partitions.
     """

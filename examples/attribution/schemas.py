@@ -60,7 +60,7 @@ One accepted event: the source record, its effective time, and its position and 
 
 def struct_of(kind: type) -> StructType:
     """
-    Return the schema of a dataclass: its fields in their order, all of them nullable.
+    Return the schema of a dataclass with nullable fields in their order.
 
     A tuple becomes an array, and another dataclass a struct. Raise TypeError for any other type that is not in `TYPES`.
     """

@@ -1,5 +1,5 @@
 """
-Define the settings of the pipeline and its demonstration, and document the unit of each setting.
+Define the settings of the pipeline and its demonstration with their units.
 
 `demo/cli.py` derives the command-line flags from these settings.
 """
@@ -35,9 +35,9 @@ class Windows:
     hold_ms: int = 300_000
     """Maximum time that an impression waits for its request before the impression becomes an orphan."""
     clock_skew_limit_ms: int = 300_000
-    """If the device's clock and the collector's clock differ by more than this time, the collector's time is used."""
+    """Maximum difference between the device's and the collector's clock; beyond it, the collector's time is used."""
     skew_tolerance_ms: int = 2_000
-    """An event that precedes its parent event by at most this time is treated as simultaneous with the parent."""
+    """Maximum time by which an event may precede its parent and still count as simultaneous."""
     max_creative_ms: int = 120_000
     """
     Maximum creative length. Longer creatives are rejected as `bad_number`, because they would delay state expiry.
@@ -92,13 +92,9 @@ class Settings:
     interval_seconds: int = 300
     """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
     timeouts_interval_seconds: float = 5
-    """
-    Interval of `events_to_timeouts` in micro-batch mode. Timeouts are late by up to this interval.
-    """
+    """Interval of `events_to_timeouts` in micro-batch mode, by which timeouts can be late."""
     credits_interval_seconds: float = 5
-    """
-    Interval of `touches_to_credit` in micro-batch mode. Credit is late by up to this interval.
-    """
+    """Interval of `touches_to_credit` in micro-batch mode, by which credit can be late."""
     partitions: int = 2
     """Number of partitions of each topic. Real-time mode needs one task slot per source partition."""
     shuffle_partitions: int = 2

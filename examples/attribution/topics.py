@@ -24,7 +24,7 @@ TOPICS = (
 
 def create_topics(bootstrap_servers: str, topic_prefix: str, partitions: int) -> dict[str, int]:
     """
-    Create missing topics, and return each topic's number of partitions, keyed by the topic name without the prefix.
+    Create missing topics, and return each topic's number of partitions by its name without prefix.
 
     Raises ValueError if an existing topic does not store append times.
     """

@@ -1,10 +1,10 @@
 """
-Credit each conversion to its user's touches, and emit the credit again whenever a late touch changes the credit.
+Credit each conversion to its user's touches, and emit the credit again after each change by a late touch.
 
-The query reads touches from `ad-attributed`, conversions from `events`, and erasures from `ad-erasures`. An erasure is
-a tombstone keyed by user. OSS 4.3.0 refuses Python processors in real-time mode with the error
-STDS_FAILED_TO_READ_OPERATOR_METADATA, so this query runs in micro-batch mode, or with ticks in real-time mode by way of
-`spark_rtm.realtime.python_state`. Databricks runs Python processors in real-time mode.
+The query reads touches from `ad-attributed`, conversions from `events`, and erasures (tombstones keyed by user) from
+`ad-erasures`. OSS 4.3.0 refuses Python processors in real-time mode (STDS_FAILED_TO_READ_OPERATOR_METADATA), so this
+query runs in micro-batch mode, or with ticks and `spark_rtm.realtime.python_state` in real-time mode. Databricks runs
+Python processors in real-time mode.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -39,9 +39,9 @@ def touches_to_credit(
     records: DataFrame, settings: Settings, rules: CreditRules, ticks: DataFrame | None = None
 ) -> DataFrame:
     """
-    Convert Kafka source rows of all three topics into Kafka sink rows (key, value) with `CREDITS` structs as JSON.
+    Convert Kafka source rows of all three topics into Kafka sink rows with `CREDITS` structs as JSON.
 
-    A conversion without a user is keyed by its order. Such a conversion is counted, although it cannot be attributed.
+    A conversion without a user is keyed by its order, and is counted although it cannot be attributed.
     With ticks, start the query in real-time mode, which reads the topics in any order. Credit does not depend on this
     order, with one exception: an order that is read before an earlier erasure of its user gets the result id of orders
     from before the erasure. After a restart that reads both in the other order, it can have both ids.

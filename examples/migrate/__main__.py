@@ -22,7 +22,7 @@ from spark_rtm.services.spark import build_session
 
 PARTITIONS = 2
 SLOTS = 16
-"""The real-time job needs 5 task slots; the micro-batch jobs beside it need some of the others."""
+"""Number of task slots: the real-time job needs 5, the micro-batch jobs some of the others."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +57,7 @@ def migrate(
     interval: str = "5 seconds",
     say: Callable[[str], None] = print,
 ) -> None:
-    """Run all steps in their order. The first micro-batch job starts with the default settings of Spark."""
+    """Run all steps. The first micro-batch job has Spark's default settings."""
     run = uuid.uuid4().hex[:8]
     payments, seeds, totals = (f"{name}-{run}" for name in ("payments", "payments-seeds", "payments-totals"))
     ensure_topics(bootstrap_servers, [totals], PARTITIONS)

@@ -1,4 +1,4 @@
-"""Send random payments, and compute the totals that the jobs must find."""
+"""Send random payments, and compute the expected totals."""
 
 import random
 from collections import Counter
@@ -12,10 +12,10 @@ CARDS = 20
 
 
 class Payments:
-    """A seeded generator of payments that remembers their totals."""
+    """A seeded generator of payments that stores their totals."""
 
     def __init__(self, places: Places, partitions: int, seed: int = 7) -> None:
-        """Send payments to the topic `places.payments`, which has this number of partitions."""
+        """Prepare to send payments to the topic `places.payments` with this number of partitions."""
         self.places, self.partitions, self.random = places, partitions, random.Random(seed)
         self.counts, self.cents = Counter[str](), Counter[str]()
 
@@ -33,5 +33,5 @@ class Payments:
 
     @property
     def totals(self) -> list[Total]:
-        """Return the totals of all payments sent so far, sorted by card."""
+        """Return the totals of all sent payments, sorted by card."""
         return [(card, self.counts[card], self.cents[card]) for card in sorted(self.counts)]

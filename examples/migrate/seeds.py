@@ -49,7 +49,7 @@ def unconfirmed(places: Places, before: list[Total]) -> list[Total]:
     Return the totals of the micro-batch job that the real-time job has not written.
 
     The real-time job writes a total after each payment, so each newer total of the micro-batch job is among its
-    results, also while payments arrive. A total that is still here after a minute shows a difference.
+    results, even while payments arrive. A total that remains for a minute shows a difference.
 
     This comparison does not use Spark: a batch job that takes the task slots of a real-time query at a batch boundary
     ends the query with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT.

@@ -1,7 +1,7 @@
 """
 Move the job to real-time mode, compare both jobs, and move back, with payments in every step.
 
-Each function is a step, and each step ends when a table is equal to all payments sent so far.
+Each function is a step, which ends when a table equals all sent payments.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,12 +27,12 @@ STATE_SETTINGS = (
 
 @dataclass
 class Migration:
-    """What the steps share."""
+    """The shared parts of the steps."""
 
     spark: SparkSession
     places: Places
     partitions: dict[str, int]
-    """Partitions of the topics of payments and of seeds."""
+    """Numbers of partitions of the payments and seeds topics."""
     interval: str
     say: Callable[[str], None]
     payments: Payments = field(init=False)
@@ -42,7 +42,7 @@ class Migration:
         self.payments = Payments(self.places, self.partitions[self.places.payments])
 
     def expect(self, table: str, queries: Iterable[StreamingQuery]) -> None:
-        """Wait until a table is equal to the payments sent; raise TimeoutError otherwise."""
+        """Wait until a table equals the sent payments; raise TimeoutError otherwise."""
 
         def is_equal() -> bool:
             return table_rows(self.places.dsn, table) == self.payments.totals
@@ -56,7 +56,7 @@ class Migration:
 
 
 def run_micro_batch_job(m: Migration) -> StreamingQuery:
-    """Start the old job with the default settings of Spark, as it runs in production."""
+    """Start the old job with Spark's default settings, as in production."""
     defaults = m.spark.newSession()
     for setting in STATE_SETTINGS:
         defaults.conf.unset(setting)
@@ -74,7 +74,7 @@ def run_micro_batch_job(m: Migration) -> StreamingQuery:
 
 
 def rebuild_state(m: Migration) -> str:
-    """Give the state of the old job to a new checkpoint, while the old job runs; return the starting offsets."""
+    """Copy the old job's state to a new checkpoint while the old job runs; return the starting offsets."""
     position = committed_position(m.places.checkpoints / "before")
     copy_state(m.spark, m.places, position)
     m.say(f"the state after batch {position.batch_id} is in topic {m.places.seeds}")
@@ -104,7 +104,7 @@ def run_real_time_job(m: Migration, offsets: str, old: StreamingQuery) -> list[S
 
 
 def move_back(m: Migration, offsets: str, queries: list[StreamingQuery]) -> None:
-    """Continue the checkpoint of the real-time job in micro-batches; then let the old job catch up on its own one."""
+    """Continue the real-time checkpoint in micro-batches, then let the old job catch up on its own."""
     real_time, consumer = queries
     stop_completely(m.spark, real_time)
     back = start_after(m.spark, m.places, offsets, {"processingTime": "0 seconds"})

@@ -1,7 +1,7 @@
 """
 Sum up the payments of each card: first as a micro-batch job with `foreachBatch`, then in real-time mode.
 
-The real-time query writes to a topic, because real-time mode refuses `foreachBatch`. A second query reads the topic in
+Real-time mode refuses `foreachBatch`, so the real-time query writes to a topic. A second query reads the topic in
 micro-batches and calls the unchanged function.
 """
 
@@ -27,7 +27,7 @@ TOTAL = "payments long, total_cents long"
 
 @dataclass(frozen=True)
 class Places:
-    """Where the jobs read and write: the broker, three topics, the database and a folder for checkpoints."""
+    """Broker, topics, database and checkpoint folder of the jobs."""
 
     bootstrap_servers: str
     payments: str
@@ -40,14 +40,14 @@ class Places:
 
 
 def totals_before(payments: DataFrame) -> DataFrame:
-    """Return the totals as the micro-batch job computes them."""
+    """Return the totals of the micro-batch job."""
     payment = F.from_json(F.col("value").cast("string"), PAYMENT)
     paid = payments.select(F.col("key").cast("string").alias("card"), payment.alias("payment"))
     return paid.groupBy("card").agg(F.count("*").alias("payments"), F.sum("payment.amount_cents").alias("total_cents"))
 
 
 def totals_after(records: DataFrame, seeds: str) -> DataFrame:
-    """Return the same totals from payments and from records of the topic `seeds`, which stand for many payments."""
+    """Return the same totals from payments and from seeds, which stand for many payments."""
     value, is_seed = F.col("value").cast("string"), F.col("topic") == seeds
     seed, payment = F.from_json(value, TOTAL), F.from_json(value, PAYMENT)
     paid = records.select(
@@ -59,7 +59,7 @@ def totals_after(records: DataFrame, seeds: str) -> DataFrame:
 
 
 def upsert_into(dsn: str, table: str) -> Upsert:
-    """Create a table and return the function for `foreachBatch`; it keeps the newest total of each card."""
+    """Create a table, and return a `foreachBatch` function that keeps the newest total of each card."""
     statement = (
         f"INSERT INTO {table} AS stored VALUES (%s, %s, %s) ON CONFLICT (card) DO UPDATE "
         "SET payments = excluded.payments, total_cents = excluded.total_cents "
@@ -91,7 +91,7 @@ def start_after(
     """
     Start the job that writes its totals to a topic, in any mode, always with the same checkpoint.
 
-    In real-time mode, `slots` is the number of source partitions; the function then checks the task slots and the mode.
+    With `slots`, the number of source partitions, check the task slots and real-time mode.
     """
     records = _source(spark, places, f"{places.payments},{places.seeds}", starting_offsets)
     totals = totals_after(records, places.seeds)
@@ -108,7 +108,7 @@ def start_after(
 
 
 def start_consumer(spark: SparkSession, places: Places, upsert: Upsert) -> StreamingQuery:
-    """Start the micro-batch query that stores the totals of the topic with the unchanged function."""
+    """Start the micro-batch query that stores the topic's totals with the unchanged function."""
     totals = stored_totals(_source(spark, places, places.totals, "earliest"))
     writer = totals.writeStream.foreachBatch(upsert).outputMode("update").queryName("totals_to_table")
     writer = writer.option("checkpointLocation", str(places.checkpoints / "consumer"))
@@ -116,7 +116,7 @@ def start_consumer(spark: SparkSession, places: Places, upsert: Upsert) -> Strea
 
 
 def stored_totals(records: DataFrame) -> DataFrame:
-    """Return the columns `card`, `payments` and `total_cents` of the records of the result topic."""
+    """Return the columns `card`, `payments` and `total_cents` of the result topic."""
     total = F.from_json(F.col("value").cast("string"), TOTAL).alias("total")
     return records.select(F.col("key").cast("string").alias("card"), total).select("card", "total.*")
 

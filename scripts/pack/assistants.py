@@ -23,17 +23,17 @@ class Assistant:
 
     name: str
     sign: str
-    """A folder of the home folder that exists if the assistant is installed."""
+    """A folder in the home folder of users with this assistant."""
     personal: str
     """The folder of personal skills, relative to the home folder."""
     project: str
     """The folder of a project's skills, relative to the root of the project."""
     project_sign: str
-    """A file or folder of a project that exists if people use the assistant there."""
+    """A file or folder of projects that use this assistant."""
     source: str
     """The page that documents the folders."""
     read: str
-    """The day on which that page was read."""
+    """The date on which that page was read."""
     commands: tuple[str, ...] = ()
 
 
@@ -118,7 +118,7 @@ GENIE_CODE = (
     "`/Users/NAME/.assistant/skills`, for everyone `/Workspace/.assistant/skills`",
     "[docs](https://docs.databricks.com/gcp/en/genie-code/skills) read 2026-11-26; not run",
 )
-"""The row of the assistant whose skills are in a Databricks workspace, where `install` cannot write."""
+"""The assistant with skills in a Databricks workspace, where `install` cannot write."""
 
 
 def installed(home: Path) -> list[str]:
@@ -127,18 +127,18 @@ def installed(home: Path) -> list[str]:
 
 
 def in_project(project: Path) -> list[str]:
-    """Return the keys of the assistants that people use in a project."""
+    """Return the keys of the assistants that a project uses."""
     return [key for key, assistant in ASSISTANTS.items() if (project / assistant.project_sign).exists()]
 
 
 def folders(keys: Iterable[str], home: Path, project: Path | None = None) -> list[Path]:
-    """Return the skills folders of assistants, each once: the personal ones, or those of a project."""
+    """Return the skills folders of assistants once each, for a person or for a project."""
     chosen = [ASSISTANTS[key] for key in keys]
     return list(dict.fromkeys(project / one.project if project else home / one.personal for one in chosen))
 
 
 def rows() -> list[Sequence[str]]:
-    """Return the rows of the table for readers: assistant, its own commands, its folders and the source."""
+    """Return the table rows: assistant, its own commands, its folders and the source."""
     local: list[Sequence[str]] = [
         (
             f"{one.name} (`{key}`)",

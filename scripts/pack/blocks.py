@@ -18,7 +18,7 @@ ERRORS = "errors_"
 
 def router(root: Path, _: str) -> str:
     """
-    Return a list that links each page and states when to read it, in the order of the navigation of the site.
+    Return a list that links each page with its reading occasion, in the order of the site's navigation.
 
     The pages of errors share the line of `errors.md`, which leads from a condition to its section.
     """
@@ -34,7 +34,7 @@ def router(root: Path, _: str) -> str:
 
 
 def _part(path: Path) -> str:
-    """Return the title of a page of errors without the word that its line begins with, such as `at start`."""
+    """Return an error page's title without the first word of its line, such as `at start`."""
     return files.title(path.read_text(encoding="utf-8")).removeprefix("Errors ").removesuffix(" errors")
 
 
@@ -50,7 +50,7 @@ def assistant_folders(_: Path, __: str) -> str:
 
 
 def lint_index(_: Path, __: str) -> str:
-    """Return the names of all lint rules by severity and engine; the site shows what each of them checks for."""
+    """Return the lint rules by severity and engine. The site shows what each checks for."""
     groups: dict[tuple[str, str], list[str]] = {}
     for rule in RULES:
         engine = "differs" if len(rule.cases) > 1 else LABELS[rule.engines].replace("Both engines", "both")

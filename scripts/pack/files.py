@@ -1,8 +1,8 @@
 """
 List the files of the pack: pages, modules and tests.
 
-`root` is a checkout of the repository or an installed copy of the skill. The order of each list is fixed.
-`generate`, `validate`, `install` and the tests share these lists, so all of them cover the same files.
+`root` is a checkout of the repository or an installed copy of the skill. The order of each list is fixed. `generate`,
+`validate`, `install` and the tests share these lists.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("spark_rtm", "examples", "benchmarks")
 TOOLS = ("spark_rtm/inspect/", "spark_rtm/lint/", "spark_rtm/prove/", "spark_rtm/text/")
-"""The packages of commands: nobody copies their modules, and the linter's contain mistakes as examples."""
+"""Packages of commands, whose modules nobody copies, and whose linter contains mistakes as examples."""
 SKILL = "SKILL.md"
 MANIFEST = "manifest.json"
 CONTRIBUTING = "CONTRIBUTING.md"
@@ -21,12 +21,12 @@ _READ_WHEN = re.compile(r"^\*Read when (?P<when>.+?)\.?\*$", re.MULTILINE)
 
 
 def pages(root: Path) -> list[Path]:
-    """Return the Markdown pages for readers and assistants: the skill, the README and the references."""
+    """Return the Markdown pages of readers and assistants: the skill, the README and the references."""
     return [path for path in (root / SKILL, root / "README.md", *references(root)) if path.is_file()]
 
 
 def linked_pages(root: Path) -> list[Path]:
-    """Return all Markdown pages whose links are checked: the pages, and those for contributors and evaluators."""
+    """Return all Markdown pages with checked links."""
     return [*dict.fromkeys([*pages(root), *sorted(root.glob("*.md")), *sorted((root / "evals").glob("*.md"))])]
 
 
@@ -53,7 +53,7 @@ def tests(root: Path) -> list[Path]:
 
 
 def read_when(text: str) -> str | None:
-    """Return the text of a page's `*Read when ...*` line, or None if the page has no such line."""
+    """Return a page's `*Read when ...*` line, or None."""
     match = _READ_WHEN.search(text)
     return match["when"] if match else None
 
@@ -65,12 +65,12 @@ def title(text: str) -> str:
 
 
 def relative(root: Path, path: Path) -> str:
-    """Return `path` relative to the root with forward slashes, the form used in findings and links."""
+    """Return `path` relative to the root with forward slashes, as in findings and links."""
     return path.relative_to(root).as_posix()
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return all files in a folder and its subfolders, except hidden files and Python caches."""
+    """Return all files below a folder, except hidden files and Python caches."""
     paths = (path for path in folder.rglob("*") if path.is_file())
     return sorted(path for path in paths if not _is_leftover(path.relative_to(folder)))
 

@@ -24,9 +24,9 @@ _CONDITIONS = re.compile(r"Measured with `(?P<command>[^`]+)` on .* Machine: ")
 
 def render_all(root: Path) -> dict[Path, str]:
     """
-    Return the expected text of every page, of the other files with the version or data, and of the manifest, by path.
+    Return the expected text of every page, of other generated files, and of the manifest, by path.
 
-    Raise ValueError if a page requests a part that does not exist. An installed copy does not contain all the files.
+    Raise ValueError if a page requests an unknown part. An installed copy does not contain all the files.
     """
     others = (root / name for name in (files.CONTRIBUTING, files.NOTICES, *PLACES))
     paths = dict.fromkeys([*files.pages(root), *(path for path in others if path.is_file())])
@@ -37,7 +37,7 @@ def render_all(root: Path) -> dict[Path, str]:
 
 
 def render_page(root: Path, path: Path) -> str:
-    """Return the text of a page with all its generated parts updated."""
+    """Return the text of a page with updated generated parts."""
     name, text = files.relative(root, path), path.read_text(encoding="utf-8")
     text = with_version(root, name, text)
     if path.suffix != ".md":
@@ -49,7 +49,7 @@ def render_page(root: Path, path: Path) -> str:
 
 
 def write_all(root: Path) -> list[Path]:
-    """Write every generated file that is out of date, and return the written files."""
+    """Write every outdated generated file, and return the written files."""
     changed = []
     for path, text in render_all(root).items():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -72,7 +72,7 @@ def _with_blocks(root: Path, text: str) -> str:
 
 
 def _without_repeated_conditions(content: str, earlier: list[str]) -> str:
-    """Replace the conditions of a measurement by a reference if the page has stated them; `earlier` lists these."""
+    """Replace repeated conditions of a measurement by a reference; `earlier` lists the stated ones."""
     first, *rest = content.split("\n")
     command = _CONDITIONS.match(first)
     if command and any(stated.startswith(first) for stated in earlier):

@@ -21,7 +21,7 @@ MAX_BYTES = 10_000_000
 
 
 def stale(root: Path, skills: Path) -> list[Finding]:
-    """Return the differences between the copy in a skills folder and the skill in `root`."""
+    """Return the differences between an installed copy and the skill in `root`."""
     wanted = manifest.read(root)
     target = skills / wanted.name
     installed = _installed(target, wanted.name)
@@ -56,9 +56,9 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
 
 def uninstall(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
     """
-    Delete the copy in a skills folder, or return the files that prevent it: links, and without `force` edited files.
+    Delete the copy in a skills folder, or return the files that prevent it: links, and edited files without `force`.
 
-    Files that `install` did not write stay, and so do the folders that contain them.
+    Other files stay with their folders.
     """
     name = manifest.read(root).name
     target = skills / name
@@ -79,7 +79,7 @@ def uninstall(root: Path, skills: Path, *, force: bool = False) -> list[Finding]
 
 
 def state(root: Path, skills: Path) -> str:
-    """Return what a skills folder contains: `not installed`, `current`, or `outdated or edited`."""
+    """Return the state of a skills folder: `not installed`, `current`, or `outdated or edited`."""
     wanted = manifest.read(root)
     if not (skills / wanted.name / files.MANIFEST).is_file():
         return "not installed"
@@ -88,9 +88,9 @@ def state(root: Path, skills: Path) -> str:
 
 def incomplete(root: Path) -> list[Finding]:
     """
-    Return the files of the manifest that are missing in `root`, and the files that differ from the manifest.
+    Return the manifest's files that are missing in `root` or differ.
 
-    A skill with such files must not be installed.
+    Such a skill must not be installed.
     """
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
@@ -103,7 +103,7 @@ def incomplete(root: Path) -> list[Finding]:
 
 
 def _installed(target: Path, name: str) -> dict[str, str]:
-    """Return the digests in the manifest of a copy; without a manifest, no file counts as installed."""
+    """Return the digests in a copy's manifest, or none without it."""
     file = target / files.MANIFEST
     if _obstacle(target, files.MANIFEST) or not file.is_file():
         return {}
@@ -118,7 +118,7 @@ def _installed(target: Path, name: str) -> dict[str, str]:
 
 
 def _obstacles(target: Path, names: Iterable[str]) -> list[Finding]:
-    """Return the findings about symbolic links, and about files that stand where a folder belongs or the reverse."""
+    """Return findings about symbolic links, and about files in place of folders or the reverse."""
     return sorted({finding for name in (files.MANIFEST, *names) if (finding := _obstacle(target, name))})
 
 
@@ -172,7 +172,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _replace(file: Path, data: bytes) -> None:
-    """Write a file beside its target and rename it, so the target is never half written."""
+    """Write a file beside its target and rename it, so the target is always complete."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f".{file.name}.unfinished")
     unfinished.unlink(missing_ok=True)
@@ -183,7 +183,7 @@ def _replace(file: Path, data: bytes) -> None:
 
 
 def _digest(file: Path) -> str:
-    """Return the SHA-256 of a file; no file of the skill is longer than the limit, so a longer one equals none."""
+    """Return a file's SHA-256, or an empty text above the size limit of the skill's files."""
     try:
         return manifest.digest(manifest.read_limited(file, MAX_BYTES))
     except ValueError:

@@ -18,21 +18,21 @@ from spark_rtm.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
 MAX_BYTES = 1_000_000
-"""The limit for a manifest, 20 times the length of that of this skill."""
+"""Maximum size of a manifest, 20 times that of this skill."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """The part of a manifest that `install` needs."""
+    """The part of a manifest for `install`."""
 
     name: str
-    """The name of the skill, which is also the name of its folder."""
+    """The name of the skill and of its folder."""
     digests: dict[str, str]
     """The SHA-256 of each file, by path."""
 
 
 def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:
-    """Return the text of the manifest of `paths`; `rendered` holds the new texts of files that are not written yet."""
+    """Return the manifest of `paths`; `rendered` contains new texts that are not written yet."""
     skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
     content = {
         "name": skill.get("name", ""),
@@ -46,7 +46,7 @@ def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Pa
 
 def read(root: Path) -> Content:
     """
-    Return the name of the skill and the digests of its files, as the manifest of `root` states them.
+    Return the name of the skill and the digests in the manifest of `root`.
 
     Raise ValueError if the manifest is malformed or if a path in it could lead out of `root`.
     """
@@ -60,7 +60,7 @@ def read(root: Path) -> Content:
 
 
 def read_limited(file: Path, limit: int) -> bytes:
-    """Return the content of a file. Raise ValueError if it is longer, because a sparse file fills the memory."""
+    """Return a file's content. Raise ValueError above the limit, because a sparse file would fill the memory."""
     with file.open("rb") as opened:
         data = opened.read(limit + 1)
     if len(data) > limit:
@@ -82,7 +82,7 @@ def _valid(kind: str, text: str) -> str:
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return the patterns of the schema; `install` needs them without the package that validates schemas."""
+    """Return the schema's patterns, which `install` needs without the validation package."""
     properties = json.loads((files.ROOT / SCHEMA).read_text(encoding="utf-8"))["properties"]
     properties |= properties["files"]["items"]["properties"]
     return {kind: re.compile(properties[kind]["pattern"]) for kind in ("name", "path", "sha256")}

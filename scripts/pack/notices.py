@@ -30,7 +30,7 @@ def packages(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def jars(root: Path) -> dict[tuple[str, str], list[str]]:
-    """Return the pinned lists that contain a jar, by its name and version; a list is the stem of an Ivy file."""
+    """Return the pinned lists with a jar, by its name and version; a list is the stem of an Ivy file."""
     lists: dict[tuple[str, str], list[str]] = {}
     for ivy_file in (file for folder in IVY_DIRS for file in sorted((root / folder).glob("*.xml"))):
         for jar in dict.fromkeys([*_with_checksums(ivy_file.with_suffix(".sha256")), *_dependencies(ivy_file)]):
@@ -58,7 +58,7 @@ def jars_table(root: Path, _: str) -> str:
 
 
 def read_licences(root: Path) -> dict[str, Any]:
-    """Return the licences of `packages` and of `jars` by name, and the `sources` of those that do not state one."""
+    """Return the licences of `packages` and `jars` by name, and the `sources` of unstated ones."""
     content: dict[str, Any] = json.loads((root / LICENCES).read_text(encoding="utf-8"))
     return content
 

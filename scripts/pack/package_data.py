@@ -31,10 +31,10 @@ FIXES = ("fix", "what to do", "do")
 
 @dataclass(frozen=True)
 class KnownError:
-    """An explained error; `messages` holds the engine's messages verbatim, and `fix` is Markdown of the page."""
+    """An explained error; `messages` are the engine's verbatim, and `fix` is Markdown."""
 
     condition: str
-    """The condition or class, or the message of an error that has neither."""
+    """The condition or class, or else the message."""
     engine: str
     title: str
     page: str
@@ -44,7 +44,7 @@ class KnownError:
 
 
 def known_errors(root: Path) -> list[KnownError]:
-    """Return all errors: error pages first; each other page adds only conditions that no earlier page explains."""
+    """Return all errors. Each page adds only conditions that earlier pages do not explain, error pages first."""
     result: list[KnownError] = []
     for path in sorted(files.references(root), key=lambda path: not path.stem.startswith("errors")):
         is_error_page = path.stem.startswith("errors")
@@ -72,7 +72,7 @@ def errors_json(root: Path) -> str:
 
 
 def plain(text: str, page: str) -> str:
-    """Return Markdown as plain text; a link becomes its text, followed by the place in parentheses."""
+    """Return Markdown as plain text; a link becomes its text and its target in parentheses."""
 
     def place(link: re.Match[str]) -> str:
         target = link["target"]
@@ -98,7 +98,7 @@ def _provoked(path: Path) -> Iterator[KnownError]:
 
 
 def _listed(path: Path) -> Iterator[KnownError]:
-    """Yield the rows of tables that have the columns of a message and of its fix."""
+    """Yield the rows of tables with a message and its fix."""
     text = path.read_text(encoding="utf-8")
     for table in markdown.tables(text):
         names = [name.lower() for name in table.header]
@@ -119,7 +119,7 @@ def _listed(path: Path) -> Iterator[KnownError]:
 
 
 def _symptoms(path: Path) -> Iterator[KnownError]:
-    """Yield the rows of tables of symptoms without an exception, and of changes of the code."""
+    """Yield the rows of tables of symptoms and of code changes."""
     text = path.read_text(encoding="utf-8")
     for table in markdown.tables(text):
         if table.header[0] in SYMPTOMS:
@@ -144,7 +144,7 @@ def _section(text: str, line: int) -> markdown.Heading:
 
 
 def _after(lines: list[str], start: int) -> str:
-    """Return the prose between a fence and the next block that is not prose."""
+    """Return the prose between a fence and the next other block."""
     other_blocks = ("```", "#", "|", "- [", "<!--", "> ")
     end = next((number for number in range(start, len(lines)) if lines[number].startswith(other_blocks)), len(lines))
     return "\n".join(lines[start:end])

@@ -1,5 +1,5 @@
 """
-Parse the parts of a page once per text: several checks and generated parts need the same links, headings and fences.
+Parse the parts of a page once per text, because several checks need the same parts.
 
 The results are shared, so do not change them.
 """
@@ -9,7 +9,7 @@ from functools import lru_cache
 from spark_rtm.text import markdown
 
 MAX_TEXTS = 500
-"""More than the pages of the pack."""
+"""Number of cached texts, above the number of pages."""
 
 links = lru_cache(MAX_TEXTS)(markdown.links)
 headings = lru_cache(MAX_TEXTS)(markdown.headings)
@@ -18,5 +18,5 @@ fences = lru_cache(MAX_TEXTS)(markdown.fences)
 
 @lru_cache(MAX_TEXTS)
 def anchors(text: str) -> frozenset[str]:
-    """Return the anchors of a page to which links can refer."""
+    """Return the anchors of a page."""
     return frozenset(heading.anchor for heading in headings(text))

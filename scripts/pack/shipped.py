@@ -1,8 +1,8 @@
 """
-List the files of an installed skill: what an assistant reads and runs, without tests, benchmarks and the site.
+List the files of an installed skill, without tests, benchmarks and the site.
 
-The examples are those that a page names, with the modules that they import, so each copied module runs. What surrounds
-the pipeline when it is demonstrated stays in the checkout.
+The examples are those on pages, with the modules that they import, so each copied module runs. The demonstration of the
+pipeline stays in the checkout.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from scripts.pack import files, parsed
 from scripts.pack.checks.links import PROGRAM, imported_files, link_targets
 
 INSTALLER = ("assistants", "files", "install", "manifest")
-"""The modules of `scripts/pack` that `skills.py` needs to install the skill and to check a copy."""
+"""The modules of `scripts/pack` that install the skill and check a copy."""
 FIXED = (
     files.SKILL,
     "LICENSE",
@@ -26,12 +26,12 @@ FIXED = (
 
 
 OF_THE_WHEEL = ("spark_rtm/README.md", PROGRAM, "spark_rtm/py.typed")
-"""Files that only an installed package needs: a copy has `scripts/skills.py`."""
+"""Files for installed packages only, because a copy has `scripts/skills.py`."""
 OF_THE_CHECKOUT = (
     *(f"spark_rtm/measure/{name}.py" for name in ("cpu", "machine", "palette")),
     "spark_rtm/services/tcp_proxy.py",
 )
-"""Modules that only benchmarks, tests and the machinery below import, none of which is in a copy."""
+"""Modules that only benchmarks, tests and other uncopied modules import."""
 MACHINERY = tuple(f"examples/attribution/{name}/" for name in ("audit", "chaos", "demo", "soak", "traffic"))
 
 

@@ -1,7 +1,7 @@
 """
-Count what the tests do with the code blocks of the pages, and which evidence the rows of the tables have.
+Count what the tests do with the code blocks of the pages, and the kinds of evidence in tables.
 
-The README and CONTRIBUTING.md print these numbers, so no sentence needs to claim more than they say.
+The README and CONTRIBUTING.md print these numbers, so no sentence claims more.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ ROWS = {
 
 
 def verification(root: Path, _: str) -> str:
-    """Return a table: the number of code blocks by what the tests do with them, and of table rows by their evidence."""
+    """Return a table of code blocks by their test, and of table rows by their evidence."""
     blocks, rows = block_counts(root), row_counts(root)
     lines = [(text, blocks[name]) for name, text in BLOCKS.items()] + [
         (text, rows[name]) for name, text in ROWS.items()
@@ -40,7 +40,7 @@ def verification(root: Path, _: str) -> str:
 
 
 def verified(root: Path, _: str) -> str:
-    """Return the sentences of the README: how many blocks run, how many rows have evidence, and what nobody has run."""
+    """Return the README's sentences about blocks that run, rows with evidence, and what nobody has run."""
     blocks, rows = block_counts(root), row_counts(root)
     tested = rows["executed"] + rows["both"]
     return (
@@ -60,7 +60,7 @@ def block_counts(root: Path) -> Counter[str]:
 
 
 def row_counts(root: Path) -> Counter[str]:
-    """Return the number of table rows that make a claim about an engine by key of `ROWS`."""
+    """Return the number of table rows with engine claims by key of `ROWS`."""
     return Counter(
         _kind(path, claim.targets)
         for path in files.references(root)

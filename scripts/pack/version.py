@@ -1,4 +1,4 @@
-"""Write the version and the addresses of `pyproject.toml` into the other files that state them."""
+"""Copy the version and addresses of `pyproject.toml` to other files."""
 
 import re
 import tomllib
@@ -23,7 +23,7 @@ ADDRESSES = {
 }
 SITES = {"spark_rtm/__init__.py": r'^(DOCUMENTATION = ")[^"]+'}
 OWNERS = {"references/install.md": r"(      - uses: )(?!actions/)[^@\s]+"}
-"""Places with the owner and the name of the repository, which the address ends with."""
+"""Places with the owner and name of the repository, the end of its address."""
 
 
 def project(root: Path) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def project(root: Path) -> dict[str, Any]:
 
 
 def with_version(root: Path, name: str, text: str) -> str:
-    """Return the text of a file with the version and addresses of the project. Raise ValueError if it states none."""
+    """Return a file's text with the version and addresses of the project. Raise ValueError without a place for them."""
     if not any(name in places for places in (PLACES, ADDRESSES, SITES, OWNERS)):
         return text
     known = project(root)

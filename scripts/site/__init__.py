@@ -1,1 +1,1 @@
-"""Hooks, forms and assets with which mkdocs renders the repository as a site."""
+"""Hooks, forms and assets for the mkdocs site of the repository."""

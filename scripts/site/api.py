@@ -1,7 +1,7 @@
 """
-Write the pages of the public modules of `spark_rtm`; mkdocstrings fills them with signatures and docstrings.
+Write the pages of public modules of `spark_rtm`, which mkdocstrings fills from the docstrings.
 
-It reads the sources without importing them, so neither Spark nor Kafka is needed.
+It reads the sources without importing them, so it needs neither Spark nor Kafka.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """
-Render Mermaid diagrams to SVG at build time, so pages do not need a script to draw them.
+Render Mermaid diagrams to SVG at build time, so pages need no script for them.
 
-The theme sets the colors. The text source of each diagram follows the image, for readers who cannot see the image.
+The theme sets the colors. The text of each diagram follows the image, for readers who cannot see it.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]
 
 
 def figure(source: str, *_: object, **__: object) -> str:
-    """Return a diagram as HTML; superfences passes additional arguments, which this formatter ignores."""
+    """Return a diagram as HTML; additional arguments of superfences are ignored."""
     is_long = sum("-->" in line for line in source.splitlines()) > MAX_HORIZONTAL_STEPS
     svg = _svg(source.replace("flowchart LR", "flowchart TB") if is_long else source)
     width, height = _size(svg)

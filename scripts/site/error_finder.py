@@ -1,7 +1,7 @@
 """
-Render the data of the error finder: every error that the pages explain, with its message and its fix.
+Render the data of the error finder: every explained error with its message and fix.
 
-The build embeds the data as JSON in the page with the error finder, `references/errors.md`.
+The build embeds the data as JSON in `references/errors.md`.
 """
 
 import json
@@ -18,7 +18,7 @@ _ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?
 
 
 class Entry(TypedDict):
-    """An explained error condition; `messages` holds the engine's messages verbatim, and `fix` is HTML."""
+    """An explained condition; `messages` are the engine's verbatim, and `fix` is HTML."""
 
     condition: str
     engine: str
@@ -34,7 +34,7 @@ def data(root: Path) -> str:
 
 
 def entries(root: Path) -> list[Entry]:
-    """Return an entry for each error that the pages explain."""
+    """Return an entry for each explained error."""
     return [
         {
             "condition": each.condition,
@@ -50,9 +50,9 @@ def entries(root: Path) -> list[Entry]:
 
 def _rendered(stem: str, text: str) -> str:
     """
-    Return Markdown as HTML, with links relative to the error finder, which is in the folder of the page `stem`.
+    Return Markdown as HTML, with links relative to the error finder in the folder of the page `stem`.
 
-    The error finder inserts this text into its page, so HTML that is not rendered Markdown is refused.
+    The error finder inserts this text into its page, so HTML other than rendered Markdown is refused.
     """
 
     def to_site(link: re.Match[str]) -> str:

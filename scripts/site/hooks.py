@@ -37,7 +37,7 @@ SEARCH_BOOSTS = {
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Set the anchors that links in the repository use, the diagram renderer, and whether pages have a policy."""
+    """Set the anchor format, the diagram renderer, and whether pages have a policy."""
     config.mdx_configs.setdefault("toc", {})["slugify"] = _anchor
     fences = [{"name": "mermaid", "class": "mermaid", "format": diagrams.figure}]
     config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = fences
@@ -52,7 +52,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Replace the files that mkdocs found with the pages, sources, folders and raw files of the repository."""
+    """Replace mkdocs' files by the pages, sources, folders and raw files of the repository."""
     for cached in (tree.linked, tree.sources, tree.folders):
         cached.cache_clear()
     # Keep the files of the theme, except the search's rules for other languages, which have other licences.
@@ -71,7 +71,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
-    """Set the page's search weight, its width, and the name of the page's raw file, which is in the same folder."""
+    """Set the page's search weight, width and raw file, which is in the same folder."""
     name = page.file.src_uri
     source = name.removesuffix(".md")
     if (ROOT / name).is_file() or (ROOT / source).is_file():
@@ -84,17 +84,17 @@ def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Let long names wrap between their words, which the search index keeps whole, and allow the theme's scripts."""
+    """Let long names wrap between words, which the search index keeps whole, and allow the theme's scripts."""
     return _with_hashes(layout.breakable(output))
 
 
 def on_post_template(output: str, *, template_name: str, **_: Any) -> str:
-    """Allow the theme's scripts on the page for missing addresses, which is no page of the repository."""
+    """Allow the theme's scripts on the page for missing addresses, which is not a repository page."""
     return _with_hashes(output) if template_name.endswith(".html") else output
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the raw pages next to the rendered ones, and the files for language models."""
+    """Write raw pages beside rendered ones, and the files for language models."""
     site = Path(config.site_dir)
     # mkdocs would render `spark_rtm/README.md` in place of the page of the folder, so no raw page is listed above.
     for name in tree.raw(ROOT):
@@ -109,13 +109,13 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def hashes(text: str) -> set[str]:
-    """Return the hash of each inline script of a page, in the form of a content security policy."""
+    """Return the hashes of a page's inline scripts, as a content security policy needs them."""
     digests = (hashlib.sha256(script.encode()).digest() for script in INLINE_SCRIPT.findall(text))
     return {f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests}
 
 
 def _with_hashes(text: str) -> str:
-    """Return a page whose policy allows its inline scripts. One of them holds the way to the root of the site."""
+    """Return a page whose policy allows its inline scripts. One contains the path to the site's root."""
     return text.replace(MARK_OF_POLICY, " ".join(sorted(hashes(text))), 1)
 
 

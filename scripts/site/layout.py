@@ -1,8 +1,8 @@
 """
-Adapt a page to the width of the screen: contents list, wide tables with a filter, line breaks in long names.
+Adapt a page to the screen's width: contents list, wide tables with a filter, line breaks in long names.
 
-The raw pages do not contain these parts. A page that consists mostly of tables is wide: it has no sidebar with its
-sections, so it keeps its contents list, and it has a form that filters the rows of its tables.
+Raw pages lack these parts. A page that consists mostly of tables is wide: it has no sidebar with its sections, so it
+keeps its contents list, and a form filters the rows of its tables.
 """
 
 import re
@@ -34,7 +34,7 @@ _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 
 
 def is_wide(text: str) -> bool:
-    """Return whether most of a page is the text of its tables."""
+    """Return whether tables are most of a page's text."""
     lines = text.splitlines()
     in_tables = sum(len(line) for line in lines if line.startswith("|"))
     rows = sum(len(table.rows) for table in markdown.tables(text))
@@ -42,7 +42,7 @@ def is_wide(text: str) -> bool:
 
 
 def adapted(text: str) -> str:
-    """Return a page with its contents list marked and, if the page is wide, with the filter before its sections."""
+    """Return a page with a marked contents list and, if it is wide, a filter before its sections."""
     lines = text.splitlines()
     sections = [heading.line for heading in markdown.headings(text) if heading.level > 1]
     first = sections[0] - 1 if sections else len(lines)
@@ -57,7 +57,7 @@ def adapted(text: str) -> str:
 
 
 def with_marks(text: str) -> str:
-    """Return a page whose tables with a column for each engine have a tick or a cross before an answer in words."""
+    """Return a page with a tick or cross before each answer in its engine columns."""
     lines = text.split("\n")
     for table in markdown.tables(text):
         columns = [number for number, title in enumerate(table.header) if title.partition(" ")[0] in ENGINE_NAMES]
@@ -71,14 +71,14 @@ def with_marks(text: str) -> str:
 
 
 def table_filter(text: str) -> str:
-    """Return the form that filters the tables of a page; only some pages have columns or rows per engine."""
+    """Return the table filter of a page; only some pages have columns or rows per engine."""
     form = _FILTER.read_text(encoding="utf-8")
     headers = ["|".join(table.header) for table in markdown.tables(text)]
     return form if any(map(_BOTH_ENGINES.search, headers)) else _ENGINE_CHOICE.sub("", form)
 
 
 def breakable(html: str) -> str:
-    """Return the HTML of a page in which names in code may wrap only between their words."""
+    """Return a page's HTML in which code names wrap only between words."""
     return _UNTOUCHED_OR_CODE.sub(
         lambda found: found[0] if found["name"] is None else f"<code>{_with_breaks(found['name'])}</code>", html
     )

@@ -1,8 +1,8 @@
 """
-Write what other programs read: the Markdown of every page for a generator of sites, and files for language models.
+Write output for other programs: Markdown for a site generator, and files for language models.
 
-The hooks of mkdocs render the Markdown. `python -m scripts.site FOLDER` writes it to a folder, with the raw files that
-it links, so that another generator can build the site; the navigation is in `mkdocs.yml`.
+The hooks of mkdocs render the Markdown. `python -m scripts.site FOLDER` writes it to a folder with its linked raw
+files, so another generator can build the site; the navigation is in `mkdocs.yml`.
 The links in `llms.txt` lead to the raw Markdown files.
 """
 
@@ -14,7 +14,7 @@ from spark_rtm.text import markdown
 
 
 def in_navigation(root: Path) -> dict[str, str]:
-    """Return the Markdown of the pages that the navigation may list, by their paths."""
+    """Return the Markdown of pages for the navigation, by path."""
     pages = {files.relative(root, path): path.read_text(encoding="utf-8") for path in tree.pages(root)}
     pages |= {f"{name}.md": tree.source_page(root, name) for name in tree.sources(root)}
     pages |= {f"{folder}/index.md": tree.folder_page(root, folder) for folder in tree.folders(root)}
@@ -23,12 +23,12 @@ def in_navigation(root: Path) -> dict[str, str]:
 
 
 def beside_navigation(root: Path) -> dict[str, str]:
-    """Return the Markdown of the pages that other pages link, but the navigation does not list."""
+    """Return the Markdown of linked pages outside the navigation."""
     return rules.pages() | redirects.pages(root)
 
 
 def write(root: Path, folder: Path) -> int:
-    """Write all pages and the raw files that they link to a folder, and return the number of pages."""
+    """Write all pages and their linked raw files to a folder, and return the number of pages."""
     pages = in_navigation(root) | beside_navigation(root)
     contents = {name: (root / name).read_bytes() for name in tree.raw(root) if not name.endswith(".md")}
     contents |= {name: text.encode() for name, text in pages.items()}
@@ -45,7 +45,7 @@ def texts(root: Path) -> dict[str, str]:
 
 
 def index(root: Path) -> str:
-    """Return a list of all pages that states when to read each page."""
+    """Return a list of all pages with their reading occasions."""
     readme = (root / "README.md").read_text(encoding="utf-8")
     lines = [f"# {files.title(readme)}", "", *(f"> {line}" for line in _lead(readme)), "", "## Pages", ""]
     lines.append("- [Skill](SKILL.md): the rules that apply to every query; start here")
@@ -60,7 +60,7 @@ def index(root: Path) -> str:
 
 
 def everything(root: Path) -> str:
-    """Return the text of the skill and of every page, each preceded by a comment with its path."""
+    """Return the text of the skill and every page, each after a comment with its path."""
     paths = [root / files.SKILL, *files.references(root)]
     return "\n".join(f"<!-- {files.relative(root, path)} -->\n\n{path.read_text(encoding='utf-8')}" for path in paths)
 

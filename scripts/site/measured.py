@@ -1,9 +1,9 @@
 """
-Render the page of published measurements: the chart, conditions and numbers of each measurement.
+Render the page of published measurements: chart, conditions and numbers of each.
 
-A measurement is a JSON file in `references/measured/`, and SVG files with the same stem, or with names that start with
-this stem and an underscore. If several JSON files fit, the SVG file belongs to the one with the longest stem.
-The JSON contains an object `conditions` and lists of rows. All rows of a list have the same keys.
+A measurement is a JSON file in `references/measured/` with SVG files of the same stem, or of this stem and an
+underscore. If several JSON files fit, the SVG file belongs to the longest stem. The JSON contains an object
+`conditions` and lists of rows with equal keys.
 """
 
 import json
@@ -39,7 +39,7 @@ def page(root: Path) -> str:
 
 
 def _owner(chart: Path, sources: Sequence[Path]) -> Path | None:
-    """Return the JSON file to which a chart belongs."""
+    """Return the JSON file of a chart."""
     owners = [source for source in sources if f"{chart.stem}_".startswith(f"{source.stem}_")]
     return max(owners, key=lambda source: len(source.stem), default=None)
 

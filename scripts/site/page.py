@@ -1,8 +1,8 @@
 """
-Convert a page of the repository to the Markdown that mkdocs renders.
+Convert a page of the repository to Markdown for mkdocs.
 
-The conversion adds source links, fence titles, forms and the cards of the home page.
-The pages in the repository are complete without these additions.
+The conversion adds source links, fence titles, forms and the cards of the home page, without which repository pages are
+complete.
 """
 
 import os
@@ -61,7 +61,7 @@ def for_site(root: Path, name: str, text: str) -> str:
 
 
 def tool(root: Path, name: str, text: str) -> str:
-    """Return a tool for a page as HTML with its data embedded, so the tool works without a server."""
+    """Return a page's tool as HTML with embedded data, so it needs no server."""
     if name == "table_filter":
         return layout.table_filter(text)
     form = (TOOLS / f"{name}.html").read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def _title_fences(lines: list[str]) -> None:
 
 
 def _with_sizes(root: Path, text: str) -> str:
-    """Reserve the space of each picture, so the page does not move while it loads."""
+    """Reserve space for each picture, so the page does not move while it loads."""
 
     def sized(match: re.Match[str]) -> str:
         svg = (root / match["name"]).read_text(encoding="utf-8")

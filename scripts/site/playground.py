@@ -1,8 +1,8 @@
 """
-Put `rtm` into the site: Python for the browser, and the modules of `spark_rtm` as they are in the checkout.
+Put `rtm` into the site: Python for the browser, and the modules of `spark_rtm`.
 
-Pyodide is Python for the browser. It comes from its npm package, whose content is pinned, and stays in the cache of
-this machine. A page loads it only when a reader presses the button; the code of the reader never leaves the browser.
+Pyodide is Python for the browser. It comes from its pinned npm package, and stays in this machine's cache. A page loads
+it only when a reader presses the button; the reader's code never leaves the browser.
 """
 
 import base64
@@ -29,19 +29,19 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def is_possible() -> bool:
-    """Return whether the site can have the forms that need Python; the client npm fetches it."""
+    """Return whether the site can have the Python forms, which need the client npm."""
     return bool(os.environ.get("CI") or shutil.which("npm"))
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Return the files of the playground by their path on the site."""
+    """Return the playground's files by their path on the site."""
     runtime = cached_folder(f"pyodide-{VERSION}", _fetch)
     texts = {name: (runtime / name).read_bytes() for name in RUNTIME}
     return {f"{FOLDER}/{name}": content for name, content in {**texts, ARCHIVE: archive(root)}.items()}
 
 
 def archive(root: Path) -> bytes:
-    """Return the modules of `rtm`, and PyYAML for definitions in YAML, as a zip file of always the same bytes."""
+    """Return the modules of `rtm`, and PyYAML, as a zip file with reproducible bytes."""
     paths = (root / "spark_rtm").rglob("*")
     modules = {str(path.relative_to(root)): path for path in paths if path.suffix in {".py", ".json"}}
     modules |= {f"yaml/{path.name}": path for path in Path(yaml.__file__).parent.glob("*.py")}

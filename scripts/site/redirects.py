@@ -1,5 +1,5 @@
 """
-Render a page for each address that the site no longer has, so links from elsewhere still lead to the answer.
+Render a page for each removed address, so links from elsewhere still lead to the answer.
 
 The page links the new place, and the theme sends the browser there.
 """
@@ -23,11 +23,11 @@ REDIRECTS = {
     "slot_calculator": "cluster_and_slots.md#how-many-slots-does-a-query-need",
     "soak": "faults.md#what-grows-in-hours",
 }
-"""The new place of each page that is no longer in `references/`."""
+"""The new place of each page that left `references/`."""
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return the Markdown of the page at each old address, by its path; a page that exists again is left out."""
+    """Return the Markdown of each old address by path, except of existing pages."""
     old = {name: place for name, place in REDIRECTS.items() if not (root / f"references/{name}.md").exists()}
     return {f"references/{name}.md": _page(root, place) for name, place in old.items()}
 

@@ -1,7 +1,7 @@
 """
-Render a page for each lint rule from its docstring, and a table of the rules that links these pages.
+Render a page for each lint rule from its docstring, and a table that links these pages.
 
-The repository has only their names: `lint --explain RULE` prints the same text, and findings in SARIF link the pages.
+The repository lists only the names: `lint --explain RULE` prints the same text, and SARIF findings link the pages.
 """
 
 import re
@@ -22,7 +22,7 @@ def pages() -> dict[str, str]:
 
 
 def linked(index: str) -> str:
-    """Return the index with a table of all rules, each with a link to its page."""
+    """Return the index with a table of all rules and links to their pages."""
     rows = [
         f"| [`{rule.id}`](lint_rules/{rule.id}.md) | {rule.severity} | {rule.what.removeprefix('Checks for ')} |"
         for rule in RULES
@@ -50,7 +50,7 @@ def _fence(rule: Rule, text: str) -> str:
 
 
 def _from_folder(text: str) -> str:
-    """Return a text of a rule, whose links start in `references/`, with links that start in the folder of the pages."""
+    """Return a rule's text with links from the folder of the pages instead of `references/`."""
 
     def to_site(link: re.Match[str]) -> str:
         target = link["target"]

@@ -39,7 +39,7 @@ def linked(root: Path) -> dict[str, list[Path]]:
 
 @cache
 def sources(root: Path) -> list[str]:
-    """Return the files that have a source page: every module, and every linked file that is not an image."""
+    """Return the files with a source page: every module, and linked files except images."""
     names = {files.relative(root, module) for module in files.modules(root)}
     others = {name for name in linked(root) if (root / name).is_file() and Path(name).suffix not in IMAGE_SUFFIXES}
     return sorted(names | others)
@@ -47,12 +47,12 @@ def sources(root: Path) -> list[str]:
 
 @cache
 def folders(root: Path) -> list[str]:
-    """Return the folders of code; each folder has a page that lists its modules."""
+    """Return the code folders, whose pages list their modules."""
     return sorted({str(Path(name).parent) for name in sources(root) if name.partition("/")[0] in files.CODE})
 
 
 def raw(root: Path) -> list[str]:
-    """Return every file that is served unchanged: the skill, the pages, the measurements, the sources, the assets."""
+    """Return the files that are served unchanged: skill, pages, measurements, sources and assets."""
     skill = [files.relative(root, path) for path in shipped.shipped_files(root)]
     page_names = [files.relative(root, path) for path in pages(root)]
     assets = [files.relative(root, path) for path in (root / SITE_ASSETS).iterdir()]
@@ -61,7 +61,7 @@ def raw(root: Path) -> list[str]:
 
 
 def source_page(root: Path, name: str) -> str:
-    """Return the page of a source file: links to related pages and files, and then the text of the source file."""
+    """Return a source file's page: links to related pages and files, then the text."""
     text = (root / name).read_text(encoding="utf-8")
     depth = "../" * name.count("/")
     related = [
@@ -81,7 +81,7 @@ def source_page(root: Path, name: str) -> str:
 
 
 def folder_page(root: Path, folder: str) -> str:
-    """Return the page of a folder: its subfolders and modules, each with the first sentence of its docstring."""
+    """Return a folder's page: subfolders and modules with the first sentence of their docstrings."""
     lines = [FRONTMATTER.format(title=f"{folder}/"), f"# `{folder}/`\n"]
     inner = [name for name in folders(root) if str(Path(name).parent) == folder]
     lines += [
@@ -99,7 +99,7 @@ def _counterparts(root: Path, name: str) -> list[str]:
 
 
 def about(path: Path) -> str:
-    """Return the first sentence of the docstring of a module, or an empty text for other files."""
+    """Return the first sentence of a module's docstring, or an empty text."""
     if path.suffix != ".py" or not path.is_file():
         return ""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

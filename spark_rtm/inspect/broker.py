@@ -1,4 +1,4 @@
-"""Ask a Kafka broker where the partitions of topics begin and end; only this needs the package `confluent_kafka`."""
+"""Ask a Kafka broker for the first and last offsets of partitions. Needs the package `confluent_kafka`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Partition:
     end: int
     """Offset of the next record."""
     newer: int
-    """Offset of the first record that is newer than the requested time; the end if there is none."""
+    """Offset of the first record newer than the requested time, or the end."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Connection:
 
     bootstrap_servers: str
     config: Path | None = None
-    """File with properties of the client: TLS, login."""
+    """File with client properties for TLS and login."""
 
     def properties(self) -> dict[str, str]:
         """Return the properties of the client. Raise `UnreadableError` if the file cannot be read."""
@@ -49,7 +49,7 @@ def partitions_of(
     connection: Connection, topics: Iterable[str], since_ms: int | None
 ) -> dict[str, dict[int, Partition]]:
     """
-    Return the partitions of each topic that exists; `since_ms` is the time for `Partition.newer`.
+    Return the partitions of each existing topic; `since_ms` is the time for `Partition.newer`.
 
     Raise `UnreadableError` if the broker does not answer.
     """

@@ -19,7 +19,7 @@ exit status:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to its parser."""
+    """Add the options of `inspect`."""
     parser.description = DESCRIPTION
     parser.add_argument(
         "checkpoint", help="value of checkpointLocation: a folder, or a URL that fsspec knows, such as s3://bucket/path"

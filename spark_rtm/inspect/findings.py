@@ -1,4 +1,4 @@
-"""Judge an inspected checkpoint: problems, which make the exit status 1, and notes."""
+"""Judge an inspected checkpoint: problems (exit status 1) and notes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ MAX_SILENT_INTERVALS = 10
 
 
 def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iterator[Finding]:
-    """Yield what the files alone show."""
+    """Yield findings from the files alone."""
     if real_time is micro_batch:  # a check of the start itself
         yield Finding(PROBLEM, f"neither mode can continue: {real_time.reason}", real_time.remedy)
     elif not real_time.is_possible and not micro_batch.is_possible:
@@ -79,7 +79,7 @@ def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
 def of_time(
     pace: Pace | None, last_commit_seconds: float | None, now: float, modes: Sequence[Span]
 ) -> Iterator[Finding]:
-    """Yield what the times of the commits show."""
+    """Yield findings from the commit times."""
     age = None if last_commit_seconds is None else now - last_commit_seconds
     # A micro-batch query without input commits nothing, so silence means nothing there.
     is_regular = bool(modes) and modes[-1].mode in {"real-time", "continuous"}
@@ -92,7 +92,7 @@ def of_time(
 
 
 def of_broker(partitions: Sequence[PartitionState], *, asked: bool) -> Iterator[Finding]:
-    """Yield what the offsets of the broker show; `asked` is whether the broker was asked."""
+    """Yield findings from the broker's offsets; `asked` tells whether the broker was asked."""
     if not asked:
         return
     lost = sorted({each.topic for each in partitions if each.end is None})

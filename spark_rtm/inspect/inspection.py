@@ -1,4 +1,4 @@
-"""Inspect the checkpoint of a streaming query: read its files, ask the broker if wanted, and judge both."""
+"""Inspect a checkpoint: read its files, ask the broker if wanted, and judge both."""
 
 import json
 import time
@@ -14,7 +14,7 @@ from spark_rtm.inspect.sources import Broker, Offsets, kafka_offsets, replay_of,
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 EARLIEST = -2
-"""Stands for the first record of a partition in `startingOffsets`."""
+"""The first record of a partition, as `startingOffsets` writes it."""
 
 
 def inspect(target: str, kafka: Connection | None = None) -> Report:
@@ -62,10 +62,10 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
 
 def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
     """
-    Return `startingOffsets` for each Kafka source of a new query that continues where this checkpoint ends.
+    Return `startingOffsets` of a new query that continues this checkpoint, for each Kafka source.
 
     The offsets are those of the last committed batch. Results of a planned batch may be missing in the sink, so the new
-    query has to process its records again. Before the first commit, they are the offsets at which the query began.
+    query has to process its records again. Before the first commit, they are the first offsets of the query.
     """
     checkpoint = read_checkpoint(open_folder(target), target)
     position = checkpoint.position
@@ -81,7 +81,7 @@ def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
 
 
 def ask_broker(checkpoint: Checkpoint, kafka: Connection) -> Broker:
-    """Return the partitions of all topics of a checkpoint."""
+    """Return the partitions of all topics in a checkpoint."""
     position = checkpoint.position
     newest = checkpoint.last_planned.sources if checkpoint.last_planned else {}
     topics = {topic for offsets in newest.values() for topic in kafka_offsets(offsets) or ()}
@@ -89,7 +89,7 @@ def ask_broker(checkpoint: Checkpoint, kafka: Connection) -> Broker:
 
 
 def _with_new_partitions(offsets: Offsets, known: Broker) -> dict[str, dict[str, int]]:
-    """Add the partitions that the topics have gained: a new query must state an offset for each partition."""
+    """Add the new partitions of the topics, because a new query must name an offset for each partition."""
     return {
         topic: dict.fromkeys(map(str, known.get(topic, {})), EARLIEST) | dict(numbers)
         for topic, numbers in offsets.items()

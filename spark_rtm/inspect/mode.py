@@ -53,7 +53,7 @@ def spans(
     Return which mode wrote which batches, oldest first.
 
     `created_seconds` is the time of the file `metadata`, which Spark writes before the first batch. If it is later than
-    the batches, the files are copies, so their times say nothing about the mode.
+    the batches, the files are copies with useless times.
     """
     batches = sorted(set(planned) & set(committed))
     has_gaps = any(after - before > 1 for before, after in pairwise(batches))

@@ -1,5 +1,5 @@
 """
-Tell which execution modes of OSS 4.3.0 may continue a checkpoint.
+Decide which execution modes of OSS 4.3.0 may continue a checkpoint.
 
 `tests/pages/test_checkpoint_moves.py` compares each answer with the engine.
 """
@@ -37,7 +37,7 @@ CHANGES = {
     "ignored": "spark.sql.shuffle.partitions, which the checkpoint contains",
     "unnoticed": "another column of the same type, or another function with the same type: the old state counts on",
 }
-"""What a start does with changes of the code of a query with state; `tests/pages/test_state_changes.py` tries each."""
+"""Effect of code changes on a start with existing state. `tests/pages/test_state_changes.py` tries each."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Move:
 
 
 def refused_start(checkpoint: Checkpoint) -> Move | None:
-    """Return why each start fails, whatever the mode, or None if no check of the start fails."""
+    """Return why a start would fail in any mode, or None."""
     if not checkpoint.has_metadata:
         reason = f"{NO_METADATA}: the file metadata is missing, which each start has required since Spark 4.2"
         return Move(False, reason, f"restore metadata from a copy, or {NEW_CHECKPOINT}")
@@ -76,7 +76,7 @@ def refused_start(checkpoint: Checkpoint) -> Move | None:
 def to_real_time(
     planned: Planned | None, committed: Committed | None, operators: Iterable[str], other_sources: Iterable[str]
 ) -> Move:
-    """Return whether real-time mode can continue this checkpoint; `other_sources` do not have the offsets of Kafka."""
+    """Return whether real-time mode can continue this checkpoint; `other_sources` are sources other than Kafka."""
     if refusal := _refusal(operators, list(other_sources)):
         return refusal
     if _is_continuous(planned):
@@ -91,7 +91,7 @@ def to_real_time(
 
 
 def _refusal(operators: Iterable[str], other_sources: list[str]) -> Move | None:
-    """Return why real-time mode refuses the query itself, whatever its checkpoint."""
+    """Return why real-time mode refuses the query, with any checkpoint."""
     refused = [f"{REFUSED_OPERATORS[name]} ({name})" for name in operators if name in REFUSED_OPERATORS]
     if refused:
         return Move(False, f"{REFUSED_OPERATOR}: the state belongs to {', '.join(refused)}", "stay in micro-batch mode")

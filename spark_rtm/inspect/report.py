@@ -14,7 +14,7 @@ PROBLEM, NOTE = "problem", "note"
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that a reader of the report should know; a problem makes the exit status 1."""
+    """A problem or note of the report. A problem makes the exit status 1."""
 
     level: str
     text: str
@@ -23,7 +23,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class PartitionState:
-    """Where a query stands in a Kafka partition; fields of the broker are None without `--bootstrap-servers`."""
+    """The position of a query in a Kafka partition. Broker fields are None without `--bootstrap-servers`."""
 
     topic: str
     partition: int
@@ -35,7 +35,7 @@ class PartitionState:
     end: int | None = None
     lag: int | None = None
     is_stuck: bool | None = None
-    """Whether the partition has records from before the last committed batch that no batch has read."""
+    """Whether unread records are older than the last committed batch."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Source:
     is_kafka: bool
     partitions: tuple[PartitionState, ...]
     offsets: Any = None
-    """The committed offsets of a source other than Kafka."""
+    """The committed offsets of a source that is not Kafka."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """The seconds between the starts of consecutive batches in the logs."""
+    """The time between batch starts, in seconds."""
 
     median_seconds: float
     min_seconds: float
@@ -75,13 +75,13 @@ class Replay:
     """What a restart processes again."""
 
     records: int | None
-    """Number of records; None if it is unknown without the broker."""
+    """Number of records; None if only the broker could tell."""
     text: str
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that is known about a checkpoint."""
+    """The result of an inspection."""
 
     checkpoint: str
     query_id: str | None
@@ -105,7 +105,7 @@ class Report:
 
     @property
     def has_problem(self) -> bool:
-        """Return whether something is wrong."""
+        """Return whether a finding is a problem."""
         return any(finding.level == PROBLEM for finding in self.findings)
 
     def content(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Report:
 
 
 def pace_of(moments: list[float]) -> Pace | None:
-    """Return the pace of batches that began at these times, or None if there are fewer than two."""
+    """Return the pace of batches that began at these times, or None for fewer than two batches."""
     intervals = [after - before for before, after in pairwise(moments)]
     if not intervals:
         return None

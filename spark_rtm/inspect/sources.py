@@ -1,8 +1,8 @@
 """
-Report for each source of a query what is committed, what the broker has, and what a restart processes again.
+Report per source the committed offsets, the broker's offsets, and the replay after a restart.
 
-`spark_rtm/realtime/positions.py` returns only where a new query must start. It reads local folders of sound
-checkpoints, and this command reads damaged ones, too, also in object stores.
+`spark_rtm/realtime/positions.py` reads only sound local checkpoints and returns only the starting offsets of a new
+query. This command also reads damaged checkpoints and object stores.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ from spark_rtm.inspect.report import PartitionState, Replay, Source
 Broker = Mapping[str, Mapping[int, Partition]]
 """The partitions of each topic."""
 Offsets = Mapping[str, Mapping[str, int]]
-"""Kafka's offsets in a checkpoint: topic, partition number as text, offset."""
+"""Kafka offsets of a checkpoint, by topic and by partition number as text."""
 
 
 def kafka_offsets(value: Any) -> Offsets | None:
-    """Return offsets if they have the form of Kafka's, else None."""
+    """Return offsets if they have Kafka's form, else None."""
     is_kafka = isinstance(value, dict) and all(
         isinstance(numbers, dict) and all(map(_is_offset, numbers, numbers.values())) for numbers in value.values()
     )
@@ -34,7 +34,7 @@ def _is_offset(partition: str, offset: object) -> bool:
 
 
 def sources_of(checkpoint: Checkpoint, known: Broker | None) -> list[Source]:
-    """Return the sources of a query; `known` is what the broker reports, or None if it was not asked."""
+    """Return the sources of a query; `known` are the broker's partitions, or None if it was not asked."""
     planned, position = checkpoint.last_planned, checkpoint.position
     found = []
     for name, end in (planned.sources if planned else {}).items():
@@ -69,14 +69,13 @@ def _partitions(
 
 
 def _moved(checkpoint: Checkpoint, source: str, topic: str, partition: str) -> bool:
-    """Return whether the committed offset of a partition changed within the inspected batches."""
     both = set(checkpoint.planned) & set(checkpoint.committed)
     found = [kafka_offsets(checkpoint.planned[batch].sources.get(source)) or {} for batch in both]
     return len({each[topic][partition] for each in found if partition in each.get(topic, {})}) > 1
 
 
 def replay_of(checkpoint: Checkpoint, partitions: Sequence[PartitionState], mode: str | None, *, asked: bool) -> Replay:
-    """Return what a restart processes again; `mode` wrote the last batch, `asked` is whether the broker was asked."""
+    """Return the replay of a restart; `mode` wrote the last batch, `asked` tells whether the broker was asked."""
     planned, committed = checkpoint.last_planned, checkpoint.last_committed
     if planned and (committed is None or planned.batch > committed.batch):
         return Replay(_between(checkpoint, planned), f"of batch {planned.batch}, which is planned but not committed")
@@ -89,7 +88,7 @@ def replay_of(checkpoint: Checkpoint, partitions: Sequence[PartitionState], mode
 
 
 def _between(checkpoint: Checkpoint, planned: Planned) -> int | None:
-    """Return the number of records between the last committed and the last planned offsets."""
+    """Return the number of planned records that are not committed."""
     begin = checkpoint.position.sources if checkpoint.position else checkpoint.first_offsets
     total = 0
     for source, value in planned.sources.items():

@@ -68,7 +68,7 @@ def _offsets(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _table(partitions: Sequence[PartitionState]) -> Iterator[str]:
-    """Yield the lines of a table; columns that are unknown for all partitions are left out."""
+    """Yield the lines of a table, without columns that are unknown for all partitions."""
     columns: dict[str, list[object]] = {
         "topic": [each.topic for each in partitions],
         "partition": [each.partition for each in partitions],

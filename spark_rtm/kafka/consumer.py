@@ -1,4 +1,4 @@
-"""Read whole Kafka topics without Spark, and define settings shared by all Kafka clients that do not use Spark."""
+"""Read whole Kafka topics without Spark, and define the settings of Kafka clients outside Spark."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,13 +10,13 @@ CLIENT = {
     # By default, a client logs ten refused attempts per second for each of its connections during an outage.
     "reconnect.backoff.ms": 1_000
 }
-"""Settings shared by all Kafka clients that do not use Spark."""
+"""Settings of every Kafka client outside Spark."""
 CONSUMER = CLIENT | {
     # The client library requires a group id, although these consumers assign partitions and store offsets themselves.
     "group.id": "spark_rtm",
     "enable.auto.commit": False,
 }
-"""Settings shared by all consumers that do not use Spark."""
+"""Settings of every consumer outside Spark."""
 REQUEST_TIMEOUT_SECONDS = 10
 MAX_MESSAGES = 1_000
 # These errors mean that the broker is temporarily unreachable. The client reconnects by itself.
@@ -33,7 +33,7 @@ def consumer_from_start(
 
 
 def is_record(message: Message) -> bool:
-    """Return whether a message is a record; raise KafkaException for an error that is not temporary."""
+    """Return whether a message is a record; raise KafkaException for a permanent error."""
     error = message.error()
     if error is not None and (error.fatal() or error.code() not in TRANSIENT_ERRORS):
         raise KafkaException(error)
@@ -50,7 +50,7 @@ def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
 
 
 def is_at_end(consumer: Consumer) -> bool:
-    """Return whether the consumer has read each of its partitions up to the current end."""
+    """Return whether the consumer has read its partitions up to the current end."""
     partitions = consumer.assignment()
     ends = end_offsets(consumer, partitions)
     # A position is negative until the first record of its partition has been read.

@@ -37,7 +37,7 @@ class TopicState:
     partitions: int
 
     def require_id(self, stored_ids: set[str]) -> None:
-        """Raise RuntimeError if stored offsets belong to another topic of the same name."""
+        """Raise RuntimeError if stored offsets belong to a deleted topic of the same name."""
         others = sorted(stored_ids - {self.topic_id})
         if others:
             raise RuntimeError(
@@ -66,7 +66,7 @@ def is_temporary(error: KafkaException) -> bool:
 
 def first_offsets(consumer: Consumer, state: TopicState, stored: Mapping[int, int]) -> dict[int, int]:
     """
-    Return the offset at which to start each partition: the stored offset, or that of the first existing record.
+    Return the first offset to read in each partition: the stored one, or that of the first existing record.
 
     Raises RuntimeError if the records at a stored offset no longer exist.
     """

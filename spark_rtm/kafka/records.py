@@ -1,8 +1,8 @@
 """
 Check JSON records that a Kafka client reads without Spark.
 
-Anyone who may write to a topic can append a tombstone or a value that is not JSON. A reader that raises an error for
-such a record raises it again after each restart, so these functions return None instead.
+Anyone who may write to a topic can append a tombstone or a value that is not JSON. A reader that raised an error would
+fail again after each restart, so these functions return None instead.
 """
 
 import json
@@ -18,9 +18,9 @@ FieldTypes = Mapping[str, type | UnionType]
 
 def json_object(value: bytes | None, fields: FieldTypes) -> dict[str, Any] | None:
     """
-    Return the JSON object in `value`, or None if `value` is a tombstone, is not a JSON object or has a wrong field.
+    Return the JSON object in `value`, or None for a tombstone, other JSON or a field of the wrong type.
 
-    `fields` maps names to types. A missing field counts as null. Further fields are allowed and not checked.
+    `fields` maps names to types. A missing field counts as null. Other fields are allowed and not checked.
     """
     try:
         row = json.loads(value or b"")
@@ -31,7 +31,7 @@ def json_object(value: bytes | None, fields: FieldTypes) -> dict[str, Any] | Non
 
 
 def has_fields(row: Mapping[str, Any], fields: FieldTypes) -> bool:
-    """Return whether each of `fields` has its type and, if it is a number or a text, can be stored in PostgreSQL."""
+    """Return whether each of `fields` has its type and fits into PostgreSQL."""
     return all(_is_valid(row.get(name), field_type) for name, field_type in fields.items())
 
 

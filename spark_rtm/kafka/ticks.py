@@ -22,8 +22,8 @@ def ticking(bootstrap_servers: str, topic: str) -> Iterator[None]:
     """
     Write ticks in a thread until the block ends. Create the topic with one partition if it does not exist.
 
-    Kafka retains ticks as long as other records, because a query cannot continue from an offset whose ticks were
-    deleted. A week of ticks takes about 2 GB.
+    Kafka keeps ticks as long as other records, because a query cannot continue from a deleted offset. A week of ticks
+    takes about 2 GB.
     """
     ensure_topics(bootstrap_servers, [topic], partitions=1)
     stop = threading.Event()

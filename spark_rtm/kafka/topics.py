@@ -20,7 +20,7 @@ LIST_TIMEOUT_SECONDS = 10
 CLOCK = "message.timestamp.type"
 APPEND_TIME = {CLOCK: "LogAppendTime"}
 """
-The broker sets the time of a record when it appends the record.
+Topic setting with which the broker sets a record's time when it appends the record.
 
 Latencies are differences between these append times.
 """
@@ -41,11 +41,10 @@ def ensure_topics(
     bootstrap_servers: str, topics: Iterable[str], partitions: int, confs: Mapping[str, Mapping[str, str]] | None = None
 ) -> dict[str, int]:
     """
-    Create the topics that are missing, and return the number of partitions of each of `topics`.
+    Create the missing topics, and return the number of partitions of each of `topics`.
 
-    A new topic gets `partitions` partitions and its configuration from `confs`, or `APPEND_TIME` if `confs` does not
-    contain the topic. Create topics before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0
-    waits 60 s, the default of the Kafka client, and then fails.
+    A new topic gets `partitions` partitions and its configuration from `confs`, or else `APPEND_TIME`. Create topics
+    before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0 waits 60 s and then fails.
     """
     admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
     existing = _partitions(admin, bootstrap_servers)
@@ -73,7 +72,7 @@ def ensure_topics(
 
 
 def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
-    """Let existing topics store the times that producers set, so a test can send records of any time."""
+    """Let existing topics store the producers' times, so a test can send records with any time."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in PRODUCER_TIME.items()]
     resources = [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries) for topic in topics]
@@ -82,7 +81,7 @@ def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
 
 
 def require_append_time(bootstrap_servers: str, topics: Iterable[str], remedy: str) -> None:
-    """Raise ValueError, ending with `remedy`, if one of `topics` stores producers' times instead of append times."""
+    """Raise ValueError, ending with `remedy`, if a topic stores producers' times instead of append times."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, described in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():

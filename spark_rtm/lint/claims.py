@@ -1,7 +1,7 @@
 """
-List the places of pages that speak about real-time mode, with the rule of SKILL.md that decides, and without a verdict.
+List the sentences of pages about real-time mode, with the deciding rule of SKILL.md, and without a verdict.
 
-The reader of the list is an assistant, which judges a sentence better than a regular expression does.
+An assistant reads the list, because it judges sentences better than a regular expression does.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SUBJECTS = {
     "both: sinks upsert by id and version, or tolerate duplicates": r"exactly.once|duplicat|at.least.once|idempot",
     "both: latency is append time minus append time": r"latenc|milliseconds?|\bms\b|sub-?second|\bp99\b",
 }
-"""The rules of SKILL.md, each with a pattern of the words that it decides about."""
+"""The rules of SKILL.md, each with a pattern for its subject."""
 OTHER = "no rule of SKILL.md: judge it with the page that SKILL.md names"
 
 
 def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[str]]:
-    """Return a line for each sentence about real-time mode (place, sentence, deciding rules), and the unread pages."""
+    """Return a line for each sentence about real-time mode (place, sentence, deciding rules), and unreadable pages."""
     sources = read_sources(list(paths), settings.excludes)
     lines: list[str] = []
     unread = [f"{path.as_posix()}: {problem.message}" for path, (_, problem) in sources.unchecked]
@@ -52,7 +52,7 @@ def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[s
 
 
 def claims_in(text: str, name: str) -> list[str]:
-    """Return the lines of one page."""
+    """Return the claims of one page."""
     found = sorted(sentences(layout_of(text)), key=lambda one: one.line)
     return [_line(name, sentence) for sentence in found if sentence.is_about]
 

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
-    """Return the paths, the name of standard input, and the settings; raise SettingsError if they make no sense."""
+    """Return the paths, the name of standard input and the settings; raise SettingsError if they are wrong."""
     paths = options.paths or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:
@@ -114,7 +114,7 @@ def _stdin() -> str:
 
 
 def _written(path: Path, text: str) -> str:
-    """Replace a file at once, so that it is never cut; keep its mode and links to it. Return the problem, if any."""
+    """Replace a file atomically, with its mode and its links. Return the problem, if any."""
     target = path.resolve()
     try:
         if not os.access(target, os.W_OK):
@@ -130,7 +130,7 @@ def _written(path: Path, text: str) -> str:
 
 
 def _changed(findings: Sequence[Finding], settings: Settings) -> dict[Path, tuple[str, str]]:
-    """Return the text of each file that can be corrected, before and after."""
+    """Return the text of each file that can be corrected, before and after the correction."""
     changes = {}
     for path, found in _by_path(findings).items():
         before = _text_of(path) if is_complete(found) else ""
@@ -142,7 +142,6 @@ def _changed(findings: Sequence[Finding], settings: Settings) -> dict[Path, tupl
 
 
 def _by_path(findings: Sequence[Finding]) -> dict[Path, list[Finding]]:
-    """Return the findings of each Python file."""
     by_path: dict[Path, list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.path.endswith(".py"):

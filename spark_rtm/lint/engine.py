@@ -39,7 +39,7 @@ OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
 }
 PAGES = {".md", ".markdown"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
-"""A name in a message, such as `mapInPandas`, or a quoted value."""
+"""A code word in a message: a name such as `mapInPandas`, or a quoted value."""
 DEFAULTS = Settings()
 
 
@@ -95,7 +95,7 @@ def is_complete(findings: Iterable[Finding]) -> bool:
 
 
 def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms: float | None) -> list[RuleProblem]:
-    """Return the problems of a text that concern its engines, without those that a comment silences."""
+    """Return the problems for the engines of a text, without silenced ones."""
     if not is_relevant(text, suffix):
         return []
     # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
@@ -159,7 +159,7 @@ def _words(rule: Rule, message: str) -> list[re.Pattern[str]]:
 
 
 def _columns(words: Iterable[re.Pattern[str]], line: str) -> tuple[int, int]:
-    """Return the columns of the first of these words that is in the line, or else those of the whole line."""
+    """Return the columns of the first of these words in the line, or else of the whole line."""
     for word in words:
         if match := word.search(line):
             return match.start() + 1, match.end() + 1

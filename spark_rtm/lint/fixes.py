@@ -1,8 +1,8 @@
 """
-Correct Python files where one change is safe: the form of a trigger, the output mode, and the broadcast of a join.
+Correct Python files where one change is safe: trigger form, output mode, and join broadcast.
 
 Each of these queries fails today, so the change cannot alter the results of a running query.
-All other characters of a file stay, also its line ends and its byte order mark.
+All other characters of a file stay the same, as do its line ends and its byte order mark.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MAX_ROUNDS = 3
 UNPARSABLE = (SyntaxError, ValueError, RecursionError)
 REAL_TIME_NAME = re.compile(r"real_?time(?:mode)?", re.IGNORECASE)
 Edit = tuple[int, int, str]
-"""The start and the end of a part of the text in bytes, and its replacement."""
+"""A replacement for a range of the text, in bytes."""
 
 
 def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> str:
-    """Return the corrected text; it is unchanged if a change would lead to another finding."""
+    """Return the corrected text, or the original if the correction would cause another finding."""
     if not path.endswith(".py"):
         return text
     before, rest = text, findings
@@ -45,7 +45,7 @@ def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> 
 
 
 def fixable(text: str, path: str, findings: list[Finding]) -> int:
-    """Return how many findings in a file can be corrected, unless the correction leads to another finding."""
+    """Return how many findings of a file can be corrected without causing another one."""
     if not path.endswith(".py") or not any(finding.rule in EDITS for finding in findings):
         return 0
     try:
@@ -56,7 +56,7 @@ def fixable(text: str, path: str, findings: list[Finding]) -> int:
 
 
 def difference(path: Path, before: str, after: str) -> str:
-    """Return the changes of a file in the unified format."""
+    """Return the changes of a file as a unified diff."""
     lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
     return "".join(difflib.unified_diff(*lines, fromfile=printable(str(path)), tofile=printable(str(path))))
 
@@ -77,7 +77,7 @@ def _edits(tree: ast.Module, places: _Places, findings: list[Finding]) -> list[E
 
 
 def _edits_of(tree: ast.Module, places: _Places, findings: list[Finding]) -> dict[Finding, list[Edit]]:
-    """Return the changes for each finding; the walk is the same for any number of findings."""
+    """Return the changes for each finding in a single walk."""
     by_line: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.rule in EDITS:
@@ -91,7 +91,7 @@ def _edits_of(tree: ast.Module, places: _Places, findings: list[Finding]) -> dic
 
 
 def _lines(node: ast.AST) -> Sequence[int]:
-    """Return the lines in which a finding can concern a node: those of an import, a method, and its arguments."""
+    """Return the lines on which a finding can refer to a node: those of an import, a method and its arguments."""
     if isinstance(node, ast.ImportFrom):
         return range(node.lineno, (node.end_lineno or node.lineno) + 1)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -100,7 +100,7 @@ def _lines(node: ast.AST) -> Sequence[int]:
 
 
 class _Places:
-    """The positions of syntax nodes in a text, in bytes as `ast` counts them."""
+    """Converts positions of syntax nodes to bytes, as `ast` counts them."""
 
     def __init__(self, text: str) -> None:
         self.data = text.encode()
@@ -128,12 +128,12 @@ class _Places:
 
     @cached_property
     def newline(self) -> str:
-        """The line end of the first line."""
+        """The file's line end, taken from the first line."""
         return "\r\n" if self.data.partition(b"\n")[0].endswith(b"\r") else "\n"
 
     @cached_property
     def broadcast(self) -> str:
-        """The name of the function `broadcast` with the imports of the text."""
+        """The name of `broadcast` under the imports of the text."""
         text = with_line_feeds(self.data.decode())
         if module := re.search(r"^from pyspark\.sql import (?:[\w, ]*, )?functions(?: as (\w+))?", text, re.MULTILINE):
             return f"{module[1] or 'functions'}.broadcast"
@@ -182,7 +182,7 @@ def _trigger_form(node: ast.AST, finding: Finding, places: _Places) -> Iterator[
 
 
 def _interval_in(node: ast.expr, places: _Places) -> str:
-    """Return the duration with which a Scala trigger is built, or the default."""
+    """Return the duration of a Scala trigger, or the default."""
     arguments = node.args if isinstance(node, ast.Call) else []
     is_text = arguments and isinstance(arguments[0], ast.Constant) and isinstance(arguments[0].value, str)
     return places.text(arguments[0]) if is_text else INTERVAL
@@ -200,7 +200,7 @@ def _import_of_trigger(node: ast.ImportFrom, places: _Places) -> Iterator[Edit]:
 
 
 def _trigger_duration(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
-    """Replace `True`, which asks for the default; a number may mean seconds or milliseconds."""
+    """Replace only `True`, which asks for the default. A number may mean seconds or milliseconds."""
     is_trigger = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "trigger"
     for keyword in node.keywords if isinstance(node, ast.Call) and is_trigger else ():
         is_true = isinstance(keyword.value, ast.Constant) and keyword.value.value is True

@@ -17,7 +17,7 @@ from spark_rtm.text.finding import ENGINES
 TABLE = "rtm-lint"
 ALL = "ALL"
 MAX_BYTES = 1_000_000
-"""The limit for a file with settings."""
+"""Maximum size of a settings file."""
 
 
 class SettingsError(ValueError):
@@ -26,29 +26,29 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """What to check and what to report. Patterns are relative to `root`."""
+    """What to check and report. Patterns are relative to `root`."""
 
     select: tuple[str, ...] = ()
     """Rules and groups of rules to report; empty means all."""
     ignore: tuple[str, ...] = ()
     """Rules and groups of rules not to report."""
     exclude: tuple[str, ...] = ()
-    """Patterns of files and folders that are not read."""
+    """Patterns of files and folders to skip."""
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Rules not to report, by the pattern of the files."""
+    """Rules not to report, by file pattern."""
     engine: str | None = None
-    """The only engine whose findings are reported; None means both."""
+    """The only engine to report; None means both."""
     strict: bool = False
     """Whether warnings lead to exit status 1, as errors do."""
     root: Path = field(default_factory=Path)
 
     def reports(self, rule: str, path: str) -> bool:
-        """Return whether a finding of this rule in this file is reported; `unchecked` needs no selection."""
+        """Return whether a finding of this rule in this file is reported; `unchecked` is always reported."""
         is_selected = not self.select or rule == UNCHECKED.id or _names(self.select, rule)
         return is_selected and not _names(self.ignore, rule) and not _names(self._ignored_in(path), rule)
 
     def excludes(self, path: Path) -> bool:
-        """Return whether a pattern excludes a file, or one of the folders in which it is."""
+        """Return whether a pattern excludes a file or one of its folders."""
         return bool(self.exclude) and any(_matches(self._relative(path), pattern) for pattern in self.exclude)
 
     def _ignored_in(self, path: str) -> list[str]:
@@ -68,9 +68,9 @@ class Settings:
 
 def settings_for(paths: Iterable[Path], rules: Iterable[str], given: Mapping[str, Any]) -> Settings:
     """
-    Return the settings of the nearest `pyproject.toml` above all paths, replaced by those that are given.
+    Return the settings of the nearest `pyproject.toml` above all paths; values in `given` override them.
 
-    A setting that is given as None comes from the file.
+    A value of None means that the setting was not given.
     """
     file = _project_file([path.absolute() for path in paths])
     settings = _read(file, set(rules)) if file else Settings()
@@ -133,7 +133,7 @@ CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "engine": (lambda value: value in ENGINES, " or ".join(map(repr, ENGINES))),
     "strict": (lambda value: isinstance(value, bool), "true or false"),
 }
-"""The settings that a project may contain, with a check and the form of each."""
+"""The allowed settings of a project, each with a check and a description of its form."""
 
 
 def _check_rules(values: Mapping[str, Any], rules: set[str], place: str) -> None:
@@ -148,12 +148,12 @@ def _check_rules(values: Mapping[str, Any], rules: set[str], place: str) -> None
 
 
 def _names(names: Iterable[str], rule: str) -> bool:
-    """Return whether a rule, its group (such as `cluster` for `cluster-flag`) or `ALL` is among the names."""
+    """Return whether the names contain a rule, its group (such as `cluster` for `cluster-flag`) or `ALL`."""
     return any(name in {rule, ALL} or rule.startswith(f"{name}-") for name in names)
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Return whether a pattern matches a path, one of its folders, or the name of one of them."""
+    """Return whether a pattern matches a path, one of its folders, or the name of either."""
     pattern = pattern.removeprefix("./").rstrip("/")
     parts = path.split("/")
     below = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]

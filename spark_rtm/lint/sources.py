@@ -1,7 +1,7 @@
 """
 Find and read the files to lint.
 
-A file that may be about real-time mode but cannot be read becomes a finding `unchecked`.
+An unreadable file that may be about real-time mode becomes a finding `unchecked`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from spark_rtm.lint.spark.intervals import min_batch_ms_in
 SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala", ".java", ".sql", ".tf"}
 CACHES = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
           ".hypothesis", ".tox"}  # fmt: skip
-"""Folders that are skipped everywhere, like every folder with a `pyvenv.cfg`."""
+"""Folders to skip everywhere, like every folder with a `pyvenv.cfg`."""
 OUTPUTS = {"build", "dist", "site", "spark-warehouse"}
-"""Folders that are skipped only directly below a given folder; deeper down, the names also occur in source code."""
+"""Folders to skip only directly below a given folder, because source code can use the names deeper down."""
 MARK = "\ufeff"
-"""The byte order mark, with which some editors begin a file in UTF-8."""
+"""The byte order mark that some editors write before UTF-8 text."""
 MAX_BYTES = 2_000_000
 MAX_SEARCHED_BYTES = 100_000_000
-"""A longer file counts as relevant without a search."""
+"""Maximum size of a searched file; longer files count as relevant."""
 RELEVANT = re.compile(
     r"real[-_ ]?time|\brtm\b|[-_]rtm\b|\brtm[-_]|continuous|asyncProgress|ForeachWriter", re.IGNORECASE
 )
 RTM = re.compile(r"\brtm\b")
 NEEDLES = ("realtime", "real-time", "real_time", "real time", "rtm", "continuous", "asyncprogress", "foreachwriter")
-"""One of these is in each relevant text in small letters. This search is ten times as fast as that for `RELEVANT`."""
+"""Each relevant text contains one of these in lower case. The search is ten times as fast as that for `RELEVANT`."""
 CODE = {".py", ".scala", ".java"}
 SPARK_NEEDLES = ("spark", "readstream", "writestream", "datastreamwriter", ".outputmode(", "databricks", "display(")
 CODE_NEEDLES = ("trigger", "realtime", "real-time mode", "real time mode", "real-time quer",
@@ -48,7 +48,7 @@ Unchecked = list[tuple[Path, RuleProblem]]
 
 @dataclass
 class Sources:
-    """The relevant files, what cannot be checked, and the settings of one file that apply to all."""
+    """The relevant files, the unchecked files, and the settings of one file that apply to all."""
 
     paths: list[Path] = field(default_factory=list)
     unchecked: Unchecked = field(default_factory=list)
@@ -57,7 +57,7 @@ class Sources:
 
 
 def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources:
-    """Read the given files and those in the given folders; excluded files and folders are not read."""
+    """Read the given files and folders, except excluded ones."""
     sources = Sources()
     minima: list[float | None] = []
     for path in _files(roots, sources.unchecked, excludes):
@@ -75,7 +75,7 @@ def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources
 
 
 def is_relevant(text: str, suffix: str) -> bool:
-    """Return whether a text may concern real-time mode; code also has to name Spark, and what rules check."""
+    """Return whether a text may concern real-time mode; code must also name Spark and something that rules check."""
     low = text.lower()
     if not any(needle in low for needle in NEEDLES) or not RELEVANT.search(text):
         return False
@@ -86,17 +86,17 @@ def is_relevant(text: str, suffix: str) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a regular file, with line feeds; a file that need not be checked is empty."""
+    """Return the text of a regular file with line feeds; a file that needs no check is empty."""
     return with_line_feeds(read_original(path).removeprefix(MARK))
 
 
 def with_line_feeds(text: str) -> str:
-    """Return a text whose line ends are all line feeds."""
+    """Return a text with line feeds as its only line ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_original(path: Path) -> str:
-    """Return the text of a regular file with its line ends and its mark; a file that need not be checked is empty."""
+    """Return the text of a regular file with its own line ends and mark; a file that needs no check is empty."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UncheckedError("this is not a regular file, so it was not read", "remove it, or pass other paths")
@@ -174,7 +174,6 @@ def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], boo
 
 
 def _listed(folder: Path, problems: Unchecked) -> tuple[list[str], list[str]]:
-    """Return the names of the folders and of the files in a folder."""
     folders, names = [], []
     try:
         with os.scandir(folder) as entries:

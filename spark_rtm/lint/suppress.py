@@ -1,4 +1,4 @@
-"""Find the comments that silence rules for a line or for a whole file."""
+"""Find comments that silence rules for a line or a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SQL_COMMENT = re.compile(r"--(?=\s*rtm:)")
 
 
 def silenced_lines(text: str, suffix: str) -> dict[int, set[str]]:
-    """Map each line number to the ids of the rules that a comment silences there; `*` means all rules."""
+    """Map each line to the rule ids that a comment silences there; `*` means all rules."""
     if "rtm:" not in text.lower():
         return {}
     if suffix == ".sql":
@@ -28,7 +28,7 @@ def silenced_lines(text: str, suffix: str) -> dict[int, set[str]]:
 
 
 def silenced_in_file(text: str) -> set[str]:
-    """Return the ids of the rules that a comment `rtm: file-ignore[rule]` silences in the whole file."""
+    """Return the rule ids that comments `rtm: file-ignore[rule]` silence."""
     if "file-ignore" not in text.lower():
         return set()
     return {rule.strip() for match in FILE_IGNORE.finditer(text) for rule in match["rules"].split(",")}

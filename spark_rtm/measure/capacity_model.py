@@ -1,5 +1,5 @@
 """
-Predict what a query costs from coefficients that a benchmark has fitted, and name the inputs outside of its range.
+Predict the cost of a query from fitted coefficients, and name inputs outside the fitted range.
 
 A term is a product such as `queries * sqrt(rate)`. The JSON of the benchmark contains the terms, so this module and the
 fit use the same formula. This module needs only Python.
@@ -17,19 +17,19 @@ FUNCTIONS = {"sqrt": math.sqrt, "log10": math.log10}
 
 @dataclass(frozen=True)
 class CostModel:
-    """Sums of terms, and the range of each input in the runs that the coefficients were fitted to."""
+    """Sums of terms, and the range of each input in the fitted runs."""
 
     terms: Mapping[str, Mapping[str, float]]
     """The coefficient of each term, by quantity."""
     ranges: Mapping[str, tuple[float, float]]
-    """The lowest and the highest value of each input."""
+    """Minimum and maximum of each input."""
 
     def predict(self, quantity: str, inputs: Mapping[str, float]) -> float:
         """Return the predicted value of a quantity."""
         return sum(coefficient * value_of(term, inputs) for term, coefficient in self.terms.get(quantity, {}).items())
 
     def outside(self, inputs: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-        """Return the range of each input that is outside of its range."""
+        """Return the inputs outside their range, with the range."""
         return {
             name: (lowest, highest)
             for name, (lowest, highest) in self.ranges.items()
@@ -38,7 +38,7 @@ class CostModel:
 
 
 def value_of(term: str, inputs: Mapping[str, float]) -> float:
-    """Return the value of a term; raise ValueError if it has an unknown factor."""
+    """Return the value of a term; raise ValueError for an unknown factor."""
     value = 1.0
     for text in term.split(" * "):
         factor = FACTOR.fullmatch(text)
@@ -60,7 +60,7 @@ def model_of(content: Mapping[str, Any]) -> CostModel:
 
 
 def rows_of(model: CostModel) -> dict[str, Sequence[Mapping[str, Any]]]:
-    """Return the model as lists of rows for the JSON, the inverse of `model_of`."""
+    """Return the model as rows for the JSON, the inverse of `model_of`."""
     return {
         "model": [
             {"quantity": quantity, "term": term, "coefficient": coefficient}

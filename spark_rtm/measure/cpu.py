@@ -16,10 +16,10 @@ import numpy as np
 import psutil
 
 MAX_BUSY_SHARE = 0.9
-"""Above this CPU load, latencies show how long records wait in queues."""
+"""CPU load above which latencies show how long records wait in queues."""
 SAMPLE_SECONDS = 1.0
 LIST_EVERY_SAMPLES = 5
-"""Processes are listed only in every n-th sample. Listing takes several milliseconds, which increases latencies."""
+"""Processes are listed in every n-th sample, because listing takes milliseconds and increases latencies."""
 BUSY_TIMES = ("user", "nice", "system", "irq", "softirq", "steal")
 KERNEL_PARENT = 2
 """Process id of the parent of all kernel threads on Linux."""
@@ -34,7 +34,7 @@ NAMES = {
 }
 
 ProcessKey = tuple[int, float]
-"""Process id and creation time of a process."""
+"""Process id and creation time."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Cpu:
 
     @property
     def run(self) -> float:
-        """Return the average number of cores used by this run."""
+        """Return the mean number of cores that this run used."""
         return sum(self.by_name.values())
 
     @property
@@ -61,17 +61,17 @@ class Cpu:
 
 
 class CpuMeter:
-    """Adds up the CPU time of this process and its descendants. An ended process counts with its last value."""
+    """Adds up the CPU time of this process and its descendants. A process that has ended keeps its last value."""
 
     def __init__(self) -> None:
-        """Create a meter without samples."""
+        """Create an empty meter."""
         self._samples: list[tuple[float, float]] = []
         self._first: dict[ProcessKey, float] = {}
         self._last: dict[ProcessKey, float] = {}
         self._names: dict[ProcessKey, str] = {}
 
     def sample(self) -> None:
-        """Sample the process tree, unless the last sample is less than `SAMPLE_SECONDS` old."""
+        """Sample the process tree, unless the last sample is newer than `SAMPLE_SECONDS`."""
         if self._samples and time.monotonic() < self._samples[-1][0] + SAMPLE_SECONDS:
             return
         self._samples.append((time.monotonic(), machine_seconds()))
@@ -87,7 +87,7 @@ class CpuMeter:
             self._first.setdefault(key, self._last[key] if len(self._samples) == 1 else 0.0)
 
     def result(self) -> Cpu | None:
-        """Return the averages between the first and the last sample, or None if there are fewer than two samples."""
+        """Return the averages between the first and last sample, or None for fewer than two samples."""
         if len(self._samples) < 2:
             return None
         (started_at, before), (ended_at, after) = self._samples[0], self._samples[-1]
@@ -102,11 +102,11 @@ class OtherPrograms:
     """Adds up the CPU seconds of all programs except this process and its descendants."""
 
     def __init__(self) -> None:
-        """Begin to count now."""
+        """Start counting."""
         self._before, self._used = _times_of_others(), 0.0
 
     def used(self) -> float:
-        """Return the CPU seconds that other programs have used since the counting began."""
+        """Return the CPU seconds of other programs since the start of counting."""
         after = _times_of_others()
         # Some systems forget the time of a program that has ended, so the sum can fall while other programs are busy.
         running = sum(max(0.0, after[key][0] - self._before[key][0]) for key in after.keys() & self._before.keys())
@@ -117,7 +117,7 @@ class OtherPrograms:
 
 @dataclass
 class ResourceSamples:
-    """CPU seconds and memory of an engine, sampled once per second, and CPU seconds of other programs."""
+    """CPU seconds and memory of an engine, and CPU seconds of other programs, sampled once per second."""
 
     at: list[float] = field(default_factory=list)
     """Times of the samples in seconds since 1970."""
@@ -126,19 +126,19 @@ class ResourceSamples:
     listed_at: list[float] = field(default_factory=list)
     """Times at which all processes were listed."""
     others: list[float] = field(default_factory=list)
-    """CPU seconds of the programs that do not belong to this run, at the times in `listed_at`."""
+    """CPU seconds of programs outside this run, at the times in `listed_at`."""
 
     def list_others(self, programs: OtherPrograms) -> None:
-        """List all processes, which takes several milliseconds, and add up what other programs used."""
+        """List all processes, which takes milliseconds, and add up the CPU time of other programs."""
         self.listed_at.append(time.time())
         self.others.append(programs.used())
 
     def engine_seconds(self, start: float, end: float) -> float:
-        """Return the CPU seconds that the engine used between two times."""
+        """Return the CPU seconds of the engine between two times."""
         return _increase(self.at, self.engine, start, end)
 
     def foreign_cores(self, start: float, end: float) -> float:
-        """Return the average number of cores that other programs used between two times."""
+        """Return the mean number of cores that other programs used between two times."""
         return _increase(self.listed_at, self.others, start, end) / (end - start)
 
 
@@ -168,7 +168,7 @@ def sampling(engine_pids: Callable[[], Iterable[int]]) -> Iterator[ResourceSampl
 
 
 def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
-    """Yield the running processes of `pids` and their descendants, each process once."""
+    """Yield the running processes of `pids` and their descendants once each."""
     seen = set[int]()
     for pid in pids:
         try:
@@ -181,13 +181,13 @@ def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
 
 
 def machine_seconds() -> float:
-    """Return the CPU seconds that all cores have been busy since the machine started."""
+    """Return the busy seconds of all cores since the machine started."""
     times = psutil.cpu_times()
     return float(sum(getattr(times, name, 0.0) for name in BUSY_TIMES))
 
 
 def _times_of_others() -> dict[ProcessKey, tuple[float, float]]:
-    """Return the CPU seconds of each other program, and those of its children that have ended."""
+    """Return the CPU seconds of each other program, with those of its ended children."""
     found = {}
     for process in other_programs():
         try:
@@ -204,10 +204,11 @@ def _total(times: dict[ProcessKey, tuple[float, float]]) -> float:
 
 def other_programs() -> list[psutil.Process]:
     """
-    Return all processes except this one and its descendants, without the kernel's own threads.
+    Return all processes except this one, its descendants and kernel threads.
 
-    Threads of the kernel free memory on behalf of this run, and the CPU time of the whole machine contains them. That
-    time is also inexact: on one Linux machine, it showed 0.05 cores while the processes used 1.0 (2026-11-25).
+    Kernel threads free memory for this run, and the CPU time of the whole machine includes them. That time is also
+    inexact:
+    on one Linux machine, it showed 0.05 cores while the processes used 1.0 (2026-11-25).
     """
     ours = {process.pid for process in process_tree([os.getpid()])}
     if psutil.pid_exists(KERNEL_PARENT) and psutil.Process(KERNEL_PARENT).name() == "kthreadd":
@@ -237,6 +238,6 @@ def _resident_bytes(process: psutil.Process) -> float:
 
 
 def name_of(process: psutil.Process) -> str:
-    """Return the part of a run to which a process belongs, for example `Kafka`."""
+    """Return the part of a run that a process belongs to, for example `Kafka`."""
     command = " ".join(process.cmdline())
     return next((name for word, name in NAMES.items() if word in command), process.name())

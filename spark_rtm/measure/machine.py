@@ -13,7 +13,7 @@ from spark_rtm.services import broker_jars, connector, java_home
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return the date, the machine, and the versions of Java, Python, Spark and Kafka."""
+    """Return the date, the machine and the versions of Java, Python, Spark and Kafka."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "cores": psutil.cpu_count(),

@@ -2,5 +2,5 @@
 
 BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#1a73e8", "#e8710a", "#188038", "#9334e6", "#d93025", "#5f6368"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
-"""The colours of lines side by side, in this order."""
+"""The colours of adjacent lines, in order."""
 MEDIUM_GREY, LIGHT_GREY = "#9aa0a6", "#dadce0"

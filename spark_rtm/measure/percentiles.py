@@ -1,8 +1,8 @@
 """
-Percentiles by nearest rank: every result is a measured value, never an interpolation or an average.
+Percentiles by nearest rank: each result is a measured value, never interpolated or averaged.
 
-In real-time mode, only a few records wait at a batch boundary. An approximation or an average would hide the latencies
-of these records.
+In real-time mode, only a few records wait at a batch boundary. An approximation or an average would hide their
+latencies.
 """
 
 import math
@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-"""Percentiles and their shares. p99 needs 10,000 or more values; p99.9 needs 100,000. A full benchmark has 120,000."""
+"""Percentiles with their shares. p99 needs 10,000 values and p99.9 needs 100,000; a full benchmark has 120,000."""
 
 
 def percentiles(values: Sequence[float] | npt.NDArray[Any], shares: Iterable[float]) -> list[float]:
-    """Return, for each share from 0 to 1, the smallest value that is at least as large as this share of the values."""
+    """Return for each share from 0 to 1 the smallest value that this share of the values does not exceed."""
     ordered = np.sort(values)
     return [ordered[_rank(len(ordered), share) - 1].item() for share in shares]
 
@@ -29,13 +29,13 @@ def _rank(count: int, share: float) -> int:
 
 
 def percentiles_ms(microseconds: npt.NDArray[np.int64]) -> dict[str, float]:
-    """Return all `PERCENTILES` of values in microseconds, converted to milliseconds."""
+    """Return `PERCENTILES` of values in microseconds, converted to milliseconds."""
     values_us = percentiles(microseconds, PERCENTILES.values())
     return {name: value_us / 1000 for name, value_us in zip(PERCENTILES, values_us, strict=True)}
 
 
 def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return the median, the lowest and the highest of each percentile over several runs, or None without runs."""
+    """Return median, minimum and maximum of each percentile over several runs, or None without runs."""
     summary: dict[str, float | None] = {}
     for name in PERCENTILES:
         values = [run[f"{name}_ms"] for run in runs]
@@ -47,7 +47,7 @@ def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | 
 
 def median_of_runs(values: Iterable[float]) -> float:
     """
-    Return the median of one metric over several runs. If there are two middle values, return the higher value.
+    Return the median of one metric over several runs: the higher one of two middle values.
 
     Percentiles of several runs are never averaged.
     """

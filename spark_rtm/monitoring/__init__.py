@@ -1,1 +1,1 @@
-"""Export what a real-time query does as Prometheus metrics, with a canary, alert rules and a dashboard."""
+"""Export Prometheus metrics of a real-time query, with a canary, alert rules and a dashboard."""

@@ -1,7 +1,8 @@
 """
-Send a record into each partition of the source topic at a fixed interval, and measure how long its result is missing.
+Send a record to each partition of the source topic at a fixed interval, and measure the wait for its result.
 
-A canary finds what no metric of the engine shows during a batch: a starved partition, a stuck task, an ended query.
+A canary shows faults that no metric of the engine shows during a batch: a starved partition, a stuck task, a failed
+query.
 """
 
 import time
@@ -16,7 +17,7 @@ from spark_rtm.kafka.consumer import CLIENT
 
 FLUSH_SECONDS = 2
 PREFIX = "canary-"
-"""Keys of canaries begin with this text. Leave such keys out of counts and bills."""
+"""Prefix of canary keys. Leave such keys out of counts and bills."""
 
 
 @dataclass
@@ -27,13 +28,13 @@ class Canary:
     topic: str
     partitions: int
     value: Callable[[str], bytes]
-    """Returns a record that the query accepts, for a key."""
+    """Returns a valid record for a key."""
     interval_seconds: float = 1
     registry: CollectorRegistry = REGISTRY
     client: Mapping[str, object] = field(default_factory=dict, repr=False)
-    """Further options of the client, such as a login."""
+    """Other client options, such as a login."""
     max_age_seconds: float = 600
-    """A canary without a result for this long is lost, for example because the source topic has deleted it."""
+    """Age at which a canary without a result counts as lost, for example after its deletion from the source topic."""
 
     def __post_init__(self) -> None:
         """Register the metric and open the client."""
@@ -54,7 +55,7 @@ class Canary:
         self._due = 0.0
 
     def send_if_due(self) -> None:
-        """Send one canary to each partition if the interval has passed since the last ones."""
+        """Send one canary to each partition if the interval has passed."""
         now = time.monotonic()
         if now >= self._due:
             self._due = now + self.interval_seconds
@@ -83,7 +84,7 @@ class Canary:
             self._missing.labels(str(partition)).set(now - oldest.get(partition, now))
 
     def close(self) -> None:
-        """Send what is still in the buffer of the client, if a broker answers."""
+        """Send the records in the client's buffer, if a broker answers."""
         self._producer.flush(FLUSH_SECONDS)
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:

@@ -1,8 +1,8 @@
 """
 Export the progress of every streaming query of a session as Prometheus metrics.
 
-Spark reports progress once per batch, so these metrics can be one trigger interval old. `topic_watcher` exports what
-happens in between.
+Spark reports progress once per batch, so these metrics can be one trigger interval old. `topic_watcher` exports newer
+values.
 """
 
 import json
@@ -55,7 +55,7 @@ class QueryMetrics(StreamingQueryListener):
         self._names: dict[str, str] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - the name of the interface
-        """Remember the name of the query, because the end of a query is reported without it."""
+        """Store the name of the query, which is missing from the report of its end."""
         name = self._names[str(event.runId)] = event.name or "unnamed"
         self.running.labels(name).set(1)
         self.failures.labels(name).inc(0)
@@ -87,9 +87,9 @@ class QueryMetrics(StreamingQueryListener):
 
 def latencies_of(text: str) -> list[tuple[str, str, float]]:
     """
-    Return (kind, percentile, milliseconds) from the JSON of a progress event; on OSS 4.3.0, `with_latency` adds them.
+    Return (kind, percentile, milliseconds) from a progress event as JSON; on OSS 4.3.0, `with_latency` adds them.
 
-    The documentation of Databricks spells the fields in two ways: `rtmMetrics` with `P50`, and `latencies` with `p50`.
+    The Databricks documentation spells the fields in two ways: `rtmMetrics` with `P50`, and `latencies` with `p50`.
     """
     event: dict[str, Any] = json.loads(text)
     observed = (event.get("observedMetrics") or {}).get(METRIC)

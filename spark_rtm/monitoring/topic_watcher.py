@@ -42,10 +42,10 @@ class TopicWatcher:
     target: str
     rejects: str
     window_seconds: float = 60
-    """Latencies and the reject share describe the records of this time."""
+    """Period that latencies and the reject share describe."""
     registry: CollectorRegistry = REGISTRY
     client: Mapping[str, object] = field(default_factory=dict, repr=False)
-    """Further options of the client, such as a login."""
+    """Other client options, such as a login."""
 
     def __post_init__(self) -> None:
         """Register the metrics, and assign the partitions if a broker answers."""

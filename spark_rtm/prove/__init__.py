@@ -1,1 +1,1 @@
-"""Run somebody's own query in real-time mode against a real broker, and say what breaks."""
+"""Run a user's query in real-time mode against a Kafka broker, and report what breaks."""

@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _stop(arguments: argparse.Namespace, progress: "_Progress", show: Callable[[Verdict], None]) -> str:
-    """Show the verdicts, and return why they are not complete, or an empty text."""
+    """Show the verdicts, and return why they are incomplete, or an empty text."""
     others = adopt_orphans()
     try:
         _verdicts(arguments, progress, show)
@@ -142,7 +142,7 @@ def _options(arguments: argparse.Namespace, examined: target.Target | target.Job
 
 
 def _relative(verdict: Verdict, here: Path) -> Verdict:
-    """Return a verdict with its path as the user would write it in the folder `here`."""
+    """Return a verdict with a path relative to the folder `here`."""
     path = (here / verdict.path).resolve()
     is_inside = bool(verdict.path) and path.is_relative_to(here)
     return replace(verdict, path=path.relative_to(here).as_posix()) if is_inside else verdict
@@ -160,11 +160,10 @@ class _Progress:
         return time.monotonic() - self._started
 
     def say(self, step: str) -> None:
-        """Print one step to standard error."""
         print(f"{self.seconds():5.0f} s  {step}", file=sys.stderr, flush=True)
 
     def interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        """End the run; a second interrupt does not wait for the servers or for the code of a job."""
+        """Stop the run; a second interrupt does not wait for servers or for the job."""
         if self.is_interrupted:
             self.say("interrupted again; killing all processes")
             end_now(130)

@@ -1,4 +1,4 @@
-"""Run all checks on one query, in the order in which a running query can serve them."""
+"""Run all checks on one query, in the order in which it can serve them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -40,12 +40,12 @@ class Options:
     duration: float = 10.0
     rate: float = 50.0
     topics: tuple[str, ...] = ()
-    """Topics that exist in production; empty if unknown."""
+    """Topics in production; empty if unknown."""
     checks: frozenset[str] = frozenset(CHECKS)
-    """The checks to run; the query is always started."""
+    """The checks to run; the query always starts."""
     interval_ms: int = 5_000
     side_effects: bool = False
-    """Whether the batch writes of a job run, each time that its code runs."""
+    """Whether a job's batch writes run, each time that its code runs."""
 
 
 def checked(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
@@ -114,7 +114,7 @@ def _not_restarted(
 
 
 def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
-    """Return the verdict on the task slots, and whether the session of `prove` has enough of them."""
+    """Return the verdict on task slots, and whether the session of `prove` has enough."""
     partitions, free = sum(examined.trial.partitions.values()), options.slots or slots_total(examined.bench.spark)
     session = examined.trial.rows.sparkSession
     own = str(session.conf.get(SHUFFLES))

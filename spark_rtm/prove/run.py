@@ -1,4 +1,4 @@
-"""Run all checks on a function or on a job."""
+"""Run all checks on a function or job."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def prove(
     say: Callable[[str], None],
     show: Callable[[Verdict], None] = lambda _: None,
 ) -> list[Verdict]:
-    """Return the verdicts in the order of `CHECKS`; call `say` with each step, `show` with each verdict once known."""
+    """Return the verdicts in the order of `CHECKS`; call `say` with each step and `show` with each verdict."""
     verdicts = list[Verdict]()
     for verdict in _verdicts(bench, target, options, say):
         # The query has to start for any check, so what prevents the start is always reported.

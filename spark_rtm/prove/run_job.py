@@ -49,14 +49,14 @@ SOURCES_PAGE = "references/sources_sinks_operators.md"
 
 
 def runs_of_code(target: Job, checks: Collection[str]) -> str:
-    """Say how often `prove` runs the code of a job."""
+    """Return a sentence about how often `prove` runs the code of a job."""
     often = "twice" if not {"flow", "input", "restart"}.isdisjoint(checks) else "once"
     again = ", and once more for each query that the check restart kills" if "restart" in checks else ""
     return f"the code of {target.path.name} will run {often}{again}"
 
 
 def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
-    """Run the job, catch its queries, and yield the verdicts on each of them."""
+    """Run the job, catch its queries, and yield the verdicts on each."""
     recording = Recording(bench.spark.newSession(), bench.kafka, target, options.partitions)
     recording.side_effects = options.side_effects
     say("running the job to catch its queries")
@@ -159,14 +159,14 @@ def _refused_settings(recording: Recording, caught: Caught) -> Iterator[Verdict]
 
 
 def _is_deliberate(recording: Recording, caught: Caught) -> bool:
-    """Return whether a query is meant to run in micro-batches: another one of the job has the trigger `realTime`."""
+    """Return whether a micro-batch query is deliberate: another query of the job has the trigger `realTime`."""
     modes = ["realtime" in other.trigger.lower() for other in recording.caught]
     own = "realtime" in caught.trigger.lower()
     return any(modes) and not own and (bool(caught.trigger) or caught.sink.lower() != "kafka")
 
 
 def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
-    """Start a query whose sink is not Kafka, and return what the engine says."""
+    """Start a query with another sink than Kafka, and return the engine's answer."""
     if caught.writer is None:
         raise AssertionError("internal error: a caught stream has no writer")
     query: StreamingQuery | None = None
@@ -197,7 +197,7 @@ def _install(name: str) -> str:
 
 
 def _stop(error: Exception, recording: Recording) -> str:
-    """Return where and why a job has failed before it waited for its queries, and what helps."""
+    """Return where and why a job failed before it waited for its queries, with a remedy."""
     failure = failure_of(error, recording.path, recording.line_of(error))
     place = f"{recording.path}:{failure.line}" if failure.line else str(recording.path)
     fix = _fix(error, recording)

@@ -2,11 +2,11 @@
 End the batch of a running real-time query on command: commit now, drain, and stop without repeats.
 
 Open-source Spark ends a real-time batch only by its clock. The source `rtm-kafka` of `control.scala` reads like Kafka's
-own source, and it also ends the batch of one query when this module asks for it. The checkpoint is that of the source
-`kafka`, so a query can change its source in both directions.
+own source, and also ends a query's batch on command. Its checkpoint is that of the source `kafka`, so a query can
+switch between both sources.
 
-The source works with Spark 4.3 only, because it wraps classes of Spark and of the Kafka connector that are not public.
-A cluster also needs `spark.plugins` with `PLUGIN`.
+The source works only with Spark 4.3, because it wraps non-public classes of Spark and of the Kafka connector. A cluster
+also needs `spark.plugins` with `PLUGIN`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 SOURCE = "rtm-kafka"
-"""Format of the source, with the options and columns of the source `kafka`."""
+"""Format of the source, with the same options and columns as `kafka`."""
 PLUGIN = "spark_rtm.control.Plugin"
-"""Value of `spark.plugins`, which a cluster needs: the plugin brings the commands to the executors."""
+"""Value of `spark.plugins` on a cluster, whose plugin brings commands to the executors."""
 LATEST = "latestOffsets"
-"""Metric of the source in the progress of a batch that a command has ended."""
+"""Progress metric of the source for a batch that a command ended."""
 DEADLINE_SECONDS = 30.0
 POLL_SECONDS = 0.02
 # A command ends only a batch that was planned before it. A batch that is planned at the same moment needs another one.
@@ -43,13 +43,13 @@ REPEAT_SECONDS = 0.5
 # The offset of an ended transaction is never read. A source that gave no record for this time has been read.
 IDLE_SECONDS = 1.0
 START_SECONDS = 2.0
-"""Time between the initialization of a query and the one of its sources, with a reserve."""
+"""Time between the initialization of a query and of its sources, with a reserve."""
 
 T = TypeVar("T")
 
 
 class ControlError(RuntimeError):
-    """Raised when the batch of a query cannot be ended on command."""
+    """Raised if a command cannot end the query's batch."""
 
 
 def commit(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> int:
@@ -64,9 +64,10 @@ def commit(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) ->
 
 def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> None:
     """
-    Wait until every record that the source had at the call is processed and committed. The query continues.
+    Wait until every record that the source has now is processed and committed. The query continues.
 
-    Raises as `commit` does. After the deadline, the query still runs, and the message names the unread records.
+    Raises the same errors as `commit`. After the deadline, the query still runs, and the message names the unread
+    records.
     """
     if unread := _unread_after(query, _Deadline(deadline_seconds)):
         raise TimeoutError(
@@ -77,11 +78,10 @@ def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> 
 
 def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> int:
     """
-    Drain and stop `query`, so that a restart on its checkpoint repeats nothing.
+    Drain and stop `query`, so a restart on its checkpoint repeats nothing.
 
-    Return the number of records that the source had at the call and that are unread, because half of the deadline was
-    over; the restart reads them, and all records that arrive meanwhile. Raises as `commit` does; after the deadline,
-    the query still runs.
+    Return the number of unread records, which is above 0 if draining took half of the deadline. A restart reads them
+    with all later records. Raises the same errors as `commit`; after the deadline, the query still runs.
     """
     deadline = _Deadline(deadline_seconds)
     unread = _unread_after(query, _Deadline(deadline_seconds / 2))
@@ -91,10 +91,10 @@ def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> i
 
 def stop_between_batches(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> None:
     """
-    Commit and stop `query`, so that a restart repeats nothing; unlike `stop`, leave unread records to the restart.
+    Commit and stop `query` without draining it, so a restart repeats nothing and reads the remaining records.
 
-    The function ends the open batch, and the next batch reads nothing until the query has stopped. Raises as `commit`
-    does; after the deadline, the query still runs.
+    The function ends the open batch, and the next batch reads nothing until the query has stopped. Raises the same
+    errors as `commit`; after the deadline, the query still runs.
     """
     commands, run, deadline = _commands(query), str(query.runId), _Deadline(deadline_seconds)
     try:
@@ -109,10 +109,10 @@ def stop_all(
     spark: SparkSession, queries: Iterable[StreamingQuery], deadline_seconds: float = DEADLINE_SECONDS
 ) -> None:
     """
-    Stop all queries in this order: those that obey commands as `stop` does, within the deadline, and then the others.
+    Stop all queries in order: those with command support as `stop` does, then the others.
 
-    A query that does not obey in time is stopped in the middle of its batch, which its restart repeats; this is logged
-    as a warning.
+    A query that misses the deadline stops in the middle of its batch, which a restart repeats; this is logged as a
+    warning.
     """
     stopping, deadline = list(queries), _Deadline(deadline_seconds)
     for query in stopping:
@@ -128,10 +128,10 @@ def stagger(
     query: StreamingQuery, last_commit: Callable[[], object], seconds: float, stop: threading.Event | None = None
 ) -> None:
     """
-    Commit `query` each time `seconds` after another copy of it has committed, so the copies never pause together.
+    Commit `query` each time `seconds` after another copy's commit, so the copies never pause together.
 
-    `last_commit` returns another value after each commit of the other copy, for example the id of its last batch. Use
-    half the interval of the other copy, and a longer interval for `query`: it counts when the other copy has ended.
+    `last_commit` returns a new value after each commit of the other copy, for example the id of its last batch. Use
+    half of the other copy's interval. Give `query` a longer interval, which counts when the other copy has ended.
     Returns when `query` has ended or `stop` is set.
     """
     stop, known = stop or threading.Event(), last_commit()
@@ -145,13 +145,13 @@ def stagger(
 
 
 def source_format() -> str:
-    """Return `SOURCE` if the active session has this source and runs on an engine that it knows, otherwise `kafka`."""
+    """Return `SOURCE` if the active session supports it, otherwise `kafka`."""
     commands = _scala_object()
     return SOURCE if commands is not None and commands.isUsable() else "kafka"
 
 
 def obeys(query: StreamingQuery) -> bool:
-    """Return whether the batch of `query` can be ended on command."""
+    """Return whether commands can end the batch of `query`."""
     try:
         _commands(query)
     except ControlError:
@@ -162,7 +162,7 @@ def obeys(query: StreamingQuery) -> bool:
 @contextmanager
 def reading_nothing() -> Iterator[Callable[[StreamingQuery], bool]]:
     """
-    Let the sources `rtm-kafka` of queries that start in the block read nothing, so a warm-up writes no result.
+    Make the `rtm-kafka` sources of queries that start in the block read nothing, so a warm-up writes no result.
 
     Yields a function that returns whether a query has such a source. Raises `ControlError` without `rtm-kafka`.
     """
@@ -193,7 +193,7 @@ class _Deadline:
 
 
 def _committed(query: StreamingQuery, deadline: _Deadline) -> StreamingQueryProgress:
-    """End the open batch, and return the progress of the first batch that is committed after the call."""
+    """End the open batch, and return the progress of the first later commit."""
     before = query.lastProgress
 
     def next_progress() -> StreamingQueryProgress | None:
@@ -206,7 +206,7 @@ def _committed(query: StreamingQuery, deadline: _Deadline) -> StreamingQueryProg
 def _end_until(
     query: StreamingQuery, is_done: Callable[[], T | None], deadline: _Deadline, what: str, *, hold: bool = False
 ) -> T:
-    """End the open batch, repeat the command until `is_done` returns a true value, and return that value."""
+    """Repeat the command until `is_done` returns a true value, and return that value."""
     commands, repeated = _commands(query), 0.0
     while not (done := is_done()):
         if time.monotonic() - repeated > REPEAT_SECONDS:
@@ -218,7 +218,7 @@ def _end_until(
 
 
 def _commands(query: StreamingQuery) -> Any:
-    """Return the Scala object that ends batches, or raise `ControlError` if it cannot end that of `query`."""
+    """Return the Scala object that ends batches, or raise `ControlError` if it cannot end those of `query`."""
     remedy = "stop it with `queries.drain`, which waits for the end of a batch"
     commands = _scala_object()
     if commands is None:
@@ -245,7 +245,7 @@ def _commands(query: StreamingQuery) -> Any:
 
 
 def _wait_for_sources(query: StreamingQuery, commands: Any) -> None:
-    """Wait until the thread of a query that has just started has created its sources."""
+    """Wait until a new query has created its sources."""
     end = time.monotonic() + START_SECONDS
     while not commands.sources(str(query.runId)) and not query.lastProgress and time.monotonic() < end:
         _pause(query, POLL_SECONDS)
@@ -254,7 +254,7 @@ def _wait_for_sources(query: StreamingQuery, commands: Any) -> None:
 
 
 def _scala_object() -> Any:
-    """Return the object `Commands` of `control.scala`, or None if the session does not have its jar."""
+    """Return the object `Commands` of `control.scala`, or None without its jar."""
     jvm: Any = SparkContext._active_spark_context._jvm  # type: ignore[union-attr] # noqa: SLF001 - no public API
     commands = jvm.spark_rtm.control.Commands
     # Py4J returns a package for the name of a class that it does not find.
@@ -262,7 +262,7 @@ def _scala_object() -> Any:
 
 
 def _unread_after(query: StreamingQuery, deadline: _Deadline) -> int:
-    """Commit until all records from before the call are read, and return the number of those that are not."""
+    """Commit until all records from before the call are read, and return the number of unread ones."""
     progress = _committed(query, deadline)
     # The batch that the clock has ended reports no latest offsets.
     while LATEST not in progress.sources[0].metrics:

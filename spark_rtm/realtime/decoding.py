@@ -1,7 +1,7 @@
 """
 Parse JSON records with expressions that never throw, and send invalid records to a reject topic with the reason.
 
-If an expression throws, the query fails. After each restart the query fails on the same row again (OSS 4.3.0).
+After an exception in an expression, the query fails on the same row at each restart (OSS 4.3.0).
 """
 
 import secrets
@@ -22,9 +22,9 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     """
     Add four columns to Kafka source rows.
 
-    Column `name` holds the fields of `schema` and the field `corrupt`. Columns `json_pair` and `json_end` hold the
-    text, parsed as a variant, and the end mark, for `reasons_of_form` and `type_of`. Column `src` holds the position of
-    the record as `topic:partition:offset`.
+    Column `name` contains the fields of `schema` and the field `corrupt`. Columns `json_pair` and `json_end` contain
+    the text parsed as a variant, and the end mark, for `reasons_of_form` and `type_of`. Column `src` is the record's
+    position as `topic:partition:offset`.
     """
     # The parser ignores all text after the end of the array. A producer that knows the end mark could close the array
     # itself and append any text, so each query gets a random end mark. State and checkpoints do not contain it.
@@ -44,7 +44,7 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
 
 def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict[str, Column]:
     """
-    Return the reasons for rejecting a record that is not a JSON object of the schema, mapped to their conditions.
+    Return the conditions under which a record is not a JSON object of the schema, by reason.
 
     `strings` are the names of the string fields. `further` contains additional conditions for the reason `wrong_type`.
     """
@@ -60,17 +60,17 @@ def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict
 
 
 def type_of(field: str) -> Column:
-    """Return the JSON type of a field, for example `STRING`, `VOID` for a null value, or null for a missing field."""
+    """Return a field's JSON type, such as `STRING`, `VOID` for a null value, or null for a missing field."""
     return F.schema_of_variant(F.try_variant_get("json_pair", f"$[0].{field}", "variant"))
 
 
 def first_reason(reasons: Mapping[str, Column]) -> Column:
-    """Return the first reason whose condition is true, or null if no condition is true."""
+    """Return the first reason whose condition is true, or null."""
     return F.coalesce(*(F.when(is_wrong, F.lit(reason)) for reason, is_wrong in reasons.items()))
 
 
 def any_of(conditions: Iterable[Column]) -> Column:
-    """Return whether at least one condition is true. A condition that is null counts as false."""
+    """Return whether a condition is true. A null condition counts as false."""
     return reduce(or_, (F.coalesce(condition, F.lit(False)) for condition in conditions), F.lit(False))
 
 
@@ -78,11 +78,11 @@ def route(
     decoded: DataFrame, rejects: str, *, key: Column, value: Column, kept_headers: Column, topic: Column | str
 ) -> DataFrame:
     """
-    Convert rows that have the columns `reason` and `src` to Kafka sink rows with key, value, headers and topic.
+    Convert rows with the columns `reason` and `src` to Kafka sink rows with key, value, headers and topic.
 
     Rows without a reason get `key`, `value`, `kept_headers` and `topic`. Rows with a reason go to the topic `rejects`
-    with their raw key and value. The headers `reason`, `src` and `bytes` of a rejected row hold the reason, the
-    position in the source topic and the length of the original value in bytes.
+    with their raw key and value; their headers `reason`, `src` and `bytes` contain the reason, the source position and
+    the original length in bytes.
     """
     is_rejected = F.col("reason").isNotNull()
     return decoded.select(

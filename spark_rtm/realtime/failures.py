@@ -1,8 +1,8 @@
 """
-Find out from the text of an exception why a streaming query failed, and whether a restart can help.
+Find the cause of a query's failure in the text of its exception, and whether a restart can help.
 
 The exception of a query has its condition only in its text (OSS 4.3.0). The text also quotes values of records, so only
-the places that the engine writes are read.
+the engine's part of it is read.
 """
 
 import re
@@ -66,11 +66,11 @@ REMEDIES = {
     "sink allowlist": "write to Kafka, or with `foreach` to a store",
     "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
 }
-"""What helps against a refusal or a bad record, by a part of its condition or message; the first match applies."""
+"""Remedies for refusals and bad records, by a part of the condition or message; the first match applies."""
 
 
 class Kind(Enum):
-    """What a restart can do about a failure."""
+    """The effect of a restart on a failure."""
 
     TRANSIENT = "a restarted query recovers when the cause is gone"
     PERMANENT = "a restarted query fails again"
@@ -80,7 +80,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Cause:
-    """A known cause of failures, recognized by parts of the text; `remedy` is what the user must do."""
+    """A known cause of failures, recognized by parts of the text."""
 
     kind: Kind
     what: str
@@ -180,25 +180,25 @@ class Failure:
 
     query_name: str
     name: str
-    """The error condition, else the innermost Java exception, else the Python type."""
+    """The error condition, or else the innermost Java exception, or else the Python type."""
     cause: Cause
     remedy: str
     offsets: str
-    """The committed offsets of each source at the failure, as JSON; the query reads from there after a restart."""
+    """The committed offsets of each source at the failure, as JSON. A restart reads from there."""
     message: str
     """The first line of the message."""
     at: float
     """Time of the failure, in seconds of a monotonic clock."""
     has_run: bool = False
-    """Whether this run of the query had finished a batch, so its cluster had enough task slots."""
+    """Whether this run had finished a batch, which proves that the cluster had enough task slots."""
 
     def is_same_as(self, other: "Failure") -> bool:
-        """Return whether both have the same name, at the same offsets of the same query."""
+        """Return whether both failures have the same name at the same offsets of the same query."""
         return (self.query_name, self.name, self.offsets) == (other.query_name, other.name, other.offsets)
 
 
 def failure_of(query_name: str, error: BaseException, at: float, *, has_run: bool = False) -> Failure:
-    """Describe the exception of a query, or an exception that its start raised."""
+    """Describe the exception of a query or of its start."""
     whole = _without_frames(error)
     text, _, details = whole.rpartition(DETAILS) if DETAILS in whole else (whole, "", "")
     committed = COMMITTED.search(details)
@@ -221,7 +221,7 @@ def failure_of(query_name: str, error: BaseException, at: float, *, has_run: boo
 
 
 def name_of(error: BaseException) -> str:
-    """Return the error condition, else the innermost Java exception, else the Python type."""
+    """Return the error condition, or else the innermost Java exception, or else the Python type."""
     text = _without_frames(error)
     if condition := _condition(text):
         return condition
@@ -243,13 +243,13 @@ def _prefix(text: str) -> str:
 
 
 def _condition(text: str) -> str:
-    """Return the condition that follows the prefix of the engine, or an empty text."""
+    """Return the condition after the engine's prefix, or an empty text."""
     found = CONDITION.match(_engine_text(text), len(_prefix(text)))
     return found[1] if found else ""
 
 
 def _engine_text(text: str) -> str:
-    """Return the part of the text that the engine wrote: user code can put values of records into the rest."""
+    """Return the engine's part of the text. User code can put record values into the rest."""
     prefix = _prefix(text)
     return prefix if JAVA_CLASS.search(prefix) and not ENGINE_CLASS.search(prefix) else text
 

@@ -17,21 +17,21 @@ MICROS = 1_000_000
 
 @dataclass(frozen=True)
 class TimeBound:
-    """How long after a left row a right row may happen, and how late rows may arrive."""
+    """How much later than a left row a right row may occur, and how late rows may arrive."""
 
     within_seconds: int
     """A pair needs `left.at <= right.at <= left.at + within_seconds`."""
     lateness_seconds: int
-    """A row finds its partner while the newest row of the slower stream is at most this much later than the row."""
+    """Maximum lead of the slower stream's newest row over a row that still finds its partner."""
 
     def __post_init__(self) -> None:
-        """Reject a bound that has no buckets, or that would drop rows that are not late."""
+        """Reject a bound without buckets, and one that would drop rows in time."""
         if self.within_seconds < 1 or self.lateness_seconds < 0:
             raise ValueError(f"{self} needs within_seconds of at least 1 and lateness_seconds of at least 0")
 
     @property
     def watermark(self) -> str:
-        """Return the delay after which no row of a bucket can arrive; a bucket is `within_seconds` long."""
+        """Return the delay after which a bucket of `within_seconds` is complete."""
         return f"{2 * self.within_seconds + self.lateness_seconds} seconds"
 
 
@@ -53,7 +53,7 @@ def inner_join(left: DataFrame, right: DataFrame, bound: TimeBound) -> DataFrame
 
 
 def _side(stream: DataFrame, number: int, bound: TimeBound) -> DataFrame:
-    """Add the bucket of each left row, and of a right row both buckets in which it can have a partner."""
+    """Add the bucket of each left row, and both possible buckets of each right row."""
     length, at = bound.within_seconds * MICROS, F.unix_micros("at")
     times = F.array(at) if number == 0 else F.array(at, at - length)
     starts = F.array_distinct(F.transform(times, lambda time: time - F.pmod(time, F.lit(length))))

@@ -1,5 +1,5 @@
 """
-Keep streaming queries running: restart those whose failure is transient, and give up on the others.
+Keep streaming queries running: restart queries after transient failures, and give up on others.
 
 Real-time mode does not retry the tasks of a stateful query, so the loss of one executor ends it. A restart continues
 from the checkpoint.
@@ -31,10 +31,10 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
 LOCK_POLL_SECONDS = 0.05
 LEADS, IS_READY = "this process has the lock", "this process is ready"
-"""The beginnings of the log lines of a process that starts the queries, and of one that waits for the lock."""
+"""First words of log lines: of the process that starts the queries, and of the one that waits for the lock."""
 
 Starter = Callable[[], "StreamingQuery"]
-"""Starts a query on its checkpoint. It is called again for each restart, so it must check the task slots itself."""
+"""Starts a query on its checkpoint. Each restart calls it again, so it must check the task slots."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Limits:
     max_pause_seconds: float = 60
     """Longest pause before a restart."""
     max_failures: int = 5
-    """With this many failures in the window, or without a finished batch between them, the keeper gives up."""
+    """The keeper gives up after this many failures in the window, or without a finished batch between them."""
     window_seconds: float = 600
-    """Failures that are older than this do not count."""
+    """Age after which failures do not count."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,15 @@ class Standby:
     """
     warm_up: Callable[[Path], Mapping[str, Starter]] | None = None
     """
-    Returns functions like those that `keep` gets, whose queries have their checkpoints in the folder of the parameter.
+    Returns the functions that start the queries, with checkpoints in the given folder.
 
-    A process that waits runs these queries for a moment. Their sources must be `rtm-kafka`, which then reads nothing.
+    A waiting process runs these queries for a moment. Their sources must be `rtm-kafka`, which then reads nothing.
     """
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the keeper does about a failure, and why."""
+    """The keeper's action after a failure, with the reason."""
 
     failure: Failure
     reason: str
@@ -94,7 +94,7 @@ class Decision:
 
 
 class GaveUpError(RuntimeError):
-    """Raised when a query has failed permanently; `decision` names the reason and the remedy."""
+    """Raised if a query has failed permanently. `decision` contains the reason and the remedy."""
 
     def __init__(self, decision: Decision) -> None:
         """Store the decision."""
@@ -104,10 +104,10 @@ class GaveUpError(RuntimeError):
 
 def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = None) -> Decision:
     """
-    Decide whether a query starts again after `failure`; `history` contains the earlier failures of all queries.
+    Decide whether a query restarts after `failure`; `history` contains the earlier failures of all queries.
 
-    A poison record cannot be recognized at its first failure, because any exception could be transient. A poison
-    record ends every restart with the same error at the same offsets.
+    The first failure of a poison record looks like a transient one. A poison record ends every restart with the same
+    error at the same offsets.
     """
     limits = limits or Limits()
     recent = [old for old in history if failure.at - old.at <= limits.window_seconds]
@@ -132,7 +132,7 @@ def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = 
 
 
 def _count_without_progress(failure: Failure, history: Sequence[Failure]) -> int:
-    """Count the last failures of the query at the same offsets, since which none of its runs has finished a batch."""
+    """Count the query's last failures at the same offsets without a finished batch between them."""
     runs, later = 0, failure
     for earlier in (old for old in reversed(history) if old.query_name == failure.query_name):
         if later.has_run or earlier.offsets != failure.offsets:
@@ -147,7 +147,7 @@ def log_decision(decision: Decision) -> None:
 
 
 class Keeper:
-    """Starts queries, and restarts or ends them as `judge` decides; `keep` is the loop around it."""
+    """Starts queries, and restarts or ends them as `judge` decides; `keep` calls it in a loop."""
 
     def __init__(
         self,
@@ -156,16 +156,16 @@ class Keeper:
         limits: Limits | None = None,
         on_decision: Callable[[Decision], object] = log_decision,
     ) -> None:
-        """Start nothing yet; `starters` maps the name of each query to the function that starts it."""
+        """Store `starters`, which map each query name to the function that starts it."""
         self.queries: dict[str, StreamingQuery] = {}
-        """The current run of each query. A query that waits for its restart is the failed run."""
+        """The current run of each query, which is the failed run while it waits for a restart."""
         self.history: list[Failure] = []
         self._spark, self._starters = spark, dict(starters)
         self._limits, self._on_decision = limits or Limits(), on_decision
         self._due: dict[str, float] = {}
 
     def start(self) -> None:
-        """Start all queries; if one cannot start, stop the others and raise its exception."""
+        """Start all queries. If one cannot start, stop the others and raise its exception."""
         try:
             for name, starter in self._starters.items():
                 self.queries[name] = starter()
@@ -175,9 +175,9 @@ class Keeper:
 
     def poll(self) -> bool:
         """
-        Judge new failures and start the queries whose pause is over; return whether any query is left.
+        Judge new failures and restart queries after their pauses; return whether any query is left.
 
-        Raises `GaveUpError` if a query cannot continue. A query that somebody has stopped is not started again.
+        Raises `GaveUpError` if a query cannot continue. Does not restart a query that somebody stopped.
         """
         for name, query in self.queries.items():
             if name in self._due:
@@ -192,7 +192,7 @@ class Keeper:
         """
         Stop all queries, and wait until their tasks have ended.
 
-        Queries that read the source `rtm-kafka` are drained before, so a restart repeats nothing.
+        Queries with the source `rtm-kafka` are drained first, so a restart repeats nothing.
         """
         self._due.clear()
         stop_all(self._spark, self.queries.values())
@@ -226,12 +226,12 @@ def keep(
     standby: Standby | None = None,
 ) -> None:
     """
-    Start queries and keep them running until `stop` is set, all queries have been stopped, or one cannot continue.
+    Start queries and keep them running until `stop` is set, all are stopped, or one cannot continue.
 
-    With `standby`, it first waits until no other process runs the queries.
-    Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, the only one in which Python handles signals.
+    With `standby`, first wait until no other process runs the queries.
+    Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, because Python handles signals only there.
     The queries have stopped when the call returns or raises.
-    Raises `GaveUpError` if a query cannot continue, and the exception of a query that cannot start at all.
+    Raises `GaveUpError` if a query cannot continue, and the exception of a query that cannot start.
     """
     if stop is None:
         stop = threading.Event()
@@ -252,9 +252,9 @@ def keep(
 @contextmanager
 def leading(spark: SparkSession, standby: Standby, stop: threading.Event) -> Iterator[bool]:
     """
-    Wait until no other process has the lock, and hold it while the block runs. Yields False if `stop` has been set.
+    Wait for the lock, and hold it while the block runs. Yields False if `stop` was set first.
 
-    The lock belongs to the JVM, because the JVM writes the checkpoints and can live longer than its Python process.
+    The lock belongs to the JVM, because the JVM writes the checkpoints and can outlive its Python process.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API
     path = standby.lock_path

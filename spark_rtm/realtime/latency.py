@@ -2,7 +2,7 @@
 Report latency percentiles of a real-time query in its progress events, which open-source Spark does not.
 
 The progress event of a batch then has the metric `sourceQueuingLatencyMs` under `observedMetrics`: the number of rows,
-and p50, p99 and maximum of the time from the append of a record to its processing. Databricks uses the same name.
+and p50, p99 and maximum of the time from a record's append to its processing. Databricks uses the same name.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 METRIC = "sourceQueuingLatencyMs"
-"""Name of the observation; its fields are `count`, `P50`, `P99` and `max`, the last three in milliseconds."""
+"""Name of the observation. Its fields are `count`, and `P50`, `P99` and `max` in milliseconds."""
 SKETCH_VALUES = 4_000
-"""Size of a sketch (Spark's `k`). With the default of 200, the P99 of a long batch can be the exact P97.7."""
+"""Size of a sketch (Spark's `k`). With the default of 200, its P99 can be as low as the exact P97.7."""
 COLUMN = "_rtm_latency_ms"
 # `current_timestamp()` is constant for a whole batch.
 CLOCK_MS = "reflect('java.lang.System', 'currentTimeMillis')"
@@ -27,9 +27,9 @@ def with_latency(rows: DataFrame, name: str = METRIC) -> DataFrame:
     """
     Return Kafka source rows whose latency the progress events report under `name`.
 
-    Call it directly after the source, because `rows` needs the column `timestamp`, with the append time if the topic
-    uses `LogAppendTime`. The rows stay as they are; each task keeps one sketch of about 100 KB, whose P99 lies between
-    the exact P98.9 and P99.1.
+    Call it directly after the source, because `rows` needs the column `timestamp`, which is the append time if the
+    topic uses `LogAppendTime`. The rows do not change. Each task keeps one sketch of about 100 KB, whose P99 lies
+    between the exact P98.9 and P99.1.
     """
     # Spark refuses the clock inside of the metric, because it is not deterministic.
     timed = rows.withColumn(COLUMN, F.expr(f"cast({CLOCK_MS} as bigint) - unix_millis(timestamp)"))

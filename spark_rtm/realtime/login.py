@@ -1,12 +1,12 @@
 """
-Build the options with which Spark's Kafka source and sink log in to a cluster.
+Build the login options of Spark's Kafka source and sink.
 
 The options contain the password, so do not print or store them.
 """
 
 OSS_CLIENT = "org.apache.kafka"
 DATABRICKS_CLIENT = "kafkashaded.org.apache.kafka"
-"""Databricks renames the packages of its Kafka client. With the name of the other engine, Kafka finds no module."""
+"""Prefix of the classes in the Kafka client of Databricks. With the other engine's name, Kafka finds no module."""
 MODULES = {
     "PLAIN": "plain.PlainLoginModule",
     "SCRAM-SHA-256": "scram.ScramLoginModule",
@@ -20,8 +20,8 @@ def password_login(
     """
     Return the options of a login with a password over TLS.
 
-    `truststore` is a PEM file with the certificates that sign those of the brokers. Without it, the client trusts the
-    certificates of Java. Every executor reads the file, so each of them needs it at this path.
+    `truststore` is a PEM file with the certificates that sign those of the brokers. Without it, the client trusts
+    Java's certificates. Each executor reads the file at this path.
     """
     if not user or not password:
         raise ValueError(f"user {user!r} or its password is empty, so the brokers would refuse the login; set both")

@@ -1,9 +1,9 @@
 """
-Read from a checkpoint where a query with a new checkpoint must start so that no record is lost.
+Read from a checkpoint where a query with a new checkpoint must start to lose no record.
 
-Real-time mode refuses most checkpoints of other modes, but the offsets in these checkpoints are JSON files that remain
-valid. This module reads files, so copy the folders `commits`, `offsets` and `sources` of a checkpoint in an object
-store to a local folder first.
+Real-time mode refuses most checkpoints of other modes, but their offsets are JSON files that remain valid. This module
+reads files, so copy the folders `commits`, `offsets` and `sources` of a checkpoint in an object store to a local folder
+first.
 """
 
 import json
@@ -17,15 +17,15 @@ Offsets = dict[str, dict[str, int]]
 FORMAT = "v1"
 NO_BATCH = -1
 FIRST_RECORD = -2
-"""The number that the Kafka source replaces with the offset of the first existing record of a partition."""
+"""Offset number that the Kafka source replaces by the first existing record of a partition."""
 
 
 @dataclass(frozen=True)
 class Position:
-    """The last batch that a query has committed, and the offsets at which the next batch begins."""
+    """The last committed batch of a query, and the offsets of the next one."""
 
     batch_id: int
-    """Number of the batch, or `NO_BATCH` if the query has not committed any."""
+    """Number of the batch, or `NO_BATCH` before the first commit."""
     sources: tuple[Offsets, ...]
     """Offsets of each Kafka source, in the order of the query."""
 
@@ -33,7 +33,7 @@ class Position:
         """
         Return the option `startingOffsets` of a new query.
 
-        `partitions` maps each topic of the new query to its current number of partitions. A partition without offset
+        `partitions` maps each topic of the new query to its current number of partitions. A partition without an offset
         was added after the last commit, so the new query reads it from its first record.
         """
         offsets = self.sources[source]
@@ -57,8 +57,8 @@ def committed_position(checkpoint: Path) -> Position:
     """
     Return the position of the last committed batch of a query that reads only Kafka.
 
-    A batch that is planned but not committed does not count: the new query reads its records again. Without any commit,
-    the position is the one that the query chose at its first start.
+    A planned batch without commit does not count: the new query reads its records again. Without any commit, the
+    position is the first offset of the query.
     """
     batches = _entries(checkpoint / "offsets") & _entries(checkpoint / "commits")
     if batches:

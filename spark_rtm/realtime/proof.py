@@ -16,7 +16,7 @@ REAL_TIME_SCAN = "RealTimeStreamScan"
 
 
 class NotRealTimeError(AssertionError):
-    """Raised when a query does not run in real-time mode."""
+    """Raised if a query does not run in real-time mode."""
 
 
 def assert_real_time(query: StreamingQuery, deadline_seconds: float = 60) -> None:

@@ -31,7 +31,7 @@ MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 0.5
 
 
 class QueryFailedError(RuntimeError):
-    """Raised when a streaming query has failed, usually after `start()` has returned."""
+    """Raised if a streaming query has failed, usually after `start()` has returned."""
 
     def __init__(self, query_name: str, condition: str | None, message: str) -> None:
         """Store the query's name and its error condition, for example `CAST_INVALID_INPUT`."""
@@ -41,7 +41,7 @@ class QueryFailedError(RuntimeError):
 
 
 def raise_if_failed(queries: Iterable[StreamingQuery]) -> None:
-    """Raise `QueryFailedError` for the first of `queries` that has failed."""
+    """Raise `QueryFailedError` for the first failed query."""
     for query in queries:
         exception = query.exception()
         if exception is not None:
@@ -73,8 +73,7 @@ def stop_completely(spark: SparkSession, *queries: StreamingQuery, deadline_seco
     """
     Stop queries and wait until their last task has ended.
 
-    `stop()` alone may return 0.1 s before the last task ends. If a task reads and writes records in that time, the
-    query processes these records again after a restart.
+    `stop()` alone may return 0.1 s before the last task ends. A restart would process the records of that time again.
     """
     for query in queries:
         query.stop()
@@ -85,10 +84,9 @@ def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -
     """
     Stop a query without duplicates after a restart. Call this function after the input has ended.
 
-    The function waits until the batch that was open at the call has been committed, and after it a batch that read no
-    row and left no Kafka offset unread, or two successive batches that read no row. This usually takes at most four
-    trigger intervals. Raises `TimeoutError` after `deadline_seconds`, for example if the input has not ended; the query
-    then still runs.
+    The function waits until the open batch is committed, and after it a batch without rows and without unread Kafka
+    offsets, or two successive batches without rows. This usually takes at most four trigger intervals. Raises
+    `TimeoutError` after `deadline_seconds`, for example if the input has not ended; the query then still runs.
     """
     last = query.lastProgress
     open_batch = last.batchId + 1 if last else None

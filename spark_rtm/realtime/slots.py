@@ -23,16 +23,16 @@ ENDING_SECONDS = 2.0
 
 
 class NotEnoughSlotsError(RuntimeError):
-    """Raised when queries need more task slots than are free."""
+    """Raised if queries need more task slots than are free."""
 
 
 def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]], wait_seconds: float = 30) -> int:
     """
-    Check that all `queries` can run at the same time, and return the total number of task slots that they need.
+    Check that all `queries` can run at the same time, and return the number of task slots that they need.
 
     `queries` maps the name of each query to its streaming DataFrame and its number of source partitions.
     On a cluster, the function waits up to `wait_seconds` for executors to register. In local mode, it waits for the
-    last tasks of queries that were stopped.
+    last tasks of stopped queries.
     Raises `NotEnoughSlotsError` if too few slots are free.
     """
     needs = {name: slots_needed(stream, partitions) for name, (stream, partitions) in queries.items()}
@@ -63,14 +63,14 @@ def slots_needed(stream: DataFrame, source_partitions: int) -> int:
 
 
 def slots_total(spark: SparkSession) -> int:
-    """Return the number of tasks that the session can run at the same time, the number that Spark itself checks."""
+    """Return how many tasks the session can run at the same time; Spark checks the same number."""
     # `defaultParallelism` is another number if `spark.default.parallelism` is set.
     context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no public API for the number of slots
     return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
 def slots_free(spark: SparkSession) -> int:
-    """Return the number of task slots used neither by a running task nor by an active query of this session."""
+    """Return the number of task slots outside running tasks and active queries of this session."""
     # Between two batches, a real-time query runs no task, but it needs its slots again for the next batch.
     claimed = sum(_slots_of(query) for query in spark.streams.active)
     return slots_total(spark) - max(_running_tasks(spark), claimed)

@@ -1,7 +1,7 @@
 """
 Keep one timer per key in a stateful processor.
 
-If a processor registers a timer for each row and does not delete the previous timer, timers accumulate.
+Timers accumulate if a processor sets a timer for each row without deleting the previous one.
 """
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
@@ -9,10 +9,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 def move_timer(handle: StatefulProcessorHandle, before_ms: int, next_ms: int, fired_ms: int = 0) -> None:
     """
-    Replace the current key's timer for `before_ms` with a timer for `next_ms`.
+    Replace the current key's timer for `before_ms` by a timer for `next_ms`.
 
-    Times are epoch milliseconds; 0 means no timer. A timer that has just fired at `fired_ms` is not deleted here,
-    because the engine deletes it.
+    Times are epoch milliseconds; 0 means no timer. The engine itself deletes a timer that has just fired at `fired_ms`.
     """
     if before_ms == fired_ms:
         before_ms = 0

@@ -1,8 +1,8 @@
 """
-Run short, empty batches of a query before traffic arrives, so the JVM compiles the code that runs at batch boundaries.
+Run short, empty batches before traffic, so the JVM compiles the code of batch boundaries.
 
-A query runs this code only once per trigger interval. In a new JVM, about the first hundred boundaries are slow. In
-production, a hundred trigger intervals take hours, so the boundaries would stay slow for hours.
+A query runs this code only once per trigger interval. In a new JVM, about the first hundred boundaries are slow, which
+takes hours with the intervals of production.
 """
 
 import shutil
@@ -59,11 +59,11 @@ def warm_up_silently(
     batches: int = SILENT_BATCHES,
 ) -> None:
     """
-    Run and commit batches of queries while another process may run them: their source `rtm-kafka` here reads nothing.
+    Run batches of queries that read nothing, also while another process runs the queries.
 
-    `starters` takes a folder for checkpoints, which is created below `parent` and deleted afterwards, and returns the
-    functions that start the queries. The warm-up ends early when `is_over` returns a true value.
-    Raises `ControlError` if a query has another source.
+    `starters` takes a folder for checkpoints, created below `parent` and deleted afterwards, and returns the functions
+    that start the queries. The warm-up ends early when `is_over` returns a true value.
+    Raises `ControlError` if a query has another source than `rtm-kafka`.
     """
     queries, folder = list[StreamingQuery](), Path(tempfile.mkdtemp(prefix="warm-up-", dir=parent))
     try:

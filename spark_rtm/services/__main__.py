@@ -1,4 +1,4 @@
-"""Run a Kafka broker and a PostgreSQL server until Ctrl-C, or prepare what they need: packages, Java, archives."""
+"""Run a Kafka broker and a PostgreSQL server until Ctrl-C, or prepare packages, Java and archives."""
 
 import argparse
 import shlex

@@ -37,11 +37,10 @@ def _locked(path: Path) -> Iterator[None]:
 
 def cached_folder(name: str, fill: Callable[[Path], None]) -> Path:
     """
-    Return the folder `name` of the cache. If the folder does not exist, create it with `fill`.
+    Return the folder `name` of the cache, and create it with `fill` if it is missing.
 
-    The folder is always complete: `fill` writes to a temporary folder, which is then renamed. If several processes need
-    the folder at the same time, one process fills the folder and the others wait. If `fill` raises, nothing remains in
-    the cache.
+    `fill` writes to a temporary folder, which is then renamed, so the folder is always complete. If several processes
+    need the folder, one fills it and the others wait. If `fill` raises, nothing remains in the cache.
     """
     folder = cache_root() / name
     if folder.is_dir():

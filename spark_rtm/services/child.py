@@ -34,7 +34,7 @@ TAIL_LINES = 20
 
 @dataclass(frozen=True)
 class Child:
-    """A started server: its name in messages, its process id and the path of its output."""
+    """A started server: its name, its process id and the path of its output."""
 
     name: str
     pid: int
@@ -46,11 +46,11 @@ class Child:
         return self.supervisor.poll() is None
 
     def stop(self) -> None:
-        """Send the stop signal, kill the server if it outlives its grace period, and wait until it has ended."""
+        """Send the stop signal, kill the server after its grace period, and wait until it has ended."""
         self._end(b"stop")
 
     def kill(self) -> None:
-        """Kill the server and its children immediately, and wait until they have ended."""
+        """Kill the server and its children immediately, and wait for their end."""
         self._end(b"kill")
 
     def _end(self, message: bytes) -> None:
@@ -68,8 +68,8 @@ def free_ports(count: int) -> list[int]:
     """
     Return `count` distinct ports of 127.0.0.1 on which no program listens.
 
-    Another program can take a port before the server does. Servers cannot inherit a bound socket, so this cannot be
-    excluded: the server then exits, and the error contains its log.
+    Another program can still take a port first, because servers cannot inherit a bound socket. The server then exits,
+    and the error contains its log.
     """
     with ExitStack() as probes:
         ports: list[int] = []
@@ -112,7 +112,7 @@ def start_child(
     run_as: tuple[int, int] | None = None,
 ) -> Child:
     """
-    Start `command` in the folder of its log. The command ends when this process ends, even if this process is killed.
+    Start `command` in the folder of its log. The command ends with this process, even if it is killed.
 
     After `stop_signal`, the command has `grace_seconds` to end before it is killed.
     `run_as` contains a user id and a group id, for servers that refuse to run as root.
@@ -146,8 +146,7 @@ def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_second
     """
     Call `is_ready` every 50 ms until it returns True.
 
-    If the child exits first or the deadline passes, kill the child and raise RuntimeError with the last lines of its
-    log.
+    If the child exits or the deadline passes, kill the child and raise RuntimeError with the end of its log.
     """
     deadline = time.monotonic() + deadline_seconds
     pause = threading.Event()

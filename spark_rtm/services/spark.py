@@ -1,5 +1,5 @@
 """
-Start a Spark session with the settings that real-time mode needs, and with the Kafka connector.
+Start a Spark session with the settings for real-time mode and with the Kafka connector.
 
 A local session accepts connections only from its own processes, and keeps its temporary files in the folder of the run.
 """
@@ -41,7 +41,7 @@ CONTROL = Path(control.__file__).with_suffix(".scala")
 PYTHON_STATE = CONTROL.with_name("python_state") / "python_state.scala"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 WORKER_START = Path(__file__).with_name("worker_start")
-"""Folder of the module that connects Python workers before their imports."""
+"""Folder of a module that connects Python workers before their imports."""
 
 CONFS = {
     # Spark sends a partly filled shuffle buffer after this many milliseconds. With the default of 50, a row
@@ -73,7 +73,7 @@ FAST_COMPILER_CONFS = {
     name: f"{CONFS[name]} {FAST_COMPILER}"
     for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 }
-"""JVM options for short runs at low rates on this machine; other jobs should keep the optimizing compiler."""
+"""JVM options for short runs at low rates on this machine. Other jobs should keep the optimizing compiler."""
 
 FALLBACK_NOTICE = "Kafka connector: {connector}, tested with Spark {spark}; {spark} was not found, and is tried daily"
 DEFAULT_SLOTS = 8
@@ -97,9 +97,9 @@ def build_session(
     """
     Start a session with `CONFS` and the Kafka connector.
 
-    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings, but
-    their `spark.jars` are added. On this machine, all JVMs load their classes from the archive that `record_classes`
-    wrote, unless there are `archive_options`.
+    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings, but their
+    `spark.jars` are added. On this machine, JVMs load their classes from the archive of `record_classes`, unless
+    `archive_options` replace it.
     """
     os.environ["JAVA_HOME"] = str(java_home())
     url, kafka = master or f"local[{slots}]", connector()
@@ -134,7 +134,7 @@ def build_session(
 
 @contextmanager
 def _signals_later() -> Iterator[None]:
-    """Handle the first Ctrl-C or SIGTERM after the block: PySpark would leave a JVM that is still starting forever."""
+    """Delay the first Ctrl-C or SIGTERM until after the block; PySpark would otherwise leave a starting JVM running."""
     before, noted = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}, list[int]()
 
     def repeat(number: int) -> None:
@@ -160,30 +160,30 @@ def _signals_later() -> Iterator[None]:
 
 
 def _joined(*jars: str) -> str:
-    """Return a list of jars without repeats; each of `jars` may be a list itself, or empty."""
+    """Return a list of jars without repeats; each item may be a list or empty."""
     return ",".join(dict.fromkeys(jar for jar in ",".join(jars).split(",") if jar))
 
 
 def control_jar() -> Path:
-    """Return the jar of the source `rtm-kafka`, of its plugin, and of `python_state`."""
+    """Return the jar with the source `rtm-kafka`, its plugin and `python_state`."""
     return compiled(CONTROL, PYTHON_STATE, data_source="spark_rtm.control.KafkaProvider")
 
 
 def archive_folder() -> Path:
-    """Return the folder of the archive that Spark's JVMs use; `record_classes` creates it."""
+    """Return the archive folder of Spark's JVMs; `record_classes` creates it."""
     jars = sorted(SPARK_HOME.glob("jars/*.jar"))
     return class_archive.archive_folder(cache_root(), "spark", java_home(), [compiled(LOCAL_FILES), *jars])
 
 
 def class_path() -> str:
-    """Return the class path that Spark gives to a session; a JVM with another class path cannot use the archive."""
+    """Return Spark's class path of a session. A JVM with another class path cannot use the archive."""
     jars = SPARK_HOME / "jars"
     (first,) = jars.glob("slf4j-api-*.jar")
     return os.pathsep.join(map(str, [compiled(LOCAL_FILES), SPARK_HOME / "conf", first, jars / "*"]))
 
 
 def record_classes() -> Path:
-    """Return the folder with the archive of Spark's classes; if there is none, run a query to record it."""
+    """Return the folder of Spark's class archive, which a first call records with a query."""
 
     def record(folder: Path) -> None:
         if SparkSession.getActiveSession():
@@ -203,7 +203,7 @@ def record_classes() -> Path:
 
 
 def _private(url: str) -> dict[str, str]:
-    """Return the settings that keep other users of this machine away from a session on this machine."""
+    """Return settings that keep other users of this machine out of a local session."""
     # Without a cluster, Spark generates the secret. A standalone cluster has its own secret.
     authentication = {"spark.authenticate": "true"} if url.startswith("local[") else {}
     if "local" in url or "127.0.0.1" in url:
@@ -212,13 +212,13 @@ def _private(url: str) -> dict[str, str]:
 
 
 def _connect_workers_early(environment: dict[str, str]) -> None:
-    """Add a folder to the PYTHONPATH of the Python workers; a machine without it runs them as before."""
+    """Add a folder to the PYTHONPATH of Python workers; machines without the folder ignore it."""
     folders = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
     environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(WORKER_START), *folders]))
 
 
 def _end_jvm(owner: int, seconds: float = JVM_END_SECONDS) -> None:
-    """Wait for the shutdown hooks of the JVM, which delete Spark's files, before the folder of the run is deleted."""
+    """Wait for the JVM's shutdown hooks, which delete Spark's files, before the folder of the run is deleted."""
     gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public API for its process
     if gateway and (process := getattr(gateway, "proc", None)) and os.getpid() == owner:
         # A thread of Py4J tells the JVM which objects Python has deleted. If the JVM ended meanwhile, the thread could

@@ -1,10 +1,10 @@
 """
-Run one command, and end the command with all its children when the parent process has ended.
+Run one command, and end it with all its children when the parent process has ended.
 
-The supervisor prints the process id of the command, and its standard error is the log of the command. Standard input is
-a pipe from the parent process. The message `kill` on the pipe kills the command; any other message and the end of the
-pipe stop the command. If the parent process has died, the supervisor that ends last also deletes the folder of the run.
-`child.py` runs this file with an isolated interpreter, so the file imports only the standard library.
+The supervisor prints the command's process id, and its standard error is the command's log. Standard input is a pipe
+from the parent process. The message `kill` on the pipe kills the command; any other message and the end of the pipe
+stop it. If the parent has died, the last supervisor also deletes the folder of the run. `child.py` runs this file with
+an isolated interpreter, so the file imports only the standard library.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def _signal_group(leader: int, number: int) -> bool:
 
 
 def _end_group(leader: int, stop_signal: int, grace_seconds: float) -> None:
-    """Stop the processes that the leader has left behind, for example a JVM, whose shutdown hooks delete its files."""
+    """Stop processes that the leader has left behind, such as a JVM, whose shutdown hooks delete its files."""
     deadline, pause = time.monotonic() + grace_seconds, threading.Event()
     exists = _signal_group(leader, stop_signal)
     while exists and time.monotonic() < deadline:
@@ -47,7 +47,7 @@ def _end_group(leader: int, stop_signal: int, grace_seconds: float) -> None:
 
 def _message_of_parent(parent: int) -> bytes:
     """
-    Block until the parent sends a message or dies, and return the message, which is empty if the parent has died.
+    Return the parent's next message, or an empty one after its death.
 
     The function also checks the parent process id, because a process forked from a dead parent can keep the pipe open.
     """
@@ -112,7 +112,7 @@ def _start(options: argparse.Namespace, inherited: int) -> subprocess.Popen[byte
 
 
 def main() -> int:
-    """Run the command until it ends or the parent has ended; return its exit status, negative for a signal."""
+    """Run the command until it or its parent ends; return its exit status, which is negative for a signal."""
     parent = os.getppid()
     options = _options()
     lock = os.open(options.run_folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,8 +1,7 @@
 """
 A TCP proxy on this machine that delays, changes or drops data.
 
-A loopback connection has no round-trip time and loses no replies. The proxy adds a round-trip time and can drop
-replies.
+A loopback connection has no round-trip time and loses no replies. The proxy adds the first and can drop the second.
 """
 
 import socket
@@ -19,7 +18,7 @@ Change = Callable[[bytes], bytes | None]
 
 
 def unchanged(chunk: bytes) -> bytes:
-    """Return the chunk unchanged."""
+    """Pass the chunk on."""
     return chunk
 
 

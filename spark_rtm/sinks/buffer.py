@@ -1,8 +1,8 @@
 """
 Buffer the newest row per key, in order of arrival, and signal when a batch is due.
 
-A batch is due when its oldest row reaches a maximum age. In real-time mode, minutes can pass before the next row
-arrives, so a due batch does not wait for another row.
+A batch is due when its oldest row reaches a maximum age. In real-time mode, the next row may arrive minutes later, so a
+due batch does not wait for it.
 """
 
 import threading
@@ -16,7 +16,7 @@ from spark_rtm.sinks.metrics import Metrics
 Key = tuple[Hashable, ...]
 
 CHECK_SECONDS = 1.0
-"""Maximum time until an idle buffer notices that nobody can add rows any more."""
+"""Maximum time until an idle buffer notices that its owner has ended."""
 
 # A plain tuple, because the buffer creates one for each row.
 BufferedRow = tuple[float, Any, Sequence[Any]]
@@ -73,7 +73,7 @@ class RowBuffer:
                 self._waiting[key] = (since, version, values)
 
     def wait_until_due(self, is_owned: Callable[[], bool]) -> bool:
-        """Block until a batch is due and return True; return False if the buffer is closed and empty, or not owned."""
+        """Block until a batch is due; return False if the buffer is empty and closed or without an owner."""
         with self._lock:
             while is_owned():
                 if self._is_due():
@@ -84,7 +84,7 @@ class RowBuffer:
             return False
 
     def take(self) -> Batch:
-        """Return a batch of the oldest rows, even if not due; repeat the same batch until `acknowledge` is called."""
+        """Return a batch of the oldest rows, even if not due; return the same batch until `acknowledge` is called."""
         with self._lock:
             self._raise_failure()
             if not self._taken:
@@ -98,12 +98,12 @@ class RowBuffer:
             return self._taken
 
     def acknowledge(self) -> None:
-        """Discard the batch that was taken last, because the database has stored it."""
+        """Discard the last batch, because the database has stored it."""
         with self._lock:
             self._taken = {}
 
     def fail(self, failure: BaseException) -> None:
-        """Raise `failure` as RuntimeError here and in every later `put` and `take`. The rows stay in the buffer."""
+        """Raise `failure` as RuntimeError here and in each later `put` and `take`. The rows stay in the buffer."""
         with self._lock:
             self._failure = failure
             self._changed.notify_all()

@@ -1,5 +1,5 @@
 """
-Choose the types of the upsert statement so PostgreSQL refuses a value that does not fit its column.
+Choose the types of the upsert statement so PostgreSQL refuses a value that is too long for its column.
 
 An explicit cast to a type with a length, such as `varchar(4)`, truncates a longer value without an error.
 """
@@ -13,7 +13,7 @@ TYPES_OF_LENGTH_1 = {
     **dict.fromkeys(("char", "character", "nchar", "national char", "national character"), "bpchar"),
     "bit": "bit varying",
 }
-"""Types that have the length 1 if no length is given, with a type for the same values that has no length."""
+"""Types with the default length 1, each with a type for the same values without a length."""
 INTEGERS = ("smallint", "int2", "integer", "int", "int4", "bigint", "int8")
 NUMBERS = frozenset((*INTEGERS, "numeric", "decimal", "real", "float4", "double precision", "float", "float8"))
 TIMES = frozenset(
@@ -24,7 +24,7 @@ FIND_TRUNCATING_TYPES = """
 select name from unnest(%s::text[]) as name join pg_type on pg_type.oid = to_regtype(name)
 where typtype = 'd' or pg_type.oid in ('name'::regtype, '"char"'::regtype)
 """
-"""Find domains and two internal types, because a cast to such a type may truncate a value without an error."""
+"""Query for domains and two internal types, because a cast to them may truncate a value without an error."""
 
 
 def cast_type(type_name: str) -> str:
@@ -34,6 +34,6 @@ def cast_type(type_name: str) -> str:
 
 
 def types_to_check(columns: Mapping[str, str]) -> list[str]:
-    """Return the types that may truncate values in a cast, which only the server knows."""
+    """Return types that may truncate values in a cast; only the server knows them."""
     names = {cast_type(type_name) for type_name in columns.values()}
     return sorted(name for name in names if name.lower() not in BUILT_IN_TYPES)

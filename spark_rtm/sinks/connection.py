@@ -1,8 +1,8 @@
 """
 Write each batch in its own transaction on one connection, and retry a failed batch until a deadline.
 
-A real-time task keeps its connection for a whole epoch. If the server closes the connection, the task opens a new
-connection and writes the batch again.
+A real-time task keeps its connection for a whole epoch. If the server closes it, the task opens a new connection and
+writes the batch again.
 """
 
 import os
@@ -30,7 +30,7 @@ MAX_LOCK_WAIT_MS = 5_000
 
 @dataclass
 class BatchConnection:
-    """The connection of one task. Only one thread at a time may call `write`; any thread may call `abandon`."""
+    """The connection of one task. One thread at a time may call `write`; any thread may call `abandon`."""
 
     connect: Connect = field(repr=False)
     statement: bytes
@@ -41,7 +41,7 @@ class BatchConnection:
     metrics: Metrics
 
     def __post_init__(self) -> None:
-        """Initialize without connecting, because Spark opens a sink for empty partitions too."""
+        """Initialize without a connection, because Spark also opens sinks for empty partitions."""
         self._connection: psycopg.Connection | None = None
         # A duplicate of the connection's file descriptor. It stays valid when the client library closes the original.
         self._socket: socket.socket | None = None
@@ -50,10 +50,10 @@ class BatchConnection:
 
     def write(self, parameters: list[list[Any]]) -> int:
         """
-        Write one batch, wait until the server has acknowledged the commit, and return the number of changed rows.
+        Write one batch, wait for the server to acknowledge the commit, and return the number of changed rows.
 
-        An attempt whose reply was lost is also repeated. If the server committed that attempt, the table already
-        contains its rows with the same versions, so the repetition changes nothing.
+        An attempt with a lost reply is also repeated. If the server committed it, the table already contains these rows
+        with the same versions, so the repetition changes nothing.
         """
         deadline = time.monotonic() + self.retry_deadline_seconds
         attempt = 0
@@ -80,7 +80,7 @@ class BatchConnection:
             attempt += 1
 
     def abandon(self) -> None:
-        """Shut the connection down and stop the retries, so a running `write` fails soon."""
+        """Shut the connection down and stop retries, so a running `write` fails soon."""
         self._is_abandoned.set()
         self._watchdog.cut()
 

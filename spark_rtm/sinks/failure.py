@@ -1,7 +1,7 @@
 """
 Describe why PostgreSQL refused a batch, without values of its rows.
 
-Messages of PostgreSQL quote values. The error of a task reaches the logs of Spark, and values may be personal data.
+PostgreSQL's messages quote values. The error of a task reaches Spark's logs, and values may be personal data.
 """
 
 import struct
@@ -9,11 +9,13 @@ import struct
 import psycopg
 
 SQLSTATES_WITHOUT_VALUES = ("08", "21", "25", "28", "3D", "3F", "40", "42", "53", "54", "55", "57", "58")
-"""Classes whose messages name connections, tables and settings. Other messages can quote values or come from users."""
+"""
+Classes whose messages name only connections, tables and settings. Other messages can quote values or come from users.
+"""
 
 
 def without_values(error: Exception) -> Exception:
-    """Return `error` if its text has no row values, else an error of the same type that names only its place."""
+    """Return `error` if its text contains no row values, else an error of the same type with only its place."""
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return error
     diag = error.diag
@@ -32,12 +34,12 @@ def without_values(error: Exception) -> Exception:
 
 
 def is_caused_by_a_row(error: Exception) -> bool:
-    """Return whether the server or the client refused a value, so the other rows of the batch may be stored."""
+    """Return whether a single value was refused, so the other rows of the batch may be stored."""
     # The last two are those of an integer above 64 bit, with and without the C part of psycopg.
     kinds = psycopg.DataError | psycopg.IntegrityError | UnicodeEncodeError | OverflowError | struct.error
     return isinstance(error, kinds)
 
 
 def has_equal_keys(error: Exception) -> bool:
-    """Return whether two keys of the batch differ in Python and are equal in PostgreSQL."""
+    """Return whether two keys of the batch differ in Python but are equal in PostgreSQL."""
     return isinstance(error, psycopg.errors.CardinalityViolation)

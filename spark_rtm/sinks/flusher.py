@@ -1,7 +1,7 @@
 """
 Write due batches in a separate thread, or immediately in the thread that waits for the result.
 
-In real-time mode, minutes can pass before the next row arrives, so the flush of a row must not wait for another row.
+In real-time mode, the next row may arrive minutes later, so a flush must not wait for it.
 """
 
 import logging
@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 ABANDON_SECONDS = 5.0
 
 RejectValues = Callable[[Sequence[Any], str], None]
-"""Takes the values of a row in column order, and the reason."""
+"""Receives the values of a row in column order, and the reason."""
 
 
 class Flusher:
@@ -107,7 +107,7 @@ class Flusher:
         self._metrics.oldest_ms.append((committed_at - oldest_since) * 1000)
 
     def _write(self, rows: list[Sequence[Any]]) -> tuple[int, int]:
-        """Return the number of acknowledged and of changed rows; if rows prevent each other, write halves."""
+        """Return the numbers of acknowledged and changed rows; write halves if rows prevent each other."""
         try:
             return len(rows), self._connection.write([list(column) for column in zip(*rows, strict=True)])
         except Exception as error:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 MAX_DURATIONS = 10_000
-"""Maximum number of durations kept. Older durations are dropped, because an epoch may last for days."""
+"""Maximum number of stored durations. An epoch may last for days, so older ones are dropped."""
 
 
 def _newest_durations() -> deque[float]:
@@ -19,23 +19,23 @@ class Metrics:
     rows: int = 0
     """Rows passed to `process`."""
     deduped: int = 0
-    """Rows that were replaced by a newer row with the same key before they were written."""
+    """Rows replaced by a newer row with the same key before they were written."""
     flushed: int = 0
     """Rows that the database acknowledged, including stale rows."""
     stale_rows: int = 0
-    """Acknowledged rows that changed nothing, because the table already had the same version or a newer version."""
+    """Acknowledged rows that changed nothing, because the table had the same or a newer version."""
     rejected_rows: int = 0
-    """Rows that were passed to `on_rejected`."""
+    """Rows passed to `on_rejected`."""
     flushes: int = 0
     retries: int = 0
     reconnects: int = 0
     watchdog_cuts: int = 0
     backpressure_seconds: float = 0
-    """Total time that `process` waited for space in the buffer."""
+    """Total wait of `process` for space in the buffer."""
     flush_ms: deque[float] = field(default_factory=_newest_durations)
     """Duration of each flush, including retries."""
     oldest_ms: deque[float] = field(default_factory=_newest_durations)
-    """For each flush, the time from the `process` call for its oldest row to the acknowledged commit."""
+    """Time from the `process` call for the oldest row of each flush to its acknowledged commit."""
 
     def line(self) -> str:
         """Return all metrics on one line."""

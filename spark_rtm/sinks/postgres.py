@@ -30,37 +30,38 @@ class PostgresUpsertSink:
     A sink for `DataStreamWriter.foreach` in micro-batch and real-time mode, and for your own loops.
 
     Delivery is at least once. The final table is exact, because it keeps the row with the highest `version` of each
-    key. Without `version`, the table keeps the row that arrives last at the server. After a lost connection, that can
-    be an older row, even if one task processes all rows of a key and a newer row was already acknowledged.
+    key.
+    Without `version`, the table keeps the row that arrives last. After a lost connection, that can be an older row,
+    even if one task processes all rows of a key and a newer row was already acknowledged.
     """
 
     connect: Connect = field(repr=False)
     """
-    A function that returns arguments of `psycopg.connect` and is called for each connection, or the arguments.
+    Arguments of `psycopg.connect`, or a function that returns them for each connection.
 
-    Spark sends the sink to its workers. The sink then contains the arguments including a password, but not the result
-    of a function. The sink adds its time limits to `options`, except if `options` is an empty text.
+    Spark sends the sink to its workers with the arguments, including a password, but without the result of a function.
+    The sink adds its time limits to `options`, unless `options` is an empty text.
     """
     table: tuple[str, str]
     """Schema and table."""
     key: tuple[str, ...]
     """Columns of the primary key or of a unique index."""
     columns: Mapping[str, str]
-    """PostgreSQL type of each column to write."""
+    """PostgreSQL types of the columns to write."""
     version: str | None = None
-    """Column whose value increases with every change of a key: a number, a date or a timestamp."""
+    """Column that increases with every change of a key: a number, a date or a timestamp."""
     allow_reverts: bool = False
-    """Without `version`: accept that an older row can replace a newer row that was already acknowledged."""
+    """Accept, without `version`, that an older row can replace an acknowledged newer row."""
     on_rejected: Callable[[Mapping[str, Any], str], None] | None = None
     """
-    Called with a row that can never be stored and with the reason. Without this function, such a row fails the task.
+    Called with a row that can never be stored, and the reason. Without it, such a row fails the task.
 
     The function must store the row elsewhere before it returns, and may be called again with the same row.
     """
     max_rows: int = 500
     """Maximum number of rows per flush."""
     linger_ms: float = 2
-    """Maximum time that a row waits for more rows before it is flushed."""
+    """Maximum wait of a row for more rows before a flush."""
     max_pending: int = 5_000
     """
     Maximum number of distinct keys in the buffer.
@@ -70,9 +71,9 @@ class PostgresUpsertSink:
     retry_deadline_seconds: float = 60
     """Time during which the sink retries a failed batch before the task fails."""
     flush_timeout_seconds: float = 35
-    """Time without a reply after which the sink cuts the connection. The server times out after 6/7 of this time."""
+    """Time without a reply after which the sink closes the connection. The server times out after 6/7 of it."""
     metrics: Metrics = field(init=False, repr=False, compare=False, default_factory=Metrics)
-    """Metrics of the current or most recent epoch."""
+    """Metrics of the current or last epoch."""
 
     def __post_init__(self) -> None:
         """Reject invalid arguments on the driver."""
@@ -83,14 +84,14 @@ class PostgresUpsertSink:
         self._buffer: RowBuffer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the objects that `open` created. Threads and some functions cannot be pickled."""
+        """Return the state without the objects from `open`, because threads and some functions cannot be pickled."""
         return {**self.__dict__, "metrics": Metrics(), "_buffer": None, "_flusher": None, "_encoder": None}
 
     def open(self, partition_id: int, epoch_id: int) -> bool:
         """
         Start an epoch and return True.
 
-        If this method returned False, Spark would skip the epoch's rows without an error.
+        After False, Spark would skip the epoch's rows without an error.
         """
         if self._buffer is not None:
             raise RuntimeError(
@@ -139,7 +140,7 @@ class PostgresUpsertSink:
         self._flusher.drain()
 
     def close(self, error: BaseException | None) -> None:
-        """Write the buffered rows or raise; after an `error` of the query, discard the rows. Later calls do nothing."""
+        """Write the buffered rows or raise; after an `error` of the query, discard them. Later calls do nothing."""
         buffer, self._buffer = self._buffer, None
         if buffer is None:
             return

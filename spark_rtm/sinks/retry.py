@@ -1,7 +1,7 @@
 """
-Decide which PostgreSQL errors are retried, and how long to wait before a retry.
+Decide which PostgreSQL errors to retry, and when.
 
-A task should survive a failover, but a row that the database can never store must stop the task immediately.
+A task should survive a failover, but must stop immediately for a row that the database can never store.
 """
 
 import random
@@ -9,14 +9,14 @@ import random
 import psycopg
 
 TRANSIENT_SQLSTATES = ("08", "40", "53", "57P", "58", "55P03", "25006")
-"""Lost connection, deadlock, lack of resources, shutdown, system error, lock timeout, and read-only standby."""
+"""Lost connection, deadlock, lack of resources, shutdown, system error, lock timeout and read-only standby."""
 STATEMENT_TIMEOUT_SQLSTATE = "57014"
 MAX_TIMEOUTS = 3
-"""A statement that has timed out three times is not retried, because it would probably time out again."""
+"""Number of timeouts after which a statement is not retried, because it would probably time out again."""
 MAX_REFUSED_LOGINS = 2
-"""A login that was refused twice is not retried, because many refused logins can lock the account."""
+"""Number of refused logins after which a login is not retried, because more can lock the account."""
 LOGIN_REFUSED = "authentication failed for user"
-"""Part of the server's message. The client library does not pass on the SQLSTATE of a refused connection."""
+"""Part of the server's message. The client library hides the SQLSTATE of a refused connection."""
 FIRST_PAUSE_SECONDS = 0.05
 MAX_PAUSE_SECONDS = 2.0
 JITTER = random.SystemRandom()
@@ -29,10 +29,10 @@ def is_refused_login(error: psycopg.Error) -> bool:
 
 def is_transient(error: psycopg.Error, *, timeouts: int, refused_logins: int) -> bool:
     """
-    Return whether a retry of the same batch may succeed, after this many statement timeouts and refused logins.
+    Return whether a retry of the same batch may succeed after these numbers of timeouts and refused logins.
 
-    An OperationalError without SQLSTATE means that the connection was lost or refused. The client library can raise
-    such an error before it marks the connection as closed, so the state of the connection is not checked.
+    An OperationalError without SQLSTATE means that the connection was lost or refused. The client library can raise it
+    before it marks the connection as closed, so the state of the connection is not checked.
     """
     code = error.sqlstate
     if code is None:
@@ -41,5 +41,5 @@ def is_transient(error: psycopg.Error, *, timeouts: int, refused_logins: int) ->
 
 
 def pause_seconds(attempt: int) -> float:
-    """Return a random pause whose upper bound doubles with each attempt, so tasks do not reconnect simultaneously."""
+    """Return a random pause, so tasks do not reconnect simultaneously. Its upper bound doubles with each attempt."""
     return JITTER.uniform(0, min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 16)))

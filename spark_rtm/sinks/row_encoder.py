@@ -1,5 +1,5 @@
 """
-Convert a Spark row to its key, its version, and one database value per column.
+Convert a Spark row to its key, its version and one database value per column.
 
 The sink encodes every row, so values that depend only on the columns are computed once.
 """
@@ -42,7 +42,7 @@ class RowEncoder:
         self._is_version_a_number = version is not None and cast_type(columns[version]).lower() in NUMBERS
 
     def encode(self, row: "Row | Mapping[str, Any]") -> tuple[Key, Any, Sequence[Any]]:
-        """Return key, version and values of `row`; raise ValueError if the table would reject or ignore the row."""
+        """Return key, version and values of `row`; raise ValueError if the table would reject or ignore it."""
         values = self._values(row)
         if self._conversions:
             values = list(values)
@@ -119,4 +119,4 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "decimal": _decimal,
     "bytea": _bytes,
 }
-"""Conversion function for each PostgreSQL type, written without length. Values of other types are not converted."""
+"""Conversion for each PostgreSQL type without length. Values of other types are not converted."""

@@ -38,7 +38,7 @@ class Watchdog:
                 self._watched = None
 
     def cut(self, *, only_late: bool = False) -> None:
-        """Shut the watched socket down, if there is one; with `only_late`, do so only after the timeout."""
+        """Shut the watched socket down, with `only_late` only after the timeout."""
         with self._lock:
             if self._watched is None or (only_late and time.monotonic() < self._watched[0]):
                 return

@@ -28,13 +28,13 @@ MIN_INTERVAL = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 
 @pytest.fixture(scope="session")
 def rtm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder in which Spark runs, so relative paths of a job stay out of the project."""
+    """Return Spark's working folder, which keeps relative paths of a job out of the project."""
     return tmp_path_factory.mktemp("spark")
 
 
 @pytest.fixture(scope="session")
 def rtm_confs() -> dict[str, str]:
-    """Return further settings of the session; define this fixture again in your `conftest.py` to add some."""
+    """Return further settings of the session; override this fixture in your `conftest.py`."""
     return {}
 
 

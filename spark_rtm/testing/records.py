@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import Message
 
 TOPIC_HEADER = "rtm-test-topic"
-"""Header in which a redirected record keeps the name of the topic that the query chose."""
+"""Header with the topic that the query chose for a redirected record."""
 
 Bytes = str | bytes | None
 
@@ -40,7 +40,7 @@ class Received:
 
 
 def as_sent(record: "Sent | Bytes | Mapping[str, Any] | tuple[Bytes, Any]") -> Sent:
-    """Return a record to send: a value, a (key, value) pair, or a `Sent`; a mapping becomes a JSON object."""
+    """Return a record to send: from a value, a (key, value) pair, a `Sent`, or a mapping (a JSON object)."""
     if isinstance(record, Sent):
         return record
     key, value = record if isinstance(record, tuple) else (None, record)
@@ -48,7 +48,7 @@ def as_sent(record: "Sent | Bytes | Mapping[str, Any] | tuple[Bytes, Any]") -> S
 
 
 def received(message: Message) -> Received:
-    """Return a message of the target topic as the record that the query would have written."""
+    """Return a message of the target topic in the form that the query chose."""
     found: Iterable[tuple[str, str | bytes | None]] = message.headers() or []  # type: ignore[assignment]
     headers = [(name, _encoded(value)) for name, value in found]
     topic = next((value or b"" for name, value in headers if name == TOPIC_HEADER), b"").decode()

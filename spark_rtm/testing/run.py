@@ -21,17 +21,17 @@ INTERVAL_MS = 1_000
 
 @dataclass(frozen=True)
 class RealTimeRun:
-    """What a query wrote for the records of a test, and how it ended."""
+    """The output of a query for the records of a test, and its failure."""
 
     records: list[Received]
-    """The output in the order of its append times. If the query failed, what it had written before."""
+    """The output in the order of append times, up to the failure if the query failed."""
     latencies_ms: list[int]
-    """Append time of each output minus append time of its source record, matched in order; empty if they differ."""
+    """Append time of each output minus that of its source record, matched in order; empty if the numbers differ."""
     error: QueryFailedError | None
     """The failure of the query, or None if it processed and committed all records."""
 
     def values(self, topic: str | None = None) -> list[bytes | None]:
-        """Return the values written, or only those for `topic`; raise the error of the query if it failed."""
+        """Return the values of all records or of those for `topic`; raise the error of a failed query."""
         if self.error:
             raise self.error
         return [record.value for record in self.records if topic in (None, record.topic)]

@@ -1,7 +1,7 @@
 """
-Run a streaming DataFrame against topics of its own: start, send, wait for the commit, read what was written.
+Run a streaming DataFrame against its own topics: start, send, wait for the commit, read the output.
 
-All output goes to one topic with one partition, so the order of its records is the order in which they were appended.
+All output goes to one topic with one partition, so its records have the order of their append times.
 """
 
 import json
@@ -38,20 +38,20 @@ MAX_MESSAGES = 1_000
 
 
 def read_stream(spark: SparkSession, bootstrap_servers: str, topic: str) -> DataFrame:
-    """Return the Kafka source rows of a topic as a stream, with headers, from the first record."""
+    """Return a topic's Kafka source rows as a stream, with headers, from the first record."""
     source = spark.readStream.format(control.source_format()).option("kafka.bootstrap.servers", bootstrap_servers)
     source = source.option("includeHeaders", "true").option("startingOffsets", "earliest")
     return source.option("subscribe", topic).load()
 
 
 def read_table(spark: SparkSession, bootstrap_servers: str, topic: str) -> DataFrame:
-    """Return the Kafka source rows of a topic as a static DataFrame."""
+    """Return a topic's Kafka source rows as a static DataFrame."""
     source = spark.read.format("kafka").option("kafka.bootstrap.servers", bootstrap_servers)
     return source.option("includeHeaders", "true").option("subscribe", topic).load()
 
 
 def redirected(rows: DataFrame, target: str) -> DataFrame:
-    """Return Kafka sink rows that all go to `target`, with the topic of each row in a header. A null topic stays."""
+    """Return Kafka sink rows that all go to `target`, with the chosen topic in a header. A null topic stays."""
     rows = rows.drop("partition")
     if "topic" not in rows.columns:
         return rows.withColumn("topic", F.lit(target))
@@ -64,13 +64,13 @@ def redirected(rows: DataFrame, target: str) -> DataFrame:
 
 @dataclass
 class Trial:
-    """A streaming DataFrame of Kafka sink rows, the topics that it reads, and the topic that receives its output."""
+    """A streaming DataFrame of Kafka sink rows, its source topics and its output topic."""
 
     spark: SparkSession
     bootstrap_servers: str
     rows: DataFrame
     partitions: Mapping[str, int]
-    """The source topics and their numbers of partitions."""
+    """Source topics with their numbers of partitions."""
     folder: Path
     """Folder for checkpoints."""
     target: str = field(default_factory=lambda: f"rtm-test-{uuid.uuid4().hex[:12]}")
@@ -84,7 +84,7 @@ class Trial:
         self._ends = dict[tuple[str, int], int]()
 
     def start(self, checkpoint: str, interval_ms: int) -> StreamingQuery:
-        """Start the query in real-time mode on the checkpoint of this name, and wait until its plan proves the mode."""
+        """Start the query in real-time mode on this checkpoint, and wait until its plan proves the mode."""
         preflight(self.spark, {"query": (self.rows, sum(self.partitions.values()))})
         writer = redirected(self.rows, self.target).writeStream.format("kafka").options(**SINK)
         writer = writer.option("kafka.bootstrap.servers", self.bootstrap_servers)
@@ -112,8 +112,8 @@ class Trial:
         """
         Send records, spread over the partitions unless `partition` is given, and return their times in ms.
 
-        With a `rate`, the records are sent one by one at this number per second. The times are append times. After
-        `use_producer_times`, they are `time_ms`, or the current time if it is 0.
+        With `rate`, send this number of records per second. The times are append times. After `use_producer_times`,
+        they are `time_ms`, or the current time if it is 0.
         """
         name = topic or next(iter(self.partitions))
         acknowledged, started, pause = list[Message](), time.monotonic(), threading.Event()
@@ -140,13 +140,13 @@ class Trial:
         return [message.timestamp()[1] for message in acknowledged]
 
     def fill(self, table: str, records: Iterable[Sent]) -> None:
-        """Send the records of a table, which the query reads as a static DataFrame."""
+        """Send the records of a table that the query reads as a static DataFrame."""
         for record in records:
             self._producer.produce(table, record.value, record.key)
         self._producer.flush(FLUSH_SECONDS)
 
     def wait_for_commit(self, query: StreamingQuery, deadline_seconds: float = 60) -> None:
-        """Wait until the query has committed every record sent so far; if the query can, it ends its batch for that."""
+        """Wait until the query has committed every sent record; if possible, end its batch for that."""
         can_end = control.obeys(query)
 
         def is_committed() -> bool:
@@ -159,7 +159,7 @@ class Trial:
         wait_until(is_committed, deadline_seconds, "the commit of all records", [query])
 
     def received(self) -> list[Received]:
-        """Return the records that were written since the last call."""
+        """Return the new output records since the last call."""
         messages = list[Message]()
 
         def is_read() -> bool:
@@ -170,15 +170,15 @@ class Trial:
         return [received(message) for message in messages]
 
     def use_producer_times(self) -> None:
-        """From now on, let the source topics store the times that the producer sets, also later than now."""
+        """Let the source topics store the producer's times from now on, even future ones."""
         keep_producer_times(self.bootstrap_servers, self.partitions)
 
     def is_committed(self, offsets: Mapping[str, Mapping[str, int]]) -> bool:
-        """Return whether a query that has committed `offsets` has processed every record sent so far."""
+        """Return whether the committed `offsets` include every sent record."""
         return all(offsets.get(topic, {}).get(str(n), 0) >= end for (topic, n), end in self._ends.items())
 
     def forget(self) -> None:
-        """Delete all records of the source topics, so a query with a new checkpoint reads only later records."""
+        """Delete all records of the source topics, so a new checkpoint starts with later records."""
         consumer = consumer_from_start(self.bootstrap_servers, self.partitions)
         try:
             ends = end_offsets(consumer, consumer.assignment())
@@ -218,10 +218,10 @@ class Trial:
 
 def latencies_ms(sent_ms: Sequence[int], outputs: Sequence[Received], per_record: Sequence[int] = ()) -> list[int]:
     """
-    Return the latency of each output: its append time minus the append time of its source record.
+    Return the latency of each output: its append time minus that of its source record.
 
     Records are matched by their order of arrival. `per_record` contains the number of outputs of each source record;
-    without it, each record has the same number. Returns an empty list if the numbers do not match.
+    without it, all have the same number. Returns an empty list if the numbers do not match.
     """
     counts = list(per_record)
     if not counts and sent_ms and len(outputs) % len(sent_ms) == 0:
@@ -233,7 +233,7 @@ def latencies_ms(sent_ms: Sequence[int], outputs: Sequence[Received], per_record
 
 
 def new_checkpoints(parent: Path | None = None) -> Path:
-    """Return a new folder for checkpoints."""
+    """Create a folder for checkpoints."""
     return Path(tempfile.mkdtemp(prefix="checkpoints-", dir=parent))
 
 

@@ -1,7 +1,7 @@
 """
 Define a finding of `validate` or `lint`, and render findings as text, JSON, GitHub annotations or SARIF.
 
-Every finding names the engines to which it applies.
+Each finding names its engines.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ OSS, DATABRICKS = "oss-4.3", "databricks"
 ENGINES = (OSS, DATABRICKS)
 NAMES = {OSS: "OSS 4.3", DATABRICKS: "Databricks"}
 SEVERITIES = {"error": "error", "warning": "warning", "information": "note"}
-"""The name of one finding of each severity, the most severe one first."""
+"""The name of each severity in the singular, the most severe one first."""
 STYLES = ("text", "json", "github", "sarif")
 GITHUB_LEVELS = {"information": "notice"}
 SARIF_LEVELS = {"information": "note"}
 COLORS = {"error": "31", "warning": "33", "information": "36"}
 BOLD = "1"
 RuleDetails = Mapping[str, Mapping[str, object]]
-"""The properties of each rule in SARIF, such as `helpUri`."""
+"""The SARIF properties of each rule, such as `helpUri`."""
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -37,9 +37,9 @@ class Finding:
     """One problem in one line of a file."""
 
     path: str
-    """The path as the caller passed it, but with forward slashes."""
+    """The path from the caller, with forward slashes."""
     line: int
-    """The line number, starting at 1."""
+    """The line number, from 1."""
     rule: str
     """The identifier of the rule, such as `output-mode`."""
     message: str
@@ -49,21 +49,21 @@ class Finding:
     severity: str = "error"
     """`error`, `warning` or `information`."""
     engine: tuple[str, ...] = ENGINES
-    """The engines to which the finding applies."""
+    """The engines of the finding."""
     column: int = 0
-    """The first column in characters, starting at 1; 0 if it is not known."""
+    """The first column in characters, from 1; 0 if unknown."""
     end_column: int = 0
-    """The column after the last one, in the same line."""
+    """The column after the last one, on the same line."""
 
     @property
     def text(self) -> str:
-        """The problem, preceded by the engine if it concerns only one, and the remedy."""
+        """The problem and the remedy, after the engine if there is only one."""
         scope = f"on {NAMES[self.engine[0]]}, " if len(self.engine) == 1 else ""
         return f"{scope}{self.message}; {self.fix}"
 
     @property
     def place(self) -> str:
-        """The path, the line, and the column if it is known."""
+        """The path, the line and the known column."""
         return ":".join([self.path, str(self.line), *([str(self.column)] if self.column else [])])
 
 
@@ -75,7 +75,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 def render(
     findings: Iterable[Finding], style: str = "text", rules: RuleDetails | None = None, *, has_colors: bool = False
 ) -> str:
-    """Return `findings` in one of `STYLES`, sorted and without duplicates; without findings, `text` is empty."""
+    """Return `findings` in one of `STYLES`, sorted and unique; `text` is empty without findings."""
     ordered = in_order(set(findings))
     if style == "text":
         return "\n".join(_line(finding, has_colors=has_colors) for finding in ordered)
@@ -117,7 +117,7 @@ def _escaped(text: str, extra_characters: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    """Escape control characters and lone surrogates: a file name may contain line breaks and terminal commands."""
+    """Escape control characters and lone surrogates, because a file name may contain terminal commands."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

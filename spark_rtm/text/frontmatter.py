@@ -1,16 +1,15 @@
 """
 Parse the frontmatter of `SKILL.md`: `key: value` lines, and one level of indented keys below `metadata`.
 
-Assistants use these fields to decide whether to load the skill.
-This parser does not need any packages, but it supports only the part of YAML that the skill uses.
-`validate` checks `SKILL.md` against the full specification.
+Assistants use these fields to decide whether to load the skill. This parser needs no packages, but supports only the
+YAML of the skill. `validate` checks `SKILL.md` against the full specification.
 """
 
 import re
 
 
 def read_frontmatter(text: str) -> dict[str, str]:
-    """Return the fields; a key below `metadata` becomes `metadata.KEY`. Without frontmatter, return an empty dict."""
+    """Return the fields; a key below `metadata` becomes `metadata.KEY`. The result is empty without frontmatter."""
     match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
     fields: dict[str, str] = {}
     parent = last = ""

@@ -2,10 +2,8 @@
 Parse the parts of a Markdown page that can be checked: fences, headings, links and tables.
 
 Each part records its first line number.
-The tests run only the fences that this parser finds, so the parser also finds tilde, quoted and indented fences with
-any info string.
-
-This module uses only the standard library, because the linter also runs on machines without any packages.
+The parser also finds tilde, quoted and indented fences with any info string, because the tests run only fences that it
+finds. It uses only the standard library, because the linter also runs without packages.
 """
 
 import re
@@ -32,7 +30,7 @@ _PYTHON = {"python", "py", "python3", "pyspark", "ipython", "pycon", "py3"}
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced code block; `line` is the line number of its opening mark."""
+    """A fenced code block; `line` is the line of its opening mark."""
 
     line: int
     end_line: int
@@ -44,7 +42,7 @@ class Fence:
 
     @property
     def first_code_line(self) -> int:
-        """The line number of the first line of code."""
+        """The line number of the first code line."""
         return self.line + 1
 
     @property
@@ -55,7 +53,7 @@ class Fence:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading and the anchor to which links refer."""
+    """A heading and its anchor."""
 
     line: int
     level: int
@@ -65,7 +63,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Link:
-    """A link; `target` is exactly as written in the page."""
+    """A link; `target` is unchanged."""
 
     line: int
     text: str
@@ -74,7 +72,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the cells of its header, and the line number and cells of each row."""
+    """A table: its header cells, and the line number and cells of each row."""
 
     line: int
     header: tuple[str, ...]
@@ -140,7 +138,7 @@ def tables(text: str) -> list[Table]:
 
 
 def code_spans(text: str) -> list[tuple[int, int]]:
-    """Return the start and the end of each code span: from a run of backticks to the next run of the same length."""
+    """Return the start and end of each code span: from a run of backticks to the next run of the same length."""
     runs = [match.span() for match in _TICKS.finditer(text)]
     later: dict[int, list[int]] = {}
     for number in reversed(range(len(runs))):
@@ -157,7 +155,7 @@ def code_spans(text: str) -> list[tuple[int, int]]:
 
 
 def replace_code_spans(text: str, change: Callable[[str], str]) -> str:
-    """Return the text with each code span, including its backticks, replaced by the result of `change`."""
+    """Return the text after replacing each code span, with its backticks, by the result of `change`."""
     pieces = []
     position = 0
     for start, end in code_spans(text):

@@ -1,1 +1,1 @@
-"""Audit a run: read every record back from Kafka, replay the rules on the source records, and compare the results."""
+"""Audit a run: read all records from Kafka, replay the rules on the source records, and compare the results."""

@@ -1,7 +1,7 @@
 """
-Check that the credit for each order is final, that its shares add up, and that it matches the credit rule.
+Check that each order's credit is final, adds up and matches the credit rule.
 
-If a user was erased after an order, the credit for the order is counted but not compared with the credit rule.
+Credit of users who were erased after an order is counted but not compared.
 """
 
 from collections import Counter, defaultdict
@@ -17,32 +17,32 @@ from examples.attribution.settings import Windows
 
 @dataclass(frozen=True)
 class CreditAudit:
-    """Credit totals of one run, and the differences between the run's credit and the result of the credit rule."""
+    """Credit totals of one run, and differences from the credit rule."""
 
     conversions: Counter[str]
     """
-    Number of conversion records by outcome; the key `in` holds the total number. If an order has several records, all
-    but one are counted as `duplicate`.
+    Number of conversion records by outcome, with the total as `in`. All but one record of an order count as
+    `duplicate`.
     """
     compared: int
-    """Number of orders whose credit was compared with the credit rule."""
+    """Number of orders that were compared with the credit rule."""
     erased: int
     """
     Number of orders whose user was erased after a record of the order.
 
-    The credit for such an order depends on which of the order's records the query read before the erasure.
+    Their credit depends on which records the query read before the erasure.
     """
     late_touches: int
-    """Number of touches within a lookback window that were stored too late to earn credit."""
+    """Number of touches in a lookback window that were stored too late for credit."""
     value_micros: int
-    """Total value of the attributed orders."""
+    """Total value of attributed orders."""
     credited_micros: int
-    """Total value credited to the touches of attributed orders."""
+    """Total value credited to touches of attributed orders."""
     differences: list[str]
 
 
 def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAudit:
-    """Compare each order's newest credit with the credit rule; all times in `rules` are already time-scaled."""
+    """Compare each order's newest credit with the credit rule; times in `rules` are already scaled."""
     expected = replay_orders(log, windows, rules)
     by_order: defaultdict[str, list[Row]] = defaultdict(list)
     for credit in log.credits.values():

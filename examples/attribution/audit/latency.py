@@ -1,8 +1,7 @@
 """
 Compute exact latency percentiles per hop and end to end, and the pauses at batch boundaries.
 
-Latencies are computed from Kafka append times because a real-time query's progress events do not contain per-record
-latencies.
+Latencies come from Kafka append times, because a real-time query's progress events contain no per-record latencies.
 """
 
 from collections import defaultdict
@@ -22,7 +21,7 @@ LATENCY_HOPS: tuple[LatencyHop, ...] = ("kafka_to_events", "events_to_attributed
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency percentiles of one hop, in whole milliseconds because Kafka append times are whole milliseconds."""
+    """Latency percentiles of one hop in whole milliseconds, the resolution of Kafka append times."""
 
     hop: LatencyHop | Timer
     records: int
@@ -34,11 +33,10 @@ class Latency:
 
 def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) -> list[Latency]:
     """
-    Return each hop's latency percentiles for records with an intended send time of `sent_from` (UTC ms) or later.
+    Return latency percentiles per hop for records due at `sent_from` (UTC ms) or later.
 
-    With `newest`, only this number of most recently read source records counts.
-
-    A hop starts when the broker appends the input record and ends when the broker appends its first output record.
+    With `newest`, only this number of most recently read source records counts. A hop starts when the broker appends
+    the input record and ends when it appends the first output record.
     """
     samples = latency_samples_ms(log, sent_from, newest)
     return [order_statistics(hop, values) for hop, values in samples.items() if values]
@@ -48,7 +46,7 @@ def latency_samples_ms(log: RunLog, sent_from: float = 0, newest: int | None = N
     """
     Return the latency of each record in each hop, in milliseconds.
 
-    Records are selected by intended send time because selecting them by arrival time would hide stalls.
+    Records are selected by intended send time, because a selection by arrival time would hide stalls.
     """
     values: dict[LatencyHop, list[int]] = {hop: [] for hop in LATENCY_HOPS}
     for src, source in islice(reversed(log.sources.items()), newest):
@@ -66,10 +64,10 @@ def latency_samples_ms(log: RunLog, sent_from: float = 0, newest: int | None = N
 
 def timer_latencies(log: RunLog, rules: CreditRules, since: float = 0) -> list[Latency]:
     """
-    Return the time from a deadline to the append of an unfilled ad slot, and to that of an order's final credit.
+    Return the time from a deadline to the timeout of an ad slot, and to an order's final credit.
 
-    `rules` are already time-scaled. Deadlines of slots and records of orders before `since` (UTC ms) do not count. An
-    order with several records is omitted, because the log does not contain the order in which they were stored.
+    Times in `rules` are already scaled. Deadlines and orders before `since` (UTC ms) do not count. An order with
+    several records is omitted, because the log does not contain the order in which they were stored.
     """
     deadlines = {key: at for key, at in log.timed.deadlines.items() if at >= since}
     single = {key: log.events.get(credit["src"]) for key, credit in log.credits.items() if credit["records"] == 1}
@@ -90,9 +88,9 @@ def latencies_by_second(
     log: RunLog, started_at: float, newest: int | None = None, *, decoded: bool = False
 ) -> dict[int, tuple[int, int]]:
     """
-    Return the median and the highest latency (ms) of the records of each second since `started_at`.
+    Return median and maximum latency (ms) of the records of each second since `started_at`.
 
-    The latencies are those from Kafka to Kafka through both queries, or with `decoded` only those of the first query.
+    The latencies include both queries or, with `decoded`, only the first one.
     """
     latencies_ms = []
     for src, source in islice(reversed(log.sources.items()), newest):
@@ -104,7 +102,7 @@ def latencies_by_second(
 
 
 def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int, int]]:
-    """Return the median and the highest of the latencies of each second; each latency has its time in seconds."""
+    """Return median and maximum of the latencies of each second; each latency has its time in seconds."""
     values: defaultdict[int, list[int]] = defaultdict(list)
     for at_seconds, latency_ms in latencies_ms:
         values[int(at_seconds)].append(latency_ms)
@@ -112,11 +110,11 @@ def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int,
 
 
 def boundary_pauses_ms(trigger_executions_ms: Iterable[int], interval_seconds: int) -> list[int]:
-    """Return each batch's excess over the trigger interval in milliseconds; records wait slightly longer than this."""
+    """Return each batch's excess over the trigger interval in milliseconds. Records wait slightly longer."""
     return [taken_ms - 1000 * interval_seconds for taken_ms in trigger_executions_ms]
 
 
 def order_statistics(hop: LatencyHop | Timer, values: Sequence[int]) -> Latency:
-    """Return the latency percentiles of one hop, from latencies in milliseconds."""
+    """Return latency percentiles of one hop from latencies in milliseconds."""
     p50, p90, p99 = percentiles(values, (0.5, 0.9, 0.99))
     return Latency(hop, len(values), int(p50), int(p90), int(p99), max(values))

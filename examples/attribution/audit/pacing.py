@@ -1,8 +1,7 @@
 """
 Check a run's pacing: compare its counts with the replay, and compute each campaign's over-delivery.
 
-Over-delivery is computed only from the replay. The run's own counts are not used, because these counts are the means of
-preventing over-delivery, and the check must not depend on them.
+Over-delivery comes only from the replay, because the run's own counts are what prevents it.
 """
 
 from collections import Counter
@@ -19,7 +18,7 @@ COUNT_FIELDS = ("slots", "delivered", "reserved")
 
 @dataclass(frozen=True)
 class CampaignOutcome:
-    """A campaign's goal, and the campaign's delivery according to the replay."""
+    """A campaign's goal, and its delivery in the replay."""
 
     goal: Goal
     pacing: Pacing
@@ -44,7 +43,7 @@ def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], setting
 
 
 def count_differences(counts: Mapping[str, Row], expected: Iterable[Result], settings: Settings) -> Iterator[str]:
-    """Yield one message for each count that differs from the replay."""
+    """Yield a message for each count that differs from the replay."""
     expected_counts = {count.result_id: count for count in count_slots(expected, settings)}
     for result_id, count in expected_counts.items():
         row = counts.get(result_id)

@@ -1,5 +1,5 @@
 """
-Reconcile a run: compare its results with a replay of the rules on the same source records, and count every record.
+Reconcile a run: compare its results with a replay of the rules on its source records, and count every record.
 
 Results are delivered at least once and in any order, so only the newest version of each result is compared.
 """
@@ -30,19 +30,19 @@ class Reconciliation:
 
     counts: dict[str, Counter[str]]
     """
-    For each event family, the number of results by code; the key `in` holds the number of input events. In a correct
-    run, each family has as many results as input events.
+    Number of results by code for each event family, with the number of input events as `in`. In a correct run, both are
+    equal.
     """
     differences: list[str]
     results: int
     """Number of results compared with the replay."""
     credits: CreditAudit
     campaigns: list[CampaignOutcome]
-    """The goal of each campaign, and the campaign's delivery according to the replay."""
+    """The goal of each campaign, and its delivery in the replay."""
 
     @property
     def over_delivered(self) -> int:
-        """Return the total number of impressions that campaigns delivered beyond their goals."""
+        """Return the total number of impressions beyond the goals of campaigns."""
         return sum(campaign.over_delivered for campaign in self.campaigns)
 
 
@@ -52,8 +52,8 @@ def reconcile(
     """
     Check that no record is lost or counted twice, and that every result matches the rules.
 
-    `rules` are the credit rules before their times are divided by the time scale. `stored` maps each result id to its
-    row in the results table, without null columns.
+    `rules` are the credit rules before scaling. `stored` maps each result id to its row in the results table, without
+    null columns.
     """
     expected = replay_results(log, settings.windows)
     credit_audit = audit_credit(log, settings.windows, rules.scaled(settings.time_scale))

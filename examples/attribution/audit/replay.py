@@ -1,7 +1,7 @@
 """
-Replay a run without Spark: apply the rules to the set of all source records to compute the expected results.
+Replay a run without Spark: apply the rules to all source records, and compute the expected results.
 
-The pipeline does not guarantee the order of records, so its final results must depend only on the set of records.
+The pipeline does not guarantee the order of records, so final results must depend only on the set of records.
 """
 
 import json
@@ -16,29 +16,28 @@ from examples.attribution.credit.rule import Conversion, OrderCredit, assign_cre
 from examples.attribution.settings import Windows
 
 AFTER_ALL_WINDOWS_MS = 10**14
-"""A time after the end of every window; at this time, the replay has no pending results."""
+"""A time after all windows, when the replay has no pending results."""
 
 
 @dataclass(frozen=True)
 class ReplayedOrder:
-    """The number of records of one order, and the expected credit for the order."""
+    """The number of records of an order, and its expected credit."""
 
     records: int
     expected: OrderCredit | None
     """
     The expected credit, or None if a record of the order was stored before an erasure of the user.
 
-    If a record was stored before an erasure, the replay cannot predict the credit, because the credit depends on which
-    records the query read before the erasure.
+    In that case, the credit depends on which records the query read before the erasure.
     """
     is_after_erasure: bool = False
 
 
 def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
     """
-    Return the correlation results after all windows have ended, keyed by result id; all versions are 0.
+    Return the final correlation results by result id; all versions are 0.
 
-    The order of the records in `events` decides which records are beyond the maximum number of events.
+    The order of `events` decides which records are beyond the maximum number of events.
     """
     transactions: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
     for src, record, fields in _accepted(log):
@@ -57,7 +56,7 @@ def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
 
 
 def replay_orders(log: RunLog, windows: Windows, rules: CreditRules) -> dict[str, ReplayedOrder]:
-    """Return all orders, keyed by result id; all times in `rules` are already time-scaled."""
+    """Return all orders by result id; times in `rules` are already scaled."""
     by_order: defaultdict[tuple[str, str], list[Conversion]] = defaultdict(list)
     for src, record, fields in _accepted(log):
         if fields["kind"] == "conversion" and src in log.events:

@@ -1,8 +1,8 @@
 """
-Define the log of a run: the source records, whether each was accepted or rejected, and the newest results.
+Define the log of a run: source records, their acceptance or rejection, and the newest results.
 
-The content of the log is read back from Kafka. A real-time query reports its progress only once per batch, so the live
-view, the latency report and the reconciliation use the run log instead of progress reports.
+The log is read back from Kafka. A real-time query reports its progress only once per batch, so the live view, the
+latency report and the reconciliation use the log instead.
 """
 
 from collections import Counter, defaultdict
@@ -38,14 +38,14 @@ class EventRecord:
 
 @dataclass(frozen=True)
 class TimedResults:
-    """The deadlines of results, and the times at which their outcomes were first appended, by result id."""
+    """Deadlines of results, and the first append times of their outcomes, by result id."""
 
     deadlines: dict[str, int] = field(default_factory=dict)
-    """The deadline of each ad slot that was pending."""
+    """The deadline of each pending ad slot."""
     unfilled_at: dict[str, int] = field(default_factory=dict)
-    """The time of a slot's timeout."""
+    """The append time of a slot's timeout."""
     final_at: dict[str, int] = field(default_factory=dict)
-    """The time of an order's final credit."""
+    """The append time of an order's final credit."""
 
 
 class RunLog:
@@ -66,14 +66,11 @@ class RunLog:
         self.pending: set[str] = set()
         """Ids of the pending results."""
         self.touches: defaultdict[str, dict[TouchId, Touch]] = defaultdict(dict)
-        """All versions of all touches, by user; `stored_at` is the time at which a version was first appended."""
+        """All versions of all touches, by user; `stored_at` is the first append time of a version."""
         self.orders: set[str] = set()
-        """The result ids of all orders that have a conversion in `events`."""
+        """The result ids of all orders with a conversion in `events`."""
         self.credits: dict[str, Row] = {}
-        """
-        The newest credit, by result id. After an erasure of the user, credit for further records of an order has a
-        separate result id.
-        """
+        """The newest credit, by result id. After an erasure, further records of an order have a separate result id."""
         self.erasures: defaultdict[str, list[int]] = defaultdict(list)
         """Append times of the tombstones in `ad-erasures`, by user."""
         self.counts: dict[str, Row] = {}
@@ -81,16 +78,16 @@ class RunLog:
         self.first_result_at: dict[str, int] = {}
         """Append time of each record's first result, by `src`."""
         self.waiting: Counter[str] = Counter()
-        """Number of records that a hop has not yet processed, by `hop topic:partition`."""
+        """Number of unprocessed records of a hop, by `hop topic:partition`."""
         self.duplicates: Counter[str] = Counter()
-        """Number of duplicate records written by the at-least-once sink, by topic."""
+        """Number of duplicates from the at-least-once sink, by topic."""
         self.timed = TimedResults()
         # Number of records in `ad-attributed`, `ad-credits` and `ad-pacing`, counting every version.
         self.written: Counter[str] = Counter()
         # Positions of records in topics of the pipeline that the pipeline cannot have written.
         self.unreadable: list[str] = []
         self.conflicts: set[str] = set()
-        """Ids of results that were written twice with the same version but different content."""
+        """Ids of results with two contents for the same version."""
 
     def record_source(self, src: str, record: SourceRecord) -> None:
         """Add a record of a source topic."""
@@ -155,7 +152,7 @@ class RunLog:
         """
         Add a record of `ad-pacing`.
 
-        Repeated counts are not reported as duplicates because the query itself emits unchanged counts again.
+        Repeated counts are not reported as duplicates, because the query itself emits unchanged counts again.
         """
         self.written[PACING_TOPIC] += 1
         known = self.counts.get(count["result_id"])
@@ -163,7 +160,7 @@ class RunLog:
             self.counts[count["result_id"]] = count
 
     def open_orders(self) -> int:
-        """Return the number of orders that have no credit or whose credit is not final."""
+        """Return the number of orders without final credit."""
         are_final: dict[str, bool] = {}
         for credit in self.credits.values():
             order = result_id_without_erasure(credit)
@@ -171,7 +168,7 @@ class RunLog:
         return sum(not are_final.get(order) for order in self.orders)
 
     def wrong_counts(self) -> int:
-        """Return the number of ad slots that the newest counts lack, deliver wrongly or still reserve."""
+        """Return the number of ad slots that the newest counts miss, count wrongly or still reserve."""
         filled = [row["code"] == "filled" for row in self.results.values() if row["kind"] == "slot"]
         sums = [sum(row[name] for row in self.counts.values()) for name in ("slots", "delivered", "reserved")]
         return sum(abs(found - due) for found, due in zip(sums, (len(filled), sum(filled), 0), strict=True))
@@ -199,7 +196,7 @@ class RunLog:
 
 
 def credit_key(conversion: Row) -> str:
-    """Return the key by which `touches_to_credit` groups a conversion: the user, or the order if there is no user."""
+    """Return the grouping key of a conversion in `touches_to_credit`: the user, or else the order."""
     return conversion.get("user_key") or f"/{conversion['advertiser_id']}/{conversion['order_id']}"
 
 
@@ -209,7 +206,7 @@ def order_result_id(conversion: Row) -> str:
 
 
 def result_id_without_erasure(credit: Row) -> str:
-    """Return the result id of a credit record without the time suffix that is added after an erasure."""
+    """Return the result id of a credit record without the time suffix that follows an erasure."""
     result_id: str = credit["result_id"]
     has_no_suffix = result_id.endswith(f"/{credit['advertiser_id']}/{credit['order_id']}")
     return result_id if has_no_suffix else result_id.rpartition("/")[0]

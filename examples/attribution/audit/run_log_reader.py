@@ -1,8 +1,8 @@
 """
-Read all topics of a run from Kafka into a `RunLog`, without using Spark.
+Read all topics of a run from Kafka into a `RunLog`, without Spark.
 
-A real-time query reports its progress only once per batch, so the reader detects the end of a run from the records.
-Producers can write any bytes, so the reader skips an unreadable record and adds its position to the log.
+A real-time query reports its progress only once per batch, so the records show the end of a run. Producers can write
+any bytes, so the reader skips unreadable records and logs their positions.
 """
 
 import re
@@ -47,17 +47,17 @@ FIELDS: dict[str, FieldTypes] = {
     },
     PACING_TOPIC: {"result_id": str, **get_type_hints(CampaignCount)},
 }
-"""The fields that `RunLog` and the reconciliation need, for each topic with JSON records."""
+"""Fields that `RunLog` and the reconciliation need, by topic."""
 ORDER_FIELDS: FieldTypes = {"advertiser_id": str, "order_id": str, "user_key": str | None}
 SHARE_FIELDS: FieldTypes = {"credit_millionths": int, "value_micros": int}
 SEND_TIME = re.compile(rb"[0-9]{1,16}")
 
 
 class RunLogReader:
-    """A Kafka consumer that reads all topics from the start and adds the records to `log`."""
+    """A Kafka consumer that reads all topics from the start into `log`."""
 
     def __init__(self, bootstrap_servers: str, settings: Settings, partitions: dict[str, int]) -> None:
-        """Assign all partitions; `partitions` maps each topic name (without prefix) to its number of partitions."""
+        """Assign all partitions; `partitions` maps each topic without prefix to its number of partitions."""
         self.log = RunLog()
         self._names = {settings.topic(name): name for name in TOPICS}
         counts = {topic: partitions[name] for topic, name in self._names.items()}
@@ -72,7 +72,7 @@ class RunLogReader:
         return len(messages)
 
     def is_settled(self) -> bool:
-        """Return whether all topics are read to the end, every record has its result, and every result is final."""
+        """Return whether all topics are read to the end and every record has a final result."""
         return not self.log.outstanding() and is_at_end(self._consumer)
 
     def ends(self) -> dict[tuple[str, int], int]:
@@ -98,7 +98,7 @@ class RunLogReader:
             self.log.unreadable.append(src)
 
     def _record_json(self, name: str, message: Message, appended_at: int) -> bool:
-        """Add a JSON record to the log; return False if the record is unreadable."""
+        """Add a JSON record to the log; return False if it is unreadable."""
         row = json_object(message.value(), FIELDS[name])
         if row is None:
             return False

@@ -1,7 +1,7 @@
 """
-Run the pipeline under random faults, and print what each fault cost.
+Run the pipeline under random faults, and print the cost of each fault.
 
-The program exits with status 1 if a result is lost or wrong, or if a fault does not heal.
+The program exits with status 1 if a result is lost or wrong, or if the pipeline does not recover from a fault.
 """
 
 import os
@@ -31,7 +31,7 @@ EXTERNAL = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all faults; return 0 if nothing is lost or wrong and the pipeline recovers from every fault, otherwise 1."""
+    """Run all faults; return 0 if nothing is lost or wrong and the pipeline always recovers, otherwise 1."""
     options = parse(arguments)
     try:
         outcome = _run(options)
@@ -66,7 +66,7 @@ def _run(options: ChaosOptions) -> Outcome:
 
 
 def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
-    """Return the kinds that are possible on this machine; raise RuntimeError if the user has named another."""
+    """Return the kinds that are possible on this machine; raise RuntimeError if the user chose another."""
     if not is_mounted and "fill-disk" in options.chosen:
         raise RuntimeError(
             "fill-disk needs a small file system, which only root on Linux can mount, so no disk could be full; "

@@ -9,7 +9,7 @@ from spark_rtm.command_line import arguments_of
 
 PROGRAM = "python -m examples.attribution.chaos"
 SECONDS_PER_FAULT = 30
-"""A run of 300 s has ten faults. Most faults, with their recoveries and pauses, take about this time."""
+"""Planned time per fault, which includes its recovery and pause."""
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,13 @@ class ChaosOptions(DemoSettings):
     """The pipeline's settings and the options specific to runs under faults."""
 
     duration: float = 300
-    """Planned seconds of the run; there is one fault for every 30 s. The run lasts until all faults have healed."""
+    """Planned seconds of the run, with one fault for every 30 s. The run lasts until the last recovery."""
     rate: float = 60
     """Records per second, summed over all source topics."""
     warm_up_seconds: float = 10
     """Seconds of traffic at an increasing rate."""
     interval_seconds: int = 10
-    """Seconds between two commits in real-time mode. A restart repeats at most the output of this many seconds."""
+    """Seconds between two commits in real-time mode. A restart repeats at most this much output."""
     watermark_slack_ms: int = 600_000
     """Maximum time that one partition may be read ahead of another before rows count as late (not time-scaled)."""
     drain_seconds: float = 180
@@ -35,13 +35,13 @@ class ChaosOptions(DemoSettings):
     faults: str = ""
     """Kinds of faults, separated by commas, for example kill-broker,pause-database. The default is all kinds."""
     cluster: bool = False
-    """Start a standalone Spark cluster with two workers, whose processes then are targets of faults too."""
+    """Start a standalone Spark cluster with two workers, which become targets of faults too."""
     standby: bool = False
     """Start a second driver, which takes over when the first one ends."""
     deadline_seconds: float = 300
-    """Time from the end of a fault within which results must flow again; otherwise the run ends with status 1."""
+    """Time from the end of a fault until results must flow again; otherwise the run ends with status 1."""
     publish: bool = False
-    """Add the run to references/measured/chaos.json, or replace the run with the same command."""
+    """Add the run to references/measured/chaos.json, in place of a run with the same command."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for invalid settings and for unknown or impossible faults."""
@@ -60,16 +60,16 @@ class ChaosOptions(DemoSettings):
 
     @property
     def chosen(self) -> list[str]:
-        """Return the kinds that the user has named."""
+        """Return the kinds that the user chose."""
         return [name for name in self.faults.replace(" ", "").split(",") if name]
 
     @property
     def planned(self) -> int:
-        """Return the number of faults."""
+        """Return the number of planned faults."""
         return self.count or max(round(self.duration / SECONDS_PER_FAULT), 1)
 
     def settings(self) -> Settings:
-        """Return the pipeline's settings alone, which the driver and the follower get."""
+        """Return the pipeline's settings for the driver and the follower."""
         names = {field.name for field in fields(Settings)}
         return Settings(**{name: value for name, value in asdict(self).items() if name in names})
 

@@ -1,4 +1,4 @@
-"""Carry out each kind of fault; a fault begins when its block is entered, and ends with the block."""
+"""Carry out each kind of fault: a fault begins and ends with its block."""
 
 import random
 import threading
@@ -33,13 +33,13 @@ LOCK = threading.Lock()
 Ongoing = AbstractContextManager[None]
 Begin = Callable[[System, Fault], Ongoing]
 KINDS: dict[str, Kind] = {}
-"""All kinds of faults by name, in the order in which they are defined below."""
+"""All kinds of faults by name, in the order of their definitions."""
 FAULTS: dict[str, Begin] = {}
-"""How each kind of fault begins."""
+"""Functions that begin a fault, by kind."""
 
 
 def fault(what: str, seconds: tuple[float, float] = (0, 0), needs: Need = "") -> Callable[[Begin], Begin]:
-    """Register a function as a kind of fault, named after the function; the fault lasts between two `seconds`."""
+    """Register a function as a kind of fault with its name; the fault lasts between two `seconds`."""
 
     def register(begin: Begin) -> Begin:
         name = begin.__name__.replace("_", "-")

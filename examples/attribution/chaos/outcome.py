@@ -1,4 +1,4 @@
-"""The outcome of a run: what each fault did, which differences it caused, and whether the run has passed."""
+"""The outcome of a run: its faults, the resulting differences, and the verdict."""
 
 import re
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ IDENTITY = re.compile(r"^(record|result|row|credit) (\S+)")
 NAME_IN_ID = {"result": 0, "row": 0, "credit": 2}
 LOST = re.compile(r"^(?:record|result|row|credit|count) \S+ is (?:missing|in neither)")
 OUTSIDE = "(no fault)"
-"""The row of differences that belong to no fault, for example because their record was sent before the first."""
+"""Row of differences without a fault, for example from records before the first one."""
 
 
 @dataclass
 class Incident:
-    """One fault that was carried out, and its effects."""
+    """A fault and its effects."""
 
     fault: Fault
     begun_at: float
     """Epoch seconds."""
     seconds: float | None = None
     """
-    From the beginning of the fault until results flowed again, or None if they did not before the deadline.
+    Time from the beginning of the fault until results flow again, or None after the deadline.
 
     Results flow when every source partition has a result in the database for a record that was sent after the end of
-    the fault and after the last restart that the fault caused.
+    the fault and after its last restart.
     """
     replayed: int = 0
-    """Records that were written once more, until the next fault."""
+    """Records written again before the next fault."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All faults of a run, its reconciliation, and how many records its producer could not send."""
+    """All faults of a run, its reconciliation, and the number of unsent records."""
 
     incidents: list[Incident]
     reconciliation: Reconciliation
@@ -61,14 +61,14 @@ class Outcome:
 
     @property
     def rows(self) -> list[Row]:
-        """Return one row for each kind, in the order of their names."""
+        """Return one row for each kind, sorted by name."""
         lost, wrong = self._by_kind()
         kinds = sorted({incident.fault.kind for incident in self.incidents} | lost.keys() | wrong.keys())
         return [self._row(kind, lost.get(kind, 0), wrong.get(kind, 0)) for kind in kinds]
 
     @property
     def lost(self) -> int:
-        """Return the number of results and records that are missing."""
+        """Return the number of missing results and records."""
         return sum(row.lost for row in self.rows)
 
     @property
@@ -78,12 +78,12 @@ class Outcome:
 
     @property
     def unhealed(self) -> int:
-        """Return the number of faults after which results did not flow again."""
+        """Return the number of faults without recovery."""
         return sum(incident.seconds is None for incident in self.incidents)
 
     @property
     def status(self) -> int:
-        """Return 0 if nothing is lost or wrong and the pipeline recovered from every fault, otherwise 1."""
+        """Return 0 if nothing is lost or wrong and the pipeline always recovered, otherwise 1."""
         return int(bool(self.lost or self.wrong or self.unhealed or self.failed_sends))
 
     def _row(self, kind: str, lost: int, wrong: int) -> Row:
@@ -94,7 +94,7 @@ class Outcome:
         return Row(kind, len(of_kind), middle, longest, replayed, lost, wrong, len(of_kind) - len(seconds))
 
     def _by_kind(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Count differences by the fault before or in which the record of the difference was sent."""
+        """Count differences by the fault at or before the send time of their record."""
         lost, wrong = dict[str, int](), dict[str, int]()
         for difference in self.reconciliation.differences:
             kind = self._kind_at(self._sent_at(difference))
@@ -103,7 +103,7 @@ class Outcome:
         return lost, wrong
 
     def _sent_at(self, difference: str) -> float | None:
-        """Return when the first record that a difference is about was sent, in epoch seconds."""
+        """Return the send time of the first record of a difference, in epoch seconds."""
         identity = IDENTITY.match(difference)
         if identity is None:
             return None

@@ -1,4 +1,4 @@
-"""Draw the faults of a run from a seed; the same seed, number and kinds give the same plan."""
+"""Draw the faults of a run from a seed; equal seeds, numbers and kinds give equal plans."""
 
 import random
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 3.0, 8.0
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault, how long it lasts at least and at most, and what it needs."""
+    """A kind of fault, its minimum and maximum duration, and its needs."""
 
     what: str
     min_seconds: float = 0
@@ -21,15 +21,15 @@ class Kind:
 
 @dataclass(frozen=True)
 class Fault:
-    """One planned fault. It begins when the run has recovered from the one before and has no backlog."""
+    """A planned fault. It begins when the run has recovered from the previous one and has no backlog."""
 
     kind: str
     seconds: float
-    """How long it lasts; 0 for a kill."""
+    """Duration; 0 for a kill."""
     strength: float
-    """A random number from 0 to 1 that sets, depending on the kind, the delay, the jump or the process that it hits."""
+    """A random number from 0 to 1 for the delay, the jump or the target, depending on the kind."""
     pause_seconds: float
-    """Time after the recovery; a restart within it means that the pipeline has not recovered yet."""
+    """Pause after the recovery; a restart within it means that the recovery was not complete."""
 
     def __str__(self) -> str:
         """Name the kind and the duration."""
@@ -37,7 +37,7 @@ class Fault:
 
 
 def plan(seed: int, count: int, kinds: Mapping[str, Kind]) -> list[Fault]:
-    """Draw `count` faults. No kind is drawn twice before each of `kinds` was drawn once."""
+    """Draw `count` faults, each of `kinds` once before any kind is repeated."""
     choice, faults, names = random.Random(seed), list[Fault](), list[str]()
     for _ in range(count):
         if not names:

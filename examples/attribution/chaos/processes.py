@@ -28,7 +28,7 @@ def find(main_class: str, pid: int | None = None, count: int = 1) -> list[psutil
 
 
 def command_of(process: psutil.Process) -> list[str]:
-    """Return the command line of a process, or one empty word if the process has ended."""
+    """Return the command line of a process, or one empty word after its end."""
     try:
         return process.cmdline() or [""]
     except psutil.NoSuchProcess:

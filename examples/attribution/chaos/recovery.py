@@ -1,4 +1,4 @@
-"""Find out when results flow again after a fault: from every source partition into the database."""
+"""Find when results flow again after a fault, from every source partition into the database."""
 
 from itertools import islice
 
@@ -10,12 +10,12 @@ from examples.attribution.settings import Settings
 from examples.attribution.topics import SOURCE_TOPICS
 
 MAX_NEWEST = 2_000
-"""Number of the newest results that are searched for records that were sent after a fault."""
+"""Number of newest results that are searched for records sent after a fault."""
 CONNECT_SECONDS = 2
 
 
 class ResultFlow:
-    """Tells whether the results of records that were sent after a given time are in Kafka and in the database."""
+    """Tells whether results of records sent after a given time are in Kafka and in the database."""
 
     def __init__(self, log: RunLog, dsn: str, settings: Settings) -> None:
         """Read from `log`, which another object fills, and from the results table."""

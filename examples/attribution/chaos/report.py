@@ -21,7 +21,7 @@ LEGEND = (
 
 
 def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -> None:
-    """Print the counts, the differences, and one row for each kind of fault."""
+    """Print the counts, the differences, and a row for each kind of fault."""
     console = console or report_console()
     console.print()
     print_reconciliation(console, outcome.reconciliation, outcome.log)
@@ -42,7 +42,7 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
 
 
 def write_page(outcome: Outcome, seed: int, machine: Mapping[str, object], path: Path = PAGE) -> Path:
-    """Write a page with the latencies of the run, its faults, and the gap that each has left."""
+    """Write a page with latencies, faults and the gap after each fault."""
     log = outcome.log
     began_at = html_page.started_at(log)
     faults = [html_page.Fault(i.fault.kind, i.begun_at - began_at, i.seconds) for i in outcome.incidents]

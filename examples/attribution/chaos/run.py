@@ -33,7 +33,7 @@ START_SECONDS = 600.0
 
 @dataclass
 class ChaosRun:
-    """A run in progress; `stop` ends it early, as Ctrl-C does."""
+    """A run in progress. Ctrl-C calls `stop`."""
 
     options: ChaosOptions
     system: System
@@ -46,14 +46,14 @@ class ChaosRun:
     incidents: list[Incident] = field(default_factory=list)
 
     def poll(self, *, is_draining: bool = False) -> None:
-        """Read new records, start ended programs again, and update the view."""
+        """Read new records, restart ended programs, and update the view."""
         self.reader.poll(POLL_SECONDS)
         self.system.poll()
         self.throttle.raise_if_failed()
         self.view.update(self.reader.log, is_draining=is_draining)
 
     def wait_for_queries(self) -> None:
-        """Wait until every query has committed a batch, so that no backlog delays the recovery from the first fault."""
+        """Wait until every query has committed a batch, so no backlog delays the first recovery."""
         deadline = time.monotonic() + START_SECONDS
         while not self.system.have_all_committed() and not self.stop.is_set():
             self.system.poll()
@@ -65,7 +65,7 @@ class ChaosRun:
                 )
 
     def carry_out(self, faults: Sequence[Fault]) -> None:
-        """Wait for the first results, and carry out the faults one after the other, until one does not heal."""
+        """Wait for the first results, and carry out the faults one by one until the pipeline does not recover."""
         flowed_at = self.wait_for_flow(time.time(), self.options.warm_up_seconds, START_SECONDS)
         if flowed_at is None and not self.stop.is_set():
             raise TimeoutError(f"timed out after {START_SECONDS:g} s waiting for results, so no fault was tried")
@@ -82,7 +82,7 @@ class ChaosRun:
                 return
 
     def wait_for_standby(self) -> None:
-        """Wait until a standby can take over, if the run has one."""
+        """Wait until the standby of the run can take over."""
         deadline = time.monotonic() + START_SECONDS
         while not self.system.has_ready_standby() and not self.stop.is_set():
             self.poll()
@@ -91,9 +91,9 @@ class ChaosRun:
 
     def wait_for_flow(self, since: float, pause_seconds: float, max_seconds: float) -> float | None:
         """
-        Wait until results flow, and until nothing has restarted for `pause_seconds`.
+        Wait until results flow and nothing has restarted for `pause_seconds`.
 
-        Return when they flowed again, in epoch seconds, or None after `max_seconds` or Ctrl-C.
+        Return the time of the recovery in epoch seconds, or None after `max_seconds` or Ctrl-C.
         """
         deadline = time.monotonic() + max_seconds
         while not self.stop.is_set() and time.monotonic() < deadline:
@@ -106,7 +106,7 @@ class ChaosRun:
         return None
 
     def drain(self) -> None:
-        """Poll until every result is final or the run stands still; the reconciliation reports what is missing."""
+        """Poll until every result is final or the run stands still."""
         poll_until_settled(
             lambda: self.poll(is_draining=True),
             self._is_settled,
@@ -187,7 +187,7 @@ def run(
 def _observed(
     options: ChaosOptions, system: System, view: LiveView, report: Callable[[str], None], stop: threading.Event
 ) -> Iterator[ChaosRun]:
-    """Read all topics and the counts of campaigns while the block runs, directly from the broker."""
+    """Read all topics and campaign counts while the block runs, directly from the broker."""
     settings, servers = system.settings, system.broker.bootstrap_servers
     reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
     flow = ResultFlow(reader.log, system.database.dsn, settings)

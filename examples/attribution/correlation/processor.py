@@ -1,9 +1,9 @@
 """
-Define the stateful processor that loads, evaluates and stores a transaction, and emits the changed results.
+Define the stateful processor that loads, evaluates and stores a transaction, and emits changed results.
 
-The processor calls `timeouts.advance` to evaluate a transaction. Spark can pass one row or many rows per call; the
-newest version of each result is the same in both cases. Databricks runs Python processors in real-time mode, but OSS
-4.3.0 runs them only in micro-batch mode.
+The processor calls `timeouts.advance` to evaluate a transaction. Spark can pass one or many rows per call; the newest
+version of each result is the same in both cases. Databricks runs Python processors in real-time mode, but OSS 4.3.0
+runs them only in micro-batch mode.
 """
 
 from collections.abc import Iterator
@@ -40,8 +40,8 @@ class CorrelationProcessor(StatefulProcessor):
     """
     Keeps the first request and the times in value state, and all other records in list state.
 
-    Each transaction has one timer. The timer is set to the next deadline or, if no result is pending, to the time when
-    the state ends. If the timer does not remove the state, a TTL does.
+    Each transaction has one timer, set to the next deadline or, without pending results, to the end of the state. A TTL
+    removes state that the timer does not.
     """
 
     def __init__(self, settings: Settings, *, timeouts_only: bool = False) -> None:

@@ -1,5 +1,5 @@
 """
-The correlation rule in plain Python: match the impressions, clicks and playback steps of a transaction to its request.
+The correlation rule in plain Python: match impressions, clicks and playback steps to the request.
 
 Up to the maximum number of events, results depend only on the set of events, not on their order of arrival. Tests
 verify that `correlation/sql.py` returns the same results.
@@ -29,7 +29,7 @@ class Event:
     appended_at: int
     """Append time of the record in its source topic."""
     clock_skew: bool = False
-    """If true, the device's clock differed too much from the collector's clock, so `effective_ts` is `server_ts`."""
+    """Whether `effective_ts` is `server_ts`, because the device's clock differed too much from the collector's."""
     user_key: str | None = None
     slots: tuple[str, ...] = ()
     slot_id: str | None = None
@@ -57,12 +57,12 @@ class Result:
     slot_id: str | None = None
     impression_id: str | None = None
     deadline: int | None = None
-    """The latest time at which the missing event still matches; set only for `pending` results."""
+    """The latest time of a match for the missing event; set only for `pending` results."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """The outcome for one event: its result code, and the deadline if the outcome can still change."""
+    """The outcome for one event: its result code, and the deadline if it can still change."""
 
     code: str
     clock_skew: bool = False
@@ -77,11 +77,11 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     Return the results of one transaction; all events must have the same `transaction_id` and `request_ts`.
 
     The first `windows.max_events` distinct records, in the order of `events`, are correlated. Each further record gets
-    a result of its own with the code `too_many_events`, and changes no other result.
+    its own result with the code `too_many_events`, and changes no other result.
 
-    If `now` (UTC milliseconds) is given, pending results whose deadline has passed become `unfilled` or `orphan_*`.
-    Such a timeout has a higher version than the pending result that it replaces, and a lower version than any result
-    computed after another record of the transaction has arrived.
+    If `now` (UTC milliseconds) is given, pending results after their deadline become `unfilled` or `orphan_*`. The
+    version of such a timeout is above that of the pending result, and below that of any result after another record of
+    the transaction.
     """
     arrived = distinct(events)
     records = sorted(arrived[: windows.max_events], key=_order)

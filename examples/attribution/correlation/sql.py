@@ -1,9 +1,8 @@
 """
-Express the correlation rule as SQL expressions over an array that contains one transaction's events.
+Express the correlation rule as SQL expressions over an array with one transaction's events.
 
-Real-time mode on OSS 4.3.0 refuses Python code that processes rows, so higher-order SQL functions replace the loops
-of `correlation/rule.py`. Tests compare the SQL form with the Python form on generated histories whose events arrive in
-any order.
+Real-time mode on OSS 4.3.0 refuses Python code that processes rows, so higher-order SQL functions replace the loops of
+`correlation/rule.py`. Tests compare both forms on generated histories with events in any order.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from examples.attribution.settings import Windows
 
 
 def results_of(history: Column, windows: Windows) -> Column:
-    """Convert a history (array<HISTORY>) into the same results (array<ATTRIBUTED>) that `rule.correlate` returns."""
+    """Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) of `rule.correlate`."""
 
     def of_arrived(arrived: Column) -> Column:
         kept = F.slice(arrived, 1, windows.max_events)
@@ -31,7 +30,7 @@ def changes_of(history: Column, windows: Windows) -> Column:
     """
     Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that its last event changes.
 
-    A new record beyond the maximum number of events changes only its own result, so no other result is computed.
+    A new record beyond the maximum number of events changes only its own result.
     """
     before = F.slice(history, F.lit(1), F.size(history) - 1)
     is_full = (F.size(history) > windows.max_events) & (_records(history) > windows.max_events)

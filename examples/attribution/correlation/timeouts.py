@@ -1,8 +1,8 @@
 """
 Apply the correlation rule over time without Spark: keep each transaction's state, emit timeouts, and end the state.
 
-A timeout never replaces a match. A timeout has a higher version than the pending result that it replaces, and a lower
-version than any result computed after another record of the transaction has arrived.
+A timeout never replaces a match. Its version is above that of the pending result, and below that of any result after
+another record of the transaction.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ class Transaction:
     evaluated_at: int = 0
     """Time of the last evaluation."""
     last_record_at: int = 0
-    """Time at which the last new record arrived."""
+    """Time of the last new record."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Transition:
     """The outcome of one evaluation of a transaction."""
 
     transaction: Transaction | None
-    """The state to keep, or None if the transaction has ended."""
+    """The next state, or None after the end of the transaction."""
     changed: list[Result]
     """Results that differ from the previous evaluation."""
     next_timer_at: int
-    """The next time at which a result times out or the transaction ends, provided that no new record arrives."""
+    """The next time at which a result times out or the transaction ends without a new record."""
 
 
 def advance(
@@ -48,9 +48,9 @@ def advance(
     """
     Evaluate a transaction at `now`, with or without new events.
 
-    If `timeouts_only` is true, the changed results contain only timeouts. A timeout counts as changed whenever a new
-    record increases its version. Another query may already have emitted a pending result with the same new record, and
-    the timeout must replace this pending result. The state does not keep records beyond the maximum number of events.
+    With `timeouts_only`, the changed results contain only timeouts. A timeout counts as changed whenever a new record
+    increases its version, because another query may already have emitted a pending result with this record, which the
+    timeout must replace. The state does not keep records beyond the maximum number of events.
     """
     records = distinct((*before.history, *arrived))
     has_new_records = len(records) > len(before.history)

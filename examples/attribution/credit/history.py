@@ -1,5 +1,5 @@
 """
-Define a user's state, and compute from this state the credit for each order and the time of the next timer.
+Define a user's state, and compute the credit of each order and the time of the next timer from it.
 
 `update.py` applies new records to the state.
 """
@@ -31,13 +31,13 @@ class UserHistory:
     last_record_at: int = 0
     """Processing time at which the last record arrived."""
     erased_at: int = 0
-    """Append time of the last erasure request. Touches that occurred or were stored up to this time are ignored."""
+    """Append time of the last erasure request. Touches that occurred or were stored before it are ignored."""
     evicted_until_ts: int = 0
-    """Event time of the newest touch that was evicted because the state was full."""
+    """Event time of the newest touch that was evicted from the full state."""
 
 
 def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[OrderKey, OrderCredit]:
-    """Return each order's credit as of the last evaluation; final credit has an odd version number."""
+    """Return each order's credit after the last evaluation; final credit has an odd version."""
     by_order = {}
     for order, records in conversions_by_order(history).items():
         credit = assign_credit(user, records, history.touches.values(), rules)
@@ -62,7 +62,7 @@ def conversions_by_order(history: UserHistory) -> dict[OrderKey, list[Conversion
 
 
 def next_timer_at(history: UserHistory, rules: CreditRules) -> int:
-    """Return the next time at which credit becomes final or the state expires, provided that no new records arrive."""
+    """Return the next time at which credit becomes final or the state expires without new records."""
     final_times = (_final_at(records, rules) for records in conversions_by_order(history).values())
     return min((at for at in final_times if at > history.evaluated_at), default=expires_at(history, rules))
 

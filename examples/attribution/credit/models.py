@@ -1,8 +1,8 @@
 """
-Define the credit models, which divide one conversion into shares for the touches before the conversion.
+Define the credit models, which divide a conversion into shares for the touches before it.
 
-The module also splits amounts of money according to these shares. A replay must reproduce the amounts of the run
-exactly, so shares are fractions, and amounts of money are never floats.
+The module also splits amounts of money by these shares. A replay must reproduce the amounts exactly, so shares are
+fractions, and amounts are never floats.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ W_SHARE_OF_OTHERS = Fraction(10, 100)
 
 @dataclass(frozen=True)
 class Lookback:
-    """Lookback windows, which limit the time from a touch to its conversion; the limits are inclusive."""
+    """Lookback windows: inclusive limits for the time from a touch to its conversion."""
 
     click_ms: int = 7 * DAY_MS
     view_ms: int = DAY_MS
@@ -38,42 +38,40 @@ class CreditRules:
     model: Model = "position"
     lookback: Lookback = Lookback()
     lookback_of_campaign: Mapping[str, Lookback] = field(default_factory=dict)
-    """Lookback windows of the campaigns that do not use `lookback`, by campaign id."""
+    """Lookback windows that replace `lookback`, by campaign id."""
     click_priority: bool = True
-    """If true, impressions earn no credit for a conversion that also has a click in the lookback window."""
+    """Whether impressions earn no credit for a conversion that also has a click in the lookback window."""
     half_life_ms: int = 7 * DAY_MS
-    """For `time_decay`: if one touch is older than another by this time, the older touch earns half as much."""
+    """Age difference after which the older touch earns half as much, for `time_decay`."""
     first_percent: int = 40
-    """For `position`: the share of the first touch."""
+    """Share of the first touch, for `position`."""
     last_percent: int = 40
     """
-    For `position`: the share of the last touch. The touches between the first and the last touch divide the rest
-    equally.
+    Share of the last touch, for `position`. The touches between the first and the last one divide the rest equally.
     """
     key_campaigns: frozenset[str] = frozenset()
-    """For `w`: the key touch is the earliest touch of these campaigns, except the first and last touch of the path."""
+    """Campaigns whose earliest touch between the first and last one is the key touch, for `w`."""
     max_path_touches: int = 200
     """
-    Maximum number of touches that earn credit for one conversion.
+    Maximum number of touches with credit for one conversion.
 
-    In a longer path, only the oldest touch and the newest other touches earn credit, and the credit is marked
-    `path_truncated`.
+    In a longer path, only the oldest touch and the newest other touches earn credit, which is marked `path_truncated`.
     """
     max_user_touches: int = 2_000
     """
-    Maximum number of touches in a user's state. If a user has more touches, the oldest ones are evicted.
+    Maximum number of touches in a user's state; the oldest ones are evicted.
 
-    If an evicted touch could have earned credit for an order, the order's credit is marked `path_truncated`.
+    If an evicted touch could have earned credit for an order, that credit is marked `path_truncated`.
     """
     lateness_ms: int = 600_000
-    """A touch earns no credit if it is stored more than this time after the order's first record."""
+    """Time after an order's first record during which stored touches earn credit."""
     delay_ms: int = 3_600_000
-    """Maximum time from an event to its append. State is kept for this time plus the longest lookback window."""
+    """Maximum time from an event to its append, for which state is kept beyond the longest lookback window."""
     settle_ms: int = 120_000
     """
-    Maximum time that one partition may be read ahead of another.
+    Maximum lead of one partition over another.
 
-    Credit becomes final when this time has passed since the last time at which a touch can still earn credit.
+    Credit becomes final this long after the last time at which a touch can earn credit.
     """
 
     def __post_init__(self) -> None:
@@ -112,7 +110,7 @@ class CreditRules:
 
     @property
     def retention_ms(self) -> int:
-        """Return the maximum age, relative to the newest append time, of a record that can still affect credit."""
+        """Return the maximum age of a record that can affect credit, relative to the newest append time."""
         return self.max_window_ms + self.lateness_ms + self.delay_ms + self.settle_ms
 
 
@@ -120,7 +118,7 @@ def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) 
     """
     Return the share of each touch, oldest first; `key` is the index of the key touch for model `w`.
 
-    If there is no key touch, or if there are fewer than four touches, `w` returns the same shares as `position`.
+    Without a key touch, or with fewer than four touches, `w` returns the shares of `position`.
     """
     count = len(ages_ms)
     if count == 0:
@@ -139,7 +137,7 @@ def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) 
 
 
 def split(amount: int, shares: Sequence[Fraction]) -> list[int]:
-    """Split `amount` into whole units: round all parts down, then add 1 to the parts with the largest remainders."""
+    """Split `amount` into whole units: round down, then add 1 to the parts with the largest remainders."""
     exact = [amount * share for share in shares]
     parts = [floor(value) for value in exact]
     # The sort is stable, so among touches with equal remainders, earlier touches get the extra units.

@@ -44,8 +44,8 @@ class CreditProcessor(StatefulProcessor):
     """
     Keeps touches in map state, conversions in list state, and all other values in value state.
 
-    Each user has one timer, which is set to the next deadline or to an earlier time. When the last timer fires, the
-    state ends. If the timer does not remove the state, a TTL does.
+    Each user has one timer, which is set to the next deadline or earlier. The state ends with the last timer. A TTL
+    removes state that the timer does not.
     """
 
     def __init__(self, rules: CreditRules) -> None:

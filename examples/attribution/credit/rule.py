@@ -56,7 +56,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class TouchShare:
-    """The share of an order that one touch earns; if the touch is an impression, the share is view-through credit."""
+    """The share of an order for one touch; for an impression, it is view-through credit."""
 
     result_id: str
     kind: str
@@ -85,7 +85,7 @@ class OrderCredit:
     records: int
     """Number of records of the order; all but one are duplicates or restatements."""
     late_touches: int
-    """Number of touches in the lookback window that were stored too late to earn credit."""
+    """Number of touches in the lookback window that were stored too late for credit."""
     path_truncated: bool
     src: str
     appended_at: int

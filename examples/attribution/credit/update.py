@@ -1,9 +1,9 @@
 """
 Apply new records to a user's state, and evict old records.
 
-This module implements the complete behavior of the credit query without Spark. Records are evicted according to the
-append times of newer records, so a replay of a run evicts the same records as the run itself. Processing time
-determines when credit becomes final and when the state of an inactive user ends.
+This module is the complete credit query without Spark. Append times of newer records decide which records are evicted,
+so a replay evicts the same records as the run. Processing time decides when credit becomes final and when the state of
+an inactive user ends.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,9 +38,9 @@ def advance(
     history: UserHistory, user: str, update: Update, rules: CreditRules, now: int
 ) -> tuple[UserHistory | None, list[OrderCredit]]:
     """
-    Return the state to keep (None if the state has ended) and the credit that differs from the previous evaluation.
+    Return the next state (None after its end) and the changed credit.
 
-    Even without new records, credit can become final at `now`, or the state can end.
+    Credit can also become final at `now`, or the state end, without new records.
     """
     closed: list[OrderCredit] = []
     if update.erased_at > history.erased_at:
@@ -140,7 +140,7 @@ def _without_old(history: UserHistory, rules: CreditRules) -> UserHistory | None
 
 def _positions(conversions: Mapping[str, Conversion]) -> dict[str, Conversion]:
     """
-    Return only the positions and append times of conversions that an erasure has removed.
+    Return only the positions and append times of conversions from before an erasure.
 
     A restarted upstream query can append a conversion again after the erasure. Without its position, it would count as
     a new order.

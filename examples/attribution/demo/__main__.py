@@ -37,7 +37,7 @@ from spark_rtm.services.postgres import postgres_server
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""`spark-submit` sets this environment variable; its options have then sent the job to the workers."""
+"""Environment variable of `spark-submit`, whose options have then sent the job to the workers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,12 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Return whether a log record is to be shown: Py4J logs the second Ctrl-C with a traceback, which is no fault."""
+    """Return whether to show a log record. Py4J logs the second Ctrl-C with a traceback, which is not a fault."""
     return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
 
 
 def next_steps(options: DemoOptions) -> list[str]:
-    """Return what to do after a run."""
+    """Return the next steps for the user after a run."""
     compare = [] if options.compare else ["next: make demo COMPARE=1    decoding in micro-batch mode beside it"]
     return [*compare, "next: make chaos             the same checks under faults"]
 
@@ -90,7 +90,7 @@ def introduction(options: DemoOptions) -> str:
 
 
 def exit_status(reports: Iterable[Report]) -> int:
-    """Return 0 if every run has results that equal its replay, otherwise 1."""
+    """Return 0 if the results of every run equal its replay, otherwise 1."""
     return 0 if all(r.reconciliation.results and not r.reconciliation.differences for r in reports) else 1
 
 

@@ -1,7 +1,7 @@
 """
 Decode the source topics a second time, in micro-batch mode, beside the pipeline in real-time mode.
 
-Both read the same records at the same time. The other queries are left out, because two cores cannot run them twice.
+Both read the same records at the same time. Two cores are too few for a second copy of the other queries.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,12 +26,12 @@ from spark_rtm.services import new_folder
 HOP: LatencyHop = "kafka_to_events"
 """The query that runs in both modes."""
 TRIGGER = "1 second"
-"""Without a pause between batches, the query would take the CPU time that the pipeline needs."""
+"""Trigger with a pause between batches; otherwise the query would take the pipeline's CPU time."""
 MAX_MESSAGES = 2_000
 
 
 def slots_beside(settings: Settings) -> int:
-    """Return the number of task slots that the query needs in addition to those of the pipeline."""
+    """Return the number of task slots of the query, beyond those of the pipeline."""
     return len(SOURCE_TOPICS) * settings.partitions
 
 
@@ -42,15 +42,15 @@ class Beside:
     poll: Callable[[], None]
     """Reads new latencies, and raises QueryFailedError if the query has failed."""
     latencies_ms: list[tuple[int, int]]
-    """The time (UTC ms) at which Kafka appended each source record, and the time in ms until that of its event."""
+    """Append time of each source record (UTC ms), and the time until its event was appended (ms)."""
 
     def by_second(self, started_at: float, newest: int | None = None) -> dict[int, tuple[int, int]]:
-        """Return the median and the highest latency (ms) of the records of each second since `started_at`."""
+        """Return median and maximum latency (ms) of the records of each second since `started_at`."""
         latencies_ms = islice(reversed(self.latencies_ms), newest)
         return by_second((at / 1000 - started_at, latency_ms) for at, latency_ms in latencies_ms)
 
     def latency(self, since: float) -> Latency | None:
-        """Return the percentiles of the records that Kafka appended at `since` (UTC ms) or later."""
+        """Return the percentiles of records appended at `since` (UTC ms) or later."""
         values = [latency_ms for appended_at, latency_ms in self.latencies_ms if appended_at >= since]
         return order_statistics(HOP, values) if values else None
 

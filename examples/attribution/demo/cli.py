@@ -9,9 +9,9 @@ from spark_rtm.command_line import arguments_of
 PROGRAM = "python -m examples.attribution.demo"
 HIGH_RATE = 500
 """
-Records per second from which a local run uses the JVM's optimizing compiler.
+Rate from which a local run uses the JVM's optimizing compiler, in records per second.
 
-On two cores, the five queries need the faster code that this compiler produces.
+On two cores, the five queries need its faster code.
 """
 HIGH_RATE_DEFAULTS = {
     # The optimizing compiler needs CPU time of its own. After a warm-up of 25 s, half of the results are still seconds
@@ -24,12 +24,12 @@ HIGH_RATE_DEFAULTS = {
     "credits_interval_seconds": 10.0,
 }
 CLUSTER_RATE = 60
-"""Default records per second on a cluster, where a record costs more CPU time than in one JVM."""
+"""Default records per second on a cluster, where a record costs more CPU time."""
 
 
 @dataclass(frozen=True)
 class DemoOptions(DemoSettings):
-    """The pipeline's settings and the options specific to the demonstration."""
+    """The pipeline's settings and the options of the demonstration."""
 
     compare: bool = False
     """Run the first query also in micro-batch mode, at the same time and on the same records."""
@@ -52,7 +52,7 @@ class DemoOptions(DemoSettings):
             )
 
     def in_micro_batch_mode(self) -> "DemoOptions":
-        """Return the options for the second run of a comparison, which uses micro-batch mode and separate topics."""
+        """Return the options for the second run of a comparison, in micro-batch mode and with separate topics."""
         prefix = f"{self.topic_prefix}micro-batch."
         changed = replace(self, compare=False, publish=False, topic_prefix=prefix)
         return replace(changed, trigger="micro-batch", python_trigger="micro-batch")

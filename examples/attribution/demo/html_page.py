@@ -1,4 +1,4 @@
-"""Write what a run has shown to one HTML page that loads nothing: a timeline of latencies, and tables."""
+"""Write the results of a run to an HTML page that loads nothing: a timeline of latencies, and tables."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,19 +28,19 @@ svg{width:100%;min-width:700px;height:auto}svg text{font:12px system-ui,sans-ser
 
 @dataclass(frozen=True)
 class Series:
-    """The median and the highest latency in ms of the records of each second since the first record."""
+    """Median and maximum latency in ms of the records of each second since the first record."""
 
     name: str
     seconds: Mapping[int, tuple[int, int]]
     boundaries: Sequence[tuple[str, float, int]] = ()
-    """The query, the second, and the length in ms of each pause between two batches."""
+    """The query, the second and the length in ms of each pause between two batches."""
     part: str = ""
-    """The part of the way that was measured, if it is not the whole one."""
+    """The measured part of the path, if it is not the whole one."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: its kind, the second in which it began, and the seconds until results flowed again."""
+    """A fault: its kind, its first second, and the seconds until results flow again."""
 
     kind: str
     at: float
@@ -57,7 +57,7 @@ class Table:
 
 
 def write(path: Path, title: str, verdicts: Sequence[tuple[str, bool]], figure: str, tables: Sequence[Table]) -> Path:
-    """Write a page: the verdicts, each with whether it is good, then the timeline, then the tables."""
+    """Write a page: the verdicts (text and success), the timeline and the tables."""
     body = "".join(f'<p class="{"good" if good else "bad"}">{escape(text)}</p>' for text, good in verdicts)
     content = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -136,7 +136,7 @@ def write_demo(
     title: str = "Ad attribution: what the demonstration has shown",
     tables: Sequence[Table] = (),
 ) -> Path:
-    """Write the page of runs of the pipeline, with further tables after that of the latencies."""
+    """Write the page of pipeline runs, with further tables after the latencies."""
     verdicts = []
     for report in reports:
         text, outcome = f"{report.settings.trigger} mode: ", report.reconciliation
@@ -203,14 +203,14 @@ def _counts(report: Report) -> Table:
 
 
 def differences_of(differences: Mapping[str, Sequence[str]]) -> Table:
-    """Return the differences from the replay, which has no row after a correct run."""
+    """Return the table of differences from the replay, which is empty for a correct run."""
     return Table(
         "Differences", ("run", "difference"), [(run, text) for run, texts in differences.items() for text in texts]
     )
 
 
 def machine_of(machine: Mapping[str, object]) -> Table:
-    """Return a table of the machine and its versions."""
+    """Return a table of the machine and its software versions."""
     rows = [(name.replace("_", " "), value) for name, value in machine.items() if value]
     return Table("Machine", ("what", "value"), rows)
 

@@ -1,7 +1,7 @@
 """
 Show the progress of a run as a live screen on a terminal, or as plain lines elsewhere.
 
-All numbers are read from Kafka because Spark does not report a real-time query's progress until the batch ends. The
+All numbers come from Kafka, because Spark does not report a real-time query's progress before the end of the batch. The
 screen fits a terminal of 80 x 24.
 """
 
@@ -27,20 +27,20 @@ from spark_rtm.sinks.metrics import Metrics
 TABLE_PERIOD_SECONDS = 1.0
 LINE_PERIOD_SECONDS = 5.0
 RATE_SECONDS = 5.0
-"""The rates are those of the last seconds, so they follow the warm-up and fall to zero while the run drains."""
+"""Period of the displayed rates, which follow the warm-up and fall to zero after the traffic."""
 NEWEST = 10_000
-"""The view computes latencies from this number of newest records, so its work does not grow with the run."""
+"""Number of newest records for the displayed latencies, so the work does not grow with the run."""
 NO_CAP = "no cap reached"
 
 
 class LiveView:
-    """A live view of the progress of one or several runs on a console; use the view as a context manager."""
+    """A live view of one or several runs on a console, as a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Write to `console`, or to standard output if `console` is None."""
+        """Write to `console`, or to standard output for None."""
         self.console = console or Console()
         self.curves: dict[str, dict[int, int]] = {}
-        """The median latency in ms of the records of each second since the first record, by execution mode."""
+        """Median latency in ms of the records of each second since the first record, by execution mode."""
         self.beside: Beside | None = None
         """The first query in micro-batch mode, if it runs beside the pipeline."""
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
@@ -82,7 +82,7 @@ class LiveView:
         self._drains_from = 0.0
 
     def update(self, log: RunLog, sink: Metrics | None = None, *, is_draining: bool = False) -> None:
-        """Refresh the view with the state of the run, at most once per update period."""
+        """Refresh the view, at most once per update period."""
         period = TABLE_PERIOD_SECONDS if self.console.is_terminal else LINE_PERIOD_SECONDS
         now = time.monotonic()
         if now - self._updated_at < period:
@@ -96,7 +96,7 @@ class LiveView:
             self._print_plain(log)
 
     def phase(self, log: RunLog) -> str:
-        """Return what the run does now, until when, and why."""
+        """Return the current phase of the run, its end, and its reason."""
         settings, elapsed = self._settings, time.time() - self._sent.started_at
         measured_for = elapsed - settings.warm_up_seconds
         if self._drains_from:
@@ -135,7 +135,7 @@ class LiveView:
         )
 
     def _shown_from(self) -> float:
-        """Return the send time (UTC ms) from which records count: that of the measured part as soon as it has begun."""
+        """Return the send time (UTC ms) from which records count: the start of the measured part, once it has begun."""
         measured_from = self._sent.measured_from_ms(self._settings)
         return measured_from if time.time() * 1000 >= measured_from else 0
 
@@ -172,7 +172,7 @@ class LiveView:
         self.curves[mode] |= {second: median_ms for second, (median_ms, _) in latencies_ms.items()}
 
     def rates(self, log: RunLog, sink: Metrics | None, now: float) -> Mapping[str, float]:
-        """Return the records per second of each stage in the last seconds."""
+        """Return the recent records per second of each stage."""
         counts = Counter(
             {
                 "sent": self._sent.records,
@@ -199,7 +199,7 @@ def _waiting(log: RunLog) -> Counter[str]:
 def _stages(
     rows: Sequence[Latency], rates: Mapping[str, float], waiting: Mapping[str, int], sink: Metrics | None
 ) -> Table:
-    """Return one row per stage: its records per second, its latencies in ms, and the records that wait for it."""
+    """Return one row per stage: its records per second, its latencies in ms, and its waiting records."""
     known: dict[str, Latency] = {row.hop: row for row in rows}
     table = screen.grid(("stage", 33), ("records/s", 10), ("p50 ms", 9), ("p99 ms", 9), ("waiting", 9))
     for hop, text in (("kafka_to_events", "decode"), ("events_to_attributed", "correlate")):

@@ -35,7 +35,7 @@ class RunMonitor:
     """Names of the queries whose progress shows what they have read."""
 
     def poll(self, *, is_draining: bool = False) -> None:
-        """Read new records, update the view, restart failed queries, and raise what cannot continue."""
+        """Read new records, update the view, restart failed queries, and raise permanent failures."""
         self.reader.poll(POLL_SECONDS)
         self.keeper.poll()
         self.results.raise_if_failed()
@@ -45,14 +45,14 @@ class RunMonitor:
         self.view.update(self.reader.log, self.results.metrics, is_draining=is_draining)
 
     def is_settled(self) -> bool:
-        """Return whether every result is final and the micro-batch queries have read all their input."""
+        """Return whether every result is final and the micro-batch queries have read all input."""
         if not self.reader.is_settled():
             return False
         ends = self.reader.ends()
         return all(_has_read(self.keeper.queries[name], ends) for name in self.micro_batch)
 
     def drain(self, idle_seconds: float) -> None:
-        """Poll until the run is settled or stands still; the reconciliation reports what is missing."""
+        """Poll until the run is settled or stands still."""
         poll_until_settled(
             lambda: self.poll(is_draining=True), self.is_settled, self.reader.log.outstanding, idle_seconds
         )
@@ -66,7 +66,7 @@ def poll_until_settled(
     idle_seconds: float,
     now: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Poll until the run is settled, or until its outstanding work has not become less for `idle_seconds`."""
+    """Poll until the run is settled, or until `idle_seconds` without progress."""
     least, deadline, settled_polls = outstanding(), now() + idle_seconds, 0
     # The last record can change several results, and these results can arrive in separate polls. The run is therefore
     # complete only after several settled polls in a row.
@@ -78,7 +78,7 @@ def poll_until_settled(
 
 
 def is_past(position: Mapping[str, Mapping[str, int]], ends: Mapping[tuple[str, int], int]) -> bool:
-    """Return whether a position, the next offset by topic and partition, has reached the end of each partition."""
+    """Return whether a position (next offset by topic and partition) has reached the end of each partition."""
     return all(
         offset >= ends[topic, int(partition)]
         for topic, offsets in position.items()

@@ -13,7 +13,7 @@ from spark_rtm.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/demo.json")
 MIN_MEASURED_SHARE = 0.95
-"""Minimum share of the requested duration that must be measured; a smaller share means that the run was interrupted."""
+"""Minimum measured share of the requested duration; a run with less was interrupted."""
 MAKE_VARIABLES = ("duration", "rate", "trigger", "python_trigger", "compare", "publish", "master", "cluster")
 """Options that `make demo` accepts as variables."""
 
@@ -49,7 +49,7 @@ def comparison(options: DemoOptions, real_time: Report, micro_batch: Report) -> 
 def command_of(
     options: Settings, target: str = "demo", program: str = PROGRAM, variables: Collection[str] = MAKE_VARIABLES
 ) -> str:
-    """Return the shortest command that runs a program with `options`; its make target accepts `variables`."""
+    """Return the shortest command for a program with `options`; its make target accepts `variables`."""
     changed = {
         field.name: getattr(options, field.name)
         for field in fields(options)

@@ -28,7 +28,7 @@ PLAIN_WIDTH = 140
 """Width in columns of a report that is written to a file or a pipe."""
 MICROS = 1_000_000
 MIN_CORES = 0.005
-"""The report omits parts of a run that used fewer cores than this; their CPU use would be rounded to 0.00."""
+"""Minimum number of cores of a reported part; less would be rounded to 0.00."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Report:
     notices: Sequence[Notice]
     """Notices about campaigns that reached their caps or were reopened."""
     cpu: Cpu | None
-    """CPU use during the measured part, or None if the run ended before the measured part."""
+    """CPU use during the measured part, or None without that part."""
     timers: Sequence[Latency] = ()
     """Time from a deadline to its result."""
     boundaries: Sequence[tuple[str, float, int]] = ()
     """The query, the second since the first record, and the length in ms of each pause between two batches."""
     beside: Beside | None = None
-    """The first query in micro-batch mode, which has read the same records at the same time."""
+    """The first query in micro-batch mode, which read the same records at the same time."""
 
     def side_by_side(self) -> list[Latency]:
-        """Return the latency of the first query in real-time and micro-batch mode, or nothing if it ran in one mode."""
+        """Return the latency of the first query in both modes, or nothing after a run in one mode."""
         slow = self.beside.latency(self.sent.measured_from_ms(self.settings)) if self.beside else None
         return [*(row for row in self.latencies if row.hop == HOP), slow] if slow else []
 
@@ -112,7 +112,7 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog,
 
 
 def verdict(outcome: Reconciliation, log: RunLog) -> Text:
-    """Return one line: whether all results, orders and counts equal the replay."""
+    """Return one line about whether all results, orders and counts equal the replay."""
     checked = f"{outcome.results:,} results, {outcome.credits.compared:,} orders and {len(log.counts):,} counts"
     if not outcome.results:
         return Text("nothing was checked: the run ended before its first result", "bold yellow")
@@ -122,7 +122,7 @@ def verdict(outcome: Reconciliation, log: RunLog) -> Text:
 
 
 def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
-    """Print what a reader must know as the last thing on the screen: one line per run, and what to do next."""
+    """Print the final lines: one verdict per run, and the next steps."""
     lines: list[Text | str] = []
     for report in reports:
         end_to_end = next((row for row in report.latencies if row.hop == "end to end"), None)
@@ -134,7 +134,7 @@ def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
 
 
 def comparison_of_modes(report: Report) -> list[str]:
-    """Return a sentence about the query that ran in both modes at the same time, or nothing."""
+    """Return a sentence about the query that ran in both modes at the same time, or an empty text."""
     match report.side_by_side():
         case [fast, slow]:
             factor = f"{slow.p50 / max(fast.p50, 1):.0f}x"
@@ -213,7 +213,7 @@ def _print(console: Console, text: str) -> None:
 
 
 def report_console() -> Console:
-    """Return a console that is wide enough for tables, also in a file or a pipe."""
+    """Return a console that is wide enough for tables, even in a file or a pipe."""
     console = Console()
     return console if console.is_terminal else Console(width=PLAIN_WIDTH)
 

@@ -125,7 +125,7 @@ def _send_and_monitor(
 
 
 def _boundaries(query: StreamingQuery, settings: Settings, sent: SendLog) -> Iterator[tuple[str, float, int]]:
-    """Yield the name of the query, the second in which each pause between two batches began, and its length in ms."""
+    """Yield the query, the start (second) and the length (ms) of each pause between two batches."""
     for progress in query.recentProgress:
         began_at = datetime.fromisoformat(progress.timestamp).timestamp() + settings.interval_seconds
         [pause_ms] = boundary_pauses_ms([progress.durationMs["triggerExecution"]], settings.interval_seconds)

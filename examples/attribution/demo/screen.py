@@ -11,7 +11,7 @@ from examples.attribution.pacing.throttle import DeliveryThrottle
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 DECADES = 4
-"""A full block is ten seconds, an empty one a millisecond."""
+"""Scale of a block: a full one is ten seconds, an empty one a millisecond."""
 LABEL_COLUMNS = 13
 VALUE_COLUMNS = 12
 BAR_COLUMNS = 24
@@ -19,7 +19,7 @@ COLORS = {"real-time": "bright_blue", "micro-batch": "yellow"}
 
 
 def grid(*columns: tuple[str, int]) -> Table:
-    """Return a table without lines, whose columns have a fixed width; the first is text, all others are numbers."""
+    """Return a table without lines and with columns of fixed width: first text, then numbers."""
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     for number, (name, width) in enumerate(columns):
         table.add_column(name, width=width, justify="right" if number else "left", no_wrap=True)
@@ -32,7 +32,7 @@ def curve_columns(width: int) -> int:
 
 
 def sparkline(medians_ms: Mapping[int, int], seconds: float, columns: int) -> str:
-    """Return one character per column: the highest median of its seconds, or a space if it has none."""
+    """Return one character per column: the highest median of its seconds, or a space without one."""
     per_column = max(seconds / columns, 1)
     highest: dict[int, int] = {}
     for second, median_ms in medians_ms.items():
@@ -47,7 +47,7 @@ def _block(latency_ms: float) -> str:
 
 
 def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: int, hint: str) -> Iterator[Text]:
-    """Yield a line per execution mode with its curve and its newest value, and `hint` instead of a second mode."""
+    """Yield a line per execution mode with its curve and newest value, or `hint` instead of a second mode."""
     for name, medians_ms in curves_ms.items():
         text = Text(f"{name:<{LABEL_COLUMNS}}")
         text.append(sparkline(medians_ms, seconds, columns), style=COLORS[name])
@@ -59,7 +59,7 @@ def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: 
 
 
 def campaigns(throttle: DeliveryThrottle, log: RunLog, started_at: float) -> Table:
-    """Return one row per campaign: its goal, a bar of what is delivered and reserved, and when it reached its cap."""
+    """Return one row per campaign: its goal, a bar of delivered and reserved slots, and the time of its cap."""
     counts: dict[str, list[int]] = {}
     for row in log.counts.values():
         known = counts.setdefault(row["campaign_id"], [0, 0])

@@ -1,5 +1,5 @@
 """
-The pacing rule in plain Python: count delivered and reserved impressions, and compute how many the goal still allows.
+The pacing rule in plain Python: count delivered and reserved impressions, and compute what the goal allows.
 
 Each count is a total rather than an increment, so reading the same count twice does not change the sums.
 """
@@ -19,10 +19,10 @@ class CampaignCount:
 
     campaign_id: str
     bucket_ts: int
-    """Start of the bucket in UTC milliseconds; the request time determines the bucket."""
+    """Start of the bucket of request times, in UTC milliseconds."""
     shard: int
     version: int
-    """Sum of the newest version numbers of all ad slots; each new version of an ad slot increases this sum."""
+    """Sum of the newest versions of all ad slots, which increases with each new version."""
     slots: int
     delivered: int
     """Number of `filled` ad slots."""
@@ -61,17 +61,17 @@ class Pacing:
     delivered: int
     reserved: int
     available: int
-    """Number of impressions that may still be served; if this number is 0 or less, the next ad slots are resold."""
+    """Number of impressions that may still be served. At 0 or less, the next ad slots are resold."""
     index: float | None
     """
-    Delivered impressions divided by the impressions that an even delivery would have reached by now.
+    Delivered impressions divided by those of an even delivery until now.
 
     None before the start time of the goal.
     """
 
 
 def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Settings) -> list[CampaignCount]:
-    """Return the counts of all ad slots in `results`, which can contain several versions of a result in any order."""
+    """Return the counts of all ad slots in `results`, which can contain several versions in any order."""
     newest: dict[tuple[str, int, int], dict[str, tuple[int, str]]] = {}
     bucket_ms = bucket_length_ms(settings)
     for result in results:

@@ -1,8 +1,8 @@
 """
-Stop serving a campaign when it reaches its cap, as an ad server does.
+Stop serving a campaign at its cap, as an ad server does.
 
-A count can arrive twice, and a restarted query sends older counts again. The throttle therefore keeps only the newest
-version of each count.
+A count can arrive twice, and a restarted query sends older counts again, so the throttle keeps only the newest version
+of each count.
 """
 
 import threading
@@ -35,9 +35,9 @@ COUNT_FIELDS = get_type_hints(CampaignCount)
 @dataclass(frozen=True)
 class Notice:
     """
-    A notice that a campaign has reached its cap, or that the campaign can be served again.
+    A notice that a campaign has reached its cap, or can be served again.
 
-    A campaign can be served again after one of its reserved ad slots has been released or changed.
+    A campaign can be served again after a reserved ad slot was released or changed.
     """
 
     at_ms: int
@@ -51,9 +51,9 @@ class Notice:
 
 class DeliveryThrottle:
     """
-    Keeps the counts of all campaigns, and the set of campaigns that have reached their caps.
+    Keeps the counts of all campaigns, and the set of campaigns at their caps.
 
-    A campaign without a goal may always be served.
+    A campaign without a goal is always open.
     """
 
     def __init__(self, goals: Iterable[Goal]) -> None:
@@ -63,7 +63,7 @@ class DeliveryThrottle:
         """The newest version of each count, by result id."""
         self.notices: list[Notice] = []
         self.unreadable = 0
-        """Number of records of `ad-pacing` that are not counts and were skipped; set up an alert if it increases."""
+        """Number of skipped records that are not counts; set up an alert if it increases."""
         self.future: Future[None] = Future()
         self._delivered: Counter[str] = Counter()
         self._reserved: Counter[str] = Counter()
@@ -74,11 +74,11 @@ class DeliveryThrottle:
         return campaign_id not in self._closed
 
     def pacing_of(self, campaign_id: str, now: int) -> Pacing:
-        """Return the pacing of a campaign that has a goal, at `now` (UTC milliseconds)."""
+        """Return the pacing of a campaign with a goal, at `now` (UTC milliseconds)."""
         return pacing(self._delivered[campaign_id], self._reserved[campaign_id], self.goals[campaign_id], now)
 
     def update(self, count: CampaignCount, now: int) -> None:
-        """Apply a count that was read at `now`, unless the same or a newer version is already known."""
+        """Apply a count that was read at `now`, unless a newer or equal version is known."""
         known = self.counts.get(count.result_id)
         if known is not None and count.version <= known.version:
             return
@@ -90,7 +90,7 @@ class DeliveryThrottle:
             self._open_or_close(campaign_id, now)
 
     def raise_if_failed(self) -> None:
-        """If the reader of the counts has failed, raise its error."""
+        """Raise the error of a failed reader."""
         if self.future.done():
             self.future.result()
 

@@ -1,1 +1,1 @@
-"""Run the pipeline for hours, and report what grows."""
+"""Run the pipeline for hours, and report growing resources."""

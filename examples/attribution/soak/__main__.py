@@ -1,5 +1,5 @@
 """
-Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and report what grows.
+Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and report growth.
 
 The program exits with status 1 if it fails, if a result differs from the replay, or if a resource grows without a cause
 in `growth.py`.
@@ -49,7 +49,7 @@ MAKE_VARIABLES = ("duration", "rate", "publish")
 
 @dataclass(frozen=True)
 class SoakOptions(DemoSettings):
-    """The pipeline's settings and the options specific to the soak."""
+    """The pipeline's settings and the options of the soak."""
 
     duration: float = 7200
     """Seconds of traffic after the warm-up."""
@@ -59,7 +59,7 @@ class SoakOptions(DemoSettings):
     """Seconds between two samples of the resources."""
     publish: bool = False
     """
-    Write the result and the chart to references/measured/ if no result differs from the replay, even if resources grow.
+    Write the result and the charts to references/measured/ if no result differs from the replay, even with growth.
     """
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Draw a resource of a soak, or its latency, over time: one message per chart, with the lines labeled directly."""
+"""Draw a resource of a soak, or its latency, over time: one message per chart, with labeled lines."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from spark_rtm.measure import palette
 
 GROUPS = ("memory_mib", "jvm_mib", "handles", "state_rows", "checkpoint_files", "latency")
-"""The groups of rows that have a chart."""
+"""Groups of rows with a chart."""
 COLORS = palette.SERIES
 LABEL_GAP = 0.075
-"""Smallest distance of two labels, as a share of the height of a chart."""
+"""Minimum distance of two labels, as a share of the chart's height."""
 
 
 def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
@@ -66,7 +66,7 @@ def _draw(axes: Axes, rows: Sequence[Mapping[str, Any]], *, is_logarithmic: bool
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Move labels up until none covers another."""
+    """Move labels apart until none covers another."""
     moved = list[float]()
     for height in heights:
         moved.append(max(height, moved[-1] + LABEL_GAP) if moved else height)

@@ -17,13 +17,11 @@ Trend = Literal["steady", "grows", "grows as expected", "falls"]
 MINUTES_PER_HOUR = 60
 MIN_MINUTES = 90
 SETTLING_MINUTES = 40
-"""
-Minutes at the start that do not count. Until then, the JVM compiles its code, and the checkpoints of 100 batches fill.
-"""
+"""Ignored first minutes, in which the JVM compiles code and the checkpoints of 100 batches fill."""
 MIN_SHARE = 0.02
-"""A change of less than this share of the level, over the judged part, is no growth."""
+"""Minimum share of the level by which a growing resource changes over the judged part."""
 NOISE = 3.0
-"""A change of less than this many median absolute deviations from the line is no growth."""
+"""Minimum number of median absolute deviations by which a growing resource changes."""
 UNITS = {
     "memory_mib": "memory, MiB",
     "jvm_mib": "memory in Spark's JVM, MiB",
@@ -35,11 +33,11 @@ UNITS = {
     "checkpoint_files": "checkpoint files",
     "checkpoint_mib": "checkpoint size, MiB",
 }
-"""The judged groups of a sample, with their titles."""
+"""Groups to judge, with their titles."""
 COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes", "checkpoint_mib"}
-"""Groups that contain garbage: they rise until a collection of the JVM, or until Spark deletes old files of state."""
+"""Groups with garbage, which rise until a JVM collection or until Spark deletes old state files."""
 COLLECTION_MINUTES = 30
-"""In these groups, the lowest value of this time counts, because Spark requests a collection every 30 minutes."""
+"""Period whose lowest value counts in these groups, because Spark requests a collection every 30 minutes."""
 LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
 BLOCK_CACHE = "likely the block cache of RocksDB, which fills up to 8 MiB per state partition"
 EXPECTED = {
@@ -50,12 +48,12 @@ EXPECTED = {
     ("state_mib", "attributed_to_pacing"): BLOCK_CACHE,
     **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},
 }
-"""Growth that does not end the run with status 1, with its known or likely cause."""
+"""Growth with a known or likely cause, which does not cause exit status 1."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The change of one resource of one part of the run, with the values of each minute."""
+    """The change of one resource of one part of the run, with its value in each minute."""
 
     group: str
     part: str

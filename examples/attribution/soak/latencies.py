@@ -11,7 +11,7 @@ MINUTE_MS = 60_000
 
 def latency_by_minute(log: RunLog, from_ms: float) -> list[dict[str, Any]]:
     """
-    Return the number of records and the latency percentiles in milliseconds of each minute after `from_ms` (UTC).
+    Return the number of records and the latency percentiles (ms) of each minute after `from_ms` (UTC).
 
     A record belongs to the minute of its intended send time. Its latency runs from the append of the source record to
     the append of its first result.

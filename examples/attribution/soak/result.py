@@ -1,4 +1,4 @@
-"""Turn the samples and the report of a soak into its result: the content of `soak.json`, and a table on the console."""
+"""Convert the samples and the report of a soak into the content of `soak.json` and a console table."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ TITLES = {**UNITS, "latency": "latency, ms"}
 
 def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[str, Any]:
     """
-    Return the conditions, the number of differences, and the growth of each resource and of the latency.
+    Return the conditions, the number of differences, and the growth of each resource and of latency.
 
-    Samples from before the first batch and from after the last query do not count.
+    Samples before the first batch and after the last query do not count.
     """
     settings = report.settings
     latency = latency_by_minute(report.log, report.sent.measured_from_ms(settings))
@@ -59,7 +59,7 @@ def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[s
 
 
 def foreign_cores(samples: Sequence[Sample]) -> list[float]:
-    """Return the number of cores that other programs of the machine used in each minute."""
+    """Return the number of cores that other programs used in each minute."""
     totals = [
         (
             minute[-1]["seconds"],
@@ -76,12 +76,12 @@ def foreign_cores(samples: Sequence[Sample]) -> list[float]:
 
 
 def exit_status(result: Mapping[str, Any]) -> int:
-    """Return 1 if a result differs from the replay, or if a resource grows without a known or likely cause."""
+    """Return 1 if a result differs from the replay or a resource grows without a cause, otherwise 0."""
     return 1 if result["differences"] or any(unexpected(result["growth"])) else 0
 
 
 def folder_of(result: Mapping[str, Any], *, publish: bool) -> Path:
-    """Return where to write the result; differences keep a run from being published, and growth does not."""
+    """Return the folder for the result; differences prevent its publication, growth does not."""
     return PUBLISHED if publish and not result["differences"] else FOLDER
 
 
@@ -89,14 +89,14 @@ GROWTH_COLUMNS = ("resource", "part", "level", "per hour", "trend")
 
 
 def growth_rows(found: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """Return the level, the growth and the trend of each resource as texts."""
+    """Return level, growth and trend of each resource as text."""
     return [
         (row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"]) for row in found
     ]
 
 
 def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None) -> None:
-    """Print a table with the level, the growth and the trend of each resource."""
+    """Print a table with level, growth and trend of each resource."""
     table = Table(*GROWTH_COLUMNS, box=None)
     for row in growth_rows(found):
         table.add_row(*row)
@@ -104,7 +104,7 @@ def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None
 
 
 def unexpected(found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield a message for each resource that grows without a known or likely cause."""
+    """Yield a message for each resource that grows without a cause."""
     for row in found:
         if row["trend"] == "grows":
             yield (

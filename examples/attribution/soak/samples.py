@@ -1,5 +1,5 @@
 """
-Sample what could grow in a run of hours: memory, open files and connections, threads, state and checkpoint files.
+Sample memory, open files and connections, threads, state and checkpoint files during a long run.
 
 A sample is a dictionary of groups. Each group maps a part of the run, such as `Kafka` or the name of a query, to a
 number.
@@ -24,7 +24,7 @@ from spark_rtm.measure.cpu import machine_seconds, name_of, process_tree
 
 MIB = 2**20
 Sample = dict[str, Any]
-"""The key `seconds` is the time since the first sample; each other key is a group."""
+"""A sample: `seconds` since the first one, and a group for each other key."""
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def sampling(take: Callable[[], Sample], path: Path, period_seconds: float) -> I
 
 
 def sample(spark: SparkSession, checkpoints: Path) -> Sample:
-    """Return the resources that this process, its children and the queries of the session use at this moment."""
+    """Return the current resources of this process, its children and the queries of the session."""
     # The audit keeps every record of the run. Without this call, Python's garbage collector would search all of them
     # again and again, which delays the sender of the traffic.
     gc.freeze()

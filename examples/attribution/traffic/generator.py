@@ -1,5 +1,5 @@
 """
-Generate ad traffic from a seed: requests and the events that they cause, at constant or Poisson intervals.
+Generate ad traffic from a seed: requests and their events, at constant or Poisson intervals.
 
 Each record is a JSON document for a source topic or a tombstone for `ad-erasures`, and has an intended send time. The
 schedule does not depend on the pipeline, so slow results do not slow down the traffic.
@@ -22,7 +22,7 @@ from spark_rtm.realtime.limits import MAX_RECORD_BYTES
 CREATIVE_SECONDS = 30
 CAMPAIGN_COUNT = 8
 RESALE_CAMPAIGN = "campaign-resale"
-"""The campaign that receives the requests of campaigns that have reached their caps; it has no goal."""
+"""The campaign that receives requests of campaigns at their caps; it has no goal."""
 # Rate at the start of the warm-up, as a share of the full rate. At the full rate, the first batch would fall behind by
 # seconds, because the JVM has not yet compiled the code of the queries.
 WARM_UP_START_SHARE = 0.05
@@ -54,7 +54,7 @@ class Draft:
 
 
 def always_open(_campaign_id: str) -> bool:
-    """Return True, because without limits every campaign may be served."""
+    """Return True: without limits, every campaign may be served."""
     return True
 
 
@@ -83,7 +83,7 @@ class TrafficGenerator:
         self.campaigns = tuple(self.campaign_shares)
         self.cumulative_shares = tuple(accumulate(self.campaign_shares.values()))
         self.clock_errors_ms = {"event_ts": 0, "server_ts": 0}
-        """Errors of the clocks of the devices and of the collector; another thread may change them."""
+        """Clock errors of the devices and of the collector, which another thread may change."""
 
     def records(self) -> Iterator[ScheduledRecord]:
         """Yield records endlessly in the order of their send times."""
@@ -296,4 +296,4 @@ MALFORMED: tuple[Callable[[Fields], bytes | None], ...] = (
     lambda _: b"",
     lambda _: None,
 )
-"""The ways in which a malformed record differs from a valid one."""
+"""Kinds of malformed records."""

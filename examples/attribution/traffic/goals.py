@@ -1,8 +1,7 @@
 """
-Set the goals so that the campaigns reach their caps one after another within a run.
+Set goals so that the campaigns reach their caps one after another within a run.
 
-Campaigns reach their caps after the warm-up, because only traffic at the full rate shows how much over-delivery a run
-avoids.
+They reach them after the warm-up, because only traffic at the full rate shows how much over-delivery a run avoids.
 """
 
 from examples.attribution.pacing.rule import Goal

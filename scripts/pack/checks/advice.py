@@ -1,9 +1,8 @@
 """
 Lint the pack's own pages and examples, and reject invalid triggers everywhere, even in prose.
 
-The linter accepts a mistake if the text labels it as a mistake. This is not enough for invalid triggers, because
-readers copy triggers more than any other line. An invalid trigger may appear only in a fence that proves that PySpark
-refuses the trigger.
+The linter accepts labelled mistakes, but readers copy triggers more than any other line. An invalid trigger may appear
+only in a fence that proves that PySpark refuses it.
 """
 
 import re
@@ -32,7 +31,7 @@ def _linted(text: str, name: str) -> tuple[Finding, ...]:
 
 
 def check_triggers(root: Path) -> Iterator[Finding]:
-    """Yield every trigger that is not a duration, except in fences that prove that PySpark refuses it."""
+    """Yield every trigger that is not a duration, except in fences with PySpark's refusal."""
     for path in {*files.pages(root), *files.modules(root), *root.glob("*.md")}:
         yield from wrong_triggers(path.read_text(encoding="utf-8"), files.relative(root, path))
 

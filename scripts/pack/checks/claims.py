@@ -1,7 +1,7 @@
 """
-Find the table rows in the references that make a claim about an engine, and the evidence of each row.
+Find table rows in the references that make a claim about an engine, and their evidence.
 
-A table makes no such claim if it is generated, or if `NO_CLAIM_MARK` stands above it.
+A generated table, or one below `NO_CLAIM_MARK`, makes no such claim.
 Evidence is a link; a reference such as `[docs]` stands for the definition at the end of the page.
 """
 
@@ -30,7 +30,7 @@ class Claim:
     targets: tuple[str, ...]
     """The targets of the links in the row's evidence."""
     undefined: tuple[str, ...]
-    """The labels that the page does not define."""
+    """Labels without a definition on the page."""
     has_date: bool
 
 

@@ -1,9 +1,9 @@
 """
 Require evidence for each table row in the references that makes a claim about an engine.
 
-Evidence is a link to a test, to a section whose fence the tests run, or to a public source with the date of reading.
-If the first cell of a row names code, the linked test (or a module that it imports) contains one of these names, and so
-does each linked module.
+Evidence is a link to a test, to a section whose fence the tests run, or to a public source with the date of reading. If
+the first cell of a row names code, the linked test (or a module that it imports) and each linked module must contain
+one of these names.
 """
 
 import re
@@ -50,7 +50,7 @@ def _lack(claim: Claim) -> str | None:
 
 
 def _silent(root: Path, page: Path, claim: Claim) -> list[str]:
-    """Return the links to code of a row that contain none of the names in its first cell."""
+    """Return a row's links to code that contain none of the names in its first cell."""
     tokens = (token for code in _CODE.findall(claim.name) for token in _NAME.findall(code))
     names = {name for token in tokens for name in _forms(token.strip("."))}
     linked = {target: (page.parent / target.partition("#")[0]).resolve() for target in claim.targets}
@@ -62,7 +62,7 @@ def _silent(root: Path, page: Path, claim: Claim) -> list[str]:
 
 
 def _forms(token: str) -> set[str]:
-    """Return the forms in which code may write a name, such as the client's `acks` for the option `kafka.acks`."""
+    """Return the forms of a name in code, such as the client's `acks` for the option `kafka.acks`."""
     method = {token.rpartition(".")[2]} if token[0].isupper() else set[str]()
     return {token, token.removeprefix("kafka."), *method}
 

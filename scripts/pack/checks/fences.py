@@ -33,11 +33,7 @@ MAX_REQUIRES_SHARE = 0.03
 
 
 def check_fences(root: Path) -> Iterator[Finding]:
-    """
-    Yield fences with an unknown language, invalid options or invalid Python.
-
-    If too many fences require Databricks, yield the last of these fences.
-    """
+    """Yield fences with an unknown language, invalid options or invalid Python, and too many Databricks fences."""
     python_fences = required_fences = 0
     last_required = (files.SKILL, 1)
     for path in files.pages(root):

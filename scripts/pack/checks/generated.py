@@ -1,4 +1,4 @@
-"""Check that generated parts are up to date, and that the manifest meets its schema and lists only existing files."""
+"""Check that generated parts are up to date, and that the manifest is valid and lists only existing files."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def check_generated(root: Path) -> Iterator[Finding]:
 
 
 def check_manifest(root: Path) -> Iterator[Finding]:
-    """Yield the manifest's first schema violation; if there is none, yield every listed file that does not exist."""
+    """Yield the manifest's first schema violation, or else every missing file."""
     path = root / files.MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

@@ -1,5 +1,5 @@
 """
-Check every relative link and anchor, and report pages outside of the navigation and orphaned pages, modules and tests.
+Check every relative link and anchor, and report orphaned pages, modules and tests.
 
 Links must work between the files of the repository, because assistants read these files and not the site.
 """
@@ -18,7 +18,7 @@ CHANGELOG = "CHANGELOG.md"
 SITE = "mkdocs.yml"
 _NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
 PROGRAM = "spark_rtm/__main__.py"
-"""Python starts this module, and a copy of the skill does not contain it, so no page links to it."""
+"""Module that Python starts and that copies of the skill lack, so no page links to it."""
 # These tests cover several modules or pages, so they are not named after a single one.
 SHARED_TESTS = ("tests/pages/", "tests/wheel/", "tests/test_layout.py")
 
@@ -65,7 +65,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
 
 
 def check_navigation(root: Path) -> Iterator[Finding]:
-    """Yield pages that the navigation of the site does not contain; an installed copy of the pack has no site."""
+    """Yield pages outside the site's navigation. An installed copy of the pack has no site."""
     site = root / SITE
     if not site.is_file():
         return
@@ -78,13 +78,13 @@ def check_navigation(root: Path) -> Iterator[Finding]:
 
 
 def navigation(root: Path) -> list[str]:
-    """Return the pages in the order of the navigation of the site."""
+    """Return the pages in the order of the site's navigation."""
     entries = (root / SITE).read_text(encoding="utf-8").partition("\nnav:\n")[2]
     return [match["page"] for match in _NAV_ENTRY.finditer(entries)]
 
 
 def link_targets(page: Path) -> set[Path]:
-    """Return the files and folders of the repository to which a page links."""
+    """Return the files and folders of the repository that a page links to."""
     paths = set()
     for link in parsed.links(page.read_text(encoding="utf-8")):
         if not _is_external(link.target) and (path := link.target.partition("#")[0]):
@@ -137,7 +137,7 @@ def _reachable_modules(root: Path, modules: list[Path]) -> set[Path]:
 
 @lru_cache(parsed.MAX_TEXTS)
 def imported_files(code: str, folder: str) -> set[str]:
-    """Return the paths of all files that a module in this folder might import or start."""
+    """Return the files that a module in this folder might import or start."""
     names: set[str] = set()
     paths: set[str] = set()
     for node in ast.walk(ast.parse(code)):

@@ -45,7 +45,7 @@ def check_frontmatter(root: Path) -> Iterator[Finding]:
 
 
 def check_budgets(root: Path) -> Iterator[Finding]:
-    """Yield pages that are too long or too many, long pages without contents, and long fences in `SKILL.md`."""
+    """Yield pages above the limits: length, number, missing contents, and long fences in `SKILL.md`."""
     yield from _check_sizes_together(files.references(root))
     for path in files.pages(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def check_budgets(root: Path) -> Iterator[Finding]:
 
 
 def check_rule_engines(root: Path) -> Iterator[Finding]:
-    """Yield the hard rules of `SKILL.md` without an engine, because an assistant would apply them to both engines."""
+    """Yield hard rules of `SKILL.md` without an engine, which an assistant would apply to both engines."""
     path = root / files.SKILL
     tables = markdown.tables(path.read_text(encoding="utf-8")) if path.is_file() else []
     rules = [table for table in tables if "rule" in table.header]

@@ -15,7 +15,7 @@ INDENT = " " * 19
 
 
 def output(root: Path, _: str) -> str:
-    """Return the command, its conditions and the text that it printed, with long lines wrapped."""
+    """Return the command, its conditions and its output, with long lines wrapped."""
     content = measured(root, PROVE, f"{COMMAND} --format json > {PROVE}")
     known = content["conditions"]
     lines = [line for verdict in content["verdicts"] for line in _lines(verdict)]
@@ -27,7 +27,7 @@ def output(root: Path, _: str) -> str:
 
 
 def examples(root: Path, _: str) -> str:
-    """Return a table of the queries of this repository and what is not good in each of them."""
+    """Return a table of this repository's queries with their bad verdicts."""
     content = measured(root, EXAMPLES, "make prove-examples")
     known = content["conditions"]
     rows = [f"| `{row['target']}` | {len(row['verdicts'])} | {_rest(row['verdicts'])} |" for row in content["targets"]]

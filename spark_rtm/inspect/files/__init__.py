@@ -1,1 +1,1 @@
-"""Read the files of a checkpoint, wherever they are."""
+"""Read the files of a checkpoint, in a local folder or an object store."""

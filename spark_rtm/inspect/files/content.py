@@ -1,4 +1,4 @@
-"""Read all files of a checkpoint that an inspection needs."""
+"""Read all checkpoint files that an inspection needs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,46 +15,46 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The parsed files of a checkpoint; of each log, only the newest entries."""
+    """The parsed files of a checkpoint, with the newest entries of each log."""
 
     target: str
     query_id: str | None
     created_seconds: float | None
-    """Time of the file `metadata`, or None if the store reports no time."""
+    """Time of the file `metadata`, or None if the store reports no times."""
     has_metadata: bool
     offsets: Log
     commits: Log
     planned: Mapping[int, Planned]
     committed: Mapping[int, Committed]
     first_offsets: Mapping[str, Any]
-    """Offsets at which the query began, by source; None for a source that does not store them."""
+    """First offsets of each source; None for a source that does not store them."""
     operators: tuple[Operator, ...]
     stale: tuple[str, ...] = ()
-    """Files that a start reads and that differ from their checksum files."""
+    """Files that differ from their checksum files, and would make a start fail."""
     metadata_damage: str = ""
     """Why the file `metadata` cannot be read."""
     lost_operators: tuple[str, ...] = ()
-    """Numbers of operators whose folder below `state/` is missing, although the last commit names their files."""
+    """Operators without a folder below `state/`, although the last commit names their files."""
 
     @property
     def last_planned(self) -> Planned | None:
-        """The newest planned batch."""
+        """The newest entry of `offsets/`."""
         return self.planned[max(self.planned)] if self.planned else None
 
     @property
     def last_committed(self) -> Committed | None:
-        """The newest commit."""
+        """The newest entry of `commits/`."""
         return self.committed[max(self.committed)] if self.committed else None
 
     @property
     def position(self) -> Planned | None:
-        """The offsets of the newest batch that is both planned and committed: everything before them is processed."""
+        """The offsets of the newest committed batch; all earlier records are processed."""
         both = set(self.planned) & set(self.committed)
         return self.planned[max(both)] if both else None
 
 
 def read_checkpoint(folder: Folder, target: str) -> Checkpoint:
-    """Read a checkpoint. Raise `UnreadableError` if the folder is none, or if one of its files is damaged."""
+    """Read a checkpoint. Raise `UnreadableError` if the folder is not a checkpoint or a file is damaged."""
     try:
         if reason := reason_against(folder, target):
             raise UnreadableError(reason)
@@ -114,7 +114,7 @@ def _newest(folder: Folder, log: Log, parse: Callable[[Folder, Log, int], T]) ->
 
 
 def _remedy(folder: Folder, path: str) -> str:
-    """Return how to repair a damaged file; `tests/inspect` tries both deletions on OSS 4.3.0."""
+    """Return how to repair a damaged file. `tests/inspect` tries both deletions on OSS 4.3.0."""
     parent, _, name = path.rpartition("/")
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
     newest = max(commits.entries, default=-1)

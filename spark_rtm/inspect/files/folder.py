@@ -1,9 +1,8 @@
 """
 List and read the files of a checkpoint, in a local folder or in an object store.
 
-Nothing here writes. Only regular files of bounded size inside of the folder are read, and no link is followed, because
-a folder of somebody else can lead anywhere. `fsspec` is imported only for a path with a scheme, so local checkpoints
-need no packages.
+The module reads only regular files of limited size inside the folder. It writes nothing and follows no links, because
+the folder may come from somebody else. Only paths with a scheme need `fsspec`.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ MAX_FILES = 1_000_000
 
 
 class UnreadableError(Exception):
-    """Raised when a folder cannot be inspected; the message names the object, the consequence and the remedy."""
+    """Raised if a folder cannot be inspected."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Folder(Protocol):
     """A folder that can be listed and read, but not changed."""
 
     def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name; a folder that does not exist has none."""
+        """Return the entries of a subfolder by name; a missing folder has none."""
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
@@ -59,7 +58,7 @@ class LocalFolder:
     root: Path
 
     def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name; a folder that does not exist has none."""
+        """Return the entries of a subfolder by name; a missing folder has none."""
         folder = self._inside(path)
         if not folder.is_dir():
             return {}
@@ -81,7 +80,7 @@ class LocalFolder:
             return _limited(opened.read(MAX_BYTES + 1), str(file))
 
     def _inside(self, path: str) -> Path:
-        """Return the place of a path whose names come from files of the folder."""
+        """Return the path of a file, which must be inside the folder, because the name can come from a file."""
         place = self.root
         for name in path.split("/") if path else ():
             place /= name
@@ -100,7 +99,7 @@ class StoreFolder:
     root: str
 
     def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name; a folder that does not exist has none."""
+        """Return the entries of a subfolder by name; a missing folder has none."""
         folder = f"{self.root}/{path}".rstrip("/")
         try:
             with _reported(folder):
@@ -134,7 +133,7 @@ def open_folder(target: str) -> Folder:
 
 
 def walk(folder: Folder, path: str = "") -> Iterator[tuple[str, Entry]]:
-    """Yield the path and entry of each file below a subfolder. Raise `UnreadableError` if there are too many."""
+    """Yield the path and entry of each file below a subfolder. Raise `UnreadableError` if there are too many files."""
     for number, found in enumerate(_walk(folder, path)):
         if number == MAX_FILES:
             raise UnreadableError(f"{path} has more than {MAX_FILES:,} files, so nothing was inspected; copy less")
@@ -177,7 +176,7 @@ def _open_store(target: str) -> Folder:
 
 @contextlib.contextmanager
 def _reported(target: str) -> Iterator[None]:
-    """Convert the errors of an object store, each of which has its own exceptions."""
+    """Convert the errors of object stores, which have different exceptions."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError, UnreadableError):

@@ -6,12 +6,12 @@ from spark_rtm.inspect.files.folder import Entry, Folder
 from spark_rtm.inspect.files.logs import NUMBER
 
 MAX_NAMES = 5
-"""Number of names that a message lists."""
+"""Maximum number of names in a message."""
 _PASS_LOCATION = "pass the value of the query's checkpointLocation"
 
 
 def reason_against(folder: Folder, target: str) -> str | None:
-    """Return why a folder cannot be inspected as a checkpoint, or None if it looks like one."""
+    """Return why a folder is not a checkpoint, or None."""
     found = folder.entries()
     if not found:
         return f"{target} is empty, so no query has started here; {_PASS_LOCATION}"
@@ -26,7 +26,7 @@ def reason_against(folder: Folder, target: str) -> str | None:
 
 
 def _reason_against_level(folder: Folder, found: Mapping[str, Entry], target: str) -> str:
-    """Return the folder to name instead, if this one is above or inside a checkpoint."""
+    """Return the checkpoint above or below this folder, if there is one."""
     inner = [name for name, entry in found.items() if entry.is_folder and "offsets" in folder.entries(name)]
     if inner:
         return f"{target} contains {len(inner)} checkpoints; name one of its folders: {_some(inner)}"

@@ -2,8 +2,8 @@
 Parse the logs of a checkpoint: `metadata`, `offsets/`, `commits/` and the first offsets in `sources/`.
 
 Spark plans batch N by writing `offsets/N` and commits it by writing `commits/N`.
-A file of a log is complete or absent, unless the machine failed or somebody edited it.
-Errors do not quote a file, because it may be no log but a secret.
+A log file is complete or absent, unless the machine failed or somebody edited it.
+Error messages do not quote files, because a file may contain a secret.
 """
 
 import json
@@ -18,54 +18,53 @@ from spark_rtm.inspect.files.folder import Entry, Folder, LocalFolder
 T = TypeVar("T")
 
 MAX_ENTRIES = 20
-"""Number of newest entries of each log that are read."""
+"""Maximum number of entries read from each log, newest first."""
 MAX_LONG = 2**63 - 1
 MAX_VERSIONS = {"offsets": 2, "commits": 3}
-"""The newest version of each log that OSS 4.3.0 reads; later ones fail with INVALID_LOG_VERSION."""
+"""The newest version of each log that OSS 4.3.0 reads. Newer versions fail with INVALID_LOG_VERSION."""
 CHECKSUM_HEAD = 8
-"""A checksum file begins with `crc`, a zero byte, and the number of bytes of each block in four bytes."""
+"""First bytes of a checksum file: `crc`, a zero byte, and the block size in four bytes."""
 MIN_BLOCK_BYTES = 512
-"""The size of a block that Hadoop writes unless it is told otherwise. Smaller ones would take much memory."""
+"""Hadoop's default block size. A smaller size would use much memory."""
 VOID = "-"
-"""Stands in `offsets/N` for a source without offsets."""
+"""Entry in `offsets/N` for a source without offsets."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
-"""A number as Spark names files: up to 64 bits, without other digits of Unicode."""
+"""A number in a file name: up to 64 bits, ASCII digits only."""
 _VERSION = re.compile(r"v([0-9]{1,9})")
 
 
 class DamagedError(Exception):
-    """Raised when a file of a checkpoint cannot be parsed; the message names the file and the problem."""
+    """Raised if a checkpoint file cannot be parsed."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Store the path relative to the checkpoint."""
         super().__init__(f"{path} {problem}")
         self.path = path
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One entry of `offsets/`: a planned batch."""
+    """A planned batch: one entry of `offsets/`."""
 
     batch: int
     version: int
     sources: Mapping[str, Any]
-    """End offsets by number or name of the source; None for a source that has not read anything."""
+    """End offsets by source; None for a source that has not read anything."""
     started_ms: int | None
-    """When the batch started; None in continuous mode, which writes no metadata."""
+    """Start time of the batch; None in continuous mode, which writes no metadata."""
     watermark_ms: int | None
     confs: Mapping[str, str]
-    """Settings that a restart takes from this entry instead of the session."""
+    """Settings that override those of the session after a restart."""
     written_seconds: float | None
 
 
 @dataclass(frozen=True)
 class Committed:
-    """One entry of `commits/`: a committed batch."""
+    """A committed batch: one entry of `commits/`."""
 
     batch: int
     version: int
     state_ids: Mapping[str, Any] | None
-    """Ids of the state files per operator in format 2; None if the entry has no such field."""
+    """Ids of the state files per operator in format 2; None if the entry lacks the field."""
     written_seconds: float | None
 
 
@@ -77,11 +76,11 @@ class Log:
     entries: Mapping[int, Entry]
     """All complete entries by batch number, in ascending order."""
     unfinished: tuple[str, ...]
-    """Temporary files that a query left behind when it ended while writing."""
+    """Temporary files of a query that ended while writing."""
 
     @property
     def bytes(self) -> int:
-        """The size of all entries."""
+        """The total size of the entries."""
         return sum(entry.bytes for entry in self.entries.values())
 
     def newest(self) -> list[int]:
@@ -90,7 +89,7 @@ class Log:
 
 
 def read_log(folder: Folder, name: str) -> Log:
-    """List a log."""
+    """List the entries of a log."""
     found = folder.entries(name)
     numbers = sorted(int(entry) for entry in found if NUMBER.fullmatch(entry))
     unfinished = tuple(entry for entry in found if entry.endswith(".tmp"))
@@ -98,7 +97,7 @@ def read_log(folder: Folder, name: str) -> Log:
 
 
 def read_query_id(folder: Folder) -> str | None:
-    """Return the id in `metadata`, which a query keeps over all restarts, or None without such a file."""
+    """Return the query id in `metadata`, which survives restarts, or None without that file."""
     if "metadata" not in folder.entries():
         return None
     content = _json_object("metadata", _text(folder, "metadata"))
@@ -139,7 +138,7 @@ def read_committed(folder: Folder, log: Log, batch: int) -> Committed:
 
 
 def has_stale_checksum(folder: Folder, path: str) -> bool:
-    """Return whether a local file differs from the checksum file beside it; Spark reads none in object stores."""
+    """Return whether a local file differs from its checksum file. Spark checks none in object stores."""
     parent, _, name = path.rpartition("/")
     checksum = f".{name}.crc"
     if not isinstance(folder, LocalFolder) or checksum not in folder.entries(parent):
@@ -154,7 +153,7 @@ def has_stale_checksum(folder: Folder, path: str) -> bool:
 
 
 def first_offsets(folder: Folder, source: str) -> Any:
-    """Return the offsets at which a source of the query began, or None if the source does not store them."""
+    """Return the first offsets of a source, or None if it does not store them."""
     path = f"sources/{source}/0"
     if "0" not in folder.entries(f"sources/{source}"):
         return None
@@ -174,7 +173,7 @@ def _text(folder: Folder, path: str) -> str:
 
 
 def _head(path: str, text: str) -> tuple[int, str, list[str]]:
-    """Return the version of a file, its metadata line and the remaining lines."""
+    """Return the version, the metadata line and the remaining lines."""
     first, *rest = text.removesuffix("\n").split("\n")
     match = _VERSION.fullmatch(first)
     if not match:
@@ -192,7 +191,6 @@ def _json(path: str, text: str) -> Any:
 
 
 def _field(path: str, content: Mapping[str, Any], key: str, kind: type[T]) -> T | None:
-    """Return a field, or None if it is absent."""
     value = content.get(key)
     is_wrong = (
         not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and abs(value) > MAX_LONG)

@@ -11,7 +11,7 @@ from spark_rtm.inspect.files.folder import Folder, walk
 from spark_rtm.inspect.files.logs import NUMBER, DamagedError
 
 MAX_PARTITIONS = 100_000
-"""Limit for the partitions of all stores of an operator."""
+"""Maximum number of state partitions per operator."""
 DEFAULT_STORE = "default"
 # Format 1 names a file by its version, format 2 by its version and an id.
 _FILE = re.compile(r"(?P<version>[0-9]{1,19})(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
@@ -33,13 +33,13 @@ class Operator:
     versions: tuple[int, int] | None
     """Oldest and newest version for which there are files."""
     changes_bytes: Mapping[int, int]
-    """Bytes of changes by version, over all partitions."""
+    """Size of the changes by version, over all partitions."""
     missing: tuple[str, ...]
-    """Folders in which the state of the last committed batch is missing."""
+    """Folders without the state of the last committed batch."""
     gaps: tuple[str, ...] = ()
-    """Folders with a version that is missing between the newest snapshot and the last committed batch."""
+    """Folders that lack a version between the newest snapshot and the last committed batch."""
     empty: tuple[str, ...] = ()
-    """Files without content that a start reads."""
+    """Empty files that a start reads."""
 
 
 def read_operators(folder: Folder, last_batch: int | None, state_ids: Mapping[str, Any] | None) -> list[Operator]:
@@ -78,7 +78,7 @@ def _read_operator(folder: Folder, number: int, last_batch: int | None, ids: Any
 
 
 def _gap(names: Iterable[str], last: int) -> int | None:
-    """Return the newest version without a file that a start needs to build the last one, or None if there is none."""
+    """Return the newest missing version that a start needs, or None."""
     found = [match for name in names if (match := _FILE.fullmatch(name))]
     snapshots = {int(match["version"]) for match in found if match["kind"] not in _CHANGES}
     changes = {int(match["version"]) for match in found if match["kind"] in _CHANGES}
@@ -95,7 +95,7 @@ def _is_read(path: str, last: int) -> bool:
 def _expected(
     number: int, stores: tuple[str, ...], partitions: int, version: int, ids: Any
 ) -> Iterator[tuple[str, str]]:
-    """Yield the folder of each store and the start of the file name that holds a version of its state."""
+    """Yield each store's folder and the beginning of the file name for a version of its state."""
     for partition in range(partitions):
         for index, store in enumerate(stores):
             folder = f"state/{number}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")
@@ -106,7 +106,6 @@ def _expected(
 
 
 def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
-    """Return the name, the stores and the number of partitions of an operator."""
     base = f"state/{number}/_metadata"
     # Most operators have one file; transformWithState has one per batch that changed it.
     names = {path: path.rpartition("/")[2] for path, _ in walk(folder, base)}

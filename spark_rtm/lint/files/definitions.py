@@ -33,7 +33,7 @@ def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[Ru
     """
     Return the problems in a cluster or job definition.
 
-    Other documents, and definitions that do not mention real-time mode, have none, so they are not even parsed.
+    Other documents and definitions without real-time mode have no problems, so they are not parsed.
     """
     if not (REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)) or not any(key in text for key in RELEVANT_KEYS):
         return []
@@ -53,7 +53,7 @@ def _problems_of(cluster: Cluster) -> Iterator[RuleProblem]:
 
 
 class _Clusters:
-    """Finds the clusters of one document. A YAML node can be part of several others, so the steps are limited."""
+    """Finds the clusters of one document. Steps are limited, because a YAML node can be part of several others."""
 
     def __init__(self) -> None:
         self.steps = Steps(MAX_VALUES, TooManyValuesError)
@@ -96,7 +96,7 @@ class _Clusters:
 
 
 def _kind(content: dict[str, tuple[int, Node]]) -> str:
-    """Return the kind of a definition (see `Cluster.kind`), or an empty string if it is none."""
+    """Return the kind of a definition (see `Cluster.kind`), or an empty string."""
     sizes = content["autoscale"][1].content if "autoscale" in content else None
     if CLUSTER_KEYS & content.keys() or (isinstance(sizes, dict) and "min_workers" in sizes):
         return "cluster"

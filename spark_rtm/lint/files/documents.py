@@ -25,7 +25,7 @@ Token: TypeAlias = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value in a document and its line number; each entry of an object also holds the line number of its key."""
+    """A value in a document with its line number; entries of an object also have the line number of the key."""
 
     line: int
     content: Content
@@ -35,14 +35,14 @@ Content: TypeAlias = "dict[str, tuple[int, Node]] | list[Node] | str | float | b
 
 
 class UnreadableError(UncheckedError):
-    """Raised if a text is not a document in the expected format."""
+    """Raised if a text is not a valid document."""
 
     def __init__(self, line: int = 1) -> None:
         super().__init__("the file cannot be parsed, so it was not checked", "correct its syntax", line)
 
 
 class TooManyValuesError(UncheckedError):
-    """Raised if a document has more values than the linter can follow."""
+    """Raised if a document has too many values for the linter."""
 
     def __init__(self) -> None:
         reason = f"the document has more than {MAX_VALUES:,} keys, values and signs, so it was not checked"
@@ -50,7 +50,7 @@ class TooManyValuesError(UncheckedError):
 
 
 def read_json(text: str) -> list[Node]:
-    """Return the root node of each document in a JSON text. The commas between values may be missing."""
+    """Return the root node of each document in a JSON text. Commas between values may be missing."""
     tokens = _tokens(text)
     roots = [_node(token, tokens) for token in tokens]
     if not roots:
@@ -121,7 +121,7 @@ def read_yaml(text: str) -> list[Node]:
 
 
 class _YamlNodes:
-    """Converts PyYAML's nodes. All aliases of a node become the same node, which may be part of itself."""
+    """Converts PyYAML's nodes. All aliases of a node become one node, which may contain itself."""
 
     def __init__(self, yaml: Any) -> None:
         self.yaml = yaml

@@ -1,4 +1,4 @@
-"""Parse Terraform files, as far as the rules need it: blocks, attributes, objects, lists and constants."""
+"""Parse Terraform files for the rules: blocks, attributes, objects, lists and constants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Token = tuple[str, str, int]
 
 
 def read_hcl(text: str) -> list[Node]:
-    """Return one node with all blocks of a file; the key of a block contains its labels."""
+    """Return one node with all blocks of a file; a block's key contains its labels."""
     parser = _Parser(_tokens(text))
     roots = [_root(parser.body())]
     while parser.kind != "end":  # a bracket without a partner
@@ -27,7 +27,7 @@ def read_hcl(text: str) -> list[Node]:
 
 
 def _root(entries: dict[str, tuple[int, Node]]) -> Node:
-    """Return the top of a file; beside blocks with labels it has no attributes, with which it would be a cluster."""
+    """Return the root of a file. It has only blocks with labels, because attributes would make it a cluster."""
     if not any("." in key for key in entries):
         return Node(1, entries)
     return Node(
@@ -82,7 +82,7 @@ class _Parser:
             self.advance()
 
     def body(self) -> dict[str, tuple[int, Node]]:
-        """Return the attributes and blocks up to a closing brace, which stays."""
+        """Return the attributes and blocks up to a closing brace, which is not consumed."""
         entries: dict[str, tuple[int, Node]] = {}
         self.skip_lines()
         while self.kind != "end" and self.text not in {"}", "]"}:
@@ -114,7 +114,7 @@ class _Parser:
             entries[key] = (first, Node(first, [before, node]))
 
     def value(self) -> Content:
-        """Return the value that begins here; an expression becomes a text that begins with `${`."""
+        """Return the next value; an expression becomes a text that begins with `${`."""
         while self.kind == "line":
             self.advance()
         if self.text in {"{", "["} and self.depth < MAX_DEPTH:
@@ -155,7 +155,6 @@ class _Parser:
         return items
 
     def _expression(self) -> str:
-        """Skip the rest of an expression."""
         depth = 0
         while self.kind != "end" and (depth > 0 or not self._is_end()):
             depth += (self.text in {"(", "[", "{"}) - (self.text in {")", "]", "}"})

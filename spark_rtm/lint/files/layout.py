@@ -15,7 +15,7 @@ from spark_rtm.lint.python.counterexamples import CONDITION, LEAD_RIGHT, SIGN, W
 from spark_rtm.text import markdown
 
 MAX_SENTENCE = 2000
-"""A longer sentence is checked in pieces of this many characters."""
+"""Maximum length of a sentence; longer ones are checked in pieces."""
 MAX_TITLE = 200
 POINTS_BELOW = re.compile(r"\b(?:this|these|following|below|next)\b", re.IGNORECASE)
 END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)[*_)\"']*\s+(?=[\"'(*_`]*[A-Z`])")
@@ -28,19 +28,19 @@ TITLES_WRONG = re.compile(
     re.IGNORECASE,
 )
 HARMLESS_TITLE = re.compile(r"\b(?:troubleshooting|limitations?)\b", re.IGNORECASE)
-"""Code below these headings may be wrong; sentences below them are advice."""
+"""Headings above code that may be wrong. Sentences below them are advice."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The lines of a page, the headings above each line (the nearest one last), and the fences."""
+    """The lines of a page, the headings above each line (nearest last), and the fences."""
 
     text: str
     lines: list[str]
     titles: list[tuple[str, ...]]
     fences: list[markdown.Fence]
     declares_failures: bool
-    """Whether the page declares `raises` for its failing fences. Then every other fence is advice."""
+    """Whether the page marks its failing fences with `raises`, so every other fence is advice."""
 
 
 def layout_of(text: str) -> Layout:
@@ -68,8 +68,8 @@ def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
     """
     Return whether a lead-in sentence or a heading introduces a mistake.
 
-    A lead-in sentence that marks the passage as correct or wrong takes precedence over the headings.
-    Otherwise, the nearest heading that contains such a mark decides.
+    A lead-in sentence that calls the passage correct or wrong takes precedence. Otherwise, the nearest heading with
+    such a word decides.
     """
     if lead and (is_right_comment(lead) or _announces_fix(lead)):
         return False
@@ -90,12 +90,12 @@ def _is_wrong_below(titles: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1000)
 def is_wrong_section(titles: tuple[str, ...]) -> bool:
-    """Return whether a heading announces that the text below it is wrong; questions announce nothing."""
+    """Return whether a heading calls the text below it wrong; questions do not."""
     return _is_wrong_below(tuple(HARMLESS_TITLE.sub("", title) for title in titles if not title.endswith("?")))
 
 
 def is_counterexample(layout: Layout, fence: markdown.Fence) -> bool:
-    """Return whether a fence is marked as a counterexample by its options, its headings or an adjacent sentence."""
+    """Return whether options, headings or an adjacent sentence mark a fence as a counterexample."""
     if "raises" in fence.options:
         return True
     if "requires" in fence.options or "excerpt" in fence.options:
@@ -108,7 +108,7 @@ def is_counterexample(layout: Layout, fence: markdown.Fence) -> bool:
 
 
 def next_line(lines: list[str], start: int) -> str:
-    """Return the first line that is not blank among the lines after the given number of lines."""
+    """Return the first line after the given number of lines that is not blank."""
     for number in range(start, len(lines)):
         if lines[number].strip(" >\t"):
             return lines[number].strip()[:MAX_SENTENCE]
@@ -136,7 +136,7 @@ def lead_in(lines: list[str], line: int) -> str:
 
 
 def without_comments(text: str, opening: str = "<!--", closing: str = "-->") -> str:
-    """Return the text without comments, but with their line breaks."""
+    """Return the text without comments, but with all line breaks."""
     pieces = []
     position = 0
     while (start := text.find(opening, position)) >= 0:
@@ -156,5 +156,5 @@ class Lines:
         self.breaks = [match.start() for match in re.finditer("\n", text)]
 
     def number(self, position: int) -> int:
-        """Return the number of the line that contains a position."""
+        """Return the line number of a position."""
         return bisect_left(self.breaks, position) + 1

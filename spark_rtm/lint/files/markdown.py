@@ -34,7 +34,7 @@ DEFINITIONS = {
     **dict.fromkeys(("yaml", "yml"), read_yaml),
     **dict.fromkeys(("hcl", "tf", "terraform"), read_hcl),
 }
-"""What reads each language of a fence, which is also the suffix of a file."""
+"""Suffix of each fence language, which selects the check."""
 SPAN_RULES = {rule.id for rule in TRIGGER_RULES}
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
 CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")
@@ -55,7 +55,7 @@ def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleP
 
 
 def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
-    """Return the problems in a Markdown page whose lines, headings and fences are known."""
+    """Return the problems of a parsed Markdown page."""
     problems: list[RuleProblem] = []
     is_spark = bool(SPARK.search(layout.text))
     for fence in layout.fences:
@@ -77,7 +77,7 @@ def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> lis
 
 
 def _continuous_problems(layout: Layout, fence: markdown.Fence) -> Iterator[RuleProblem]:
-    """Yield a continuous trigger in code that a sentence or the nearest heading calls real-time mode."""
+    """Yield continuous triggers that a sentence or the nearest heading calls real-time mode."""
     match = CONTINUOUS_CODE.search(fence.code)
     if match:
         places = [lead_in(layout.lines, fence.line), *layout.titles[fence.line - 1][:-2:-1]]
@@ -120,7 +120,7 @@ def _after_diff(code: str) -> str:
 
 
 def _span_problems(sentence: Sentence, min_batch_ms: float | None) -> list[RuleProblem]:
-    """Return the wrong triggers in the code spans of a sentence that does not deny them, as warnings."""
+    """Return wrong triggers in code spans as warnings, unless the sentence denies them."""
     spans = markdown.code_spans(sentence.text)
     said = markdown.replace_code_spans(f"{sentence.text} {sentence.around}", lambda _: "x")
     is_denied = WRONG.search(said) or SIGN.search(said) or CONDITION.search(f"{sentence.text} {sentence.around}")
@@ -153,7 +153,7 @@ def _as_chain(span: str) -> str:
 
 
 def counterexample_fence_lines(layout: Layout) -> set[int]:
-    """Return the numbers of all lines in fences that the page marks as counterexamples."""
+    """Return the numbers of all lines in counterexample fences."""
     lines: set[int] = set()
     for fence in layout.fences:
         if is_counterexample(layout, fence):
@@ -162,7 +162,7 @@ def counterexample_fence_lines(layout: Layout) -> set[int]:
 
 
 def target_engines(code: str) -> tuple[str, ...]:
-    """Return the engine for which the code is written, or both engines if the code does not show it."""
+    """Return the engine of the code, or both engines if the code does not show it."""
     is_databricks, is_oss = bool(IN_DATABRICKS.search(code)), bool(IN_OSS.search(code))
     if is_databricks == is_oss:
         return ENGINES

@@ -25,15 +25,15 @@ DATA = re.compile(
     r"^(?P<start>#[^\n]*?)\b(?:errors?|failures?|rejections?|rejects)(?=\s+(?:per|by|counts?|rates?|logs?|alerts?)\b)",
     re.IGNORECASE,
 )
-"""Errors in a heading that are what the notebook counts; other ones mark the code below as wrong."""
+"""Heading about errors that the notebook counts. Other headings about errors mark the code below as wrong."""
 DELETION = re.compile(r"^\s*rm\s+-\w*r\w*\s+['\"]?(?:/dbfs(?=/))?([^\s'\"]+)", re.MULTILINE)
-"""The command of a cell that deletes a folder."""
+"""Cell command that deletes a folder."""
 SEPARATOR = "# COMMAND ----------"
 
 
 @dataclass(frozen=True)
 class NotebookCell:
-    """A cell: its kind (such as `python` or `markdown`), its text, and the line number in the file of each line."""
+    """A cell: its kind (such as `python` or `markdown`), its text, and the file's line number of each line."""
 
     kind: str
     text: str
@@ -41,13 +41,13 @@ class NotebookCell:
 
     @property
     def first_line(self) -> int:
-        """The line number of the cell's first line in the file."""
+        """The cell's first line number in the file."""
         return self.lines[0] if self.lines else 1
 
 
 @dataclass
 class _JoinedText:
-    """The joined lines of several cells, each with its line number in the file."""
+    """The joined lines of several cells with their line numbers in the file."""
 
     text: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
@@ -90,9 +90,9 @@ def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None =
 
 def _located(problems: list[RuleProblem], lines: Sequence[int]) -> list[RuleProblem]:
     """
-    Convert line numbers in text extracted from a notebook to line numbers in the notebook file.
+    Convert line numbers of extracted text to line numbers of the notebook file.
 
-    `lines` holds the line number in the file for each line of the text.
+    `lines` contains the file's line number for each line of the text.
     """
     return [
         (rule, problem.at(lines[problem.line - 1] if 0 < problem.line <= len(lines) else 1))
@@ -101,7 +101,7 @@ def _located(problems: list[RuleProblem], lines: Sequence[int]) -> list[RuleProb
 
 
 def cells_of_source(text: str) -> list[NotebookCell]:
-    """Return the cells of a notebook that was exported as a Python file."""
+    """Return the cells of a notebook exported as a Python file."""
     cells: list[NotebookCell] = []
     entries: list[tuple[int, str]] = []
     for number, line in enumerate([*text.splitlines(), SEPARATOR], 1):
@@ -145,7 +145,7 @@ def _json_cell(cell: dict[str, tuple[int, Node]]) -> NotebookCell:
 
 
 def _source_lines(source: Node) -> Iterator[tuple[str, int]]:
-    """Yield each line of a cell with its line number in the file; a list usually has one line in each item."""
+    """Yield the lines of a cell with their line numbers in the file. A list usually has one line per item."""
     for item in source.content if isinstance(source.content, list) else [source]:
         if isinstance(item.content, str):
             yield from ((line, item.line) for line in item.content.splitlines(keepends=True))

@@ -1,4 +1,4 @@
-"""Split the prose of a page into sentences and table cells, and tell which of them speak about real-time mode."""
+"""Split the prose of a page into sentences and table cells, and decide which ones are about real-time mode."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SPARK = re.compile(
 FIX = re.compile(
     r"\b(?:fix(?:es)?|remed(?:y|ies)|solutions?|resolution|instead|what to do|after|do this)\b", re.IGNORECASE
 )
-"""The header of a column that corrects the other columns of its table."""
+"""Header of a column that corrects the other columns of its table."""
 ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 BREAK = re.compile(r"\s*(?:#{1,6}\s|[|]|$|---+\s*$|===+\s*$)")
 QUOTE = re.compile(r"^(?:\s*>)+ ?")
@@ -37,22 +37,22 @@ class Sentence:
     """A sentence, which may span lines, or a table cell with the label of its row."""
 
     line: int
-    """The number of its first line."""
+    """The number of the first line."""
     text: str
     is_about: bool
-    """Whether the sentence, its column or the nearest heading that names a mode names real-time mode."""
+    """Whether the sentence, its column or the nearest heading with a mode names real-time mode."""
     column: str = ""
-    """The header of the column, for a table cell."""
+    """The header of a table cell's column."""
     around: str = ""
-    """The row of a table cell, or the next sentence if it refers back to this one."""
+    """The row of a table cell, or the next sentence if it refers to this one."""
 
     def line_at(self, position: int) -> int:
-        """Return the number of the line that contains a position of the text."""
+        """Return the line number of a position."""
         return self.line + self.text.count("\n", 0, position)
 
 
 def sentences(layout: Layout) -> Iterator[Sentence]:
-    """Yield the sentences and cells of a page that are about Spark, but none below a heading such as "Mistakes"."""
+    """Yield sentences and cells about Spark, except below headings such as "Mistakes"."""
     if not (MODE.search(layout.text) and SPARK.search(layout.text)):
         return
     text = without_comments(layout.text)

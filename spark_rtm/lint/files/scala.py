@@ -1,5 +1,5 @@
 """
-Check Scala and Java code: the queries, with the rules for Python that also concern the JVM, and the form of triggers.
+Check Scala and Java code: queries, with the Python rules that also apply to the JVM, and forms of triggers.
 
 In Scala and Java, a real-time trigger is an object with one optional argument: the interval as a string or in
 milliseconds.
@@ -37,10 +37,10 @@ SPARK = re.compile(
     r"\bDataFrame\b|\bDataset\s*[<\[]"
 )
 OTHER_TRIGGER = re.compile(r"^\s*import\s+(?!static\b|org\.apache\.spark\b)[\w.]+\.Trigger\s*;?\s*$", re.MULTILINE)
-"""A class with the name of Spark's triggers from another library."""
+"""A trigger class of another library with the name of Spark's."""
 TEST = re.compile(r"\borg\.(?:scalatest|junit|testng)\b|@Test\b|\bextends\s+\w*(?:Suite|Spec|TestBase)\b")
 EXPECTATION = re.compile(r"intercept|assertThrows|[Tt]hrownBy|expected|raises|assertRaises|suppress")
-"""A word in each expectation of a failure; most code has none, and needs no search of its tree."""
+"""Words in code that expects a failure. Code without them needs no search."""
 TRIGGER_FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
 FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.apply("5 minutes")'
 
@@ -80,7 +80,7 @@ def _in_milliseconds(writer: Writer) -> Writer:
 
 
 def _with_unit(trigger: Trigger) -> Trigger:
-    """Return the trigger with a unit after each number: in Scala and Java, a number means milliseconds."""
+    """Return the trigger with a unit after each number, which means milliseconds in Scala and Java."""
     keywords = {name: (mapped(value, _duration), line) for name, (value, line) in trigger.arguments.keywords.items()}
     return replace(trigger, arguments=replace(trigger.arguments, keywords=keywords))
 

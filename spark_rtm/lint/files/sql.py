@@ -12,7 +12,7 @@ from spark_rtm.lint.spark.streams import Setting
 from spark_rtm.lint.spark.values import Const
 
 MAX_STATEMENT = 5000
-"""Characters before a property in which the kind of its table is looked for."""
+"""Number of characters before a property in which the kind of its table is searched."""
 COMMENT = re.compile(r"--[^\n]*+")
 SET = re.compile(r"(?:^|;)\s*+SET\s++(?!VAR\b)`?([\w.]++)`?\s*+=\s*+['\"]?([^;'\"\n]*+)", re.IGNORECASE)
 PROPERTY = re.compile(r"(['\"])pipelines\.trigger\1\s*+=\s*+(['\"])RealTime\2", re.IGNORECASE)
@@ -20,7 +20,7 @@ TABLE = re.compile(r"\b(STREAMING\s+(?:LIVE\s+)?TABLE|MATERIALIZED\s+VIEW|LIVE\s
 
 
 def sql_problems(code: str) -> list[RuleProblem]:
-    """Return the problems in SQL; comments tell whether the settings are for real-time mode."""
+    """Return the problems in SQL; comments show whether the settings are for real-time mode."""
     plain = COMMENT.sub("", without_comments(code, "/*", "*/"))
     module = Module(is_for_real_time=bool(REAL_TIME_NAME.search(code)), lines=code.splitlines())
     lines = Lines(plain)

@@ -1,8 +1,8 @@
 """
-Bring definitions into one form: a tree of keys, whatever wrote them.
+Convert definitions to one form: a tree of keys, whatever their language.
 
 Dictionaries and calls in Python become objects, the flattened keys of a cluster policy become nested ones, and
-references to local values of Terraform become their values.
+Terraform's references to local values become their values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Entries = dict[str, tuple[int, Node]]
 
 
 def read_python(code: str) -> list[Node]:
-    """Return the outermost dictionaries and calls with keywords in Python code that no comment marks as wrong."""
+    """Return outermost dictionaries and calls with keywords in Python code, unless a comment marks them as wrong."""
     try:
         with warnings.catch_warnings(action="ignore"):  # an invalid escape in a string
             module = ast.parse(code)
@@ -69,7 +69,7 @@ def _python_node(node: ast.expr, constants: dict[str, ast.expr], depth: int) -> 
 
 
 def in_one_form(root: Node) -> Node:
-    """Return a document with the keys of policies nested and the local values of Terraform in their places."""
+    """Return a document with nested policy keys and resolved local values of Terraform."""
     content = root.content
     local: Entries = {}
     for _, block in content.values() if isinstance(content, dict) else ():

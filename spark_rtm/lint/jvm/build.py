@@ -1,4 +1,4 @@
-"""Build Python syntax nodes for Spark's Scala and Java API, where it differs from that of PySpark."""
+"""Build Python syntax nodes where Spark's Scala and Java API differs from PySpark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 Node = TypeVar("Node", bound="ast.expr | ast.stmt")
 ATTRIBUTES = {"readStream", "writeStream", "read", "conf", "builder", "sqlContext"}
-"""Methods of Java, and of Scala with parentheses, that are attributes in PySpark."""
+"""Methods of Java, and of Scala with parentheses, that PySpark has as attributes."""
 CALLED = {"as", "load", "start", "count", "distinct", "getOrCreate", "awaitTermination"}
 """Methods that Scala can call without parentheses."""
 RENAMED = {"groupByKey": "groupBy", "as": "alias", "map": "select", "flatMap": "select", "mapValues": "select",
@@ -23,28 +23,28 @@ INTERPOLATED = re.compile(r"\$\{[^}\"]*\}|\$\w+")
 
 
 def at(node: Node, line: int, end: int | None = None) -> Node:
-    """Return the node with its lines; columns do not matter."""
+    """Set the line numbers of a node."""
     node.lineno, node.end_lineno, node.col_offset, node.end_col_offset = line, end or line, 0, 0
     return node
 
 
 def name(text: str, line: int) -> ast.Name:
-    """Return a variable."""
+    """Return a variable node."""
     return at(ast.Name(text, ast.Load()), line)
 
 
 def constant(value: object, line: int) -> ast.Constant:
-    """Return a constant."""
+    """Return a constant node."""
     return at(ast.Constant(value), line)  # type: ignore[arg-type]  # constants of Scala and Java are those of Python
 
 
 def opaque(parts: Sequence[ast.expr], line: int) -> ast.expr:
-    """Return an unknown value that is made of other values."""
+    """Return an unknown value made of other values."""
     return at(ast.Call(name("_opaque", line), list(parts), []), line)
 
 
 def text(token: str, line: int) -> ast.expr:
-    """Return a string; interpolated parts are unknown."""
+    """Return a string node; interpolated parts are unknown."""
     prefix, _, content = token.partition('"')
     content = content[:-1]
     if prefix not in {"s", "f"} or "$" not in content:
@@ -59,7 +59,7 @@ def text(token: str, line: int) -> ast.expr:
 
 
 def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
-    """Return an attribute, or what stands for it in PySpark."""
+    """Return an attribute, in PySpark's form."""
     if isinstance(value, ast.Name):
         if value.id in {"OutputMode", "OutputModes", "TimeMode"}:
             return constant(member if value.id == "TimeMode" else member.lower(), line)
@@ -73,7 +73,7 @@ def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
 
 
 def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
-    """Return a call, or what stands for it in PySpark."""
+    """Return a call, in PySpark's form."""
     if isinstance(function, ast.Call) and not function.args and not function.keywords and _member(function) in CALLED:
         function = function.func  # `.load` was already called without parentheses
     if isinstance(function, ast.Constant):
@@ -89,7 +89,7 @@ def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
 
 
 def _special(function: ast.expr, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
-    """Return a trigger, a collection or a call with keywords, or None for any other call."""
+    """Return a trigger, a collection or a call with keywords, or None."""
     owner = function.value if isinstance(function, ast.Attribute) else None
     if member in COLLECTIONS and owner is None:
         return at(ast.List(given, ast.Load()), line)
@@ -117,7 +117,7 @@ def _keyword(arg: str | None, value: ast.expr) -> ast.keyword:
 
 
 def _trigger(owner: ast.expr | None, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
-    """Return the keyword arguments of PySpark for a trigger object, as a dictionary."""
+    """Return PySpark's keyword arguments for a trigger object, as a dictionary."""
     if member == "RealTimeTrigger":
         keyword = "realTime"
     elif member in TRIGGERS and _member(owner) == "Trigger":

@@ -19,14 +19,14 @@ INFIX = {"join", "union", "unionByName", "crossJoin", "match"}
 
 
 class Expressions(Reader, ABC):
-    """Parses expressions. Blocks in them become statements before the one that contains them, in `hoisted`."""
+    """Parses expressions. Blocks in them become statements in `hoisted`, before the containing statement."""
 
     @abstractmethod
     def braces(self) -> list[ast.stmt]:
         """Return the statements in braces."""
 
     def expression(self) -> ast.expr | None:
-        """Return the next expression, or None if none begins here."""
+        """Parse the next expression, or return None."""
         if self.depth >= MAX_DEPTH:
             self.skip_deep()
             return None
@@ -81,7 +81,7 @@ class Expressions(Reader, ABC):
         return value
 
     def _infix(self, value: ast.expr, token: Token) -> ast.expr:
-        """Return `value join other` or `value match { ... }`, whose arms become a conditional expression."""
+        """Parse `value join other` or `value match { ... }`, whose arms become a conditional expression."""
         self.position += 1
         if token.text == "match":
             self.subject = value
@@ -91,7 +91,7 @@ class Expressions(Reader, ABC):
         return build.call(function, [right] if right is not None else [], token.line)
 
     def _skips_types(self, token: Token, *, is_adjacent: bool) -> bool:
-        """Skip the type arguments that begin here, and return whether there are any."""
+        """Skip type arguments, and return whether there were any."""
         start = self.position
         if token.text == "[" and is_adjacent:
             self.skip_brackets()
@@ -116,7 +116,7 @@ class Expressions(Reader, ABC):
         return build.call(value, given, line)
 
     def expectation(self, body: list[ast.stmt], line: int) -> ast.stmt:
-        """Return the form of Python for statements that must fail."""
+        """Return Python's form of statements that must fail."""
         raises = at(ast.Call(build.name("raises", line), [], []), line)
         return at(ast.With([ast.withitem(raises)], body), line, self.last_line())
 

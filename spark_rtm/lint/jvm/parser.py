@@ -1,7 +1,7 @@
 """
-Parse Scala and Java into a Python syntax tree, as far as the rules need it.
+Parse Scala and Java into a Python syntax tree for the rules.
 
-The parser knows declarations, functions, conditions, calls and blocks. It skips everything else, so it never fails.
+The parser reads declarations, functions, conditions, calls and blocks. It skips everything else, so it never fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spark_rtm.lint.rules.unchecked import UncheckedError
 
 MAX_TOKENS = 300_000
 Arm = tuple[ast.expr, list[ast.stmt]]
-"""The condition of an arm of a `match` or `switch`, and its statements."""
+"""The condition of a `match` or `switch` arm, and its statements."""
 MODIFIERS = {"private", "public", "protected", "static", "final", "override", "implicit", "lazy", "abstract", "sealed",
              "synchronized", "volatile", "transient", "inline", "open", "throw", "do", "try", "finally", "else",
              "yield", "default", "given", "using", "then"}  # fmt: skip
@@ -38,7 +38,7 @@ def parse(code: str, *, is_java: bool) -> ast.Module:
 
 class _Parser(Expressions):
     def block(self, ends: Callable[[], bool] = lambda: False) -> list[ast.stmt]:
-        """Return the statements up to a closing bracket, which stays, or up to the place where `ends` is true."""
+        """Parse statements up to a closing bracket, which is not consumed, or until `ends` is true."""
         statements: list[ast.stmt] = []
         outer, self.hoisted = self.hoisted, []
         while self.peek.kind != "end" and self.peek.text not in CLOSING and not ends():
@@ -52,7 +52,7 @@ class _Parser(Expressions):
         return statements
 
     def statement(self) -> list[ast.stmt]:
-        """Return the statements that stand for the next one."""
+        """Parse the next statement."""
         token = self.peek
         if token.text == "{":
             return self.braces()
@@ -90,7 +90,7 @@ class _Parser(Expressions):
         return at(ast.Assign([at(ast.Name(target, ast.Store()), line)], value), line, self.last_line())
 
     def braces(self) -> list[ast.stmt]:
-        """Return the statements in braces."""
+        """Parse the statements in braces."""
         self.take("{")
         if self.depth >= MAX_DEPTH:
             return []
@@ -105,7 +105,7 @@ class _Parser(Expressions):
         return is_default or (self.peek.text == "case" and self.after(1).text not in {"class", "object"})
 
     def _arms(self) -> list[ast.stmt]:
-        """Return the arms of a `match` or `switch` as the branches of conditions whose outcomes are unknown."""
+        """Parse the arms of a `match` or `switch` as branches with unknown conditions."""
         arms: list[Arm] = []
         subject, self.subject = self.subject, None
         while self._is_case():
@@ -233,7 +233,7 @@ class _Parser(Expressions):
         return [at(ast.Return(value), line, self.last_line())]
 
     def _java_declaration(self) -> list[ast.stmt] | None:
-        """Return a variable or method of Java if one begins here, or None otherwise."""
+        """Parse a Java variable or method, or return None."""
         start = self.position
         self.skip_java_type()
         token, following = self.peek, self.after(1)
@@ -254,7 +254,7 @@ class _Parser(Expressions):
 
 
 def _as_branches(arms: list[Arm]) -> list[ast.stmt]:
-    """Return conditions with one arm in each branch; if each arm is a single value, one conditional expression."""
+    """Return conditions with one arm per branch, or a conditional expression if each arm is a single value."""
     values = [body[-1].value for _, body in arms if body and isinstance(body[-1], ast.Expr)]
     if len(arms) > 1 and len(values) == len(arms) == sum(len(body) for _, body in arms):
         chosen = values[-1]

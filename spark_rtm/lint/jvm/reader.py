@@ -1,4 +1,4 @@
-"""Split Scala or Java code into tokens, read these, and skip types, brackets and conditions."""
+"""Split Scala or Java code into tokens, and skip types, brackets and conditions."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Reader:
         self.depth = 0
         self.hoisted: list[ast.stmt] = []
         self.subject: ast.expr | None = None
-        """The value whose `match` begins next."""
+        """The value of the next `match`."""
         self.comparisons = 0
-        """How many signs `<` began no type arguments. After many, no more are tried."""
+        """Number of `<` signs without type arguments. After many, the parser tries no more."""
         self.expects_failure = False
         """Whether the next function is a test that must fail."""
 
@@ -77,12 +77,12 @@ class Reader:
         return self.tokens[position] if position < self.end else self.tokens[self.end]
 
     def after(self, count: int) -> Token:
-        """Return a token after the next one, or one of those before it."""
+        """Return the token at a distance from the next one, which may be negative."""
         position = self.position + count
         return self.tokens[position] if position < self.end else self.tokens[self.end]
 
     def take(self, text: str = "") -> Token | None:
-        """Return the next token and move on, unless another text is wanted."""
+        """Consume and return the next token, if it has the wanted text."""
         token = self.peek
         if token.kind == "end" or (text and token.text != text):
             return None
@@ -90,7 +90,7 @@ class Reader:
         return token
 
     def last_line(self) -> int:
-        """Return the line of the last token that was read."""
+        """Return the line of the last consumed token."""
         return self.tokens[max(0, min(self.position, len(self.tokens)) - 1)].line
 
     def skip_type(self, ends: set[str]) -> None:
@@ -104,7 +104,7 @@ class Reader:
             self.position += 1
 
     def skip_brackets(self) -> None:
-        """Skip brackets and what is in them."""
+        """Skip brackets and their content."""
         depth = 0
         while (token := self.take()) is not None:
             depth += (token.text in OPENING) - (token.text in CLOSING)
@@ -112,7 +112,7 @@ class Reader:
                 return
 
     def skip_generics(self) -> None:
-        """Skip type arguments of Java, if these are type arguments."""
+        """Skip the type arguments of Java, if there are any."""
         start, depth = self.position, 0
         for _ in range(40 if self.comparisons < MAX_COMPARISONS else 0):
             text = self.peek.text
@@ -126,7 +126,7 @@ class Reader:
         self.comparisons += 1
 
     def skip_java_type(self) -> None:
-        """Skip a type of Java."""
+        """Skip a type."""
         if self.peek.text in {"new", "return"} or self.peek.kind != "name":
             return
         self.position += 1
@@ -143,7 +143,7 @@ class Reader:
             self.skip_brackets()
 
     def parameters(self) -> list[str]:
-        """Return the names of the parameters: those before a colon in Scala, and the last word of each in Java."""
+        """Return the names of parameters: the name before a colon in Scala, the last word in Java."""
         names, depth, last = [], 0, ""
         while (token := self.take()) is not None:
             text = token.text
@@ -158,7 +158,7 @@ class Reader:
         return [each for each in names if each.isidentifier()]
 
     def condition(self) -> ast.expr:
-        """Skip `if` and its condition, and return a condition that is unknown but equal for equal text."""
+        """Skip a condition, and return an unknown one that is equal for equal text."""
         line = self.peek.line
         self.position += 1
         start = self.position

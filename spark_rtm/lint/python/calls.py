@@ -1,4 +1,4 @@
-"""Evaluate calls of functions and classes: those of the module, of Python and of libraries."""
+"""Evaluate calls of functions and classes of the module, of Python and of libraries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FRAME_CLASS = "pyspark.sql.DataFrame."
 
 
 class Calls(Evaluator):
-    """Evaluates calls."""
+    """The part of the interpreter that evaluates calls."""
 
     def _value_call(self, node: ast.Call, state: State) -> Value:
         calls = self.arguments(node, state)
@@ -89,7 +89,7 @@ class Calls(Evaluator):
         return self.spark.method(value, name, given, line, state)
 
     def arguments(self, node: ast.Call, state: State) -> list[tuple[Guard, Arguments]]:
-        """Return the possible argument lists of a call with their guards, with `*` and `**` arguments expanded."""
+        """Return the possible argument lists of a call with their guards, and expand `*` and `**` arguments."""
         positional, is_open = self._positional(node, state)
         calls = [(ALWAYS, Arguments(positional, {}, is_open))]
         for keyword in node.keywords:
@@ -108,7 +108,7 @@ class Calls(Evaluator):
         return [each for guard, given in calls for each in self._split(guard, given, state)]
 
     def _split(self, guard: Guard, given: Arguments, state: State) -> list[tuple[Guard, Arguments]]:
-        """Return one argument list for each combination of guards of the arguments that the path allows."""
+        """Return one argument list for each combination of guards that the path allows."""
         paths = [guard]
         for value in given.values():
             guards = [each for each, _ in cases_of(under(value, state.decided))]
@@ -155,7 +155,7 @@ class Calls(Evaluator):
         return self.call(callee.callee, both, line, state)
 
     def _library_call(self, name: str, given: Arguments, line: int, state: State) -> Value | None:
-        """Return the result of a function that combines other functions, frames or paths, or None for any other one."""
+        """Return the result of a function that combines functions, frames or paths, or None."""
         positional = given.positional
         if name == PARTIAL and positional:
             return Partial(positional[0], "", without_first(given))
@@ -212,7 +212,7 @@ class Calls(Evaluator):
 
 
 def _deleted(name: str, given: tuple[Value, ...]) -> Value | None:
-    """Return the folder that `rmtree` or a command `rm -r` deletes."""
+    """Return the folder that `rmtree` or `rm -r` deletes."""
     first = given[0] if given and name in DELETING else None
     if name == "shutil.rmtree":
         return first
@@ -240,5 +240,5 @@ def _expanded(value: Value, line: int) -> tuple[dict[str, tuple[Value, int]], bo
 
 
 def name_of(node: ast.expr) -> str:
-    """Return the name of a variable or an attribute, or an empty string for any other expression."""
+    """Return the name of a variable or attribute, or an empty string."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

@@ -33,7 +33,7 @@ LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
 SPARK = re.compile(
     r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter|\.outputMode\(", re.IGNORECASE
 )
-"""What a page about Spark contains; code says more exactly what it uses."""
+"""Words on a page about Spark. Code shows more precisely what it uses."""
 SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|^dlt$|^databricks\b", re.IGNORECASE)
 CODE_RULES: list[Rule] = [
     *TRIGGER_RULES,
@@ -59,7 +59,7 @@ def python_problems(
     """
     Return the problems in Python code, or None if the code cannot be parsed.
 
-    An excerpt may be incomplete. The code of a notebook may contain magics, so it is an excerpt, too.
+    An excerpt may be incomplete. Notebook code counts as an excerpt, because it may contain magics.
     """
     tree, python = parse(code, is_excerpt=is_excerpt)
     if tree is None:
@@ -84,14 +84,14 @@ def python_problems(
 
 
 def _is_spark(tree: ast.AST, code: str, *, is_excerpt: bool) -> bool:
-    """Return whether code imports Spark or uses one of its names; comments and texts do not count."""
+    """Return whether code imports Spark or uses one of its names; comments and strings do not count."""
     if is_excerpt or any(SPARK_NAME.search(name) for node in ast.walk(tree) for name in _names(node)):
         return True
     return ".outputMode(" in code and any(map(_is_writer, ast.walk(tree)))
 
 
 def _is_writer(node: ast.AST) -> bool:
-    """Return whether a node is a parameter without a type that is named as a writer."""
+    """Return whether a node is an untyped parameter with the name of a writer."""
     return isinstance(node, ast.arg) and node.annotation is None and node.arg.endswith("writer")
 
 
@@ -123,7 +123,7 @@ def module_of(interpreter: Interpreter, code: str) -> Module:
 
 
 def module_problems(module: Module, counterexamples: set[int], rules: Sequence[Rule] = CODE_RULES) -> list[RuleProblem]:
-    """Return the problems in a module, except problems in lines or queries marked as counterexamples."""
+    """Return the problems in a module, except in counterexamples."""
     if not (module.queries or module.triggers or module.settings or module.imports or module.flows):
         return []
     if not module.is_spark:  # writers without a `writeStream` belong to another library

@@ -63,11 +63,11 @@ STRING_OR_COMMENT = re.compile(
     re.DOTALL,
 )
 MAX_COMMENT = 2000
-"""Only the first characters of a comment decide whether it marks code as wrong."""
+"""Length of the beginning of a comment that can mark code as wrong."""
 
 
 def is_wrong_comment(text: str) -> bool:
-    """Return whether a comment marks the code on its line or below it as wrong."""
+    """Return whether a comment calls the code on its line or below it wrong."""
     text = EXPECT.sub("", text[:MAX_COMMENT])
     if IGNORE.search("#" + text):
         return False
@@ -77,7 +77,7 @@ def is_wrong_comment(text: str) -> bool:
 
 
 def is_right_comment(text: str) -> bool:
-    """Return whether a comment marks the code below it as correct."""
+    """Return whether a comment calls the code below it correct."""
     return bool(RIGHT.search(text) or RIGHT_SIGN.search(text)) and not SIGN.search(text)
 
 
@@ -88,7 +88,7 @@ def _announces_wrong(text: str) -> bool:
 
 
 def is_wrong_lead(text: str) -> bool:
-    """Return whether the line before a fence introduces the code in the fence as wrong."""
+    """Return whether the line before a fence calls its code wrong."""
     if re.match(r"\W*before\b[^:]{0,20}:", text, re.IGNORECASE):
         return True
     return _announces_wrong(text) and not LEAD_RIGHT.search(
@@ -97,7 +97,7 @@ def is_wrong_lead(text: str) -> bool:
 
 
 def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> set[int]:
-    """Return the line numbers that comments, names or `pytest.raises` mark as counterexamples."""
+    """Return the lines that comments, names or `pytest.raises` mark as counterexamples."""
     marked: set[int] = set()
     comment_lines: dict[int, str] = {}
     for number, text, is_alone in _comments(code):
@@ -123,10 +123,10 @@ def _comments(code: str) -> Iterator[tuple[int, str, bool]]:
 
 def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
     """
-    Return the line numbers of code that comments mark as wrong; most of these comments are above the code.
+    Return the lines of code that comments mark as wrong.
 
     Such a comment covers the code below it up to the next blank line.
-    In an excerpt, such a comment covers all lines up to the next comment that marks code as correct.
+    In an excerpt, it covers all lines up to the next comment that calls code correct.
     """
     marked: set[int] = set()
     rights = [number for number, text in comments.items() if is_right_comment(text) and not is_wrong_comment(text)]
@@ -161,7 +161,7 @@ def _whole_statements(tree: ast.Module, marked: set[int]) -> set[int]:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yield all statements. Unlike `ast.walk`, this function does not visit the expressions in them."""
+    """Yield all statements, without visiting their expressions as `ast.walk` does."""
     blocks: list[ast.AST] = [tree]
     while blocks:
         block = blocks.pop()

@@ -51,11 +51,11 @@ class Evaluator(ABC):
 
     @abstractmethod
     def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
-        """Return the possible outcomes of a condition: the state itself if one is certain, or else two copies."""
+        """Return the possible outcomes of a condition: the state itself if one is certain, else two copies."""
 
     @abstractmethod
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
+        """Follow a function of the module and return its result; `given` is None if the arguments are unknown."""
 
     def join(self, state: State, paths: Sequence[State], before: Mapping[str, bool]) -> None:
         """Join paths, and count the steps."""
@@ -63,9 +63,9 @@ class Evaluator(ABC):
 
     def value(self, node: ast.expr | None, state: State) -> Value:
         """
-        Return the value of an expression, or the constant None if there is no expression.
+        Return the value of an expression, or the constant None without an expression.
 
-        The expression costs one step, and one for each entry of its value, which may be a copy of another value.
+        The expression costs one step, and one more for each entry of its value, which may be a copy.
         """
         if node is None:
             return Const(None)
@@ -207,7 +207,7 @@ class Evaluator(ABC):
         return result
 
     def _value_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, state: State) -> Value:
-        """Evaluate the element for each known item; the other loops of a comprehension are unknown."""
+        """Evaluate the element for each known item. Other loops of a comprehension are unknown."""
         loop = node.generators[0]
         items = self.value(loop.iter, state)
         is_known = isinstance(items, Items) and not items.is_open and len(items.values) <= MAX_ALTERNATIVES

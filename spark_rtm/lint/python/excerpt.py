@@ -16,15 +16,15 @@ from spark_rtm.lint.rules.unchecked import UncheckedError
 from spark_rtm.lint.spark.scope import FRAGMENT
 
 MAX_TOKENS = 600_000
-"""The syntax tree of this many tokens takes up to 450 MB."""
+"""Maximum number of tokens; their syntax tree takes up to 450 MB."""
 MAX_SALVAGED = 200_000
-"""An incomplete excerpt is parsed about six times, so it may have fewer characters than a file."""
+"""Maximum length of an incomplete excerpt, which is parsed about six times."""
 TOKEN = re.compile(r"\w+|[^\w ]")
 ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
 
 def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
-    """Return the syntax tree (None if parsing fails) and the code without prompts and notebook magics."""
+    """Return the syntax tree, or None if parsing fails, and the code without prompts and notebook magics."""
     if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
         raise UncheckedError(f"the code has more than {MAX_TOKENS:,} words and signs", "split the file")
     tree = _tree(code)
@@ -49,7 +49,7 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def _salvaged(code: str) -> str:
-    """Complete each incomplete paragraph of the code; of one that still cannot be parsed, keep the lines that can."""
+    """Complete each incomplete paragraph of the code, or keep its parsable lines."""
     lines = ["" if line.strip() == "..." else line for line in code.splitlines()]
     if _tree("\n".join(lines)):
         return "\n".join(lines)
@@ -77,7 +77,7 @@ def _salvaged_block(block: list[str]) -> list[str]:
 
 
 def _in_brackets(block: list[str], name: str) -> list[str]:
-    """Return a method chain in parentheses; if the chain has no first object, insert `name` as its first object."""
+    """Return a method chain in parentheses, with `name` as its first object if the chain has none."""
     codes = [number for number, line in enumerate(block) if line.strip() and not line.strip().startswith("#")]
     if not codes:
         return block

@@ -1,4 +1,4 @@
-"""Find the code that a test expects to fail, so the linter does not report it."""
+"""Find code that a test expects to fail, so the linter does not report it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_ROUNDS = 3
 
 def expected_failures(tree: ast.Module) -> set[int]:
     """
-    Return the line numbers of the statements that build what an expectation of a failure uses.
+    Return the lines of the statements that build an expected failure.
 
     A query can be built in one statement and fail in another: `query.awaitTermination()` in `with pytest.raises(...)`.
     """
@@ -33,7 +33,7 @@ def expected_failures(tree: ast.Module) -> set[int]:
 
 
 def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the bodies of `with raises(...)`, the calls `raises(error, function)`, and the asserted exceptions."""
+    """Yield bodies of `with raises(...)`, calls `raises(error, function)`, and asserted exceptions."""
     for node in _nodes(scope):
         if isinstance(node, ast.With | ast.AsyncWith) and any(
             _is_expectation(each.context_expr) for each in node.items
@@ -46,7 +46,7 @@ def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a module or a function, without those of the functions in it."""
+    """Yield the nodes of a module or a function, without those of nested functions."""
     waiting = list(ast.iter_child_nodes(scope))
     while waiting:
         node = waiting.pop()
@@ -74,7 +74,7 @@ def _lines(node: ast.AST) -> set[int]:
 
 
 def _assignments(scope: ast.AST, names: set[str]) -> tuple[set[int], set[str]]:
-    """Return the lines of the assignments of the names and of those that these use, and the names of all functions."""
+    """Return the lines of all assignments that the names depend on, and the names of all functions."""
     lines: set[int] = set()
     used: set[str] = set()
     known = set(names)

@@ -33,7 +33,7 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNo
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition in its positive form, and the names in it."""
+    """A condition in its positive form, with its names."""
 
     plain: ast.expr
     is_negated: bool
@@ -41,7 +41,7 @@ class Condition:
     names: list[str]
 
     def key(self, state: State) -> str:
-        """Return a text that is the same for each condition with the same outcome."""
+        """Return a text that is equal for conditions with the same outcome."""
         return " ".join([self.text, *[str(state.serials[name]) for name in self.names if name in state.serials]])
 
 
@@ -55,7 +55,7 @@ class Interpreter(Statements):
         self.unchecked: list[RuleProblem] = []
 
     def run(self, tree: ast.Module) -> None:
-        """Follow the statements of the module, and then every function that the module does not call."""
+        """Follow the statements of the module, then each function that the module does not call."""
         try:
             end = State()
             self.block(tree.body, end)
@@ -73,7 +73,7 @@ class Interpreter(Statements):
         self.spark.finish()
 
     def block(self, statements: list[ast.stmt], state: State) -> None:
-        """Follow a block of statements."""
+        """Follow statements in order."""
         for statement in statements:
             if state.has_ended:
                 break
@@ -89,7 +89,7 @@ class Interpreter(Statements):
         self.unchecked.append(unchecked(reason, remedy, self.spark.statement.lineno if self.spark.statement else 1))
 
     def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
-        """Return the possible outcomes of a condition: the state itself if one is certain, or else two copies."""
+        """Return the possible outcomes of a condition: the state itself if one is certain, else two copies."""
         condition = self._condition(test, state)
         known, value = state.decided.get(condition.key(state)), None
         if known is None:
@@ -100,7 +100,7 @@ class Interpreter(Statements):
         return [(outcome, self._assumed(condition, value, state, outcome)) for outcome in (True, False)]
 
     def assumed(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return a copy of the state that assumes the given outcome of a condition."""
+        """Return a copy of the state that assumes an outcome of a condition."""
         condition = self._condition(test, state)
         return self._assumed(condition, self.value(condition.plain, state), state, outcome)
 
@@ -137,7 +137,7 @@ class Interpreter(Statements):
         return self.conditions[test]
 
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Follow a function in the module and return its result; `given` is None if the arguments are unknown."""
+        """Follow a function of the module and return its result; `given` is None if the arguments are unknown."""
         node = function.node
         self.visited.add(node)
         if node in self.calls or len(self.calls) >= MAX_CALL_DEPTH:
@@ -189,7 +189,7 @@ class Interpreter(Statements):
 
     @staticmethod
     def _unknown_arguments(arguments: ast.arguments) -> dict[str, Value]:
-        """Return the value of each argument before a call: a session if its name or annotation identifies one."""
+        """Return the initial value of each argument: a session if its name or annotation says so."""
         values: dict[str, Value] = {}
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             annotation = ast.unparse(argument.annotation).strip("'\"") if argument.annotation else ""
@@ -208,7 +208,7 @@ class Interpreter(Statements):
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
-    """Return a condition in its positive form, and whether the condition was negated."""
+    """Return the positive form of a condition, and whether it was negated."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         plain, is_negated = _without_not(test.operand)
         return plain, not is_negated

@@ -75,7 +75,7 @@ def item(value: Value, key: Value) -> Value:
 
 
 def table_method(table: Table, name: str, given: Arguments) -> Value:
-    """Return the result of calling a method of a dictionary."""
+    """Return the result of a dictionary method."""
     views: dict[str, list[Value]] = {
         "items": [Items((Const(key), value)) for key, value in table.items.items()],
         "values": list(table.items.values()),

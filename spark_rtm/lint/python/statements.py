@@ -43,9 +43,9 @@ class Statements(Calls):
         self.definitions: list[tuple[Function, State]] = []
         self.visited: set[ast.AST] = set()
         self.returned: list[list[Value]] = [[]]
-        """The values that each function on the stack of calls has returned."""
+        """The values returned so far by each function on the call stack."""
         self.left: list[list[State]] = [[]]
-        """The states in which each loop around the statement was left or continued."""
+        """The states in which each enclosing loop was left or continued."""
 
     @abstractmethod
     def block(self, statements: list[ast.stmt], state: State) -> None:
@@ -53,10 +53,10 @@ class Statements(Calls):
 
     @abstractmethod
     def assumed(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return a copy of the state that assumes the given outcome of a condition."""
+        """Return a copy of the state that assumes an outcome of a condition."""
 
     def copied(self, state: State) -> State:
-        """Return a copy of a state, and count its steps."""
+        """Copy a state, and count the steps of the copy."""
         self.steps.spend(size_of_state(state))
         return state.copy()
 
@@ -228,7 +228,7 @@ class Statements(Calls):
     _follow_asyncfunctiondef = _follow_functiondef
 
     def _record_flow(self, statement: Definition, function: Function, state: State) -> None:
-        """Record a function as a pipeline flow if one of its decorators sets the real-time trigger."""
+        """Record a function as a pipeline flow if a decorator sets the real-time trigger."""
         for decorator in statement.decorator_list:
             if isinstance(decorator, ast.Call):
                 for _, given in self.arguments(decorator, state):

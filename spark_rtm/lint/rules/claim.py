@@ -53,7 +53,7 @@ CHOICE = re.compile(r"\b(?:only|solely|just|unless|use|choose|pick|worth|needs?|
 
 
 OTHER_MODES = re.compile(r"micro-?batch(?:es)?|\bbatch\b|\bbut\b|\bwhile\b|default\s+trigger", re.IGNORECASE)
-"""Words that only name the other mode, if the advice belongs to the name of real-time mode itself."""
+"""Names of other modes, for sentences whose advice is about real-time mode itself."""
 DELTA = r"\bDelta\b(?!\s+(?:Live|Sharing|encoding|time))(?:\s+(?:Lake|tables?))*"
 LIST = r"[\s`*_]*(?:,|/|&|\+|\band\b|\bor\b|\bas well as\b)[\s`*_]*"
 ENDPOINT = re.compile(
@@ -88,13 +88,13 @@ HISTORY = re.compile(
 
 
 def is_silent(sentence: Sentence) -> bool:
-    """Return whether a sentence denies what it names, or stands in a column of mistakes or of their causes."""
+    """Return whether a sentence denies its subject, or stands in a column of mistakes or causes."""
     words = markdown.replace_code_spans(sentence.text, lambda _: "x")
     return bool(DENIED.search(words) or SILENT_COLUMN.search(sentence.column))
 
 
 def advised(sentence: Sentence, subject: str) -> Iterator[int]:
-    """Yield the line at which a sentence about real-time mode advises a subject, which is a pattern."""
+    """Yield the line at which a sentence about real-time mode recommends a subject, which is a pattern."""
     is_named = sentence.is_about and re.search(subject, sentence.text, re.IGNORECASE)
     if not is_named or SILENT_COLUMN.search(sentence.column):
         return

@@ -11,7 +11,7 @@ from spark_rtm.lint.spark.values import quoted
 CLUSTER_RULES = Rules()
 VERSION = re.compile(r"^(\d{1,4})\.(\d{1,4}|x)")
 WITHOUT_DISK = re.compile(r"^[mcrt][2-9](?:-?flex|[abeginz])*\.\w+$")
-"""AWS machine types without an instance store; those with one have a `d` after the number."""
+"""AWS machine types without a local disk. Types with one have a `d` after the number."""
 MIN_RUNTIME = (16, 4)
 
 
@@ -23,12 +23,12 @@ class Cluster:
     lines: dict[str, int] = field(default_factory=dict)
     line: int = 1
     kind: str = "cluster"
-    """A `cluster`, a `pipeline`, or a `serverless task` of a job."""
+    """The kind of object: `cluster`, `pipeline`, or `serverless task`."""
     has_flag: bool = False
     is_open: bool = False
-    """Whether the cluster may have unknown Spark settings, such as those of a variable."""
+    """Whether the cluster may have unknown Spark settings, for example from a variable."""
     is_real_time: bool = False
-    """Whether the flag or a name, such as the cluster's or the job's name, indicates real-time mode."""
+    """Whether the flag or a name, such as that of the cluster or job, indicates real-time mode."""
 
 
 @CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
@@ -111,7 +111,7 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
 
 
 def _are_on_demand(cluster: Cluster, attributes: object) -> bool:
-    """Return whether the driver and all workers are among the first nodes, which are on demand."""
+    """Return whether the first nodes, which are on demand, include the driver and all workers."""
     first = str(attributes.get("first_on_demand")) if isinstance(attributes, dict) else ""
     workers = str(cluster.keys.get("num_workers"))
     return first.isdecimal() and workers.isdecimal() and int(first[:9]) > int(workers[:9])

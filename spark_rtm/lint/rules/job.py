@@ -1,4 +1,4 @@
-"""Rules about complete jobs: settings and paths that work in a trial and harm in operation."""
+"""Rules about complete jobs: settings and paths that work in a trial but not in production."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JOB_RULES = Rules()
 SHUFFLE_CONF = "spark.sql.shuffle.partitions"
 NO_SHUFFLE_CONF = f'set "{SHUFFLE_CONF}" to the number of task slots that you want to spend on state'
 MAX_PARTITIONS = 127
-"""More partitions than the task slots of most clusters for real-time mode; the default is 200."""
+"""Limit of the partitions, above the task slots of most real-time clusters. The default is 200."""
 MAX_FOREACH_MS = 10_000
 CONNECTOR = re.compile(r"spark-sql-kafka-0-10_2\.1[23]:(?P<version>\d{1,2}\.\d{1,2})\b")
 WANTED = re.compile(
@@ -25,7 +25,7 @@ WANTED = re.compile(
     r"rebuild|reload|again|new",
     re.IGNORECASE,
 )
-"""A condition under which a job deletes its checkpoint on purpose."""
+"""A condition for deleting a checkpoint on purpose."""
 TEMPORARY = re.compile(r"(?:file:/*|dbfs:/*|/dbfs/)?/?(?:tmp|temp|var/tmp|local_disk0/tmp)(?:/|$)", re.IGNORECASE)
 ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
 RESHAPING = {"aggregate", "transformWithState", "transformWithStateInPandas", "applyInPandasWithState", "applyInPandas",

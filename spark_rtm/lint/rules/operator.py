@@ -86,7 +86,7 @@ def static_join(module: Module) -> Iterator[Problem]:
 
 
 def _sort_hint(step: Step) -> str:
-    """Return a join hint other than broadcast on one side of a join, unless both sides are streams."""
+    """Return a join hint other than broadcast, unless both sides are streams."""
     if joins_streams(step) or step.other is None or step.other.is_broadcast:
         return ""
     hints = [each for side in (step.left, step.other) for each in side.steps[-1:] if each.name == "hint"]

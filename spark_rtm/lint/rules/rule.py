@@ -20,7 +20,7 @@ ALLOWLIST_CONDITION = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 PART = re.compile(r"^(Why|Reported at|Both engines|OSS|Databricks|Example|Use instead|Source):[ \n]", re.MULTILINE)
 CODE_PARTS = {"Example", "Use instead"}
 LABELS = {BOTH: "Both engines", OSS_ONLY: "OSS", DATABRICKS_ONLY: "Databricks"}
-"""The parts of a docstring that state what a rule reports on both engines, and what it reports only on one of them."""
+"""Docstring labels for what a rule reports on both engines, and on one engine only."""
 AZURE = "https://learn.microsoft.com/en-us/azure/databricks/structured-streaming"
 SDK = "https://databricks.github.io/sdk-js/api"
 ERROR_LIST = "https://docs.databricks.com/gcp/en/error-messages/streaming-real-time-mode-error-class"
@@ -37,7 +37,7 @@ CITATIONS = {
     "test": "../tests/lint/test_lint_programs_on_spark.py",
     "triggers": 'https://docs.databricks.com/aws/en/structured-streaming/triggers "read 2026-11-20"',
 }
-"""The address of each source, with the date on which we read it."""
+"""The address of each source, with the date of reading."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class Problem:
     engine: tuple[str, ...] = ()
     severity: str = ""
     lines: frozenset[int] = frozenset()
-    """The query's line numbers; a comment that marks one of these lines as a counterexample suppresses the problem."""
+    """Lines of the query. A counterexample comment on one of them suppresses the problem."""
 
     def at(self, line: int) -> Problem:
-        """Return a copy of the problem with another line number, and without the query's line numbers."""
+        """Return a copy of the problem on another line, without the query's lines."""
         return replace(self, line=line, lines=frozenset())
 
 
@@ -70,11 +70,11 @@ class Module:
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS
     flows: list[tuple[str, int]] = field(default_factory=list)
-    """What sets the real-time trigger of a pipeline other than an update flow, with its line."""
+    """Places that set the real-time trigger of a pipeline outside an update flow."""
     is_for_real_time: bool = False
-    """Whether the code sets the session of real-time queries that are elsewhere."""
+    """Whether the code configures the session of real-time queries in other files."""
     is_job: bool = False
-    """Whether the code is a complete program or a notebook, and not an excerpt or a module of a library."""
+    """Whether the code is a complete program or notebook, not an excerpt or a library module."""
     is_notebook: bool = False
     is_test: bool = False
     local_slots: int | None = None
@@ -86,13 +86,13 @@ class Module:
         return [query for query in self.queries if query.writer.trigger and query.writer.trigger.is_real_time]
 
     def marks(self, kind: str) -> Iterator[tuple[Query, Mark]]:
-        """Yield each mark of the given kind in real-time queries, together with its query."""
+        """Yield each mark of a kind in real-time queries, with its query."""
         for query in self.real_time:
             for step in query.writer.frame.steps:
                 yield from ((query, mark) for mark in step.marks if mark.kind == kind)
 
     def setting(self, key: str) -> list[tuple[str | None, int]]:
-        """Return each value that the module assigns to a setting, with its line number."""
+        """Return each value that the module gives to a setting, with its line."""
         return [(as_text(setting.value), setting.line) for setting in self.settings if setting.key == key]
 
 
@@ -101,18 +101,18 @@ Check = Callable[..., Iterator[Problem]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One lint rule; the docstring of `check` is the text of its page on the site and of `lint --explain`."""
+    """One lint rule. The docstring of `check` is the text of its page and of `lint --explain`."""
 
     id: str
     subject: str
-    """The kind of object that the check receives: a `module`, a `page` or a `cluster`."""
+    """The kind of object for the check: a `module`, a `page` or a `cluster`."""
     engines: tuple[str, ...]
     severity: str
     check: Check
 
     @property
     def what(self) -> str:
-        """Return the sentence that states what the rule checks for."""
+        """Return the sentence that begins with "Checks for"."""
         return self._parts()["What"]
 
     @property
@@ -122,12 +122,12 @@ class Rule:
 
     @property
     def reported_at(self) -> str:
-        """Return the line that a finding names; rules about text need no such statement."""
+        """Return the place of a finding; rules about text do not state it."""
         return self._parts().get("Reported at", "")
 
     @cached_property
     def reported_words(self) -> list[str]:
-        """Return the names of methods, options and keys in that statement, whose columns a finding has."""
+        """Return the methods, options and keys in that statement, whose columns a finding shows."""
         return re.findall(r"`([\w.]+)`", self.reported_at)
 
     @property
@@ -142,28 +142,28 @@ class Rule:
 
     @property
     def source(self) -> str:
-        """Return the labels of the rule's sources in `CITATIONS`, such as `[setup]`."""
+        """Return the labels of the sources in `CITATIONS`, such as `[setup]`."""
         return self._parts()["Source"]
 
     @property
     def definitions(self) -> list[str]:
-        """Return a Markdown link definition for each label; an inline link has no label."""
+        """Return a Markdown link definition for each label; inline links need none."""
         return [f"[{label}]: {CITATIONS[label]}" for label in re.findall(r"\[([^\]]+)\](?!\()", self.source)]
 
     @property
     def cases(self) -> dict[str, str]:
-        """Return what the rule reports on both engines and on only one of them, by the label in `LABELS`."""
+        """Return the text of each label in `LABELS`."""
         parts = self._parts()
         return {label: parts[label] for label in LABELS.values() if label in parts} or {LABELS[self.engines]: ""}
 
     @property
     def help_uri(self) -> str:
-        """Return the address of the rule's page on the site."""
+        """Return the rule's address on the site."""
         return f"{DOCUMENTATION}/references/lint_rules/{self.id}.html"
 
     @property
     def engine_text(self) -> str:
-        """Return the severity, and what the rule reports on both engines and on only one of them."""
+        """Return the severity and the engines of the rule as text."""
         cases = [f"{label}: {text}" for label, text in self.cases.items() if text]
         if cases:
             return f"{self.severity.capitalize()}. {' '.join(cases)}"
@@ -183,7 +183,7 @@ class Rule:
         return "\n".join([f"## {self.id}", "", *[f"- {name}: {text}" for name, text in entries.items()], ""])
 
     def explanation(self) -> str:
-        """Return the rule's section as plain text, with the addresses of its sources."""
+        """Return the rule's section as plain text, with the addresses of the sources."""
         labels = re.findall(r"\[([^\]]+)\](?!\()", self.source)
         # An address begins with its scheme; a path leads from the page of rules to a test, which only a checkout has.
         found = {label: re.sub(r"^\.\./(\S+)", r"\1 in the repository", CITATIONS[label]) for label in labels}
@@ -223,7 +223,7 @@ class Rules(list[Rule]):
     def add(
         self, rule_id: str, engines: tuple[str, ...] = BOTH, severity: str = "error", subject: str = "module"
     ) -> Callable[[Check], Check]:
-        """Return a decorator that registers a function as a rule's check."""
+        """Return a decorator that registers a check."""
 
         def register(check: Check) -> Check:
             self.append(Rule(rule_id, subject, engines, severity, check))

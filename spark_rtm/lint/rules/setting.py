@@ -33,7 +33,7 @@ KNOWN_OPTIONS = ("asyncProgressTrackingCheckpointIntervalMs", "asyncProgressTrac
                  "checkpointLocation", "failOnDataLoss", "includeHeaders", "kafka.bootstrap.servers",
                  "maxOffsetsPerTrigger", "maxPartitions", "minPartitions", "startingOffsets",
                  "startingOffsetsByTimestamp", "startingTimestamp", "subscribe", "subscribePattern")  # fmt: skip
-"""Options whose misspelled forms are reported, because Spark ignores an option that it does not know."""
+"""Options whose misspellings are reported, because Spark ignores unknown options."""
 OPTION_CUTOFF, ASYNC_CUTOFF = 0.9, 0.6
 TRIGGER = '.trigger(realTime="5 minutes")'
 STREAMING = ("spark.sql.streaming.", "spark.databricks.streaming.")
@@ -43,7 +43,7 @@ CHECKS = {
     "spark.sql.streaming.unsupportedOperationCheck": ("false", "unsupported operators give wrong results"),
     "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "state with other columns is read as garbage"),
 }
-"""Settings that switch off a check, each with the value that does so and the consequence."""
+"""Settings that switch off a check, each with its value and the consequence."""
 
 
 @SETTING_RULES.add("option")

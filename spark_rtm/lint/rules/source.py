@@ -20,7 +20,7 @@ CONNECTORS = (
     "org.apache.hadoop.hbase.spark", "org.apache.hudi", "org.apache.spark.sql.cassandra", "org.apache.spark.sql.redis",
     "org.elasticsearch.spark.sql", "org.neo4j.spark.datasource", "snowflake", "starrocks",
 )  # fmt: skip
-"""Sinks of other projects; the list of OSS holds none of them."""
+"""Sinks of other projects, which OSS does not accept."""
 REFUSED_SINKS = {
     **dict.fromkeys([*FILE_FORMATS, "cloudfiles", "delta", "jdbc", "memory", "rate", "socket"], BOTH),
     **dict.fromkeys(["eventhubs", "kinesis", "pubsub", "pulsar"], BOTH),

@@ -1,8 +1,8 @@
 """
-Define `unchecked`, the finding for code and text that the linter did not check, and the limits of what it checks.
+Define `unchecked`, the finding for unchecked code and text, and the limits of the linter.
 
-`unchecked` is no mistake in the code. It keeps an incomplete run from looking like a run without findings.
-The steps of a file limit the time, and the memory too: each copied entry of a list or dictionary counts as one step.
+`unchecked` is not a mistake in the code. It shows that a run was incomplete.
+The steps of a file limit time and memory: each copied entry of a list or dictionary counts as one step.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ class UncheckedError(Exception):
 
 
 def unchecked(reason: str, remedy: str, line: int = 1) -> RuleProblem:
-    """Return a finding which states that the text from `line` on was not checked."""
+    """Return the finding that the text from `line` on was not checked."""
     return UNCHECKED, Problem(line, reason, remedy)
 
 
 class ExhaustedError(Exception):
-    """Raised if the steps of a file are used up."""
+    """Raised if a file needs too many steps."""
 
 
 class Steps:
-    """Counts the steps that are left for one piece of code or one document."""
+    """Counts the remaining steps of a piece of code or a document."""
 
     def __init__(self, limit: int = MAX_STEPS, error: type[Exception] = ExhaustedError) -> None:
         self.left, self.error = limit, error
 
     def spend(self, count: int = 1) -> None:
-        """Count steps, and raise the error if none are left."""
+        """Count steps, and raise the error when they are used up."""
         self.left -= count
         if self.left < 0:
             raise self.error
 
 
 def steps_for(code: str) -> Steps:
-    """Return steps in proportion to the length of the code, so a thousand short files need no hours."""
+    """Return steps in proportion to the length of the code, which limits the time of many short files."""
     return Steps(min(MAX_STEPS, MIN_STEPS + STEPS_PER_LETTER * len(code)))

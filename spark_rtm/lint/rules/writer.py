@@ -1,4 +1,4 @@
-"""Rules about the output mode, the columns and a missing checkpoint of a query; `job.py` checks its path."""
+"""Rules about output mode, columns and a missing checkpoint; `job.py` checks the path of the checkpoint."""
 
 from collections.abc import Iterator
 

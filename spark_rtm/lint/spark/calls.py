@@ -53,7 +53,7 @@ SET_STATEMENT = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECAS
 CALLED = re.compile(r"\b(\w++)\s*+\(")
 KEYWORDS = {name.lower() for name in TRIGGER_KEYWORDS}
 DELETING = {"rm", "delete", "deleteDirectory", "deleteQuietly", "deleteRecursively", "forceDelete"}
-"""Methods that delete a folder: of `dbutils.fs`, of Hadoop's file systems, and of Apache Commons."""
+"""Methods that delete a folder in `dbutils.fs`, Hadoop's file systems and Apache Commons."""
 STATIC_READS = {"createDataFrame", "range", "table"}
 
 
@@ -67,17 +67,17 @@ class SparkCalls:
         self.statement: ast.stmt | None = None
         self.registered: set[str] = set()
         self.is_ordered = True
-        """Whether the code runs in the order in which it is followed."""
+        """Whether the code runs in the followed order."""
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
         self.deletions: list[Deletion] = []
         self.flows: list[tuple[str, int]] = []
         self.sinks: dict[str, tuple[Value, int]] = {}
-        """The format of each pipeline sink, by its name."""
+        """The format of each pipeline sink by name."""
         self.receiver = ""
-        """The name of the variable or attribute whose method is called, if there is one."""
+        """The name of the called method's receiver, if it has one."""
         self.unnamed: set[Value] = set()
-        """Readers and writers of the current statement to which no name refers."""
+        """Readers and writers of the current statement without a name."""
 
     def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
         """Return the result of a method call."""
@@ -107,7 +107,7 @@ class SparkCalls:
         return value  # probably a fluent interface, whose methods return the object
 
     def _is_writer(self) -> bool:
-        """Return whether the receiver of `trigger` may be a writer: by its name, or by other calls in the statement."""
+        """Return whether the receiver of `trigger` may be a writer, by its name or by other calls in the statement."""
         if not self.receiver or self.statement is None or WRITER_NAME.search(self.receiver):
             return True
         attributes = {node.attr for node in ast.walk(self.statement) if isinstance(node, ast.Attribute)}
@@ -118,12 +118,12 @@ class SparkCalls:
         self.deletions.append(Deletion(path, line, len(self.queries), tuple(state.decided)))
 
     def end_deletions(self) -> None:
-        """Forget the deletions before the queries of another function, which may not run together."""
+        """Forget the deletions before another function, which may run separately."""
         for each in self.deletions:
             each.end = len(self.queries) if each.end is None else each.end
 
     def finish(self) -> None:
-        """Add a query for each writer that the module never starts."""
+        """Add a query for each writer that the module does not start."""
         for writer, is_used in self.writers.items():
             if not is_used:
                 self.queries.append(Query(writer))
@@ -254,12 +254,12 @@ class SparkCalls:
 
     @staticmethod
     def is_real_time_flow(given: Arguments) -> bool:
-        """Return whether a pipeline flow's decorator sets the real-time trigger."""
+        """Return whether the decorator of a pipeline flow sets the real-time trigger."""
         confs = given.get("spark_conf")
         return isinstance(confs, Table) and text_of(confs.items.get("pipelines.trigger")) == "RealTime"
 
     def add_sink(self, given: Arguments, line: int) -> None:
-        """Record a pipeline sink, into which a flow may write."""
+        """Record a pipeline sink, the target of flows."""
         for name in texts_of(given.get("name", 0)):
             self.sinks[name] = (given.get("format", 1) or Unknown(), line)
 

@@ -28,14 +28,14 @@ MAKES_SESSION = re.compile(
 )
 GENERATORS = {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack",
               "json_tuple", "udtf"}  # fmt: skip
-"""Functions that return several columns, or name their column themselves."""
+"""Functions that return several columns, or choose a name for their column."""
 CAST_OF_COLUMN = re.compile(r"(?:try_)?cast\s*\(\s*(?P<name>[\w.`]+)\s+as\s+\w[\w<>, :]*\)", re.IGNORECASE)
 ALIAS = re.compile(r"(?:\s+as\s+|\)\s*|^[\w.`]+\s+|\bend\s+)`?(?P<name>[A-Za-z_]\w*)`?$", re.IGNORECASE)
 DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}
 
 
 def udf_kind(value: Value) -> str:
-    """Return the kind of Python UDF that a decorator creates, or an empty string if the decorator creates no UDF."""
+    """Return the kind of Python UDF that a decorator creates, or an empty string."""
     if isinstance(value, Udf):
         return value.kind
     if isinstance(value, Library) and value.name.startswith(FUNCTIONS):
@@ -60,7 +60,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
 
 
 def frame_of(value: Value) -> Frame:
-    """Return `value` as a DataFrame; an unknown value becomes the DataFrame's source."""
+    """Return `value` as a DataFrame; an unknown value becomes its source."""
     if isinstance(value, Frame):
         return value
     return Frame(frozenset({value if isinstance(value, Unknown) else Unknown()}))
@@ -83,7 +83,7 @@ def library_call(callee: Library, given: Arguments, line: int) -> Value:
 
 
 def _function_name(function: str, given: Arguments) -> str | None:
-    """Return the name of the column that a function creates, or None if it is unknown."""
+    """Return the name of the column that a function creates, or None if unknown."""
     if function in GENERATORS:
         return None
     texts = texts_of(given.get("col", 0))
@@ -94,12 +94,12 @@ def _function_name(function: str, given: Arguments) -> str | None:
 
 
 def last_part(name: str) -> str:
-    """Return the name of a column without that of its table or struct; the names of several columns are unknown."""
+    """Return a column name without its table or struct, or None for the names of several columns."""
     return "" if "*" in name else name.rpartition(".")[2].strip(" `")
 
 
 def expression_name(text: str) -> str:
-    """Return the name of the column that an SQL expression gives, or an empty string if it is unknown."""
+    """Return the column name of an SQL expression, or an empty string if unknown."""
     text = text.strip()
     if match := CAST_OF_COLUMN.fullmatch(text) or ALIAS.search(text):
         return last_part(match["name"])

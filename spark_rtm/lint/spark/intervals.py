@@ -43,19 +43,19 @@ def interval_ms(text: str) -> float | str:
 
 
 def time_conf_ms(text: str) -> float | None:
-    """Return a setting's value, such as `500ms` or `1s`, in milliseconds, or None if the value cannot be parsed."""
+    """Return a setting such as `500ms` or `1s` in milliseconds, or None if it cannot be parsed."""
     parts = TIME_CONF.fullmatch(text.strip().lower())
     return float(parts[1]) * TIME_CONF_MS[parts[2]] if parts else None
 
 
 def min_batch_ms_in(text: str) -> float | None:
-    """Return the smallest of the minimum batch durations set in a text, in milliseconds, or None if there are none."""
+    """Return the smallest minimum batch duration that a text sets, in milliseconds, or None."""
     values = [value for match in MIN_BATCH_SETTING.findall(text) if (value := time_conf_ms(match)) is not None]
     return min(values, default=None)
 
 
 def not_a_text(value: Value) -> str:
-    """Return a description of a value that cannot be a non-empty string, or an empty string for any other value."""
+    """Return a description of a value that cannot be a non-empty string, or an empty string."""
     if isinstance(value, Const):
         is_text = isinstance(value.value, str) and value.value.strip()
         return "" if is_text or value.value is ... else quoted(value.value)
@@ -67,9 +67,9 @@ def not_a_text(value: Value) -> str:
 
 def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
     """
-    Return the interval, its problem and the affected engines, or three empty values if there is no problem.
+    Return the interval, its problem and the affected engines, or three empty values without a problem.
 
-    If there is a problem, an empty tuple of engines means that all engines are affected.
+    With a problem, an empty tuple of engines means both.
     """
     if isinstance(value, Text):
         return _template_problem(value.template)

@@ -1,4 +1,4 @@
-"""Hold the streaming settings that Spark 4.3.0 and Databricks know, and find the nearest one to a wrong key."""
+"""List the streaming settings of Spark 4.3.0 and Databricks, and find the nearest one to a wrong key."""
 
 import re
 from difflib import get_close_matches
@@ -46,12 +46,12 @@ NAMES = """
     ui.enabled ui.enabledCustomMetricList ui.retainedProgressUpdates ui.retainedQueries unsupportedOperationCheck
     useStreamlineAggregator validateEventTimeWatermarkColumn verifyCheckpointDirectoryEmptyOnStart
 """
-"""The keys of OSS below `spark.sql.streaming.`; a test compares them with those of the engine."""
+"""OSS keys below `spark.sql.streaming.`. A test compares them with the engine."""
 SHUFFLE_NAMES = """
     checksum.enabled networkBufferMaxWaitTimeMs networkBufferSize readerMaxMemory
     writerConnectionTimeout writerMaxMemory
 """
-"""The keys of OSS below `spark.shuffle.streaming.`."""
+"""OSS keys below `spark.shuffle.streaming.`."""
 DATABRICKS_KEYS = (
     FLAG,
     f"spark.databricks.streaming.{ALLOWLIST_CHECK}",
@@ -62,7 +62,7 @@ DATABRICKS_KEYS = (
     "spark.sql.streaming.realTimeMode.controlMessage.enabled",
     "spark.sql.streaming.join.stateFormatV4.enabled",
 )
-"""The keys of Databricks that our pages and the vendor's samples name; its complete list is not public."""
+"""Databricks keys from our pages and the vendor's samples. The complete list is not public."""
 KNOWN = {
     *(f"spark.sql.streaming.{name}" for name in NAMES.split()),
     *(f"spark.shuffle.streaming.{name}" for name in SHUFFLE_NAMES.split()),
@@ -73,7 +73,7 @@ JUDGED = re.compile(
     r"spark\.(?:sql\.(?:streaming|shuffle)|databricks\.streaming|shuffle\.streaming|streaming)\.", re.IGNORECASE
 )
 OPEN = re.compile(r"spark\.(?:sql\.streaming\.stateStore\.rocksdb|streaming\.(?!realTime))\.?", re.IGNORECASE)
-"""Keys that Spark reads without a list of them."""
+"""Prefixes of keys that Spark reads without a list."""
 REAL_TIME = re.compile(
     r"spark\.(?:(?:sql|databricks|streaming|sql\.streaming|databricks\.streaming|databricks\.sql\.streaming)\.)?"
     r"(?:real[-_.]?time(?:[-_.]?mode)?|rtm)(?:\.(?:mode\.)?enabled?|\.mode)?",
@@ -85,12 +85,12 @@ CUTOFF = 0.9
 
 
 def is_switch(key: str) -> bool:
-    """Return whether a key can only be meant to turn real-time mode on."""
+    """Return whether a key can only be meant to enable real-time mode."""
     return bool(REAL_TIME.fullmatch(key))
 
 
 def nearest(key: str) -> str | None:
-    """Return the known key that an unknown key resembles, "" if none does, or None for a key that may exist."""
+    """Return the known key that resembles an unknown key, "" if there is none, or None for a key that may exist."""
     if key in KNOWN or OPEN.match(key):
         return None
     if is_switch(key):

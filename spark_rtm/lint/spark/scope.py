@@ -1,8 +1,8 @@
 """
 Track the values of names at one place of a module.
 
-Where branches join, a name has the values of all of them, each guarded by the outcome of the condition. A trigger and
-an output mode chosen by the same condition therefore stay together.
+Where branches join, a name has the values of all branches, each guarded by the outcome of the condition. A trigger and
+an output mode with the same condition therefore stay together.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WELL_KNOWN: dict[str, Value] = {
 }
 """Names that excerpts use without defining them."""
 FRAGMENT = "_fragment"
-"""The name inserted as the first object of a method chain if an excerpt omits the object."""
+"""The first object of a method chain whose excerpt omits it."""
 WELL_KNOWN[FRAGMENT] = Writer(Frame(frozenset({Unknown()})), is_open=True)
 BARE_FUNCTIONS = ("udf", "pandas_udf", "broadcast", "session_window", "current_timestamp", "expr", "col", "lit", "now")
 WELL_KNOWN |= {name: Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
@@ -50,17 +50,17 @@ SERIALS = count(1)
 
 @dataclass
 class State:
-    """The values of all names at one place of the code: its scopes (module scope first) and its decided conditions."""
+    """The values of all names at one place of the code: its scopes (module scope first) and decided conditions."""
 
     scopes: list[dict[str, Value]] = field(default_factory=lambda: [{}])
     decided: dict[str, bool] = field(default_factory=dict)
-    """The outcomes of the conditions under which the code runs."""
+    """Outcomes of the conditions under which the code runs."""
     serials: dict[str, int] = field(default_factory=dict)
-    """A number of the last assignment to each tested name, which tells conditions with equal text apart."""
+    """Serial number of the last assignment to each tested name, which distinguishes conditions with equal text."""
     tested: set[str] = field(default_factory=set)
-    """The names in the conditions so far; all copies of a state share them."""
+    """The names in the conditions so far, shared by all copies of a state."""
     has_ended: bool = False
-    """Whether the code behind does not run, because of `return`, `raise`, `break` or `continue`."""
+    """Whether `return`, `raise`, `break` or `continue` ends the path here."""
 
     def copy(self) -> State:
         """Return an independent copy."""
@@ -68,7 +68,7 @@ class State:
         return State(scopes, dict(self.decided), dict(self.serials), self.tested, self.has_ended)
 
     def inner(self, scopes: list[dict[str, Value]]) -> State:
-        """Return the state in a function, a class or a comprehension with these scopes."""
+        """Return the state in a function, class or comprehension with these scopes."""
         return State(scopes, dict(self.decided), dict(self.serials), self.tested)
 
     def look_up(self, name: str) -> Value:
@@ -88,12 +88,12 @@ class State:
             self.serials[name] = next(SERIALS)
 
     def refine(self, name: str, value: Value) -> None:
-        """Replace the value of a name by what a condition leaves of it."""
+        """Narrow the value of a name by a condition."""
         scope = next((scope for scope in reversed(self.scopes) if name in scope), self.scopes[-1])
         scope[name] = value
 
     def replace_everywhere(self, old: Reader | Writer, new: Value) -> None:
-        """Rebind every name that refers to `old` to `new`, because PySpark changes readers and writers in place."""
+        """Replace `old` by `new` for every name, because PySpark changes readers and writers in place."""
         for scope in self.scopes:
             for name, value in scope.items():
                 if value is old:
@@ -105,12 +105,12 @@ class State:
                     scope[name] = replace(value, items=items)
 
     def guard(self, before: Mapping[str, bool]) -> Guard:
-        """Return what this path has decided since."""
+        """Return the decisions of this path since then."""
         return frozenset(self.decided.items() - before.items())
 
     def join(self, paths: Sequence[State], before: Mapping[str, bool]) -> int:
         """
-        Continue here with the values of all paths that have not ended and began with the same decided conditions.
+        Continue with the values of all open paths that began with the same decided conditions.
 
         Return the cost in steps.
         """
@@ -143,12 +143,12 @@ def _joined(scopes: list[dict[str, Value]], guards: list[Guard]) -> dict[str, Va
 
 
 def size_of_state(state: State) -> int:
-    """Return the cost of a copy of a state in steps: its names and conditions, divided by 8."""
+    """Return the steps for a copy of a state: its names and conditions, divided by 8."""
     return 1 + (sum(map(len, state.scopes)) + len(state.decided)) // 8
 
 
 def truth(value: Value) -> bool | None:
-    """Return the truth value of `value`, or None if the truth value is unknown."""
+    """Return the truth value of `value`, or None if unknown."""
     if isinstance(value, Const):
         return bool(value.value)
     if isinstance(value, Unknown):
@@ -159,7 +159,7 @@ def truth(value: Value) -> bool | None:
 
 
 def narrowed(value: Value, outcome: bool, constant: Const | None = None) -> Value:  # noqa: FBT001
-    """Return the alternatives of `value` that can have a truth value, or that can equal a constant or not."""
+    """Return the alternatives of `value` with a given truth value, or equal or not equal to a constant."""
     if constant is not None and outcome:
         return constant
     left: list[tuple[Guard, Value]] = []

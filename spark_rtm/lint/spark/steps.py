@@ -16,7 +16,7 @@ KAFKA_COLUMNS = {"key", "value", "topic", "partition", "offset", "timestamp", "t
 KEEPING = {"where", "filter", "alias", "withWatermark", "groupBy", "groupby", "distinct", "dropDuplicates",
            "drop_duplicates", "dropDuplicatesWithinWatermark", "repartition", "repartitionByRange", "coalesce", "hint",
            "observe", "fillna", "dropna", "replace", "union", "unionAll", "unionByName"}  # fmt: skip
-"""Operators after which the columns are the same."""
+"""Operators that keep the columns."""
 OPERATORS = KEEPING | JOINS | {
     "select", "selectExpr", "withColumn", "withColumns", "withColumnRenamed", "withColumnsRenamed", "drop", "agg",
     "orderBy", "sort", "sortWithinPartitions", "limit", "sample", "mapInPandas", "mapInArrow", "toDF", "cache",
@@ -27,7 +27,7 @@ AGGREGATES = {"count", "sum", "avg", "mean", "min", "max", "agg", "pivot"}
 
 
 def steps(query: Query, *names: str) -> Iterator[Step]:
-    """Yield the query's operators whose name is one of `names`."""
+    """Yield the query's operators with one of `names`."""
     for step in query.writer.frame.steps:
         if step.name in names:
             yield step
@@ -39,17 +39,17 @@ def is_stateful(frame: Frame) -> bool:
 
 
 def stateful_steps(frame: Frame) -> list[Step]:
-    """Return the operators of the stream that keep state."""
+    """Return the stateful operators of the stream."""
     return [step for step in frame.steps if step.name in STATEFUL or (step.name == "join" and joins_streams(step))]
 
 
 def joins_streams(step: Step) -> bool:
-    """Return whether both sides of a join are known to be streams."""
+    """Return whether both sides of a join are certainly streams."""
     return bool(step.left.is_streaming and step.other and step.other.is_streaming)
 
 
 def output_columns(frame: Frame) -> set[str] | None:
-    """Return the names of a stream's columns in small letters, or None if one of them is unknown."""
+    """Return a stream's column names in lower case, or None if one is unknown."""
     is_kafka = frame.sources and all(isinstance(s, Source) and s.is_kafka for s in frame.sources)
     columns: set[str] | None = set(KAFKA_COLUMNS) if is_kafka else None
     groups: set[str] | None = None
@@ -86,7 +86,7 @@ def _changed(step: Step, columns: set[str] | None) -> set[str] | None:
 
 
 def _named(values: Iterable[Value], columns: set[str] | None, *, is_sql: bool = False) -> set[str] | None:
-    """Return the names of selected columns, or None if one of them is unknown."""
+    """Return the names of selected columns, or None if one is unknown."""
     names: set[str] = set()
     for value in values:
         if isinstance(value, Items) and not value.is_open:

@@ -26,12 +26,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name of the format in small letters, or an empty text if it is unknown."""
+        """The format's name in lower case, or an empty text if unknown."""
         return (as_text(self.format) or "").lower()
 
     @property
     def is_kafka(self) -> bool:
-        """Whether the source has the columns and options of Kafka's."""
+        """Whether the source has the columns and options of Kafka."""
         return self.name in KAFKA_SOURCES
 
 
@@ -84,12 +84,12 @@ class Arguments:
         return [*self.positional, *[value for value, _ in self.keywords.values()]]
 
     def under(self, path: Mapping[str, bool]) -> Arguments:
-        """Return what is left of the arguments on a path."""
+        """Return the arguments that remain on a path."""
         keywords = {name: (under(value, path), line) for name, (value, line) in self.keywords.items()}
         return Arguments(tuple(under(value, path) for value in self.positional), keywords, self.is_open)
 
     def get(self, name: str, position: int | None = None) -> Value | None:
-        """Return the argument with this name or at this position, or None if there is no such argument."""
+        """Return the argument with this name or at this position, or None."""
         if name in self.keywords:
             return self.keywords[name][0]
         if position is not None and position < len(self.positional):
@@ -99,7 +99,7 @@ class Arguments:
 
 @dataclass(frozen=True, eq=False)
 class Partial(Value):
-    """A function, or a method of an object, with its first arguments."""
+    """A function, or an object's method, with its first arguments."""
 
     callee: Value
     method: str
@@ -126,13 +126,13 @@ class Trigger:
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """The trigger keywords in the call whose value is not None."""
+        """The trigger keywords with a value other than None."""
         return tuple(
             name for name in self.arguments.keywords if name in TRIGGER_KEYWORDS and self.value(name) is not None
         )
 
     def value(self, name: str) -> Value | None:
-        """Return the value of a keyword, or None if the keyword is absent or its value is the constant None."""
+        """Return the value of a keyword, or None if it is absent or None."""
         value = self.arguments.get(name)
         return None if value == NONE else value
 
@@ -156,40 +156,40 @@ class Writer(Value):
     line: int | None = None
     """The line number of `writeStream`."""
     is_guess: bool = False
-    """Whether only the names of the called methods suggest that this is a writer of Spark."""
+    """Whether only method names suggest that this is a writer of Spark."""
 
     @property
     def sink(self) -> str:
-        """The name of the format in small letters, or an empty text if it is unknown."""
+        """The format's name in lower case, or an empty text if unknown."""
         return (as_text(self.format[0]) or "").lower() if self.format else ""
 
     @property
     def is_kafka(self) -> bool:
-        """Whether the writer writes to Kafka."""
+        """Whether the writer has the Kafka sink."""
         return self.sink == "kafka" and not self.sinks
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A query defined by its writer; `start_line` is None if the module does not start the query."""
+    """A query with its writer; `start_line` is None if the module does not start the query."""
 
     writer: Writer
     start_line: int | None = None
     path: Mapping[str, bool] = field(default_factory=dict)
-    """The outcomes of the conditions on the execution path that starts the query."""
+    """Outcomes of the conditions on the path that starts the query."""
     order: int = MAX_ORDER
-    """How many queries started before; a large number if the module does not start the query."""
+    """Number of queries that started before; a large number if the module does not start the query."""
 
 
 @dataclass(eq=False)
 class Deletion:
-    """One call that deletes a folder before the queries with the numbers `first` to `end` start."""
+    """A call that deletes a folder before queries `first` to `end` start."""
 
     path: Value
     line: int
     first: int
     tests: tuple[str, ...] = ()
-    """The conditions on the execution path that deletes it."""
+    """Conditions on the path of the deletion."""
     end: int | None = None
 
 
@@ -201,19 +201,19 @@ class Setting:
     value: Value
     line: int
     path: Mapping[str, bool] = field(default_factory=dict)
-    """The outcomes of the conditions on the execution path that sets it."""
+    """Outcomes of the conditions on the path that sets it."""
     order: int = 0
-    """How many queries started before."""
+    """Number of queries that started before."""
 
     def concerns(self, query: Query) -> bool:
-        """Return whether a path that starts the query can set this before: no condition has the other outcome."""
+        """Return whether a path that starts the query can set this first: no condition has another outcome."""
         return self.order <= query.order and all(
             query.path.get(test, outcome) is outcome for test, outcome in self.path.items()
         )
 
 
 def size_of(value: Value) -> int:
-    """Return how many entries a changed copy of the value has."""
+    """Return the number of entries in a changed copy of the value."""
     if isinstance(value, OneOf):  # each case is compared with all others, and each guard with all other guards
         return len(value.cases) ** 2 + sum(len(guard) + size_of(each) for guard, each in value.cases)
     if isinstance(value, Reader | Writer):

@@ -1,4 +1,4 @@
-"""Represent the possible values of expressions in a linted module, and extract from the values what rules check."""
+"""Represent the possible values of expressions in a module, and extract what rules check."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 MAX_ALTERNATIVES = 8
 MAX_CASES = 12
-"""The linter does not track more possible values of a name."""
+"""Maximum number of possible values that the linter tracks for a name."""
 Guard = frozenset[tuple[str, bool]]
-"""Conditions with the outcomes under which a value is the right one."""
+"""Conditions and their outcomes for which a value is correct."""
 ALWAYS: Guard = frozenset()
 MAX_TEXT = 10_000
-"""The linter does not track the content of longer strings. Otherwise a few lines `a = a + a` would fill the memory."""
+"""Maximum length of a tracked string. Otherwise, a few lines `a = a + a` would fill the memory."""
 MAX_QUOTED = 80
 MAX_NUMBER_BITS = 256
 
@@ -31,14 +31,14 @@ class Const(Value):
 
 @dataclass(frozen=True)
 class Text(Value):
-    """A string with unknown parts; a NUL character marks each unknown part."""
+    """A string with unknown parts, each marked by a NUL character."""
 
     template: str
 
 
 @dataclass(frozen=True)
 class Number(Value):
-    """A number whose value is unknown."""
+    """A number with an unknown value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +46,9 @@ class Unknown(Value):
     """
     An unknown value.
 
-    `origin` is the dotted name of the library function that returned the value, or an empty string.
-    Conditions on the execution path can restrict the value.
-    `truth` is the truth value, or None if the truth value is unknown.
-    `excluded` holds constants that the value does not equal.
+    `origin` is the dotted name of the library function that returned it, or an empty string. Conditions on the
+    execution path can restrict the value: `truth` is its truth value, or None if unknown; `excluded` are constants that
+    it does not equal.
     """
 
     origin: str = ""
@@ -59,7 +58,7 @@ class Unknown(Value):
 
 @dataclass(frozen=True)
 class OneOf(Value):
-    """Several possible values, such as those of both branches of a condition, each with its guard."""
+    """Several possible values with their guards, for example from both branches of a condition."""
 
     cases: tuple[tuple[Guard, Value], ...]
 
@@ -71,7 +70,7 @@ class Table(Value):
     items: dict[str, Value]
     is_open: bool = False
     lines: dict[str, int] = field(default_factory=dict)
-    """The line number of each entry, if it is known."""
+    """The line of each entry, if known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +90,7 @@ class Library(Value):
 
 @dataclass(frozen=True)
 class Mark:
-    """A column property that a rule checks, such as `udf` or `clock`, and the number of the line that causes it."""
+    """A column property for a rule, such as `udf` or `clock`, and the line that causes it."""
 
     kind: str
     line: int
@@ -103,7 +102,7 @@ class Column(Value):
 
     marks: frozenset[Mark] = frozenset()
     name: str | None = None
-    """The column's name, a text with parentheses for the name of an expression, or None if it is unknown."""
+    """The column's name, a text with parentheses for an expression, or None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class Udf(Value):
 
 @dataclass(frozen=True, eq=False)
 class Function(Value):
-    """A function defined in the module, with its enclosing scopes and the object to which it is bound."""
+    """A function of the module, with its enclosing scopes and its bound object."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scopes: tuple[dict[str, Value], ...] = ()
@@ -124,7 +123,7 @@ class Function(Value):
 
 @dataclass(frozen=True, eq=False)
 class Class(Value):
-    """A class defined in the module."""
+    """A class of the module."""
 
     node: ast.ClassDef
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -132,7 +131,7 @@ class Class(Value):
 
 @dataclass(frozen=True, eq=False)
 class Instance(Value):
-    """An instance of a class defined in the module, with the possible values of its attributes."""
+    """An instance of a class of the module, with the possible values of its attributes."""
 
     of: Class
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -144,7 +143,7 @@ class Session(Value):
 
 
 def alternatives(value: Value | None) -> tuple[Value, ...]:
-    """Return the possible values of `value`, or an empty tuple if `value` is None."""
+    """Return the possible values of `value`, or an empty tuple for None."""
     if value is None:
         return ()
     return tuple(each for _, each in value.cases) if isinstance(value, OneOf) else (value,)
@@ -156,7 +155,7 @@ def cases_of(value: Value) -> tuple[tuple[Guard, Value], ...]:
 
 
 def both(first: Guard, second: Guard) -> Guard | None:
-    """Return a guard that demands both, or None if they contradict each other."""
+    """Return a guard that demands both, or None for a contradiction."""
     return None if any((test, not outcome) in first for test, outcome in second) else first | second
 
 
@@ -182,12 +181,12 @@ def chosen(cases: Iterable[tuple[Guard, Value]]) -> Value:
 
 
 def mapped(value: Value, function: Callable[[Value], Value]) -> Value:
-    """Apply a function to each possible value, and keep the guards."""
+    """Apply a function to each possible value and keep the guards."""
     return chosen((guard, function(each)) for guard, each in cases_of(value))
 
 
 def under(value: Value, path: Mapping[str, bool]) -> Value:
-    """Return what is left of a value on a path, which has decided some conditions."""
+    """Return the part of a value that remains on a path after its decisions."""
     if not isinstance(value, OneOf):
         return value
     left = [(guard, each) for guard, each in value.cases if all(path.get(test, out) is out for test, out in guard)]
@@ -195,14 +194,14 @@ def under(value: Value, path: Mapping[str, bool]) -> Value:
 
 
 def string(content: str) -> Value:
-    """Return the value of a string, whose NUL characters mark unknown parts; a very long string is unknown."""
+    """Return a string value. NUL characters mark unknown parts, and a very long string is unknown."""
     if len(content) > MAX_TEXT:
         return Text("\0")
     return Text(content) if "\0" in content else Const(content)
 
 
 def plain(content: object) -> str:
-    """Return a constant as Python's `str` does, but a NUL character for an integer that is too long for `str`."""
+    """Return a constant as text; an integer that is too long for `str` becomes a NUL character."""
     return "\0" if isinstance(content, int) and content.bit_length() > MAX_NUMBER_BITS else str(content)
 
 
@@ -216,17 +215,17 @@ def quoted(content: object) -> str:
 
 
 def text_of(value: Value | None) -> str | None:
-    """Return the string if `value` is known to be one string, or None otherwise."""
+    """Return the string if `value` is certainly one string, or None."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 
 def texts_of(value: Value | None) -> list[str]:
-    """Return every string that `value` may be."""
+    """Return every possible string of `value`."""
     return [text for text in map(text_of, alternatives(value)) if text is not None]
 
 
 def as_table(value: Value | None) -> Table | None:
-    """Return a dictionary, or a list of pairs as a dictionary, or None for any other value."""
+    """Return a dictionary, or a list of pairs as a dictionary, or None."""
     if not isinstance(value, Items):
         return value if isinstance(value, Table) else None
     pairs = [each.values for each in value.values if isinstance(each, Items) and len(each.values) == 2]
@@ -234,13 +233,13 @@ def as_table(value: Value | None) -> Table | None:
 
 
 def known(value: Value | None) -> list[Value]:
-    """Return the possible values of `value`, except unknown values."""
+    """Return the known possible values of `value`."""
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
 
 
 def as_text(value: Value | None) -> str | None:
     """
-    Return a value as the text that Spark reads, or None if it is not known.
+    Return a value as the text that Spark reads, or None if unknown.
 
     A value is probable if the code names only one, such as the default of a parameter. Rules treat it as known.
     """
@@ -256,7 +255,7 @@ def _parts(value: OneOf | Items) -> tuple[Value, ...]:
 
 
 def marks_of(*values: Value | None) -> frozenset[Mark]:
-    """Return the marks of all columns among `values`, including columns in lists and dictionaries."""
+    """Return the marks of all columns among `values`, also in lists and dictionaries."""
     marks: set[Mark] = set()
     waiting = list(values)
     seen: set[int] = set()  # a collection may contain another one in several places, at many levels

@@ -9,11 +9,11 @@ from spark_rtm.lint.spark.streams import Arguments, Trigger, Writer
 from spark_rtm.lint.spark.values import Const, Unknown, Value, alternatives, texts_of
 
 UNKNOWN_KEY = "\0"
-"""The key under which options with unknown names are stored."""
+"""Key for options with unknown names."""
 
 
 def changed_writer(writer: Writer, name: str, given: Arguments, line: int, lines: frozenset[int]) -> Writer:
-    """Return the writer after a call of its method `name`; `lines` are all the line numbers of its calls."""
+    """Return the writer after a call of its method `name`; `lines` are the line numbers of its calls."""
     if name in {"start", "toTable"}:
         return _started(writer, name, given, line, lines)
     changes: dict[str, Any] = {"lines": lines}

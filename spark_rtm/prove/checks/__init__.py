@@ -1,1 +1,1 @@
-"""The checks of `prove`: each returns verdicts on one running query."""
+"""The checks of `prove`. Each returns verdicts on a running query."""

@@ -1,4 +1,4 @@
-"""Check what a job names of its cluster: topics that do not exist, an unreadable login, and written passwords."""
+"""Check a job's topics, login and passwords."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ SECRET = re.compile(r"(?![A-Z_]+$|[<{$])\S{6,}")
 
 
 def topics(subject: Subject, existing: Collection[str]) -> Verdict:
-    """Return the verdict on the topics of a query; `existing` is empty if the user has not listed any."""
+    """Return the verdict on the topics of a query; `existing` is empty if the user has listed no topics."""
     read, written = sorted(subject.reads), sorted(subject.topics)
     parts = [f"reads {', '.join(read)}"] if read else []
     parts += [f"writes {', '.join(written)}"] if written else []
@@ -54,7 +54,7 @@ def login(
     """
     Connect to the local broker with the login of a source, and return the verdict; None without a login.
 
-    A login that would call an identity provider or a class of the job runs only if `calls_others`.
+    A login that would call an identity provider or a class of the job runs only with `calls_others`.
     """
     # Databricks ships the classes of Kafka under another name; the form of the login is the same.
     sasl = {n: v.replace("kafkashaded.org.", "org.") for n, v in options.items() if n.startswith("kafka.sasl.")}
@@ -79,7 +79,7 @@ def login(
 
 
 def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
-    """Return a verdict on a source for which the broker waits until it has many bytes; None without such a source."""
+    """Return a verdict on a source that makes the broker wait for many bytes, or None."""
     size, wait_ms = (options.get(name, default) for name, default in FETCH.items())
     if not (size.isdigit() and wait_ms.isdigit()) or int(size) <= 1 or int(wait_ms) < MIN_WAIT_MS:
         return None
@@ -90,7 +90,7 @@ def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
 
 
 def _calls(sasl: Mapping[str, str]) -> str:
-    """Return what a client with this login would call beside the broker."""
+    """Return which other servers or classes a login would call."""
     for name, value in sasl.items():
         if name.endswith((".class", ".url")):
             return f"{name}={value}"
@@ -100,7 +100,7 @@ def _calls(sasl: Mapping[str, str]) -> str:
 
 
 def secrets(subject: Subject) -> list[Verdict]:
-    """Return a verdict for each password that is written in the user's file."""
+    """Return a verdict for each password in the user's file."""
     try:
         found = secrets_in(code_of(subject.path))
     except (OSError, UnicodeDecodeError, SyntaxError):
@@ -123,7 +123,7 @@ def secrets(subject: Subject) -> list[Verdict]:
 
 
 def secrets_in(code: str) -> dict[str, int]:
-    """Return the texts that the code assigns to names such as `password`, with their lines."""
+    """Return texts that the code assigns to names such as `password`, with their lines."""
     found = dict[str, int]()
     for node in ast.walk(ast.parse(code)):
         for name, value in _named(node):
@@ -136,7 +136,7 @@ def secrets_in(code: str) -> dict[str, int]:
 
 
 def _named(node: ast.AST) -> list[tuple[str, ast.expr | None]]:
-    """Return pairs of a name and its value: assignments, keywords, dictionary entries and `option(name, value)`."""
+    """Return pairs of a name and a value: assignments, keywords, dictionary entries and `option(name, value)`."""
     match node:
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=value)

@@ -1,4 +1,4 @@
-"""Send good records: how many results, how fast, how long the pause at the batch boundary, and the expected output."""
+"""Send good records, and measure results, latency, the longest gap and the expected output."""
 
 import json
 from itertools import cycle, islice, pairwise
@@ -18,7 +18,7 @@ MAX_FILTERS = 2
 
 
 def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) -> list[Verdict]:
-    """Send the samples at `rate` for `duration` seconds, and return the verdict on their results."""
+    """Send the samples at `rate` for `duration` seconds, and return the verdict on the results."""
     predicted = subject.evaluate_all(subject.samples)
     failing = [
         record for record, result in zip(subject.samples, predicted, strict=True) if isinstance(result, Exception)
@@ -66,9 +66,9 @@ def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) 
 
 def expected_output(subject: Subject, query: StreamingQuery, path: Path) -> list[Verdict]:
     """
-    Send each sample once, and compare the output with the file of expected records, in any order.
+    Send each sample once, and compare the output with the expected records in any order.
 
-    A line of the file without a key is compared with values only.
+    For an expected line without a key, only values are compared.
     """
     expected = read_samples(path)
     subject.trial.send(subject.samples)

@@ -1,4 +1,4 @@
-"""Make hostile records from a good one, and say what each kind breaks."""
+"""Make hostile records from a good one, and describe what each kind breaks."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ LOST: dict[str, set[str]] = {
     FLAG: OBJECTS | TEXTS | NUMBERS,
     NESTED: TEXTS | NUMBERS | {"true"},
 }
-"""The changes that lose the value of a field of each type."""
+"""Changes that lose the value of a field, by type."""
 TYPES: dict[tuple[type[DataType], ...], str] = {
     (BooleanType,): FLAG,
     (TimestampType, DateType): TIME,
@@ -72,7 +72,7 @@ class Hostile:
 
     record: Sent
     breaks: str = NOTHING
-    """`FORM`: no field can be read; `TYPE`: the value of a field is lost; `MISSING`: a field is missing; `NOTHING`."""
+    """`FORM`: no readable field; `TYPE`: a lost value; `MISSING`: a missing field; `NOTHING`."""
 
 
 def hostile_records(sample: Sent, decoding: Decoding) -> dict[str, Hostile]:
@@ -121,7 +121,7 @@ def _of_headers(sample: Sent) -> Iterator[tuple[str, Hostile]]:
 
 
 def columns_of(sample: Sent, decoding: Decoding) -> dict[str, str]:
-    """Return the columns of a line of CSV by their names, or nothing if the query does not read CSV."""
+    """Return the columns of a CSV line by name, or nothing if the query does not read CSV."""
     if decoding.format != CSV or not sample.value:
         return {}
     parts = sample.value.decode(errors="replace").split(decoding.separator)
@@ -130,7 +130,7 @@ def columns_of(sample: Sent, decoding: Decoding) -> dict[str, str]:
 
 
 def _is_short(text: bytes | None, decoding: Decoding) -> bool:
-    """Return whether a line has one column where the query reads several."""
+    """Return whether a line has one column but the query reads several."""
     return len(decoding.schema) > 1 and decoding.separator.encode() not in (text or b"")
 
 
@@ -173,7 +173,7 @@ def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) 
 
 
 def _kind_of(decoding: Decoding, name: str, value: Any) -> str:
-    """Return what a field holds, after the schema of the query or, without a schema, after a good value."""
+    """Return the type of a field from the query's schema, or else from a good value."""
     if decoding.schema.fields:
         kind = decoding.schema[name].dataType if name in decoding.schema.names else StringType()
         return next((holds for types, holds in TYPES.items() if isinstance(kind, types)), TEXT)

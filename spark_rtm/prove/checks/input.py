@@ -1,4 +1,4 @@
-"""Send hostile records, and find the kinds that end the query, that vanish, or that come out as good results."""
+"""Send hostile records, and find kinds that end the query, vanish, or come out as good results."""
 
 import base64
 import json
@@ -31,7 +31,7 @@ MIN_HELD = 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the hostile records, by kind."""
+    """The outcome of each kind of hostile record."""
 
     ends: dict[str, Exception]
     vanished: list[str]
@@ -40,7 +40,7 @@ class Outcome:
 
 
 def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
-    """Yield a verdict for each slow field, each reason that ends the query, records that vanish, and the others."""
+    """Yield verdicts on slow fields, reasons that end the query, vanished records, and the other records."""
     sample, found = _best_sample(subject), decoding(subject.trial.rows)
     long = long_values(subject, sample, found)
     for slow in long.slow:
@@ -80,7 +80,7 @@ def _send(
     results: Mapping[str, list[Received] | Exception],
     outcome: Outcome,
 ) -> None:
-    """Send the records to the running query, which must do with them what the batch query does."""
+    """Send the records to the running query, which must give the results of the batch query."""
     subject.trial.send([record for name, record in records.items() if name not in outcome.ends])
     subject.trial.wait_for_commit(query)
     written = len(subject.trial.received())
@@ -96,7 +96,7 @@ def _send(
 
 
 def are_rejected(results: Sequence[tuple[Sent, Received]]) -> bool:
-    """Return whether a query that names a topic for each row writes the bytes of all records, as for a rejected one."""
+    """Return whether a query with a topic per row writes the bytes of all records, as for rejected ones."""
     return bool(results) and all(output.topic and holds(output, record) for record, output in results)
 
 
@@ -105,7 +105,7 @@ def outcome_of(
     results: Mapping[str, list[Received] | Exception],
     good: Sequence[tuple[Sent, Received]],
 ) -> Outcome:
-    """Sort the kinds of record by their results; `good` lists good records with their results."""
+    """Sort the kinds of record by their results; `good` contains good records with their results."""
     outcome = Outcome({}, [], [], [])
     topics = {output.topic for _, output in good}
     # A query that writes the bytes of good records, too, cannot mark a bad record with its bytes.
@@ -131,10 +131,10 @@ def outcome_of(
 
 def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", tried: str = "") -> list[Verdict]:
     """
-    Return the verdicts on the records that do not end the query.
+    Return the verdicts on records that do not end the query.
 
-    `unjudged` says why none of them can be broken, and `tried` what else was tried. A missing field is no fault if the
-    query rejects records without another one, because then it may be missing.
+    `unjudged` is the reason why no record can be broken, and `tried` describes other attempts. A missing field is
+    allowed if the query rejects records without another field.
     """
     gone = {*outcome.vanished, *outcome.rejected, *outcome.ends}
     is_checked = any(kinds[name].breaks == MISSING for name in gone)
@@ -178,7 +178,7 @@ def _unjudged(format_: str, stream: str) -> str:
 
 
 def _examples(broken: Sequence[str], kinds: Mapping[str, Hostile]) -> list[str]:
-    """Return up to three kinds that break different things, and further ones of the first."""
+    """Return up to three kinds that break different things, then further kinds of the first."""
     firsts = {kinds[name].breaks: name for name in reversed(broken)}
     chosen = [name for name in broken if name in firsts.values()]
     return [*chosen, *(name for name in broken if name not in chosen)][:MAX_EXAMPLES]
@@ -190,7 +190,7 @@ def _short(record: Sent) -> str:
 
 
 def _keeps(output: Received, record: Sent) -> bool:
-    """Return whether an output contains the bytes of a record, as they are, as a text, in JSON or as Base64."""
+    """Return whether an output contains the bytes of a record: unchanged, as text, in JSON or as Base64."""
     value, found = (record.value or b"")[:KEPT_BYTES], output.value or b""
     if len(value) < MIN_HELD:
         return False
@@ -224,7 +224,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _best_sample(subject: Subject) -> Sent:
-    """Return the first sample with a result; a result that holds its bytes may be that of a rejected one."""
+    """Return the first sample with a result, preferring results without its bytes, which may mark a rejected record."""
     results = zip(subject.samples, subject.evaluate_all(subject.samples), strict=True)
     useful = [(sample, result) for sample, result in results if isinstance(result, list) and result]
     plain = [sample for sample, result in useful if not any(_keeps(output, sample) for output in result)]

@@ -1,4 +1,4 @@
-"""Kill the process of a query inside a batch, start the query again, and count what is lost and repeated."""
+"""Kill a query's process inside a batch, restart the query, and count lost and repeated results."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ PARTITION = 0
 
 
 def order_of(subject: Subject, slots: int) -> Order:
-    """Return what the process that the check kills must run."""
+    """Return the order for the process that the check kills."""
     trial, bench = subject.trial, subject.bench
     folder = str(trial.folder)
     interval_ms = COMMANDED_INTERVAL_MS if control.source_format() == control.SOURCE else INTERVAL_MS
@@ -36,7 +36,7 @@ def order_of(subject: Subject, slots: int) -> Order:
 
 
 def restart(subject: Subject, process: OtherProcess) -> Verdict:
-    """Kill the process after it has written results that are not committed, start the query again, and compare."""
+    """Kill the process after it has written uncommitted results, restart the query, and compare."""
     try:
         before, expected = _killed(subject, process)
         again = _started_again(subject) if before else []
@@ -53,7 +53,7 @@ def restart(subject: Subject, process: OtherProcess) -> Verdict:
 
 
 def compared(before: list[Received], again: list[Received], expected: int) -> Verdict:
-    """Compare what was written before the kill with what was written again; `expected` is 0 if it is unknown."""
+    """Compare the results before the kill and after the restart; `expected` is 0 if unknown."""
     first, second = Counter(before), Counter(again)
     different = len(before) - sum((first & second).values())
     lost = max(0, (expected or len(before)) - len(again))
@@ -74,7 +74,7 @@ def compared(before: list[Received], again: list[Received], expected: int) -> Ve
 
 
 def _killed(subject: Subject, process: OtherProcess) -> tuple[list[Received], int]:
-    """Return the results that were written and not committed when the process was killed, and how many are due."""
+    """Return the uncommitted results at the kill, and the number of missing results."""
     trial = subject.trial
     samples = _useful(subject, subject.samples)
     names = set(compared_texts(trial.rows).values())
@@ -99,7 +99,7 @@ def _killed(subject: Subject, process: OtherProcess) -> tuple[list[Received], in
 
 
 def _started_again(subject: Subject) -> list[Received]:
-    """Start the query on the checkpoint of the killed process, and return what it writes for the same records."""
+    """Restart the query on the checkpoint of the killed process, and return its results for the same records."""
     query = subject.trial.start(CHECKPOINT, AGAIN_INTERVAL_MS)
     try:
         subject.trial.wait_for_commit(query)
@@ -109,7 +109,7 @@ def _started_again(subject: Subject) -> list[Received]:
 
 
 def _next_batch(subject: Subject, process: OtherProcess) -> int:
-    """Let the query commit all records, so a new batch begins, and return the number of the committed batch."""
+    """Commit all records, so that a new batch begins, and return the number of the committed batch."""
 
     def is_committed() -> bool:
         position = _position(subject)
@@ -131,7 +131,7 @@ def _position(subject: Subject) -> Position:
 
 
 def _written(subject: Subject, process: OtherProcess, expected: int) -> list[Received]:
-    """Return the results that arrive: as many as expected, or all until no more arrive if the number is unknown."""
+    """Return the arriving results: the expected number, or all until the output stops."""
     written, quiet = list[Received](), 0
 
     def is_written() -> bool:
@@ -147,7 +147,7 @@ def _written(subject: Subject, process: OtherProcess, expected: int) -> list[Rec
 
 
 def _useful(subject: Subject, records: list[Sent]) -> list[Sent]:
-    """Return the records that do not end the query and, if it keeps no state, give a result."""
+    """Return the records that do not end the query and, without state, give a result."""
     return [
         record
         for record, found in zip(records, subject.evaluate_all(records), strict=True)
@@ -160,7 +160,7 @@ def _count(subject: Subject, records: list[Sent]) -> int:
 
 
 def _renamed(sample: Sent, attempt: int, kept: set[str]) -> Sent:
-    """Return a record with other texts and numbers; times and the texts that the query compares stay."""
+    """Return a record with other texts and numbers, but the same times and compared texts."""
     fields = fields_of(sample)
     if not fields:
         return sample

@@ -1,8 +1,8 @@
 """
-Find expressions that need seconds for one long text: put long texts into each field of an otherwise good record.
+Find expressions that need seconds for one long text, by filling each field of a good record.
 
-The lengths grow step by step, and the time is compared with that of a control record, so a slow machine is not blamed.
-Spark cannot interrupt an expression inside a record. Such a record is left behind, and no longer one is tried.
+The lengths grow in steps, and a control record of the same size shows whether the machine itself is slow.
+Spark cannot interrupt an expression inside a record. The check abandons such a record and tries no longer one.
 """
 
 import copy
@@ -52,17 +52,17 @@ SEQUENTIAL = {
 
 @dataclass(frozen=True)
 class Case:
-    """A text that is repeated in a field of a good record."""
+    """A text to repeat in a field of a good record."""
 
     field: str
     text: str
     record: Callable[[str], Sent]
     control: Callable[[str], Sent]
-    """Makes a record of the same size that the query does not look into."""
+    """Makes a record of the same size whose text the query does not read."""
     end: str = END
 
     def long(self, length: int) -> str:
-        """Return the text in this length."""
+        """Return the text, repeated to a length."""
         return self.text * (length // len(self.text)) + self.end
 
     def name(self, length: int) -> str:
@@ -72,31 +72,31 @@ class Case:
 
 @dataclass(frozen=True)
 class Slow:
-    """A record that needs seconds."""
+    """A slow record."""
 
     case: Case
     length: int
     seconds: float
-    """Infinite if the record was not finished in `RECORD_SECONDS`."""
+    """Duration, infinite if the record took longer than `RECORD_SECONDS`."""
     control_seconds: float = 0.0
     overflows: bool = False
-    """Whether the record needs more stack than its thread has."""
+    """Whether the record overflows the stack of its thread."""
 
 
 @dataclass
 class Found:
-    """What the check has found."""
+    """The results of the check."""
 
     fields: int
     slow: list[Slow] = field(default_factory=list)
     ends: dict[str, Sent] = field(default_factory=dict)
-    """Records that end the query, by their kind."""
+    """Records that end the query, by kind."""
     tried: int = 0
-    """The greatest length that was tried in every field that is not slow."""
+    """The greatest length tried in every field that is not slow."""
 
     @property
     def text(self) -> str:
-        """What was tried."""
+        """The tried text."""
         return f"texts of up to {self.tried:,} characters tried in {self.fields} places"
 
 
@@ -105,7 +105,7 @@ Clock = Callable[[Sequence[Sent], float], float]
 
 
 def long_values(subject: Subject, sample: Sent, decoding: Decoding) -> Found:
-    """Return the fields in which a long text needs seconds or ends the query."""
+    """Return the fields in which a long text is slow or ends the query."""
     cases = list(cases_of(sample, decoding))
     with _clock(subject, sample) as clock:
         return search(cases, clock)
@@ -130,7 +130,7 @@ def search(cases: Sequence[Case], clock: Clock) -> Found:
 
 
 def verdict_on(subject: Subject, slow: Slow, decoding: Decoding) -> Verdict:
-    """Return the verdict on a slow record, with the expression if the plan shows it."""
+    """Return the verdict on a slow record, with the expression if the plan contains it."""
     column = slow.case.field.removeprefix("the ").rpartition(".")[2]
     known = [one for one in decoding.patterns if column in one[2]]
     if not known and column not in {"key", "value"}:  # The query has renamed the field.
@@ -207,7 +207,7 @@ def _chunks(cases: Sequence[Case], length: int) -> Iterator[Sequence[Case]]:
 
 
 def _together(clock: Clock, cases: Sequence[Case], length: int, found: Found) -> None:
-    """Try cases together, and if they are slow or fail, the cases of each field, and then each one."""
+    """Try cases together; if they are slow or fail, try the cases of each field, then single ones."""
     by_field = {case.field: [other for other in cases if other.field == case.field] for case in cases}
     if _is_fast(clock, cases, length):
         return
@@ -247,7 +247,7 @@ def _one_by_one(clock: Clock, cases: Sequence[Case], length: int, found: Found) 
 
 
 def _measured(clock: Clock, case: Case, length: int, seconds: float) -> Slow | None:
-    """Return a slow record. One that is suspicious is measured in the length that is reported."""
+    """Return a slow record, measured at the reported length if it was suspicious."""
 
     def seconds_of(make: Callable[[str], Sent], at: int) -> float:
         return clock([make(case.long(at))], RECORD_SECONDS)
@@ -262,7 +262,7 @@ def _measured(clock: Clock, case: Case, length: int, seconds: float) -> Slow | N
 
 @contextmanager
 def _clock(subject: Subject, sample: Sent) -> Iterator[Clock]:
-    """Yield a function that returns the seconds of a batch query; all of its calls end after `TOTAL_SECONDS`."""
+    """Yield a function that measures a batch query; all calls together end after `TOTAL_SECONDS`."""
     session, end = subject.rows_of([sample]).sparkSession, time.monotonic() + TOTAL_SECONDS
 
     def clock(records: Sequence[Sent], limit: float) -> float:

@@ -1,4 +1,4 @@
-"""Check that state does not grow under a constant set of keys, and that it ends with the watermark."""
+"""Check that state is constant for a constant set of keys, and that the watermark removes it."""
 
 import json
 import time
@@ -29,7 +29,7 @@ SECONDS_RANGE = (10**9, 4 * 10**9)
 
 
 def state(subject: Subject, query: StreamingQuery) -> Verdict:
-    """Send the same records in several batches, then records with later times, and watch the rows of state."""
+    """Send the same records in several batches, then records with later times, and measure the rows of state."""
     if not subject.is_stateful:
         return Verdict("state", GOOD, "the query keeps no state")
     subject.trial.use_producer_times()
@@ -55,7 +55,7 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
 
 
 def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growth: str) -> Verdict:
-    """Send records whose times are up to 90 days later, and return the verdict on what the watermark removes."""
+    """Send records up to 90 days later, and return the verdict on what the watermark removes."""
     before = _watermark(query)
     removed = sum(_after(subject, query, subject.samples, days).removed for days in FORWARD_DAYS)
     if removed:
@@ -69,7 +69,7 @@ def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growt
 
 
 def _of_processor(query: StreamingQuery) -> Counter[str]:
-    """Return the metrics of the processors of `transformWithState` in the last batches; without one there are none."""
+    """Return the metrics of `transformWithState` processors in the last batches, or no metrics."""
     found = Counter[str]()
     for progress in query.recentProgress:
         for operator in progress.stateOperators:
@@ -79,7 +79,7 @@ def _of_processor(query: StreamingQuery) -> Counter[str]:
 
 
 def _after_own_rules(subject: Subject, rows: int, metrics: Counter[str]) -> Verdict:
-    """Return the verdict on a processor, which ends its state by a TTL, or in code that no check can read."""
+    """Return the verdict on a processor, whose state ends by a TTL or by its own code."""
     endless, ending = (sum(metrics[f"num{kind}State{ttl}Vars"] for kind in KINDS) for ttl in ("", "WithTTL"))
     if ending and not endless:
         return Verdict(
@@ -95,7 +95,7 @@ def _after_own_rules(subject: Subject, rows: int, metrics: Counter[str]) -> Verd
 
 @dataclass(frozen=True)
 class _Size:
-    """The state after some records: its rows, and the rows removed and bytes written for these records."""
+    """The state after some records: its rows, removed rows and written bytes."""
 
     rows: int
     removed: int
@@ -103,7 +103,7 @@ class _Size:
 
 
 def _after(subject: Subject, query: StreamingQuery, records: list[Sent], days: int = 0) -> _Size:
-    """Send records whose times are `days` later, and return the size of the state after their commit."""
+    """Send records that are `days` later, and return the size of the state after the commit."""
     last = query.lastProgress.batchId if query.lastProgress else -1
     time_ms = round(time.time() * 1000) + days * DAY_SECONDS * 1000 if days else 0
     subject.trial.send([_moved(record, days) for record in records] if days else records, time_ms=time_ms)
@@ -127,7 +127,6 @@ def _watermark(query: StreamingQuery) -> str:
 
 
 def _moved(sample: Sent, days: int) -> Sent:
-    """Return a record with all its times moved forward."""
     fields = fields_of(sample)
     if not fields:
         return sample

@@ -1,1 +1,1 @@
-"""Find what the user wants to prove, and build a query of it that the checks can run."""
+"""Find the user's target, and build a query for the checks."""

@@ -1,4 +1,4 @@
-"""Readers and writers of PySpark for static DataFrames, which use the broker of `prove` or note what is not here."""
+"""PySpark readers and writers for static DataFrames, which use the broker of `prove` or record the access."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,18 +20,18 @@ class TableReader(Options, DataFrameReader):
     """
     Replaces `spark.read`.
 
-    A table that is not here is replaced by two rows, if the job names its schema.
+    Two made rows replace a missing table, if the job names its schema.
     """
 
     columns: Any = None
 
     def schema(self, schema: Any) -> Any:
-        """Note the schema."""
+        """Record the schema."""
         self.columns = schema
         return super().schema(schema)
 
     def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
-        """Return the rows of a local topic, or what the job names."""
+        """Return the rows of a local topic, or read the source of the job."""
         if (format or self.noted.get("format", "")).lower() != "kafka":
             return self._here(lambda at: DataFrameReader.load(self, at, format, schema, **options), schema, path)
         self.redirect(options, is_stream=False)
@@ -69,7 +69,7 @@ class TableWriter(Options, DataFrameWriter):
     """
     Replaces `DataFrame.write`.
 
-    Kafka writes go to the broker of `prove`. Any other write would change a store of the user, so it is only noted,
+    Kafka writes go to the broker of `prove`. Other writes would change a store of the user, so they are only recorded,
     unless the user allows side effects.
     """
 
@@ -81,7 +81,7 @@ class TableWriter(Options, DataFrameWriter):
         self, path: str | None = None, format: str | None = None, mode: str | None = None, partitionBy: Any = None,
         **options: Any,
     ) -> None:  # fmt: skip
-        """Write to the local broker, or note the write."""
+        """Write to the local broker, or record the write."""
         kind = format or self.noted.get("format", "parquet")
         if kind.lower() == "kafka":
             self.options(**options)
@@ -92,17 +92,17 @@ class TableWriter(Options, DataFrameWriter):
             super().save(path, format, mode, partitionBy, **options)
 
     def saveAsTable(self, name: str, *arguments: Any, **options: Any) -> None:
-        """Note the table."""
+        """Record the table."""
         if self.recording.may_write(f"table {name}"):
             super().saveAsTable(name, *arguments, **options)
 
     def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: FBT001 - PySpark's signature
-        """Note the table."""
+        """Record the table."""
         if self.recording.may_write(f"table {tableName}"):
             super().insertInto(tableName, overwrite)
 
     def jdbc(self, url: str, table: str, *arguments: Any, **options: Any) -> None:
-        """Note the table; the address may contain a password."""
+        """Record the table, without the address, which may contain a password."""
         if self.recording.may_write(f"jdbc table {table}"):
             super().jdbc(url, table, *arguments, **options)
 
@@ -120,23 +120,23 @@ for _name in ("csv", "json", "orc", "parquet", "text", "xml"):
 
 
 class TableCreator:
-    """Replaces `DataFrame.writeTo` and `mergeInto`, whose methods return the writer until one of them writes."""
+    """Replaces `DataFrame.writeTo` and `mergeInto`. Methods return the writer until one writes."""
 
     WRITES = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace", "merge")
 
     def __init__(self, recording: Recording, table: str) -> None:
-        """Create a writer that only notes the table."""
+        """Create a writer that only records the table."""
         self._recording, self._table = recording, table
 
     def __getattr__(self, name: str) -> Any:
-        """Note the write, or accept the setting."""
+        """Record the write, or accept the setting."""
         if name in self.WRITES:
             return lambda *_, **__: self._recording.note_write(f"table {self._table}")
         return lambda *_, **__: self
 
 
 def _made(kind: DataType) -> Column:
-    """Return a value for a column of a table that is not here."""
+    """Return a value for a column of a missing table."""
     if isinstance(kind, StringType):
         return F.concat(F.lit("a"), F.col("id").cast("string"))
     if isinstance(kind, DateType | TimestampType):

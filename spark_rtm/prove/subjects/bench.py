@@ -1,4 +1,4 @@
-"""Start one Spark session and one Kafka broker for a run of `prove`, with the output of Spark in a file."""
+"""Start a Spark session and a Kafka broker for `prove`, with Spark's output in a file."""
 
 import atexit
 import contextlib
@@ -41,12 +41,12 @@ QUERY_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 @dataclass(frozen=True)
 class Bench:
-    """What the checks run on."""
+    """The session, broker and folder of the checks."""
 
     spark: SparkSession
     kafka: str
     folder: Path
-    """Folder for checkpoints and logs, which is deleted after the run."""
+    """Folder for checkpoints and logs, deleted after the run."""
     log: Path | None = None
     """File with the output of Spark."""
     packages: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Bench:
 @contextlib.contextmanager
 def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
     """
-    Yield a session with `slots` task slots (0: the default) and a broker; end both when the block ends.
+    Yield a session with `slots` task slots (0: the default) and a broker; end both with the block.
 
     The broker is always a local one, so hostile records never reach a real cluster.
     """
@@ -88,9 +88,9 @@ def session(slots: int, packages: Sequence[str] = ()) -> SparkSession:
 
 def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:
     """
-    Return what an action on some rows returns, or cancel it and raise TimeoutError.
+    Return the result of an action on rows, or cancel it and raise TimeoutError.
 
-    Spark cannot interrupt an expression inside a record, so the thread of such an action is left behind.
+    Spark cannot interrupt an expression inside a record, so the thread of such an action keeps running.
     """
     context, group = rows.sparkSession.sparkContext, f"prove-{uuid.uuid4().hex[:8]}"
     done, failed = list[T](), list[Exception]()
@@ -117,7 +117,7 @@ def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:
 
 
 def adopt_orphans() -> set[psutil.Process]:
-    """Become the parent of each orphan below this process (on Linux), and return the present children."""
+    """Become the parent of orphans below this process (on Linux), and return its present children."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     return set(psutil.Process().children())
@@ -125,9 +125,9 @@ def adopt_orphans() -> set[psutil.Process]:
 
 def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
     """
-    Kill the child processes of this process except `kept`, with all processes below them.
+    Kill the child processes of this process with their descendants, except `kept`.
 
-    This includes a JVM that is still starting, which PySpark does not know yet.
+    This includes a starting JVM, which PySpark does not know yet.
     """
     while trees := [child for child in psutil.Process().children() if child not in kept and _is_running(child)]:
         found = list(trees)
@@ -141,7 +141,7 @@ def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
 
 
 def end_now(status: int) -> NoReturn:
-    """End this process with all processes below it and with its files, whatever its other threads do."""
+    """End this process, its descendants and its files, whatever its other threads do."""
     kill_processes()
     atexit._run_exitfuncs()  # noqa: SLF001 - they delete the folder of the run
     os._exit(status)
@@ -165,7 +165,7 @@ def kill_spark() -> None:
 
 
 def jvm() -> subprocess.Popen[bytes] | None:
-    """Return the process of the JVM that this process has started."""
+    """Return the JVM process of this process."""
     # PySpark has no public API for its process.
     return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
 

@@ -1,4 +1,4 @@
-"""Build the streaming DataFrame of a target, in this process or in the one that the check of restarts kills."""
+"""Build the streaming DataFrame of a target, in this process or in the one that `restart` kills."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,21 +47,21 @@ SOURCE_ROW = StructType(
 
 @dataclass(frozen=True)
 class Origin:
-    """What another process needs to build the same query."""
+    """The data with which another process builds the same query."""
 
     target: str
     partitions: Mapping[str, int]
-    """The source topics and their numbers of partitions."""
+    """Source topics with their numbers of partitions."""
     tables: Mapping[str, str]
     """The topic of each static DataFrame of a function."""
     number: int = 0
-    """Number of the query among those of a job."""
+    """Position of the query among those of a job."""
     side_effects: bool = False
-    """Whether the batch writes of a job run."""
+    """Whether the job's batch writes run."""
     arguments: Sequence[str] = ()
     confs: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
-    """The folder in which `prove` was started."""
+    """The folder from which `prove` was started."""
 
 
 def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origin) -> DataFrame:
@@ -77,13 +77,13 @@ def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origi
 
 
 def caught_rows(recording: Recording, number: int) -> DataFrame:
-    """Return the rows of a query that a job starts; if its sink is not Kafka, the rows as JSON."""
+    """Return the rows of a query of a job; as JSON if the sink is not Kafka."""
     caught = recording.caught[number]
     return caught.frame if caught.sink.lower() == "kafka" else as_json(caught.frame)
 
 
 def topics_of(rows: DataFrame) -> list[str]:
-    """Return the Kafka topics that the streams below some rows read."""
+    """Return the Kafka topics of the streams below some rows."""
     leaves = rows._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - PySpark has no plan
     found = list[str]()
     for leaf in map(leaves.apply, range(leaves.size())):
@@ -97,12 +97,12 @@ class StaticQuery:
     """
     A query of a job on static Kafka source rows.
 
-    The job runs once. Its rows come from a topic that each evaluation fills again. Spark reads the topic again for each
-    query on the same plan.
+    The job runs once. Each evaluation fills a topic with new rows, which Spark reads again for each query on the same
+    plan.
     """
 
     def __init__(self, recording: Recording, number: int) -> None:
-        """Run the job on the rows of the topic, unless another query of the job has done so."""
+        """Run the job on the rows of the topic, unless another of its queries already did."""
         self._kafka, self._topic = recording.kafka, f"prove-rows-of-{recording.topics[0]}"
         if recording.on_static is None:
             ensure_topics(self._kafka, [self._topic], 1, {self._topic: REJECT_TOPIC})
@@ -116,7 +116,7 @@ class StaticQuery:
         self._admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 3})
 
     def rows_of(self, records: Iterable[Sent]) -> DataFrame:
-        """Return what the query makes of some records; the next call replaces them."""
+        """Return the query's rows for some records; the next call replaces them."""
         for emptied in self._admin.delete_records([TopicPartition(self._topic, 0, OFFSET_END)]).values():
             emptied.result(FLUSH_SECONDS)
         for record in records:

@@ -1,4 +1,4 @@
-"""Find in the plan of a query how it decodes its records: the format, and the fields with their types."""
+"""Find in a query's plan how it decodes records: the format, and the fields with their types."""
 
 import json
 import re
@@ -32,7 +32,7 @@ PATTERNS = {
     "StringSplit": "split",
     "Levenshtein": "levenshtein",
 }
-"""Expressions whose time can grow faster than their text, by class."""
+"""Expressions that can be slow for long texts, by class."""
 SEPARATOR = re.compile(r"\bfrom_csv\([^\n]*?\((?:sep|delimiter),(.+?)\), ")
 STEP = re.compile(r"\.([\w-]+)|\['([^']+)'\]")
 
@@ -42,11 +42,11 @@ class Decoding:
     """How a query reads the values of its records."""
 
     format: str
-    """`JSON`, `CSV`, `OTHER` if the fields are unknown, or `NONE` if the query does not look into the values."""
+    """`JSON`, `CSV`, `OTHER` for unknown fields, or `NONE` if the query does not read the values."""
     schema: StructType = field(default_factory=StructType)
     separator: str = ","
     patterns: tuple[tuple[str, str, frozenset[str]], ...] = ()
-    """Function, pattern, and names of the columns of each expression in `PATTERNS`."""
+    """Function, pattern and column names of each expression in `PATTERNS`."""
 
     def line(self, fields: Mapping[str, Any]) -> str:
         """Return a line of CSV."""
@@ -69,13 +69,13 @@ class _Tree:
         return str(self.node.get("value")) if self.name == "Literal" else ""
 
     def below(self) -> Iterator["_Tree"]:
-        """Yield this expression and all below it."""
+        """Yield this expression and its descendants."""
         yield self
         for child in self.children:
             yield from child.below()
 
     def columns(self) -> frozenset[str]:
-        """Return the names of the columns and fields that the expression reads."""
+        """Return the columns and fields that the expression reads."""
         return frozenset(
             str(tree.node.get("name")) for tree in self.below() if tree.name in {"AttributeReference", "GetStructField"}
         )
@@ -90,9 +90,9 @@ def decoding(rows: DataFrame) -> Decoding:
 
 def decoding_of(operators: Sequence[Mapping[str, Any]], separator: str = ",") -> Decoding:
     """
-    Return how the operators of a plan, as Spark writes them in JSON, decode the records of their stream.
+    Return how the operators of a plan in Spark's JSON form decode the records of their stream.
 
-    This JSON leaves out the options of `from_csv`, so the separator comes from the plan as text.
+    This JSON omits the options of `from_csv`, so the separator comes from the plan as text.
     """
     trees = [
         tree for operator in operators for value in operator.values() for root in _roots(value) for tree in root.below()
@@ -112,7 +112,7 @@ def decoding_of(operators: Sequence[Mapping[str, Any]], separator: str = ",") ->
 
 
 def _roots(value: Any) -> Iterator[_Tree]:
-    """Yield the expressions in a part of an operator; each is a list of nodes, which their children follow."""
+    """Yield the expressions of a part of an operator; each is a list of nodes, followed by their children."""
     if isinstance(value, list) and value and all(isinstance(part, dict) and "num-children" in part for part in value):
         yield _tree(value, 0)[0]
     elif isinstance(value, list | dict):
@@ -136,7 +136,7 @@ def _schemas(trees: Iterable[_Tree], name: str) -> Iterator[StructField]:
 
 
 def _paths(trees: Iterable[_Tree]) -> Iterator[StructField]:
-    """Yield a field for each path or name that the query takes out of JSON texts and variants."""
+    """Yield a field for each path or name that the query reads from JSON texts and variants."""
     for tree in trees:
         if tree.name in {"GetJsonObject", "VariantGet"} and tree.children[1:]:
             steps = [dotted or quoted for dotted, quoted in STEP.findall(tree.children[1].literal)]
@@ -150,7 +150,7 @@ def _paths(trees: Iterable[_Tree]) -> Iterator[StructField]:
 
 
 def _columns(trees: Sequence[_Tree]) -> tuple[str, StructType] | None:
-    """Return the separator and the columns if the query splits its records."""
+    """Return the separator and the columns of a query that splits its records."""
     split = {
         str(t.node["name"]): t.children[0] for t in trees if t.name == "Alias" and t.children[0].name == "StringSplit"
     }
@@ -176,7 +176,7 @@ def _decodes(tree: _Tree) -> bool:
 
 
 def _merged(fields: Iterable[StructField]) -> StructType:
-    """Return one schema; a struct that occurs more than once has the fields of all."""
+    """Return one schema in which each repeated struct has all of its fields."""
     merged = dict[str, StructField]()
     for found in fields:
         before, kind = merged.get(found.name), found.dataType

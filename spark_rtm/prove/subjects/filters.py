@@ -1,4 +1,4 @@
-"""Find the literals with which a query compares the fields of its records, in the JSON form of its analysed plan."""
+"""Find the literals that a query compares with record fields, in the JSON of its analysed plan."""
 
 import fnmatch
 import json
@@ -36,14 +36,14 @@ NUMBERED = re.compile(r"#\d+L?")
 
 @dataclass(frozen=True)
 class Node:
-    """An expression of a plan with the expressions below it."""
+    """An expression of a plan, with its child expressions."""
 
     kind: str
     content: dict[str, Any]
     children: list["Node"]
 
     def all(self) -> Iterator["Node"]:
-        """Yield this expression and all expressions below it."""
+        """Yield this expression and its descendants."""
         yield self
         for child in self.children:
             yield from child.all()
@@ -57,11 +57,11 @@ class Comparison:
     operator: str
     value: Any
     is_wanted: bool
-    """Whether the comparison must hold; False below a NOT."""
+    """Whether the comparison must be true; False below a NOT."""
     is_filter: bool
 
     def weight(self, value: Any) -> int:
-        """Return how much the comparison speaks for a value of its field; a filter counts more than a projection."""
+        """Return how strongly the comparison suggests a value for its field; filters count more than projections."""
         try:
             return (10 if self.is_filter else 1) * (bool(HOLDS[self.operator](value, self.value)) == self.is_wanted)
         except TypeError:
@@ -80,14 +80,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Plan:
-    """The expressions of a plan, from the operators that process its stream."""
+    """The expressions of the operators that process a stream."""
 
     operators: Sequence[dict[str, Any]]
     aliases: dict[int, Node] = field(default_factory=dict)
 
     @cached_property
     def expressions(self) -> list[tuple[str, Node]]:
-        """The expressions with the kinds of their operators."""
+        """The expressions, with the kinds of their operators."""
         found = [
             (_kind(operator_), tree)
             for operator_ in self.operators
@@ -102,13 +102,13 @@ class Plan:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """The comparisons of fields with literals; those of filters are first."""
+        """The comparisons of fields with literals, those of filters first."""
         found = [c for kind, tree in self.expressions for c in self._compared(tree, is_filter=kind == "Filter")]
         return sorted(found, key=lambda comparison: not comparison.is_filter)
 
     @cached_property
     def headers(self) -> list[str]:
-        """The names of as many headers as the query reads by name or by position."""
+        """The headers that the query reads, by name or by position."""
         names, count = list[str](), 0
         for reader in (node for _, tree in self.expressions for node in tree.all() if node.kind in READERS):
             if any(n.kind == "AttributeReference" and n.content["name"] == "headers" for n in self.behind(reader)):
@@ -119,14 +119,14 @@ class Plan:
         return [*names, *(f"header{n}" for n in range(len(names), min(count, MAX_HEADERS)))]
 
     def behind(self, node: Node) -> Iterator[Node]:
-        """Yield an expression and all expressions from which it is computed, also in operators below."""
+        """Yield an expression and all expressions that it depends on, also in lower operators."""
         for inner in node.all():
             yield inner
             if inner.kind == "AttributeReference" and (source := self.aliases.get(inner.content["exprId"]["id"])):
                 yield from self.behind(source)
 
     def candidates(self, name: str, default: Any) -> list[Any]:
-        """Return values for a field, the most promising first: `default`, and both sides of each literal."""
+        """Return values for a field, best first: `default`, and both sides of each literal."""
         kind = type(default)
         own = [comparison for comparison in self.comparisons if name in comparison.names]
         # A projection, such as CASE WHEN, gives a row for each number, but often only for the texts that it lists.
@@ -194,13 +194,13 @@ def filters_of(rows: DataFrame) -> list[str]:
 
 
 def path_of(node: Node) -> list[str]:
-    """Return the paths of JSON that an expression reads."""
+    """Return the JSON paths that an expression reads."""
     return [str(child.content["value"]) for child in node.children[1:] if child.kind == "Literal"]
 
 
 def above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
-    Return the operators that process the stream: those that have a streaming source below them.
+    Return the operators that have a streaming source below them.
 
     `plan` lists the operators from the root, each followed by its children. Without a stream, all operators are kept.
     """
@@ -239,7 +239,7 @@ def _tree(nodes: Iterator[dict[str, Any]]) -> Node:
 
 
 def _name(node: Node) -> str:
-    """Return the name of the field that a `GetStructField` reads; `e.*` notes only its position."""
+    """Return the name of the field that a `GetStructField` reads; `e.*` contains only its position."""
     if named := node.content.get("name") or node.content.get("field", {}).get("name"):
         return str(named)
     below = node.children[0].content
@@ -250,7 +250,7 @@ def _name(node: Node) -> str:
 
 
 def _literal(node: Node) -> Any:
-    """Return the value of a literal, also of one that is cast, such as `cast(80 as double)`, else None."""
+    """Return the value of a literal, or of a cast literal such as `cast(80 as double)`, else None."""
     while node.kind == "Cast":
         node = node.children[0]
     if node.kind != "Literal" or node.content["value"] is None:
@@ -264,7 +264,7 @@ def _literal(node: Node) -> Any:
 
 
 def _operator(node: Node, literals: list[Any]) -> tuple[str, Any]:
-    """Return the operator and its literal as if the field stood on the left."""
+    """Return the operator and its literal, mirrored if the literal stands on the left."""
     if node.kind == "In":
         return "In", tuple(literals)
     if node.kind in LITERALS:
@@ -277,7 +277,7 @@ def _operator(node: Node, literals: list[Any]) -> tuple[str, Any]:
 
 
 def _as(kind: type, value: Any) -> Any:
-    """Return a value as the type of a field, or `...` if it has none."""
+    """Return a value in the type of a field, or `...` if it has none."""
     if value is None or type(value) is kind:
         return value
     if bool in {kind, type(value)}:
@@ -289,7 +289,7 @@ def _as(kind: type, value: Any) -> Any:
 
 
 def _same(comparison: Comparison, value: Any) -> Any:
-    """Return a value as the type of the literal, as Spark casts it."""
+    """Return a value in the type of the literal, as Spark casts it."""
     literal = comparison.value[0] if comparison.operator == "In" else comparison.value
     if value is None or literal is None or isinstance(literal, bool):
         return value

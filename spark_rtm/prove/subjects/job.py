@@ -1,7 +1,7 @@
 """
 Run an unmodified job until it would wait for its queries, and catch the queries that it starts.
 
-Nothing that the job starts runs until the checks start it.
+The queries run only when the checks start them.
 """
 
 import builtins
@@ -70,7 +70,7 @@ SQL_PLACE = re.compile(r"\s*(?P<verb>use|(?:create|alter|drop)\s+(?:schema|datab
 
 
 class JobLostError(RuntimeError):
-    """Raised when a job does not come to its wait: it fails, runs for too long, or would end the process of `prove`."""
+    """Raised if a job fails, runs too long, or would end the process before it waits for its queries."""
 
 
 class _LostError(BaseException):
@@ -79,9 +79,9 @@ class _LostError(BaseException):
 
 def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
     """
-    Run the job in this process, for at most `seconds`, and note in `recording` what it reads and starts.
+    Run the job for at most `seconds`, and store in `recording` what it reads and starts.
 
-    If a usual package is not installed, the job runs again with a placeholder for it.
+    If a common package is missing, the job runs again with a placeholder.
     """
     while True:
         try:
@@ -130,7 +130,7 @@ def _run(recording: Recording, seconds: float) -> None:
 
 
 def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int, arguments: str) -> None:
-    """Run the notebook of a line `%run ./other $name="value"` with the names of the notebook that has the line."""
+    """Run the notebook of a line `%run ./other $name="value"` with the names of the calling notebook."""
     other, _, values = arguments.strip().partition(" ")
     base = Path(path).parent / other.strip("\"'")
     found = next(
@@ -146,7 +146,7 @@ def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int,
 
 @contextlib.contextmanager
 def _limited(path: Path, seconds: float) -> Iterator[None]:
-    """End the block after a time, and the whole process if the block does not let itself be ended."""
+    """End the block after a time limit, and the whole process if the block cannot be ended."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -177,7 +177,7 @@ def _limited(path: Path, seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_program(recording: Recording) -> Iterator[None]:
-    """Give the job the arguments, the import path, the output and the log of a program."""
+    """Give the job arguments, import path, output and log of a program."""
     before, path, log = (sys.argv, sys.path[:]), recording.path, logging.getLogger()
     handlers, level = log.handlers[:], log.level
     sys.argv = [str(path), *recording.job.arguments]
@@ -193,7 +193,7 @@ def _as_program(recording: Recording) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named(kafka: str) -> Iterator[None]:
-    """Name a broker in the environment of the job; its sources and sinks use the broker of `prove` in any case."""
+    """Name a broker in the job's environment; its sources and sinks always use the broker of `prove`."""
     if SERVERS in os.environ:
         yield
         return
@@ -247,7 +247,7 @@ def _replaced(recording: Recording) -> Iterator[None]:
 
 
 def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[[float], None]:
-    """Return `time.sleep` that ends the job in a loop which waits for its queries."""
+    """Return a `time.sleep` that ends a job which waits for its queries in a loop."""
     main = threading.get_ident()
 
     def rest(seconds: float) -> None:
@@ -265,7 +265,7 @@ def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[
 
 
 def _exit_of(owner: int, exit_: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
-    """Return a function that ends a child process of the job, but not this process."""
+    """Return an exit function that ends a child process of the job, but not this process."""
 
     def end(status: int) -> NoReturn:
         if os.getpid() != owner:
@@ -276,7 +276,7 @@ def _exit_of(owner: int, exit_: Callable[[int], NoReturn]) -> Callable[[int], No
 
 
 def _sql_of(recording: Recording, sql: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
-    """Return `SparkSession.sql` that notes statements which change a table, in place of running them."""
+    """Return a `SparkSession.sql` that records statements which change a table instead of running them."""
 
     def run(session: SparkSession, text: str, *arguments: Any, **named: Any) -> DataFrame:
         if found := SQL_WRITE.match(text):

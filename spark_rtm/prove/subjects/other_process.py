@@ -1,4 +1,4 @@
-"""Run a query in a process of its own, which the check of restarts kills like `kill -9`."""
+"""Run a query in a separate process, which the check `restart` kills like `kill -9`."""
 
 import contextlib
 import json
@@ -31,12 +31,12 @@ POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Order:
-    """The query that the other process runs, and where."""
+    """The query for the other process, and its target."""
 
     origin: Origin
     kafka: str
     target: str
-    """The topic that receives the output."""
+    """The output topic."""
     checkpoints: str
     checkpoint: str
     interval_ms: int
@@ -46,13 +46,13 @@ class Order:
 
 @dataclass(frozen=True)
 class OtherProcess:
-    """A process that has Spark and waits for `run`."""
+    """A process with Spark that waits for `run`."""
 
     child: Child
     folder: Path
 
     def run(self) -> None:
-        """Let the process start its query, and return when the query runs in real-time mode."""
+        """Start the query in the process, and return when it runs in real-time mode."""
         (self.folder / GO).touch()
         try:
             wait_until_ready(self.child, (self.folder / RUNNING).exists, START_SECONDS)
@@ -61,7 +61,7 @@ class OtherProcess:
             raise
 
     def commit(self, deadline_seconds: float) -> bool:
-        """Let the query end and commit its batch; return True when it has."""
+        """End and commit the batch of the query; return True afterwards."""
         wanted = self.folder / COMMIT
         wanted.touch()
 
@@ -73,14 +73,14 @@ class OtherProcess:
         return True
 
     def raise_if_ended(self) -> None:
-        """Raise RuntimeError with the last error of the log if the process has ended by itself."""
+        """Raise RuntimeError with the last error of the log if the process has ended."""
         if not self.child.is_running():
             lines = self.child.log_path.read_text(errors="replace").splitlines()
             errors = [line for line in lines if ERROR.match(line)]
             raise RuntimeError(f"the query in its own process has ended: {(errors or lines or ['?'])[-1][:300]}")
 
     def kill(self) -> None:
-        """Kill the JVM, which contains driver and executor, with SIGKILL, and then its Python process."""
+        """Kill the JVM with driver and executor, then its Python process."""
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             os.kill(int((self.folder / RUNNING).read_text()), signal.SIGKILL)
         self.child.kill()
@@ -88,7 +88,7 @@ class OtherProcess:
 
 @contextlib.contextmanager
 def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
-    """Yield a process that starts Spark; kill it when the block ends."""
+    """Yield a process that starts Spark; kill it at the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="other-process-", dir=bench.folder))
     (folder / ORDER).write_text(json.dumps(asdict(order)))
     # The process must find the modules of the user where this process has found them.

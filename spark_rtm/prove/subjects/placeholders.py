@@ -1,4 +1,4 @@
-"""Answer for what a job has in production: `dbutils`, running queries, and modules that are not installed."""
+"""Stand in for production objects of a job: `dbutils`, running queries and missing modules."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 # A job that asks its query more often waits in a loop.
 MAX_ASKED = 20
 SECRET = "prove-secret"
-"""The checks look for this text in plans, logs and checkpoints."""
+"""Text that the checks search for in plans, logs and checkpoints."""
 # Classes, and functions such as `connect` and `get_session`.
 CLIENT = re.compile(r"[A-Z]|(?i:\w*(?:connect|client|session|cursor|create|build))")
 ARGUMENT = re.compile(r"""\$(\w+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
@@ -51,22 +51,22 @@ PACKAGES = dict(zip(SAME.split(), SAME.split(), strict=True)) | {
 
 
 class JobEndedError(BaseException):
-    """Raised inside the job when it would wait for its queries; `except Exception` of the job must not catch it."""
+    """Raised inside the job where it would wait for its queries; its `except Exception` must not catch it."""
 
 
 def end_job(*_: object, **__: object) -> NoReturn:
-    """End the job where it would wait for its queries, or stop its session."""
+    """End the job where it would wait for its queries or stop its session."""
     raise JobEndedError
 
 
 class Started:
-    """What `start()` returns to the job."""
+    """The result of `start()` for the job."""
 
     name = id = "prove"
     asked = 0
 
     def __getattr__(self, name: str) -> Any:
-        """Answer what a job asks about its query while the query is starting."""
+        """Answer questions of the job about its query while the query starts."""
         if name in {"isActive", "status", "lastProgress"}:
             self._ask()
         status = {"message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": True}
@@ -76,7 +76,7 @@ class Started:
         return known.get(name)
 
     def _wait(self, timeout: float | None = None) -> bool:
-        """End the job, unless it waits only for a time and then goes on."""
+        """End the job, unless it waits for a limited time."""
         if timeout is None:
             end_job()
         self._ask()
@@ -89,7 +89,7 @@ class Started:
 
 
 class Dbutils:
-    """The parts of `dbutils` that jobs use; other parts accept every call."""
+    """The parts of `dbutils` that jobs use. Other parts accept every call."""
 
     def __init__(self, exit_: Callable[..., Any] = lambda *_: None) -> None:
         self._widgets = dict[str, str]()
@@ -111,7 +111,7 @@ class Dbutils:
         self.jobs = SimpleNamespace(taskValues=SimpleNamespace(get=_task_value, set=lambda *_, **__: None))
 
     def set_arguments(self, text: str) -> None:
-        """Set the widgets that `%run ./other $name="value"` gives to the other notebook."""
+        """Set the widgets that `%run ./other $name="value"` passes to the other notebook."""
         for name, *values in ARGUMENT.findall(text):
             self._widgets[name] = "".join(values)
 
@@ -119,25 +119,25 @@ class Dbutils:
         self._widgets.setdefault(name, str(keywords.get("defaultValue", default)))
 
     def __getattr__(self, _name: str) -> "Anything":
-        """Return an object for a part that is not listed above."""
+        """Return an object for any other part."""
         return Anything()
 
 
 class Anything:
-    """An object that has every attribute and accepts every call; it is false, like an empty answer, or a client."""
+    """An object with every attribute that accepts every call. It is false, unless it is a client."""
 
     def __init__(self, name: str = "") -> None:
         """Create an object for a name; a session or client is true."""
         self._name = name
 
     def __getattr__(self, name: str) -> "Anything":
-        """Return another object, but no special method, which would promise more than it holds."""
+        """Return another object, but no special method, which would promise too much."""
         if name.startswith("__"):
             raise AttributeError(name)
         return Anything(name)
 
     def __call__(self, *arguments: Any, **__: object) -> Any:
-        """Return the object itself, or what a decorator or the helper of a builder would return: its argument."""
+        """Return the object, or for a decorator or builder its argument."""
         is_kept = len(arguments) == 1 and (callable(arguments[0]) or isinstance(arguments[0], SparkSession.Builder))
         return arguments[0] if is_kept else self
 
@@ -154,7 +154,7 @@ class Anything:
         return bool(CLIENT.match(self._name))
 
     def __str__(self) -> str:
-        """Return a text that is not empty, such as a path needs."""
+        """Return a text that is not empty, as paths require."""
         return "prove"
 
     __fspath__ = __str__
@@ -168,24 +168,24 @@ class Anything:
 
 
 class _Module(ModuleType):
-    """A module that is not installed."""
+    """A missing module."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return a placeholder for each name that a job may import."""
+        """Return a placeholder for each imported name."""
         if name.startswith("__"):
             raise AttributeError(name)
         return Anything(name)
 
 
 class _Modules(MetaPathFinder, Loader):
-    """Finds the modules of some packages that nothing else has found."""
+    """Finds missing modules of some packages."""
 
     def __init__(self, names: Collection[str]) -> None:
-        """Answer for the packages `names`."""
+        """Provide the packages `names`."""
         self._names = names
 
     def find_spec(self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return a specification if the module belongs to one of the packages."""
+        """Return a specification for a module of the packages."""
         return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in self._names else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -198,7 +198,7 @@ class _Modules(MetaPathFinder, Loader):
 
 @contextlib.contextmanager
 def placeholders_for(names: Collection[str]) -> Iterator[None]:
-    """Let imports of these packages succeed with placeholders."""
+    """Replace missing packages by placeholders on import."""
     finder = _Modules(names)
     sys.meta_path.append(finder)
     try:
@@ -210,7 +210,7 @@ def placeholders_for(names: Collection[str]) -> Iterator[None]:
 
 
 def display(rows: Any = None, *_: object, **options: Any) -> None:
-    """Start a query if a notebook displays a stream in real-time mode; show nothing."""
+    """Start a query for a displayed stream in real-time mode; show nothing."""
     # The code of a job runs again on static rows, and must start the same queries.
     if isinstance(rows, DataFrame) and "realTime" in options:
         writer = rows.writeStream.format("console").outputMode(options.get("outputMode", "update"))
@@ -218,7 +218,7 @@ def display(rows: Any = None, *_: object, **options: Any) -> None:
 
 
 def notebook_names(spark: SparkSession, dbutils: Dbutils) -> dict[str, Any]:
-    """Return what a notebook finds without an import."""
+    """Return the names that a notebook has without imports."""
     return {
         "spark": spark,
         "sc": spark.sparkContext,
@@ -233,7 +233,7 @@ def notebook_names(spark: SparkSession, dbutils: Dbutils) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def databricks_modules(names: Mapping[str, Any]) -> Iterator[None]:
-    """Provide the modules of Databricks through which a file gets `dbutils` or its session."""
+    """Provide the Databricks modules from which a file imports `dbutils` or its session."""
     contents: dict[str, Mapping[str, Any]] = {
         "pyspark.dbutils": {"DBUtils": lambda *_: names["dbutils"]},
         "databricks.sdk.runtime": names,
@@ -253,7 +253,7 @@ def databricks_modules(names: Mapping[str, Any]) -> Iterator[None]:
 
 
 def open_of(folders: Sequence[Path], open_: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `open` that reads a file, such as a schema, from the folders of a job, and writes to the current one."""
+    """Return an `open` that reads files, such as schemas, from the folders of a job, and writes to the current one."""
 
     def find(file: Any, mode: str = "r", *arguments: Any, **named: Any) -> Any:
         if set(mode).isdisjoint("wax+"):
@@ -266,17 +266,17 @@ def open_of(folders: Sequence[Path], open_: Callable[..., Any]) -> Callable[...,
 
 
 def placed(folders: Sequence[Path], read: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of `os`, such as `stat`, that finds a file like `open`."""
+    """Return a function of `os`, such as `stat`, that finds files like `open`."""
     return lambda path=".", *arguments, **named: read(file_in(folders, path), *arguments, **named)
 
 
 def kept(folders: Sequence[Path], delete: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that deletes a file, but none of those that only `file_in` finds."""
+    """Return a function that deletes files, except those that only `file_in` finds."""
     return lambda path, *more, **named: delete(path, *more, **named) if file_in(folders, path) == path else None
 
 
 def file_in(folders: Sequence[Path], file: Any) -> Any:
-    """Return where a file of a job is; a relative one, or one below the current folder, is in one of the folders."""
+    """Return the path of a job's file, which may be relative or below the current folder, in one of the folders."""
     # `Path.exists` would call `os.stat`, which uses this function while a job runs.
     if not isinstance(file, str | os.PathLike) or os.access(file, os.F_OK):
         return file

@@ -1,4 +1,4 @@
-"""Readers and writers of PySpark that record the calls of a job and replace its broker by that of `prove`."""
+"""PySpark readers and writers that record a job's calls and replace its broker by that of `prove`."""
 
 import json
 import re
@@ -32,7 +32,7 @@ REFUSED = {"maxoffsetspertrigger", "minoffsetspertrigger", "minpartitions", "max
 
 @dataclass(frozen=True)
 class Caught:
-    """A query that the job would start."""
+    """A query that the job starts."""
 
     frame: DataFrame
     sink: str
@@ -47,7 +47,7 @@ class Caught:
 
 @dataclass
 class Recording:
-    """What a run of the job has read and started."""
+    """Everything that a run of the job read and started."""
 
     spark: SparkSession
     kafka: str
@@ -56,7 +56,7 @@ class Recording:
     static: DataFrame | None = None
     """Static source rows that replace each stream of the job."""
     on_static: "Recording | None" = None
-    """The recording of the same job on static source rows, if it has run on them."""
+    """The recording of the same job on static source rows, after that run."""
     topics: list[str] = field(default_factory=list)
     """Topics that the job reads as streams."""
     tables: list[str] = field(default_factory=list)
@@ -65,21 +65,21 @@ class Recording:
     """Formats of streams that are not Kafka, with the lines of the job."""
     caught: list[Caught] = field(default_factory=list)
     source_options: dict[str, str] = field(default_factory=dict)
-    """Options of the Kafka streams, as the job wrote them."""
+    """Options of the Kafka streams as the job set them."""
     source_line: int = 0
     has_default_shuffles: bool = False
-    """Whether the job leaves `spark.sql.shuffle.partitions` to Spark."""
+    """Whether `spark.sql.shuffle.partitions` has Spark's default."""
     sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
     side_effects: bool = False
-    """Whether the batch writes of the job run; those to Kafka use the broker of `prove` in any case."""
+    """Whether the job's batch writes run; those to Kafka always use the broker of `prove`."""
     skipped: dict[tuple[str, int], None] = field(default_factory=dict)
-    """Targets of batch writes that did not run, with the lines of the job, in their order."""
+    """Targets of batch writes that did not run, in order, with the lines of the job."""
     missing: dict[str, int] = field(default_factory=dict)
-    """Packages that are not installed and are answered for by placeholders, with the lines of the job."""
+    """Missing packages with placeholders, with the lines of the job."""
     refused: dict[str, int] = field(default_factory=dict)
-    """Options of the Kafka streams that real-time mode refuses, with the lines of the job."""
+    """Options of Kafka streams that real-time mode refuses, with the lines of the job."""
     absent: dict[str, int] = field(default_factory=dict)
-    """Tables that are not here and are replaced by made rows, with the lines of the job."""
+    """Missing tables with made rows, with the lines of the job."""
 
     @property
     def path(self) -> Path:
@@ -87,20 +87,20 @@ class Recording:
         return self.job.path
 
     def forget(self) -> None:
-        """Forget what the job has done; only its missing packages stay."""
+        """Delete the record of the job, except its missing packages."""
         lists = (self.topics, self.tables, self.other_sources, self.caught)
         for noted in (*lists, self.source_options, self.skipped, self.absent, self.refused):
             noted.clear()
 
     def line(self) -> int:
-        """Return the line of the job that is running now."""
+        """Return the running line of the job."""
         frame: FrameType | None = sys._getframe()  # noqa: SLF001 - `inspect.stack()` would read every source file
         while frame and frame.f_code.co_filename != str(self.path):
             frame = frame.f_back
         return frame.f_lineno if frame else 0
 
     def line_of(self, error: BaseException) -> int:
-        """Return the last line of the job in the traceback of an error."""
+        """Return the job's last line in the traceback of an error."""
         frame, line = error.__traceback__, 0
         while frame:
             line = frame.tb_lineno if frame.tb_frame.f_code.co_filename == str(self.path) else line
@@ -108,7 +108,7 @@ class Recording:
         return line
 
     def redirect(self, options: dict[str, str], *, is_stream: bool) -> dict[str, str]:
-        """Create the topics that a Kafka source names, and return the options that replace those of the job."""
+        """Create the topics of a Kafka source, and return replacements for the job's options."""
         names, replaced = subscribed(options)
         ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, REJECT_TOPIC))
         if is_stream:
@@ -119,24 +119,24 @@ class Recording:
         return {BROKER_OPTION: self.kafka, **PLAINTEXT, **replaced, **(FROM_START if is_stream else {})}
 
     def redirect_write(self, options: dict[str, str]) -> dict[str, str]:
-        """Create the topic that a batch write names, and return the options that replace those of the job."""
+        """Create the topic of a batch write, and return replacements for the job's options."""
         names = [options["topic"]] if "topic" in options else []
         ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, REJECT_TOPIC))
         return {BROKER_OPTION: self.kafka, **PLAINTEXT}
 
     def may_write(self, target: str) -> bool:
-        """Return whether a batch write of the job may run; if not, note it."""
+        """Return whether a batch write of the job may run; otherwise, record it."""
         if not self.side_effects:
             self.note_write(target)
         return self.side_effects
 
     def note_write(self, target: str) -> None:
-        """Note a batch write that does not run."""
+        """Record a skipped batch write."""
         self.skipped[target, self.line()] = None
 
 
 def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the topics that a Kafka source names, and options that replace its pattern."""
+    """Return the topics of a Kafka source, and options that replace its pattern."""
     if "subscribePattern" in options:
         name = matching(options["subscribePattern"])
         # Without its ends, it would also match the topic of the static rows, whose name contains that of the topic.
@@ -147,7 +147,7 @@ def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
 
 
 def matching(pattern: str) -> str:
-    """Return a topic that a usual pattern matches: the first of its alternatives, with a letter for each wildcard."""
+    """Return a topic that matches a pattern: its first alternative, with a letter for each wildcard."""
     text = re.sub(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)", r"\1", pattern.strip("^$")).partition("|")[0]
     text = re.sub(r"\[([^\]^\\])[^\]]*\][*+?]?|(?<!\\)\.[*+?]|\\[dw][*+?]?", lambda found: found[1] or "1", text)
     name = text.replace("\\.", ".")
@@ -157,7 +157,7 @@ def matching(pattern: str) -> str:
 
 
 class Options:
-    """Note the options of a reader or writer by their names."""
+    """Record the options of a reader or writer by name."""
 
     recording: Recording
     is_static = False
@@ -168,25 +168,25 @@ class Options:
         super().__init__(owner)  # type: ignore[call-arg]
 
     def format(self, source: str) -> Any:
-        """Note the format."""
+        """Record the format."""
         self.noted["format"] = source
         return self if self.is_static else super().format(source)  # type: ignore[misc]
 
     def option(self, key: str, value: Any) -> Any:
-        """Note the option."""
+        """Record the option."""
         if value is None and key in {"subscribe", "topic"}:
             raise ValueError(f"the option {key!r} is None, so no topic is named; set what the job reads it from")
         self.noted[key] = str(value)
         return self if self.is_static else super().option(key, value)  # type: ignore[misc]
 
     def options(self, **options: Any) -> Any:
-        """Note the options."""
+        """Record the options."""
         for key, value in options.items():
             self.option(key, value)
         return self
 
     def redirect(self, options: dict[str, Any], *, is_stream: bool) -> None:
-        """Read from the broker of `prove` in place of the broker of the job."""
+        """Read from the broker of `prove` instead of the job's broker."""
         self.options(**options)
         for key, value in self.recording.redirect(self.noted, is_stream=is_stream).items():
             self.option(key, value)
@@ -196,7 +196,7 @@ class StreamReader(Options, DataStreamReader):
     """Replaces `spark.readStream`."""
 
     def option(self, key: str, value: Any) -> Any:
-        """Note the option; the stream does not get one that real-time mode refuses."""
+        """Record the option, and drop it if real-time mode refuses it."""
         if key.lower() not in REFUSED:
             return super().option(key, value)
         self.recording.refused[key] = self.recording.line()
@@ -215,16 +215,16 @@ class StreamReader(Options, DataStreamReader):
         return super().load(format=control.source_format())
 
     def table(self, tableName: str) -> DataFrame:
-        """Note the table."""
+        """Record the table."""
         self.recording.other_sources.append((f"table {tableName}", self.recording.line()))
         return super().table(tableName)
 
 
 class StreamWriter(Options, DataStreamWriter):
-    """Replaces `DataFrame.writeStream`; a static DataFrame has one too, which only notes."""
+    """Replaces `DataFrame.writeStream`, also for a static DataFrame."""
 
     def __init__(self, frame: DataFrame) -> None:
-        """Create a writer for a stream or for a static DataFrame."""
+        """Create a writer for a stream or a static DataFrame."""
         self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
         self.is_static = not frame._jdf.isStreaming()  # noqa: SLF001 - a job on static rows sees another answer
         if self.is_static:
@@ -234,14 +234,14 @@ class StreamWriter(Options, DataStreamWriter):
             DataStreamWriter.__init__(self, frame)
 
     def trigger(self, **chosen: Any) -> Any:
-        """Note the trigger."""
+        """Record the trigger."""
         self.chosen = chosen
         return self if self.is_static else super().trigger(**chosen)
 
     def start(  # type: ignore[override]
         self, path: str | None = None, format: str | None = None, outputMode: str | None = None, **options: Any
     ) -> Any:
-        """Catch the query in place of starting it."""
+        """Catch the query instead of starting it."""
         self.options(**({"path": path} if path else {}), **options)
         mode = outputMode or self.noted.get("outputMode", "append")
         sink, line = format or self.noted.get("format", "parquet"), self.recording.line()
@@ -251,12 +251,12 @@ class StreamWriter(Options, DataStreamWriter):
         return Started()
 
     def toTable(self, tableName: str, **_options: Any) -> Any:  # type: ignore[override]
-        """Catch the query in place of starting it."""
+        """Catch the query instead of starting it."""
         self.noted["format"] = f"table {tableName}"
         return self.start()
 
     def _trigger(self) -> str:
-        """Return the trigger as the job wrote it, or that of the JVM if the job did not use PySpark's method."""
+        """Return the trigger of the job, or that of the JVM if the job did not use PySpark's method."""
         if self.chosen or self.is_static:
             return ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
         field = self._jwrite.getClass().getDeclaredField("trigger")
@@ -296,5 +296,5 @@ for _name, _key in {
 
 
 def recorder(kind: type[Options], recording: Recording) -> property:
-    """Return the property of PySpark that creates a reader or writer of this kind for a recording."""
+    """Return a PySpark property that creates a recording reader or writer."""
     return property(type(kind.__name__, (kind,), {"recording": recording}))

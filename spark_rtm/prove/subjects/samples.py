@@ -1,4 +1,4 @@
-"""Read the user's sample records, or make some from the schemas and the comparisons in the plan of the query."""
+"""Read the user's sample records, or make records from schemas and comparisons in the query's plan."""
 
 import json
 import re
@@ -36,14 +36,15 @@ UNITS = ("ms", "millis", "seconds", "us", "micros")
 MAX_FIELDS, MAX_VALUES, MAX_RECORDS = 4, 8, 60
 MAX_HEADER = 20
 DEFAULT = (Sent(b'{"id":"a1","value":1}', b"a1"), Sent(b"1", b"a1"))
-"""Records for a query without a schema in its plan."""
+"""Records for a query without a schema."""
 
 
 def read_samples(path: Path) -> list[Sent]:
     """
     Return the records of a file with one JSON text per line.
 
-    A line is the value of a record. An object with exactly the fields `key`, `value` and perhaps `headers` is a record.
+    A line is the value of a record. An object with exactly the fields `key`, `value` and optionally `headers` is a
+    record.
     """
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if not lines:
@@ -55,13 +56,13 @@ def read_samples(path: Path) -> list[Sent]:
 
 
 def made_samples(rows: DataFrame) -> list[Sent]:
-    """Return two records for each schema that `rows` applies to its stream, or `DEFAULT` if there is none."""
+    """Return two records for each schema that `rows` applies to its stream, or `DEFAULT`."""
     plan = plan_of(rows)
     return [sent(_Choice(plan, number)) for sent in _makers(plan) for number in (1, 2)]
 
 
 def other_samples(rows: DataFrame) -> list[Sent]:
-    """Return further records for a query from which `made_samples` give no result: other sides of its literals."""
+    """Return other records if `made_samples` give no result: the other sides of the query's literals."""
     plan, found = plan_of(rows), list[Sent]()
     for sent in _makers(plan):
         sent(first := _Choice(plan, 1))
@@ -73,7 +74,7 @@ def other_samples(rows: DataFrame) -> list[Sent]:
 
 
 def compared_texts(rows: DataFrame) -> dict[str, str]:
-    """Return the first text with which the query compares each column."""
+    """Return the first text that the query compares with each column."""
     found = dict[str, str]()
     for comparison in plan_of(rows, of_stream=False).comparisons:
         text = comparison.value[0] if comparison.operator == "In" else comparison.value
@@ -90,19 +91,19 @@ class _Choice:
     plan: Plan
     number: int
     picks: Mapping[str, int] = field(default_factory=dict)
-    """Positions among the candidates of a field; the first by default."""
+    """Index of each field's value among its candidates; the first by default."""
     counts: dict[str, int] = field(default_factory=dict)
-    """Numbers of candidates of the fields that have been asked for."""
+    """Number of candidates of each requested field."""
 
     def __call__(self, name: str, default: Any, allowed: Sequence[Any] = ()) -> Any:
-        """Return the value of a field, which is one of `allowed` if there are any."""
+        """Return a field's value, one of `allowed` if there are any."""
         found = [value for value in self.plan.candidates(name, default) if not allowed or value in allowed]
         self.counts[name] = len(found)
         return found[self.picks.get(name, 0)]
 
 
 def fields_of(sample: Sent) -> dict[str, Any] | None:
-    """Return the fields of a record whose value is a JSON object, else None."""
+    """Return the fields of a record with a JSON object, else None."""
     try:
         value = json.loads(sample.value or b"")
     except ValueError:
@@ -111,7 +112,7 @@ def fields_of(sample: Sent) -> dict[str, Any] | None:
 
 
 def is_time(name: str) -> bool:
-    """Return whether a field's name suggests a time, such as `event_ts` or `sent_at_ms`; `length_ms` is a duration."""
+    """Return whether a field's name, such as `event_ts` or `sent_at_ms`, suggests a time; `length_ms` is a duration."""
     words = name.lower().replace("-", "_").split("_")
     return words[-2 if words[-1] in UNITS and len(words) > 1 else -1] in TIME_NAMES
 
@@ -130,7 +131,7 @@ def _record(line: str) -> Sent:
 
 
 def _makers(plan: Plan) -> list[Callable[[_Choice], Sent]]:
-    """Return what makes a record for each schema of the query: of JSON, Avro, CSV or paths in JSON."""
+    """Return a record maker for each schema of the query: JSON, Avro, CSV or JSON paths."""
     found, paths = dict[str, Callable[[_Choice], Any]](), list[str]()
     for node in (node for _, tree in plan.expressions for node in tree.all()):
         schema = node.content.get("schema")
@@ -176,7 +177,7 @@ def _of_paths(paths: list[str], choice: _Choice) -> dict[str, Any]:
 
 
 def _header(plan: Plan, node: Node) -> bytes:
-    """Return what stands before the Avro data: the header of Confluent if the query skips the first bytes."""
+    """Return the bytes before the Avro data: the Confluent header if the query skips the first bytes."""
     skipped = [inner for child in node.children[:1] for inner in plan.behind(child) if inner.kind == "Substring"]
     starts = [int(text) for inner in skipped for text in path_of(inner)[:1] if text.isdigit()]
     return bytes(starts[0] - 2) + b"\1" if starts and 2 <= starts[0] <= MAX_HEADER else b""
@@ -187,7 +188,7 @@ def _framed(header: bytes, schema: Any, choice: _Choice) -> bytes:
 
 
 def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> bytes:
-    """Return a value of an Avro schema in the binary encoding of Avro."""
+    """Return a value of an Avro schema in Avro's binary encoding."""
     if isinstance(schema, list):
         chosen = next((n for n, kind in enumerate(schema) if kind != "null"), 0)
         return _long(chosen) + _avro(schema[chosen], choice, name, named)
@@ -223,7 +224,7 @@ def _avro_number(kind: str, choice: _Choice, name: str, logical: str) -> bytes:
 
 
 def _long(value: int) -> bytes:
-    """Return a number as Avro writes it: doubled, or doubled and negated, in groups of seven bits."""
+    """Return a number in Avro's encoding: doubled, or doubled and negated, in groups of seven bits."""
     value, found = (value * 2 if value >= 0 else -2 * value - 1), bytearray()
     while value > 127:
         found.append(value & 127 | 128)

@@ -1,4 +1,4 @@
-"""Answer what a job asks for its settings, and note those that it sets."""
+"""Answer a job's questions about its settings, and record the settings that it changes."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ SHUFFLES = "spark.sql.shuffle.partitions"
 
 
 def configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSession:
-    """Return the session of `prove` with the settings of the job that a running session accepts."""
+    """Return the session of `prove` with those job settings that a running session accepts."""
     for name, value in builder._options.items():  # noqa: SLF001 - the builder has no public getter
         if name == CATALOG:
             continue
@@ -28,7 +28,7 @@ def configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSes
 
 @contextlib.contextmanager
 def own_shuffles(recording: Recording) -> Iterator[None]:
-    """Note whether the job sets its shuffle partitions; if not, they are those of `prove` after the block."""
+    """Record whether the job sets its shuffle partitions; otherwise restore those of `prove` after the block."""
     conf, confs = recording.spark.conf, recording.job.confs
     before = str(conf.get(SHUFFLES))
     if SHUFFLES not in confs:
@@ -43,7 +43,7 @@ def own_shuffles(recording: Recording) -> Iterator[None]:
 
 @contextlib.contextmanager
 def set_for_now(session: SparkSession, confs: Mapping[str, str]) -> Iterator[None]:
-    """Set settings of a session while the block runs."""
+    """Set session settings while the block runs."""
     before = {name: session.conf.get(name, None) for name in confs}
     try:
         for name, value in confs.items():
@@ -58,7 +58,7 @@ def set_for_now(session: SparkSession, confs: Mapping[str, str]) -> Iterator[Non
 
 
 def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `spark.conf.get` that knows the settings of the job, and answers for those of Databricks."""
+    """Return a `spark.conf.get` that knows the settings of the job and of Databricks."""
 
     def read(conf: RuntimeConfig, key: str, *default: Any) -> Any:
         if key in recording.job.confs:
@@ -74,5 +74,5 @@ def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]
 
 
 def flag_of(get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `SparkConf.get` of a cluster whose flag is set."""
+    """Return the `SparkConf.get` of a cluster with the flag."""
     return lambda conf, key, *default, **named: "true" if key == FLAG else get(conf, key, *default, **named)

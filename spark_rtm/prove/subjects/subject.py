@@ -1,4 +1,4 @@
-"""Build what the checks examine: the streaming DataFrame of a target, its trial, and its evaluation row by row."""
+"""Build the subject of the checks: a target's streaming DataFrame, its trial, and its evaluation by row."""
 
 import shutil
 import uuid
@@ -29,38 +29,38 @@ EVALUATION_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Subject:
-    """A query to examine."""
+    """A query for the checks."""
 
     bench: Bench
     path: Path
     """The user's file."""
     line: int
-    """Line for what belongs to no other line."""
+    """Default line of a verdict."""
     stream: str
-    """Name of the stream in the option `--samples`."""
+    """Name of the stream for `--samples`."""
     trial: Trial
     samples: list[Sent]
     rows_of: Callable[[list[Sent]], DataFrame]
-    """What a batch query makes of some records."""
+    """Returns a batch query's rows for some records."""
     origin: Origin
     others: list[Sent] = field(default_factory=list)
-    """Records to try if the samples, which `prove` has made, give no result."""
+    """Other records to try if made samples give no result."""
     reads: tuple[str, ...] = ()
     """Topics that a job reads."""
     has_default_shuffles: bool = False
-    """Whether a job leaves `spark.sql.shuffle.partitions` to its session, which is not that of `prove`."""
+    """Whether a job uses the default of `spark.sql.shuffle.partitions`, which differs from that of `prove`."""
     topics: set[str] = field(default_factory=set)
-    """The topic in the options of the sink, and those that the rows evaluated so far have named."""
+    """The topic in the sink's options, and the topics of evaluated rows."""
     is_made: bool = False
-    """Whether `prove` has made the samples."""
+    """Whether `prove` made the samples."""
 
     @property
     def is_stateful(self) -> bool:
-        """Whether the query has a shuffle; in real-time mode, only stateful operators and `repartition` have one."""
+        """Whether the query has a shuffle, which in real-time mode only stateful operators and `repartition` have."""
         return slots_needed(self.trial.rows, 0) > 0
 
     def with_results(self) -> "Subject":
-        """Return the subject with other samples if those that `prove` has made give no result, or are all rejected."""
+        """Return the subject with other samples if its made samples give no result or are all rejected."""
         if not self.others:
             return self
         own, accepted = self._useful(self.samples)
@@ -71,7 +71,7 @@ class Subject:
         return replace(self, samples=found[: len(self.samples)]) if found else self
 
     def _useful(self, records: list[Sent]) -> tuple[list[Sent], list[Sent]]:
-        """Return the records that give a result, and those of them whose result does not hold their bytes."""
+        """Return the records with a result, and among them those whose result does not contain their bytes."""
         results = [(r, found) for r, found in zip(records, self.evaluate_all(records), strict=True) if found]
         useful = [(record, found) for record, found in results if isinstance(found, list)]
         accepted = [record for record, found in useful if not any(holds(output, record) for output in found)]
@@ -79,10 +79,10 @@ class Subject:
 
     def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
         """
-        Return for each record what the query makes of it in a batch query, or what its expressions raise.
+        Return each record's rows from a batch query, or the error of its expressions.
 
-        The expressions of a batch query and of a stream are the same, but the stream would end with the first error.
-        Records are evaluated together as long as each gives exactly one row or all give none, and in halves otherwise.
+        A batch query has the same expressions, but a stream would end with the first error.
+        Records are evaluated together if each gives exactly one row or none does, and otherwise in halves.
         """
         with _call_sites(enabled=False):
             return self._evaluate(records)
@@ -109,7 +109,7 @@ class Subject:
         return [*self._evaluate(records[:half]), *self._evaluate(records[half:])]
 
     def _error_of(self, record: Sent) -> Exception | None:
-        """Evaluate a failing record again, so the error names the line of the user's code."""
+        """Evaluate a failing record again, so that the error names the user's line."""
         with _call_sites(enabled=True):
             try:
                 self.rows_of([record]).collect()
@@ -120,7 +120,7 @@ class Subject:
 
 @contextmanager
 def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], partitions: int) -> Iterator[Subject]:
-    """Yield the subject of a target on topics of its own; delete topics and checkpoints afterwards."""
+    """Yield a target as a subject with its own topics; delete topics and checkpoints afterwards."""
     prefix = f"prove-{uuid.uuid4().hex[:8]}"
     tables = {table: f"{prefix}-{table}" for table in target.tables}
     origin = Origin(target.text, {f"{prefix}-{target.stream}": partitions}, tables)
@@ -164,7 +164,7 @@ def _rows_of_function(bench: Bench, target: Target, origin: Origin) -> DataFrame
 def subject_of_job(
     bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
 ) -> Iterator[Subject]:
-    """Yield the subject of one query of a job, whose topics stay; the rows of a sink without Kafka become JSON."""
+    """Yield one query of a job as a subject. Its topics stay, and rows for another sink become JSON."""
     folder, rows = new_checkpoints(bench.folder), caught_rows(recording, number)
     names = topics_of(rows) or recording.topics
     first, topics = names[0], dict.fromkeys(names, recording.partitions)
@@ -211,20 +211,20 @@ def _origin(recording: Recording, topics: Mapping[str, int], number: int) -> Ori
 
 
 def _records(rows: DataFrame, given: list[Sent]) -> tuple[list[Sent], list[Sent]]:
-    """Return the records to send, and those to try if these give no result."""
+    """Return the records to send, and alternatives if these give no result."""
     if given:
         return given, []
     return adapted(rows, made_samples(rows)), adapted(rows, other_samples(rows))
 
 
 def has_null_topic(outputs: list[Received]) -> bool:
-    """Return whether a row has a null topic, which ends the query."""
+    """Return whether a row has a null topic, which would end the query."""
     return any(output.topic is None for output in outputs)
 
 
 @contextmanager
 def _call_sites(*, enabled: bool) -> Iterator[None]:
-    """Let PySpark note, or not note, the line of each call; that takes most of the time in which a plan is built."""
+    """Turn PySpark's recording of call lines on or off; it takes most of the time of building a plan."""
     # PySpark reads the setting `spark.python.sql.dataFrameDebugging.enabled` only once, and keeps it in this variable.
     before = utils._enable_debugging_cache  # noqa: SLF001
     utils._enable_debugging_cache = enabled  # type: ignore[assignment]  # noqa: SLF001
@@ -235,7 +235,7 @@ def _call_sites(*, enabled: bool) -> Iterator[None]:
 
 
 def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
-    """Return the outputs in the order of the records whose bytes they hold; the others fill the remaining places."""
+    """Return the outputs in the order of the records whose bytes they contain, then the others."""
     remaining, places = list(outputs), dict[int, Received]()
     # Equal bytes are certain. Otherwise, long values are paired first, because many outputs contain a short one.
     by_length = sorted(range(len(records)), key=lambda number: -len(records[number].value or b""))
@@ -253,7 +253,7 @@ def _equals(output: Received, record: Sent) -> bool:
 
 
 def holds(output: Received, record: Sent) -> bool:
-    """Return whether an output contains the bytes of a record, of which a reject topic may keep only the beginning."""
+    """Return whether an output contains a record's bytes, of which a reject topic may keep only the beginning."""
     value = (record.value or b"")[:KEPT_BYTES]
     return value in (output.value or b"") and (record.value is not None or output.value is None)
 

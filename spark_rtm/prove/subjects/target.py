@@ -1,4 +1,4 @@
-"""Find the function that the user named, and import it without writing to the user's folders."""
+"""Find the user's function, and import it without writing to the user's folders."""
 
 import functools
 import importlib
@@ -28,10 +28,10 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True)
 class Target:
-    """A function from a stream of Kafka source rows, and further tables of them, to Kafka sink rows."""
+    """A function from a stream of Kafka source rows, and static tables, to Kafka sink rows."""
 
     text: str
-    """The target as another process can load it: with an absolute path if it names a file."""
+    """The target in a form that another process can load, with an absolute path."""
     name: str
     path: Path
     line: int
@@ -39,24 +39,24 @@ class Target:
     stream: str
     """Name of the first parameter, which receives the stream."""
     tables: tuple[str, ...]
-    """Names of the further parameters without default, which receive static DataFrames."""
+    """Names of further parameters without defaults, which receive static DataFrames."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A file that starts its queries itself, such as a script or a Databricks notebook in source form."""
+    """A file that starts its queries itself, such as a script or Databricks notebook."""
 
     path: Path
     arguments: tuple[str, ...] = ()
     """Command-line arguments of the job."""
     confs: Mapping[str, str] = field(default_factory=dict)
-    """Settings that the job gets from its cluster or from `spark-submit`."""
+    """Settings from the job's cluster or from `spark-submit`."""
     folder: Path = field(default_factory=Path.cwd)
-    """The folder in which `prove` was started."""
+    """The folder from which `prove` was started."""
 
     @property
     def text(self) -> str:
-        """The target as another process can load it."""
+        """The target in a form that another process can load."""
         return str(self.path)
 
 
@@ -64,7 +64,7 @@ def code_of(path: Path) -> str:
     """
     Return the Python code of a job; each line of a notebook keeps its number.
 
-    Magic lines and cells in other languages become comments, except `%run`, which becomes a call of `RUN`.
+    Magic lines and cells in other languages become comments, but `%run` becomes a call of `RUN`.
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
@@ -87,7 +87,7 @@ def _line(path: Path, line: str, number: int) -> str:
 
 
 def roots_of(job: Job) -> list[Path]:
-    """Return the folders of a job: its own, the root of its package, its project with `src`, and where it started."""
+    """Return the folders of a job: its own, its package root, its project with `src`, and the current folder."""
     path, package = job.path, job.path.parent
     while (package / "__init__.py").is_file():
         package = package.parent
@@ -143,7 +143,7 @@ def load(text: str, arguments: Sequence[str] = (), confs: Mapping[str, str] | No
 
 
 def _parameters(text: str, named: Callable[..., Any], function: Callable[..., Any]) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the parameters for DataFrames, and a default for each other parameter."""
+    """Return the names of the DataFrame parameters, and a default for each other parameter."""
     hints = _hints(function)
     parameters = inspect.signature(named).parameters.values()
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

@@ -1,4 +1,4 @@
-"""Give made records the texts that a query parses: times in its format, and values between its separators."""
+"""Fill made records with texts that a query can parse: times in its format, values between its separators."""
 
 import json
 import re
@@ -33,7 +33,7 @@ LETTERS = {
 
 
 def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
-    """Return made records with the texts that `rows` parses; a text that `rows` compares stays."""
+    """Return made records with texts that `rows` can parse; compared texts stay."""
     plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
     kept, found = compared_texts(rows), list[Sent]()
     for position, sent in enumerate(made):
@@ -53,7 +53,7 @@ def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
 
 
 def parsed_texts(plan: str, number: int) -> dict[str, str]:
-    """Return a text for each column from which an analysed plan reads a time, a number or several values."""
+    """Return a text for each column that an analysed plan parses as a time, a number or several values."""
     found = {match["column"]: time_in(match["format"] or MOMENT) for match in PARSED.finditer(plan)}
     for match in CAST.finditer(plan):
         if text := _of_kind(match["kind"], number):
@@ -62,7 +62,7 @@ def parsed_texts(plan: str, number: int) -> dict[str, str]:
 
 
 def split_texts(plan: str, number: int) -> dict[str, str]:
-    """Return for each column that the plan splits a text with as many values as it reads."""
+    """Return as many values as the plan reads, for each column that it splits."""
     found = dict[str, str]()
     for match in SPLIT.finditer(plan):
         start = re.escape(match["name"] or match[0])
@@ -74,7 +74,7 @@ def split_texts(plan: str, number: int) -> dict[str, str]:
 
 
 def time_in(pattern: str) -> str:
-    """Return the current time in a pattern of Java."""
+    """Return the current time in a Java pattern."""
     tokens = re.findall("'[^']*'|" + "|".join(LETTERS) + "|.", pattern)
     return datetime.now(UTC).strftime("".join(LETTERS.get(token, token.strip("'")) for token in tokens))
 

@@ -1,1 +1,1 @@
-"""Verdicts, and what is known about a failure: condition, line, fix and page."""
+"""Verdicts, and details of a failure: condition, line, fix and page."""

@@ -1,4 +1,4 @@
-"""Find the condition, the line of the user's code, the fix and the page of a failure."""
+"""Find the condition, the user's line, the fix and the page of a failure."""
 
 import re
 import traceback
@@ -21,7 +21,7 @@ PYTHON_NODES = ("BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow
 
 @dataclass(frozen=True)
 class Failure:
-    """What is known about an exception of a query."""
+    """The details of a query's exception."""
 
     condition: str
     message: str
@@ -33,7 +33,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
-    """Return what is known about an error in the user's file `path`; `line` is named if the error has no line."""
+    """Return the details of an error in the user's file `path`; `line` is the default line."""
     cause = error.__cause__ if error.__cause__ is not None else error
     text = str(cause)
     known = failures.failure_of("", cause, 0)
@@ -61,7 +61,7 @@ def _python_page() -> str:
 
 
 def _message(text: str, condition: str) -> str:
-    """Return the first useful line without its condition, and without the engine's advice to bypass its check."""
+    """Return the first useful line without condition or advice to bypass the check."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     useful = [line for line in lines if CONDITION.search(line) and "STREAM_FAILED" not in line]
     line = (useful or lines or [""])[0]
@@ -70,7 +70,7 @@ def _message(text: str, condition: str) -> str:
 
 def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
     """
-    Return the nearest line with one of `calls`, but not in a comment; without any, return `default`.
+    Return the nearest code line with one of `calls`, or `default`.
 
     The search begins below line `default` if a function begins there, and above it if the job starts a query there.
     """

@@ -10,27 +10,27 @@ from spark_rtm.text import finding
 
 GOOD, WRONG, UNCHECKED = "good", "wrong", "unchecked"
 CHECKS = ("lint", "login", "slots", "mode", "expect", "flow", "state", "input", "restart", "topics", "secrets")
-"""The checks in the order in which they run, which is also that of the output."""
+"""The checks in the order of execution and output."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of one check, or one of its results."""
+    """The result of a check, or a part of it."""
 
     check: str
     status: str
     """`good`, `wrong`, or `unchecked` if an earlier problem prevented the check."""
     evidence: str
-    """What was observed, with its consequence."""
+    """The observation and its consequence."""
     fix: str = ""
     page: str = ""
     """Page of this skill, relative to its folder."""
     path: str = ""
     line: int = 0
-    """Line of the user's code, or 0 if the verdict belongs to no line."""
+    """Line of the user's code, or 0."""
 
     def at(self, path: Path, line: int) -> "Verdict":
-        """Return this verdict with a line of the user's code."""
+        """Return this verdict with another line."""
         return replace(self, path=str(path), line=line)
 
     @property
@@ -55,13 +55,13 @@ def render(verdicts: Sequence[Verdict], style: str, conditions: Mapping[str, obj
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """Return how many verdicts of each status there are, in one line."""
+    """Return the number of verdicts per status, in one line."""
     counts = {status: sum(verdict.status == status for verdict in verdicts) for status in (GOOD, WRONG, UNCHECKED)}
     return f"{len(verdicts)} verdicts: {', '.join(f'{number} {status}' for status, number in counts.items() if number)}"
 
 
 def exit_status(verdicts: Sequence[Verdict]) -> int:
-    """Return 1 if anything is wrong, 2 if only something was not checked, and 0 if all verdicts are good."""
+    """Return 1 if a verdict is wrong, 2 if only a check is missing, 0 otherwise."""
     found = {verdict.status for verdict in verdicts}
     return 1 if WRONG in found else 2 if UNCHECKED in found else 0
 

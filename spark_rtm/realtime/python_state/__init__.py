@@ -1,11 +1,11 @@
 """
 Run a Python `StatefulProcessor`, or a Python function of one row, in real-time mode of open-source Spark 4.3.
 
-A Scala processor (`python_state.scala`) hands each row to a Python process over a socket, and applies the changes that
-come back to Spark's own state. Spark's pool of Python workers starts, reuses and ends the processes. The processor is
-the class that Spark runs in micro-batch mode. The checkpoint is not the same: a query cannot change its mode.
+A Scala processor (`python_state.scala`) passes each row to a Python process over a socket, and applies the returned
+changes to Spark's state. Spark's pool of Python workers starts, reuses and ends the processes. The same processor class
+runs in micro-batch mode, but a checkpoint belongs to one of the modes.
 
-This module works with Spark 4.3 only, because it uses the pool, which is private to Spark.
+This module works only with Spark 4.3, because the pool is private to Spark.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SCALA = Path(__file__).with_name("python_state.scala")
 TICK = "_tick"
-"""Column that is true in the rows that `ticks` adds."""
+"""Column that is true in rows from `ticks`."""
 CANDIDATES = 50
 
 
@@ -40,11 +40,11 @@ def transform_with_state(
     initial: DataFrame | None = None,
 ) -> DataFrame:
     """
-    Do what `rows.groupBy(*keys).transformWithState(processor, schema, "update", "processingTime")` does.
+    Run `rows.groupBy(*keys).transformWithState(processor, schema, "update", "processingTime")` in real-time mode.
 
-    With each row of `ticks`, the due timers of all keys fire. Without ticks, a due timer fires after the next row of
-    its state partition. The processor gets one row per call. The first batch of a new checkpoint begins with
-    `handleInitialState` for each row of `initial`, a DataFrame that is not streaming and has the columns `keys`.
+    Each row of `ticks` fires the due timers of all keys. Without ticks, a due timer fires after the next row of its
+    state partition. The processor gets one row per call. The first batch of a new checkpoint calls `handleInitialState`
+    for each row of `initial`, a static DataFrame with the columns `keys`.
     """
     handle, output = DeclaringHandle(), _struct(schema)
     pickle.loads(_pickled(processor)).init(handle)
@@ -56,19 +56,19 @@ def transform_with_state(
 
 
 def with_python(rows: DataFrame, function: Callable[[Row], Any], schema: StructType | str) -> DataFrame:
-    """Replace each row with the `Row` or the dictionary that `function` returns for it; None removes the row."""
+    """Replace each row by the `Row` or dictionary that `function` returns for it; None removes the row."""
     return _in_scala("map", rows, (_Function(function), [], rows.schema, StructType(), None, _struct(schema)), [])
 
 
 def with_ticks(rows: DataFrame, keys: Sequence[str], ticks: DataFrame) -> DataFrame:
-    """Add one row to each state partition for each row of `ticks`; only its keys and the column `TICK` are not null."""
+    """Add one row to each state partition for each row of `ticks`; only its keys and the column `TICK` are set."""
     each = F.array(*(F.struct(*columns) for columns in _tick_keys(rows, rows.select(*keys).schema)))
     ticking = ticks.select(F.explode(each).alias("key")).select("key.*", F.lit(True).alias(TICK))
     return rows.unionByName(ticking, allowMissingColumns=True)
 
 
 class _Function(StatefulProcessor):
-    """A function in the form of a processor without state."""
+    """A function as a processor without state."""
 
     def __init__(self, function: Callable[[Row], Any]) -> None:
         self._function = function
@@ -101,7 +101,7 @@ def _in_scala(
     *,
     has_ticks: bool = False,
 ) -> DataFrame:
-    """Call a method of the Scala object with a setup that it reads, and with work that it passes to Python."""
+    """Call a method of the Scala object with a setup for it and work for Python."""
     spark = rows.sparkSession
     context, states, output = spark.sparkContext, work[1], work[-1]
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar
@@ -145,7 +145,7 @@ def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
 
 
 class DeclaringHandle:
-    """The handle on the driver: it records which state variables a processor declares."""
+    """The handle on the driver, which records the state variables of a processor."""
 
     def __init__(self) -> None:
         self.states: list[State] = []

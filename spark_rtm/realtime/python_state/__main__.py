@@ -1,4 +1,4 @@
-"""The daemon of Python workers that Spark starts for `python_state.scala`; it forks a process for each task."""
+"""The daemon of Python workers for `python_state.scala`, which forks a process for each task."""
 
 import sys
 from types import ModuleType

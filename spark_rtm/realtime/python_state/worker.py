@@ -1,8 +1,8 @@
 """
-Serve a task of a real-time query: run a `StatefulProcessor` on the rows that `python_state.scala` sends.
+Serve a task of a real-time query: run a `StatefulProcessor` on rows from `python_state.scala`.
 
-State stays in Spark. A request brings the value states of its key, other state is read on demand, and the answer
-carries all changes.
+State stays in Spark. A request contains the value states of its key, other state is read on demand, and the answer
+contains all changes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class State(NamedTuple):
-    """A state variable that a processor declares in `init`; without a TTL, it stays until it is cleared."""
+    """A state variable that a processor declares in `init`. Without a TTL, it stays until it is cleared."""
 
     kind: str
     name: str
@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 
 class RemoteHandle:
-    """The handle in a Python process. It collects changes, which the next message to the task carries."""
+    """The handle in a Python process. It collects changes for the next message to the task."""
 
     def __init__(self, states: list[State], ask: Callable[[list[Any], tuple[Any, ...]], Any]) -> None:
         self._ask, self._states = ask, states
@@ -47,12 +47,12 @@ class RemoteHandle:
         self.changes: list[tuple[Any, ...]] = []
 
     def start(self, values: Sequence[Any]) -> None:
-        """Begin a request with the value states of its key."""
+        """Start a request with the value states of its key."""
         self.values = dict(zip(self._values, values, strict=True))
         self.changes = []
 
     def ask(self, *question: Any) -> Any:
-        """Return state of the current key, after all changes so far."""
+        """Return state of the current key after all changes so far."""
         changes, self.changes = self.changes, []
         return self._ask(changes, question)
 
@@ -163,7 +163,7 @@ class RemoteMap(_Remote):
 
 
 def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a function that makes a `Row` of a tuple; `make` is `Row` or `dict`, the form of a nested struct."""
+    """Return a function that converts a tuple to a `Row`; `make` is `Row` or `dict`, the form of nested structs."""
     names = schema.names
     converters = [
         (index, convert) for index, field in enumerate(schema) if (convert := _converter(field.dataType, make))
@@ -184,7 +184,7 @@ def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any
 
 
 def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any], Any] | None:
-    """Return the conversion of a value, or None if it has its form already."""
+    """Return the conversion of a value, or None if it needs none."""
     if isinstance(data_type, StructType):
         read = _reader(data_type, make)
         return (lambda value: read(value).asDict()) if make is dict else read
@@ -207,7 +207,7 @@ def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any],
 
 
 def _writer(schema: StructType) -> Callable[[Any], Any]:
-    """Return a function that makes nested tuples of a `Row`, a tuple or a dictionary."""
+    """Return a function that converts a `Row`, tuple or dictionary to nested tuples."""
 
     def write(value: Any) -> Any:
         is_named = isinstance(value, dict)
@@ -223,7 +223,7 @@ def _plain(value: Any) -> Any:
 
 
 def serve(source: BinaryIO, target: BinaryIO) -> None:
-    """Serve one task: read the processor, then answer requests until an empty one."""
+    """Serve one task: read the processor, then answer requests until an empty one arrives."""
     key = None
 
     def ask(changes: list[Any], question: tuple[Any, ...]) -> Any:
@@ -254,7 +254,6 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
 
 
 def _process(processor: Any, kind: str, key: tuple[Any, ...], value: Any, times: TimerValues) -> Any:
-    """Call the method of the processor for a request."""
     if kind == "row":
         return processor.handleInputRows(key, iter([value]), times)
     if kind == "initial":
@@ -283,7 +282,7 @@ def _send(target: BinaryIO, message: Any) -> None:
 
 @contextmanager
 def _exit_with_the_task() -> Iterator[None]:
-    """End the process without a traceback if the task has closed the connection, at once or in a message."""
+    """End the process without a traceback if the task has closed the connection."""
     try:
         yield
     except (OSError, struct.error):

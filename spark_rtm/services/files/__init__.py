@@ -1,1 +1,1 @@
-"""The folder for the temporary files of a run, and the verification of downloaded jars."""
+"""Temporary files of a run, and verification of downloaded jars."""

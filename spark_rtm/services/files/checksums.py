@@ -1,9 +1,8 @@
 """
 Verify downloaded jars: their names and SHA-256 checksums must equal the committed ones.
 
-Each Ivy file has its checksums in a file beside it, in the format of `sha256sum`. After a change of an Ivy file, run
-`python -m spark_rtm.services checksums IVY_FILE > CHECKSUMS_FILE`, and compare with the checksums that the repository
-publishes.
+Each Ivy file has a checksum file beside it, in the format of `sha256sum`. After a change of an Ivy file, run `python -m
+spark_rtm.services checksums IVY_FILE > CHECKSUMS_FILE`, and compare with the checksums that the repository publishes.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ def checksum_lines(folder: Path) -> str:
 
 
 def read_checksums(path: Path) -> dict[str, str]:
-    """Return the committed checksums by the name of the jar; raise RuntimeError if there are none."""
+    """Return the committed checksums by jar name; raise RuntimeError if there are none."""
     if not path.is_file():
         raise RuntimeError(
             f"{path.name} does not exist, so the jars that {path.stem}.xml pins cannot be verified and are not used; "
@@ -43,7 +42,7 @@ def verify_jars(folder: Path, expected: dict[str, str]) -> None:
 
 
 def refuse_foreign_writers(folders: Iterable[Path]) -> None:
-    """Raise RuntimeError if another user can write to one of the folders and could thus exchange a verified jar."""
+    """Raise RuntimeError if another user can write to a folder and so replace a verified jar."""
     for folder in folders:
         status = folder.stat()
         if status.st_uid not in (os.geteuid(), 0) or status.st_mode & WRITABLE_BY_OTHERS:

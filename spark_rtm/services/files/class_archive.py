@@ -1,8 +1,8 @@
 """
-Let a JVM load its classes from an archive, which halves the processor time that the JVM needs to start.
+Let a JVM load its classes from an archive, which halves the processor time of its start.
 
-`python -m spark_rtm.services archives` records the archives, and `make setup` runs this command. Without an archive
-that matches its Java and its jars, a JVM starts normally.
+`python -m spark_rtm.services archives` records the archives, and `make setup` runs this command. Without an archive for
+its Java and jars, a JVM starts normally.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ NO_WARNINGS = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def archive_folder(cache: Path, kind: str, java_home: Path, jars: Iterable[Path]) -> Path:
-    """Return the folder of the archive of one kind of JVM; another Java, or other jars, have another folder."""
+    """Return the archive folder for one kind of JVM, one Java and one set of jars."""
     release = java_home / "release"
     parts = [str(java_home), release.read_text() if release.is_file() else ""]
     for jar in jars:
@@ -28,7 +28,7 @@ def archive_folder(cache: Path, kind: str, java_home: Path, jars: Iterable[Path]
 
 
 def using(folder: Path) -> list[str]:
-    """Return the JVM options that load classes from the archive in `folder`, or none if there is no archive."""
+    """Return JVM options that load classes from the archive in `folder`, if it exists."""
     archive = folder / ARCHIVE
     if not archive.is_file():
         return []
@@ -37,12 +37,12 @@ def using(folder: Path) -> list[str]:
 
 
 def recording(folder: Path) -> list[str]:
-    """Return the JVM options that write an archive of all loaded classes to `folder` when the JVM ends."""
+    """Return JVM options that write an archive of all loaded classes to `folder` at the end."""
     return [f"-XX:ArchiveClassesAtExit={folder / ARCHIVE}", *NO_WARNINGS]
 
 
 def require(folder: Path) -> None:
-    """Raise a `RuntimeError` if the JVM that recorded its classes wrote no archive to `folder`."""
+    """Raise a `RuntimeError` if the recording JVM wrote no archive to `folder`."""
     if not (folder / ARCHIVE).is_file():
         raise RuntimeError(
             "a JVM wrote no archive of its classes, so JVMs would start slowly for good; run "

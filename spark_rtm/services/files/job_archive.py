@@ -1,5 +1,5 @@
 """
-Build the two archives that carry a job to workers which have neither this checkout nor its Python packages.
+Build two archives that carry a job to workers without this checkout and its Python packages.
 
 `spark-submit --py-files` sends the code, and `--archives` sends the packages that PySpark's Python workers need for
 state and for pandas. The workers need only Spark, Java and a Python of the same minor version.
@@ -19,16 +19,16 @@ from pathlib import Path
 LIBRARY = Path(__file__).parents[2]
 """The folder `spark_rtm`."""
 WORKER_PACKAGES = ("confluent-kafka", "pandas", "protobuf", "pyarrow")
-"""PySpark needs the last three for state processors; the modules of the processors import the first."""
+"""Packages of Python workers: PySpark's state processors need the last three, our processors the first."""
 UNUSED_PARTS = {"__pycache__", "include", "tests"}
 CODE_ARCHIVE, PACKAGES_ARCHIVE = "job.zip", "packages.tar"
 PACKAGES_FOLDER = "packages"
-"""The folder on the workers in which Spark unpacks the second archive."""
+"""Worker folder into which Spark unpacks the second archive."""
 _NAME = re.compile(r"^[\w.-]+")
 
 
 def write_job_archives(folder: Path, packages: Iterable[str] = ()) -> tuple[Path, Path]:
-    """Write the archives for `--py-files` and for `--archives` to a folder, and return their paths."""
+    """Write the archives for `--py-files` and `--archives` to a folder, and return their paths."""
     return write_code_archive(folder / CODE_ARCHIVE, packages), write_packages_archive(folder / PACKAGES_ARCHIVE)
 
 
@@ -60,7 +60,7 @@ def write_packages_archive(path: Path) -> Path:
 
 
 def packages_of_workers() -> list[str]:
-    """Return the names of `WORKER_PACKAGES` and of the packages that these require, in alphabetical order."""
+    """Return `WORKER_PACKAGES` and their requirements in alphabetical order."""
     names = set[str]()
     todo = list(WORKER_PACKAGES)
     while todo:
@@ -79,7 +79,7 @@ def _folder_of(package: str) -> Path:
 
 
 def packages_id() -> str:
-    """Return a short text that differs if the packages, their versions, Python or the platform differ."""
+    """Return a short text that depends on the packages, their versions, Python and the platform."""
     versions = [f"{name}=={distribution(name).version}" for name in packages_of_workers()]
     parts = [*versions, sys.version, sysconfig.get_platform(), *sorted(UNUSED_PARTS)]
     return sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -1,10 +1,10 @@
 """
-Delete the folders of runs that have ended.
+Delete the folders of ended runs.
 
-The paths of the folders are the arguments, or the texts between the null bytes of the standard input. Each process of a
-run holds a shared lock on the folder of the run. The operating system releases the lock when the process ends, even
-after `kill -9`, so a folder without a lock is not in use. `run_folder.py` and `supervisor.py` run this file with an
-isolated interpreter, so the file imports only the standard library.
+The paths are the arguments, or the null-separated texts of standard input. Each process of a run holds a shared lock on
+the run's folder. The operating system releases it when the process ends, even after `kill -9`, so a folder without a
+lock is not in use. `run_folder.py` and `supervisor.py` run this file with an isolated interpreter, so it imports only
+the standard library.
 """
 
 import fcntl

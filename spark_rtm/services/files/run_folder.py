@@ -34,21 +34,21 @@ def new_folder(name: str) -> Path:
 
 
 def jvm_folder() -> Path:
-    """Return the folder for the files that JVMs would otherwise write to `/tmp`, such as native libraries."""
+    """Return the folder for JVM files that would otherwise go to `/tmp`, such as native libraries."""
     folder = run_folder() / "jvm"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
 def admit_group(folder: Path, group: int) -> None:
-    """Let the members of a group enter a folder of this run, but not list it. Only root may call this function."""
+    """Let the members of a group enter a folder of this run without listing it. Only root may call this."""
     for part in {folder, run_folder()}:
         os.chown(part, -1, group)
         part.chmod(0o710)
 
 
 def remove_unused(folders: Iterable[Path]) -> None:
-    """Delete those folders of runs that no process uses."""
+    """Delete the run folders that no process uses."""
     if names := [os.fsencode(folder) for folder in folders if _is_own(folder)]:
         # A command line has a limited length, and any user can create folders with this prefix.
         subprocess.run([sys.executable, "-I", "-S", str(REMOVER)], input=b"\0".join(names), check=False)
@@ -62,7 +62,7 @@ def _is_own(folder: Path) -> bool:
 
 
 def _create() -> tuple[Path, int]:
-    """Create a folder and lock it. The process keeps the lock until it ends."""
+    """Create and lock a folder. The lock lasts as long as the process."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         # Another run can mistake the folder for an unused one until the folder is locked, and delete it.

@@ -20,7 +20,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - ea
 
 
 def connect_early(port: int, secret: str) -> None:
-    """Connect and authenticate, and let `pyspark.worker_util` use this connection."""
+    """Connect and authenticate, and make `pyspark.worker_util` use this connection."""
     host = "::1" if os.environ.get("SPARK_PREFER_IPV6", "").lower() == "true" else "127.0.0.1"
     connection = socket.create_connection((host, port))
     stream = connection.makefile("rwb", int(os.environ.get("SPARK_BUFFER_SIZE", "65536")))
@@ -40,7 +40,7 @@ def connect_early(port: int, secret: str) -> None:
 
 
 def run_hidden() -> None:
-    """Run the module of the same name that this one hides, for example that of a Linux distribution."""
+    """Run the hidden module of the same name, for example that of a Linux distribution."""
     folders = [folder for folder in sys.path if os.path.abspath(folder) != FOLDER]  # noqa: PTH100 - as above
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", folders)
     if spec and spec.loader:

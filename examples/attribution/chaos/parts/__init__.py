@@ -1,1 +1,1 @@
-"""The servers, programs and the disk of a run, and the proxies through which a fault slows connections."""
+"""The servers, programs and disk of a run, and the proxies that slow connections."""

@@ -1,4 +1,4 @@
-"""A small file system of its own for the checkpoints, which can be full."""
+"""A small, separate file system for the checkpoints, which can be full."""
 
 import ctypes
 import os
@@ -15,7 +15,7 @@ MAX_TRIES = 20
 
 def own_mounts() -> bool:
     """
-    Give this process mounts of its own, and return whether that was allowed, which needs root on Linux.
+    Give this process its own mounts, and return whether that was allowed, which needs root on Linux.
 
     Call this before the process starts threads or children, which inherit the mounts. The mounts end with the last of
     these processes, so nothing remains after kill -9.
@@ -42,7 +42,7 @@ def mounted(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def full(folder: Path) -> Iterator[None]:
-    """Shrink the file system to the bytes that it holds while the block runs, so that a write fails with ENOSPC."""
+    """Shrink the file system to its content while the block runs, so a write fails with ENOSPC."""
     try:
         for _ in range(MAX_TRIES):
             used = os.statvfs(folder)

@@ -1,4 +1,4 @@
-"""Start the driver and the follower as separate processes, start them again when they end, and read what they log."""
+"""Start the driver and the follower as separate processes, restart them, and read their logs."""
 
 import json
 import os
@@ -16,31 +16,31 @@ from spark_rtm.services.child import Child, start_child
 CHECKOUT = Path(__file__).parents[4]
 RESTART_PAUSE_SECONDS = 1.0
 STANDBY_PAUSE_SECONDS = 20.0
-"""Pause before a driver starts again as a standby, so that it takes no CPU time from the one that takes over."""
+"""Pause before a driver restarts as a standby, which would take CPU time from the new leader."""
 STOP_SECONDS = 60.0
 DECISION = "spark_rtm.realtime.keeper: "
-"""The start of a log line with a decision of the keeper."""
+"""First words of a log line with a decision of the keeper."""
 ERROR = re.compile(r"[\w.]+(?:Error|Exception): ")
 
 
 @dataclass
 class Program:
-    """A program of the pipeline. Like a production supervisor, `poll` starts it again when it has ended."""
+    """A program of the pipeline. `poll` restarts it like a production supervisor."""
 
     name: str
     settings: Settings
     folder: Path
     env: Mapping[str, str]
     report: Callable[[str], None]
-    """Called with each line that users must see."""
+    """Called with each line for the user."""
     module: str = ""
-    """Module of the program, if its name is another one."""
+    """Module of the program, if it has another name."""
     arguments: tuple[str, ...] = ()
     """Arguments after the settings."""
     changed_at: float = 0
-    """Time of the last decision of the keeper or of the last start, in epoch seconds."""
+    """Time of the last decision of the keeper or the last start, in epoch seconds."""
     led_at: float = 0
-    """Time at which the program began to run the queries, if it has a standby, in epoch seconds."""
+    """Time at which the program began to run the queries with a standby, in epoch seconds."""
     is_ready: bool = False
     """Whether the program is a standby that can take over."""
     child: Child | None = field(default=None, init=False)
@@ -61,7 +61,7 @@ class Program:
         return self.child.pid
 
     def is_running(self) -> bool:
-        """Return whether the program has started and not ended."""
+        """Return whether the program is running."""
         return self.child is not None and self.child.is_running()
 
     def start(self) -> None:
@@ -82,7 +82,7 @@ class Program:
         self.changed_at, self.is_ready = time.time(), False
 
     def poll(self, restart_seconds: float = RESTART_PAUSE_SECONDS) -> None:
-        """Report new decisions; if the program has ended, start it again after this pause."""
+        """Report new decisions; restart an ended program after this pause."""
         for line in self._new_lines():
             if line.startswith(DECISION):
                 self._note(line.removeprefix(DECISION))
@@ -98,13 +98,13 @@ class Program:
             self.start()
 
     def kill(self) -> None:
-        """Kill the program and the processes of its group."""
+        """Kill the program and its process group."""
         if self.child:
             self._is_killed = True
             self.child.kill()
 
     def stop(self) -> None:
-        """Ask the program to finish, and wait until it has ended."""
+        """Ask the program to finish, and wait for its end."""
         if self.child:
             self.child.stop()
 
@@ -125,6 +125,6 @@ class Program:
         return complete.decode(errors="replace").splitlines()
 
     def last_line(self) -> str:
-        """Return the last line of the log that names an error, else the last that is not empty."""
+        """Return the log's last line with an error, or else its last line."""
         lines = [line for line in self.log_path.read_text(errors="replace").splitlines() if line.strip()]
         return next(filter(ERROR.match, reversed(lines)), lines[-1] if lines else "no output")

@@ -1,4 +1,4 @@
-"""Start the servers and programs of a run, and the proxies through which a fault slows connections."""
+"""Start the servers and programs of a run, and the proxies that slow connections."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -42,7 +42,7 @@ class System:
 
     @property
     def driver(self) -> Program:
-        """Return the driver that runs the queries, or that ran them last."""
+        """Return the driver that runs the queries or ran them last."""
         return max(self.drivers, key=lambda program: program.led_at)
 
     @property
@@ -62,7 +62,7 @@ class System:
         )
 
     def poll(self) -> None:
-        """Start programs again that have ended, and report what the keeper decided."""
+        """Restart ended programs, and report decisions of the keeper."""
         leader, others = self.driver, self.others
         leader.poll(STANDBY_PAUSE_SECONDS if any(other.is_running() for other in others) else RESTART_PAUSE_SECONDS)
         for other in others:
@@ -70,7 +70,7 @@ class System:
         self.follower.poll()
 
     def has_ready_standby(self) -> bool:
-        """Return whether a standby can take over, or the run has none; start it if it has not started yet."""
+        """Return whether a standby can take over or is not part of the run; start it if necessary."""
         for other in self.others:
             if other.child is None:
                 other.start()
@@ -83,7 +83,7 @@ class System:
 
     @property
     def changed_at(self) -> float:
-        """Return the time of the last start, end or decision of a program, in epoch seconds."""
+        """Return the time of a program's last start, end or decision, in epoch seconds."""
         return max(self.driver.changed_at, self.follower.changed_at)
 
 
@@ -97,9 +97,9 @@ def running_system(
     has_standby: bool = False,
 ) -> Iterator[System]:
     """
-    Start all parts, the driver last, and stop them when the block ends.
+    Start all parts, the driver last, and stop them at the end of the block.
 
-    `report` prints a line. With `is_mounted`, the checkpoints are on a file system of their own, which can be full.
+    `report` prints a line. With `is_mounted`, the checkpoints are on a separate file system, which can be full.
     """
     settings = traffic.settings
     with ExitStack() as stack:

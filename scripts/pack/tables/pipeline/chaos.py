@@ -1,4 +1,4 @@
-"""Render the results of the published runs of `make chaos` as a table with one row for each kind of fault."""
+"""Render the published runs of `make chaos` as a table with one row per fault."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ COMMAND = "make chaos PUBLISH=1"
 
 
 def faults(root: Path, _: str) -> str:
-    """Return the conditions of the runs, the table of all faults, and the sums."""
+    """Return the conditions of the runs, the table of faults, and the sums."""
     content = measured(root, CHAOS, COMMAND)
     runs = content["runs"]
     rows = [_row(name, what, runs) for name, what in content["kinds"].items()]

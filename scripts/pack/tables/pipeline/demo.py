@@ -1,4 +1,4 @@
-"""Render the results of the published run of `make demo COMPARE=1 PUBLISH=1` as tables."""
+"""Render the published run of `make demo COMPARE=1 PUBLISH=1` as tables."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ FIELDS = {"p50": "p50_ms", "p90": "p90_ms", "p99": "p99_ms", "max": "max_ms"}
 
 
 def comparison(root: Path, _: str) -> str:
-    """Return the conditions of the run, and a table of latencies, and the over-delivery and CPU use of both modes."""
+    """Return the conditions of the run, a table of latencies, and over-delivery and CPU use of both modes."""
     content = measured(root, DEMO, COMMAND)
     known, rows = content["conditions"], _rows(content)
     fast, slow = rows["real-time"], rows["micro-batch"]

@@ -1,4 +1,4 @@
-"""Render the result of the published run of `make soak PUBLISH=1` as a table."""
+"""Render the published run of `make soak PUBLISH=1` as a table."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ SOAK = "references/measured/soak.json"
 COMMAND = "make soak PUBLISH=1"
 STEADY = "steady"
 ALWAYS = ("memory in", "latency")
-"""Titles that the table has in any case."""
+"""Titles of rows that are always in the table."""
 HEADER = ("resource", "of", "level", "peak", "change per hour", "trend")
 
 
 def soak(root: Path, _: str) -> str:
-    """Return the conditions of the run, and a table with the level, the peak and the growth of each resource."""
+    """Return the conditions of the run, and a table with level, peak and growth of each resource."""
     content = measured(root, SOAK, COMMAND)
     known = content["conditions"]
     foreign = content["foreign_cores"]
