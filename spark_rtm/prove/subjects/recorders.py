@@ -1,10 +1,7 @@
 """PySpark readers and writers that record a job's calls and replace its broker by that of `prove`."""
 
-import json
-import re
 import sys
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -15,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
+from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics, subscribed
 from spark_rtm.prove.subjects.placeholders import Anything, Started
 from spark_rtm.prove.subjects.target import Job
 from spark_rtm.realtime import control
@@ -135,27 +132,6 @@ class Recording:
         self.skipped[target, self.line()] = None
 
 
-def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the topics of a Kafka source, and options that replace its pattern."""
-    if "subscribePattern" in options:
-        name = matching(options["subscribePattern"])
-        # Without its ends, it would also match the topic of the static rows, whose name contains that of the topic.
-        return [name], {"subscribePattern": f"^{name.replace('.', '[.]')}$"}
-    if "assign" in options:
-        return list(json.loads(options["assign"])), {}
-    return [name for name in options.get("subscribe", "").replace(" ", "").split(",") if name], {}
-
-
-def matching(pattern: str) -> str:
-    """Return a topic that matches a pattern: its first alternative, with a letter for each wildcard."""
-    text = re.sub(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)", r"\1", pattern.strip("^$")).partition("|")[0]
-    text = re.sub(r"\[([^\]^\\])[^\]]*\][*+?]?|(?<!\\)\.[*+?]|\\[dw][*+?]?", lambda found: found[1] or "1", text)
-    name = text.replace("\\.", ".")
-    if not re.fullmatch(pattern, name):
-        raise ValueError(f"no topic was found that matches {pattern!r}; name the topics with the option subscribe")
-    return name
-
-
 class Options:
     """Record the options of a reader or writer by name."""
 
@@ -238,6 +214,30 @@ class StreamWriter(Options, DataStreamWriter):
         self.chosen = chosen
         return self if self.is_static else super().trigger(**chosen)
 
+    def outputMode(self, outputMode: str) -> Any:
+        """Note the output mode."""
+        return self._noted("outputMode", outputMode, "outputMode", outputMode)
+
+    def foreach(self, f: Any) -> Any:
+        """Note the sink."""
+        return self._noted("format", "foreach", "foreach", f)
+
+    def foreachBatch(self, func: Any) -> Any:
+        """Note the sink."""
+        return self._noted("format", "foreachBatch", "foreachBatch", func)
+
+    def queryName(self, queryName: str) -> Any:
+        """Return this writer, which also for a static DataFrame takes a name."""
+        return self if self.is_static else super().queryName(queryName)
+
+    def partitionBy(self, *cols: Any) -> Any:
+        """Return this writer, which also for a static DataFrame takes columns."""
+        return self if self.is_static else super().partitionBy(*cols)
+
+    def _noted(self, key: str, value: str, method: str, argument: Any) -> Any:
+        self.noted[key] = value
+        return self if self.is_static else getattr(DataStreamWriter, method)(self, argument)
+
     def start(  # type: ignore[override]
         self, path: str | None = None, format: str | None = None, outputMode: str | None = None, **options: Any
     ) -> Any:
@@ -278,21 +278,6 @@ class StreamWriter(Options, DataStreamWriter):
             name = sink[6:] if self.recording.side_effects else f"prove_{uuid.uuid4().hex[:8]}"
             return DataStreamWriter.toTable(self, name)
         return DataStreamWriter.start(self)
-
-
-def _method(name: str, key: str) -> Any:
-    def call(self: StreamWriter, *given: Any, **named: Any) -> Any:
-        if key:
-            self.noted[key] = name if key == "format" else [*given, *named.values()][0]
-        return self if self.is_static else getattr(DataStreamWriter, name)(self, *given, **named)
-
-    return call
-
-
-for _name, _key in {
-    "foreach": "format", "foreachBatch": "format", "outputMode": "outputMode", "partitionBy": "", "queryName": ""
-}.items():  # fmt: skip
-    setattr(StreamWriter, _name, _method(_name, _key))
 
 
 def recorder(kind: type[Options], recording: Recording) -> property:
