@@ -13,7 +13,7 @@ from rich.console import Console
 
 from benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, exit_status
 from benchmarks.harness.plan import plain_console
-from benchmarks.results import charts
+from benchmarks.results import charts, page
 from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
 from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
@@ -21,7 +21,8 @@ from benchmarks.results.table import print_cases
 from spark_rtm.command_line import arguments_of
 
 WRITTEN = f"""
-The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}.
+The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}; a page with both is written
+to {BUILD_DIR}.
 The exit status is 1 if a run is invalid; invalid runs are not published."""
 Options = TypeVar("Options", bound=BenchmarkOptions)
 
@@ -75,7 +76,9 @@ def run(benchmark: Benchmark[Options], arguments: Sequence[str] | None = None) -
 def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
     """Write the JSON and the charts, and return the exit status. Pages get no invalid outcome."""
     folder = PUBLISHED_DIR if publish and not outcome.problems else BUILD_DIR
-    written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *outcome.draw(folder)]
+    drawn = outcome.draw(folder)
+    written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *drawn]
+    written.append(page.write(outcome.content, outcome.problems, drawn, BUILD_DIR / f"{outcome.stem}.html"))
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
     return report_problems(outcome.problems)
 

@@ -89,4 +89,9 @@ def test_only_complete_and_valid_runs_are_published(
 
     written = json.loads((tmp_path / folder / "growth.json").read_text())
     assert is_part == ("model" not in written)
-    assert "growth_rate_cpu_seconds_per_million.svg" in {path.name for path in (tmp_path / folder).iterdir()}
+    charts = [path.name for path in (tmp_path / folder).iterdir() if path.suffix == ".svg"]
+    assert "growth_rate_cpu_seconds_per_million.svg" in charts
+    page = (tmp_path / "build/benchmarks/growth.html").read_text()
+    assert page.count("<svg") == len(charts)
+    assert f">{problem or 'The measurement is valid.'}</p>" in page
+    assert "<td>0.1</td>" in page

@@ -35,7 +35,8 @@ def test_only_valid_results_are_written_to_the_published_folder(
         status = run(BENCHMARK, [*options, "--arrivals", "constant", "poisson"])
 
     folder = tmp_path / ("build/benchmarks" if status else "references/measured")
-    assert {"latency.json", "latency_echo.svg"} == {path.name for path in folder.iterdir()}
+    assert {"latency.json", "latency_echo.svg"} == {path.name for path in folder.iterdir()} - {"latency.html"}
+    assert (tmp_path / "build/benchmarks/latency.html").exists()
     content = json.loads((folder / "latency.json").read_text())
     assert [("constant", 1), ("poisson", 1)] == [(case["arrivals"], case["runs"]) for case in content["cases"]]
     assert bool(status) == any(run["problems"] for run in content["runs"])
