@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.filter.search(item.name)
     ]
     if not chosen:
-        _say(f"no item has a name that matches {options.filter.pattern!r}; their names are in evals/evals.json")
+        _say(f"no item matches {options.filter.pattern!r}; their names are in evals/evals.json")
         return 2
     started = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)

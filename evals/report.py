@@ -26,7 +26,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     right = sum(verdict.is_right for verdict in verdicts)
     known = [verdict.read_bytes for verdict in verdicts if verdict.read_bytes is not None]
     read = f"{sum(known) / len(known):,.0f}" if known else UNKNOWN
-    return f"{right} of {len(verdicts)} right; bytes of the pack that were opened for an answer, on average: {read}"
+    return f"{right} of {len(verdicts)} right; mean bytes of the pack opened per answer: {read}"
 
 
 def write(path: Path, conditions: Mapping[str, object], verdicts: Sequence[Verdict]) -> None:

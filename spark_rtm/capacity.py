@@ -23,7 +23,7 @@ RUN_KEYS = ("rate", "partitions", "kept_up")
 COMMAND = "make bench-growth PUBLISH=1"
 DESCRIPTION = f"""Estimate what real-time queries with an aggregation need, from the published runs of `{COMMAND}`.
 
-The numbers hold for OSS 4.3.0 and the machine of the runs. A warning names each input outside of their range.
+The numbers hold for OSS 4.3.0 and the machine of the runs. A warning names each input outside their range.
 
 exit status:
   0  the estimate was printed, with or without warnings
@@ -103,7 +103,7 @@ def highest_rate_per_partition(content: Mapping[str, Any]) -> float:
 def _outside(model: CostModel, inputs: Mapping[str, Any], highest: float) -> Iterator[str]:
     for name, (low, high) in model.outside(inputs).items():
         value, span = f"{inputs[name]:,.10g} {MODEL_INPUTS[name]}", f"{low:,.10g} to {high:,.10g}"
-        yield f"{value} are outside of the measured range, {span}"
+        yield f"{value} are outside the measured range, {span}"
     per_partition = inputs["rate"] / inputs["partitions"]
     if per_partition > highest:
         yield (
@@ -148,7 +148,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what the queries need, and warn about inputs outside of the measured range."""
+    """Print what the queries need, and warn about inputs outside the measured range."""
     path = options.measured or PUBLISHED
     if not path.is_file():
         return int(

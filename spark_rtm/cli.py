@@ -21,7 +21,7 @@ from spark_rtm.lint import arguments as lint_arguments
 from spark_rtm.requirement import HOW
 from spark_rtm.text import finding
 
-PROVE_DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and say what breaks.
+PROVE_DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and report what breaks.
 
 FUNCTION takes a streaming DataFrame of Kafka source rows and returns one of Kafka sink rows. Its further parameters
 receive static DataFrames of Kafka source rows. A file without FUNCTION is run until it waits for its queries.
@@ -151,11 +151,11 @@ def _prove_options(prove: argparse.ArgumentParser) -> None:
         '{"key": ..., "value": ...} is a record with a key (default: records made from the schema of from_json)',
     )
     prove.add_argument("--expect", type=Path, metavar="FILE", help="output expected for the samples, in any order")
-    prove.add_argument("--topics", metavar="A,B", help="topics that exist in production; names those that are missing")
+    prove.add_argument("--topics", metavar="A,B", help="topics in production; missing ones are reported")
     prove.add_argument(
         "--side-effects",
         action="store_true",
-        help="also run the batch writes of a job that do not go to Kafka, each time that its code runs",
+        help="also run a job's batch writes to other targets than Kafka, each time its code runs",
     )
     prove.add_argument("--only", metavar="A,B", help="run only these checks, such as input,state (default: all)")
     prove.add_argument("--partitions", type=int, default=2, metavar="N", help="source partitions (default: 2)")
@@ -208,7 +208,7 @@ COMMANDS = {
         _prove_options,
         _prove,
         {
-            "prove job.py:transform": "run the function in real-time mode and say what breaks",
+            "prove job.py:transform": "run the function in real-time mode and report what breaks",
             "prove job.py": "examine the queries that the unmodified job starts",
             "prove --samples payments=payments.jsonl job.py:transform": "with your own records",
         },
@@ -240,7 +240,7 @@ COMMANDS = {
         slots.run,
         {
             "slots --source-partitions 8 --stateful-stages 1": "count the slots of an aggregation",
-            "slots --source-partitions 8 --available 4": "say what happens with too few slots",
+            "slots --source-partitions 8 --available 4": "show the effect of too few slots",
         },
     ),
     "capacity": Command(
@@ -274,8 +274,8 @@ RTM = Program(
     "rtm",
     "Lint and prove code for Spark real-time mode, inspect checkpoints, count task slots, estimate capacity,\n"
     "resize state, and commit, drain or stop running queries.\n\n"
-    "All commands but prove and resize need only Python 3.11, and so does inspect for local checkpoints.\n"
-    "prove and resize need Java 17 and the packages of the extra `prove`.",
+    "prove and resize need Java 17 and the packages of the extra `prove`. The other commands need only Python 3.11;\n"
+    "inspect needs packages for checkpoints in object stores.",
     COMMANDS,
 )
 

@@ -29,7 +29,7 @@ MAX_REQUEST_BYTES = 10_000
 ANSWER_SECONDS = 10.0
 COMMANDS = {
     "commit": "end the open batch of a running query now; the query continues",
-    "drain": "wait until all that is in the source is processed and committed; the query continues",
+    "drain": "wait until all records in the source are processed and committed; the query continues",
     "stop": "drain and stop a running query, so that a restart repeats nothing",
 }
 
@@ -78,7 +78,7 @@ def send(path: Path, command: str, query: str | None, deadline_seconds: float) -
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the three commands to their parser."""
-    parser.add_argument("socket", type=Path, metavar="SOCKET", help="file that the job has given to `listen`")
+    parser.add_argument("socket", type=Path, metavar="SOCKET", help="socket file that the job passed to `listen`")
     parser.add_argument("--query", metavar="NAME", help="name of the query (default: all queries of the job)")
     parser.add_argument(
         "--deadline",
@@ -118,7 +118,7 @@ class _Handler(socketserver.StreamRequestHandler):
             request = json.loads(self.rfile.readline(MAX_REQUEST_BYTES))
             answers = _obey(self.server.spark, **request)
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            answers = [{"ok": False, "text": f"this is no command of `rtm`: {error}"}]
+            answers = [{"ok": False, "text": f"this is not a command of `rtm`: {error}"}]
         with suppress(OSError):  # the other process may not have waited for the answer
             self.wfile.write(json.dumps(answers).encode() + b"\n")
 

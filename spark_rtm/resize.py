@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         return int(options.program.wrong(f"resize needs the package {error.name!r}, which is not installed; {remedy}"))
     except (UnreadableError, ResizeError) as error:
         return int(options.program.wrong(str(error)))
-    print(f"{options.to} has the {rows} rows of state in {options.partitions} partitions, all as before")
+    print(f"{options.to} has the {rows} rows of state in {options.partitions} partitions, all unchanged")
     print(f"start the query with checkpointLocation {options.to}; {options.checkpoint} is unchanged")
     return 0
 
@@ -96,7 +96,7 @@ def _checked(checkpoint: Path, partitions: int, target: Path) -> tuple[tuple[Ope
     if target.exists():
         raise ResizeError(f"{target} exists; name a new folder with --to")
     if partitions < 1:
-        raise ResizeError(f"--partitions {partitions} is not a number of partitions; it starts at 1")
+        raise ResizeError(f"--partitions {partitions} is too small; use at least 1")
     read = read_checkpoint(LocalFolder(checkpoint), str(checkpoint))
     if not (read.operators and read.position):
         raise ResizeError(

@@ -96,7 +96,7 @@ def test_command_prints_rows_and_a_difference_is_found(spark: SparkSession, kafk
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
 
     assert 0 == done.returncode, done.stderr
-    assert re.search(r"/new has the \d{2,} rows of state in 3 partitions, all as before", done.stdout)
+    assert re.search(r"/new has the \d{2,} rows of state in 3 partitions, all unchanged", done.stdout)
     session = spark.newSession()
     with pytest.raises(ResizeError, match="state/0 differs"):
         compared(session, old, 0, batches[0])

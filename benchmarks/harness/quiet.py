@@ -19,7 +19,7 @@ def wait_until_quiet(console: Console, max_cores: float, max_wait_seconds: float
     """Wait until other programs use at most `max_cores` cores; raise RuntimeError after the deadline."""
     deadline, is_told = time.monotonic() + max_wait_seconds, False
     while (cores := foreign_cores()) > max_cores:
-        used = f"other programs use {cores:.2f} cores, allowed are {max_cores:g}"
+        used = f"other programs use {cores:.2f} cores, but only {max_cores:g} are allowed"
         if time.monotonic() > deadline:
             raise RuntimeError(
                 f"{used}, so engines cannot be compared; this has not changed within {max_wait_seconds:g} s; "

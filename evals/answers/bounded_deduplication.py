@@ -36,7 +36,7 @@ def append_time(records: DataFrame) -> DataFrame:
 
 REFERENCE = right
 WRONG = {
-    only_id: r"rows of state never end",
+    only_id: r"rows of state never expire",
     within_watermark: r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*StreamingDeduplicateWithinWatermarkExec",
     append_time: r"alarms too many",
 }

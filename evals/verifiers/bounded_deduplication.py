@@ -32,4 +32,4 @@ def verify(bench: Bench, answer: Answer) -> None:
         progress = query.recentProgress
         removed = sum(operator.numRowsRemoved for event in progress for operator in event.stateOperators)
         rows = sum(operator.numRowsTotal for operator in progress[-1].stateOperators)
-        require(removed, f"{rows} rows of state never end: after 30 days of event time none was removed")
+        require(removed, f"{rows} rows of state never expire: 30 days of event time removed no row")

@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap-servers",
         metavar="HOST:PORT",
-        help="Kafka brokers to compare with: lag, partitions that do not move, what a restart repeats",
+        help="Kafka brokers, for the lag, partitions that do not move, and the replay of a restart",
     )
     parser.add_argument(
         "--command-config",
@@ -38,8 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-starting-offsets",
         action="store_true",
-        help="print only the JSON of the option startingOffsets, with which a new query continues here; "
-        "one line for each Kafka source",
+        help="print only startingOffsets as JSON for a new query that continues here; one line for each Kafka source",
     )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="format of the report (default: text)"

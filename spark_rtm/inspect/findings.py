@@ -47,7 +47,7 @@ def _of_state(operator: Operator, batch: int) -> Iterator[Finding]:
             remedy,
         )
     if operator.gaps:
-        text = f"state {', '.join(operator.gaps)} is missing, without which version {batch + 1} cannot be built"
+        text = f"state {', '.join(operator.gaps)} is missing, so version {batch + 1} cannot be built"
         yield Finding(PROBLEM, f"{text}, so a restart fails with CANNOT_LOAD_STATE_STORE", remedy)
     if operator.empty:
         yield Finding(PROBLEM, f"{', '.join(operator.empty)} is empty, so a restart fails", remedy)
@@ -122,7 +122,7 @@ def _of_partition(each: PartitionState, first: int, end: int) -> Iterator[Findin
         yield Finding(
             PROBLEM,
             f"the broker has deleted {first - each.committed:,} records of {name} that no committed batch has read, "
-            "so a restart in real-time mode fails, whatever failOnDataLoss says",
+            "so a restart in real-time mode fails, even with failOnDataLoss=false",
             "raise the retention of the topic; to accept the loss, run the query once with "
             "trigger(availableNow=True) and failOnDataLoss=false on this checkpoint",
         )

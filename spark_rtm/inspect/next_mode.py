@@ -32,8 +32,8 @@ REFUSED_OPERATORS = {
 CHANGES = {
     "accepted": "columns before and after the state, filters, names of grouping columns and results, a watermark, the "
     "target topic",
-    "refused": "number and type of grouping columns; number and type of aggregates; a stateful operator more, less or "
-    "of another kind; another source topic; number of sources",
+    "refused": "number and type of grouping columns; number and type of aggregates; an added, removed or replaced "
+    "stateful operator; another source topic; number of sources",
     "ignored": "spark.sql.shuffle.partitions, which the checkpoint contains",
     "unnoticed": "another column of the same type, or another function with the same type: the old state counts on",
 }

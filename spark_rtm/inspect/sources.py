@@ -84,7 +84,7 @@ def replay_of(checkpoint: Checkpoint, partitions: Sequence[PartitionState], mode
     if not asked:
         return Replay(None, "that were processed after the last commit; --bootstrap-servers counts them")
     lag = sum(each.lag or 0 for each in partitions)
-    return Replay(lag, "at most: those that were processed after the last commit; the others are new")
+    return Replay(lag, "at most: those that were processed after the last commit")
 
 
 def _between(checkpoint: Checkpoint, planned: Planned) -> int | None:

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--ignore", type=_names, metavar="RULES", help="do not report these rules or groups")
     parser.add_argument(
-        "--exclude", type=_names, metavar="PATTERNS", help="do not read these files and folders, also if they are given"
+        "--exclude", type=_names, metavar="PATTERNS", help="skip these files and folders, even if they are given"
     )
     parser.add_argument(
         "--strict", action="store_const", const=True, help="exit with status 1 for warnings too, not only for errors"
@@ -45,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--diff", action="store_true", help="print what --fix would change, and change nothing")
     parser.add_argument("--statistics", action="store_true", help="print the number of findings of each rule")
     parser.add_argument(
-        "--claims", action="store_true", help="list what pages say about real-time mode, without a verdict, and end"
+        "--claims", action="store_true", help="list what pages say about real-time mode, without a verdict, and exit"
     )
-    parser.add_argument("--explain", metavar="RULE", help="print the section of a rule (ALL lists the rules), and end")
+    parser.add_argument("--explain", metavar="RULE", help="print the section of a rule (ALL lists the rules), and exit")
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def _stdin() -> str:
             stream.reconfigure(encoding="utf-8", newline="")
     text = sys.stdin.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES or "\0" in text:
-        problem = f"has more than {MAX_BYTES:,} letters" if len(text) > MAX_BYTES else "is not encoded in UTF-8"
+        problem = f"has more than {MAX_BYTES:,} characters" if len(text) > MAX_BYTES else "is not encoded in UTF-8"
         raise SettingsError(f"standard input {problem}, so nothing was checked; pass text in UTF-8, or split it")
     return text
 

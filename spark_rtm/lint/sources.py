@@ -144,7 +144,7 @@ def _files(roots: list[Path], problems: Unchecked, excludes: Callable[[Path], bo
             if _is_link(path) and not _is_below(os.path.realpath(path), real_roots):
                 if not _may_be_relevant(path):
                     continue
-                reason = "this link leads to a file outside of the given folders, so the file was not checked"
+                reason = "this link leads to a file outside the given folders, so the file was not checked"
                 problems.append((path, unchecked(reason, "pass the file itself")))
             else:
                 yield path

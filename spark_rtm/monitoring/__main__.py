@@ -56,7 +56,7 @@ def _watch(options: argparse.Namespace, servers: str, stop: threading.Event) -> 
     )
     if not watcher.is_connected:
         missing = f"no broker answers at {servers}, or a topic does not exist"
-        print(f"{missing}; lag and latency are served as soon as both do", file=sys.stderr)
+        print(f"{missing}; lag and latency are served as soon as the broker and the topics exist", file=sys.stderr)
     print(f"serving metrics at port {options.port}; press Ctrl-C to stop", file=sys.stderr)
     try:
         while not stop.is_set():

@@ -48,7 +48,7 @@ class QueryMetrics(StreamingQueryListener):
         self.state = gauge("state_rows", "Number of rows in the state")
         self.latency = Gauge(
             "realtime_query_latency_seconds",
-            "Latency of the last batch that Databricks reports; on OSS, that of `with_latency`",
+            "Latency of the last batch, reported by Databricks or, on OSS, by `with_latency`",
             labelnames=["query", "kind", "percentile"],
             registry=registry,
         )

@@ -54,7 +54,7 @@ class TopicWatcher:
         self._share = Gauge("realtime_reject_share", "Share of rejected records in the window", registry=registry)
         self._lag = Gauge("realtime_partition_lag", "Source records without a result", ["partition"], registry=registry)
         self._latency = Gauge(
-            "realtime_latency_seconds", "From append to append, in the window", ["quantile"], registry=registry
+            "realtime_latency_seconds", "Latency from append to append in the window", ["quantile"], registry=registry
         )
         for outcome in ("result", "rejected", "unmeasured"):
             self._records.labels(outcome).inc(0)

@@ -72,7 +72,7 @@ def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> 
     if unread := _unread_after(query, _Deadline(deadline_seconds)):
         raise TimeoutError(
             f"query {query.name!r} has not read {unread} of the records that its source had {deadline_seconds:g} s "
-            "ago; it still runs. Give it more time, or let the input end"
+            "ago; it still runs. Give it more time, or stop the input"
         )
 
 

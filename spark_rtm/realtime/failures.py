@@ -50,7 +50,7 @@ REMEDIES = {
     "MALFORMED_RECORD_IN_PARSING": "use the mode PERMISSIVE of from_json, and send malformed rows to a reject topic",
     "INVALID_UTF8_STRING": "use try_validate_utf8 or is_valid_utf8, and send bad rows to a reject topic",
     "ARITHMETIC_OVERFLOW": "use try_add, try_multiply or a range check before the arithmetic",
-    "DATETIME_OVERFLOW": "check the range of a number before you make a time of it",
+    "DATETIME_OVERFLOW": "check the range of a number before you convert it to a time",
     "DIVIDE_BY_ZERO": "use try_divide",
     "INVALID_ARRAY_INDEX": "use get() in place of an index",
     "null topic": "give every row a topic, for example with coalesce and a reject topic",

@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     packages = "download the Kafka broker and Spark's jars for Kafka and Avro, unless the cache contains them"
     commands.add_parser("packages", help=packages, description=packages)
-    archives = "record which classes a broker and a Spark session load, so that later ones start in half the time"
+    archives = "record which classes a broker and a Spark session load, so later ones start twice as fast"
     commands.add_parser("archives", help=archives, description=archives)
     job = "write the archives with which spark-submit sends a job and its Python packages to foreign workers"
     job_parser = commands.add_parser("job-archive", help=job, description=job)

@@ -116,7 +116,7 @@ def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: py
     table = capsys.readouterr().out
     result = json.loads(output.read_text())
     assert 0 == status
-    assert "1 of 3 right; bytes of the pack that were opened for an answer, on average: 0" in table
+    assert "1 of 3 right; mean bytes of the pack opened per answer: 0" in table
     assert {"date", "assistant", "with_pack", "manifest_sha256", "verdicts"} == result.keys()
     assert [True, False, False] == [verdict["is_right"] for verdict in result["verdicts"]]
 
@@ -124,7 +124,7 @@ def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--filter", "nothing-like-this"], "no item has a name that matches 'nothing-like-this'"),
+        (["--filter", "nothing-like-this"], "no item matches 'nothing-like-this'"),
         (["--assistant", "no-such-assistant", "--filter", "^query-1$"], "'no-such-assistant' of the assistant was not"),
     ],
 )

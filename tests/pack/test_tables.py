@@ -149,7 +149,7 @@ def change_first_fault(content: Any) -> None:
             "was over after 6,500,000 of 10,000,000 keys.",
             "",
         ),
-        ("measured-chaos", "chaos", change_first_fault, " | not healed | ", ""),
+        ("measured-chaos", "chaos", change_first_fault, " | no recovery | ", ""),
         ("measured-chaos", "chaos", change_first_fault, ", 3 lost, 1 wrong: `make chaos", ""),
         (
             "measured-demo",

@@ -148,7 +148,7 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         check_evidence,
         _append("references/tuning.md", f"\n| option | evidence |\n|---|---|\n| `kafka.linger.ms` | {SILENT} |\n"),
         "references/tuning.md",
-        "contains none of the names",
+        "contains no name from the row",
     ),
     "link": (check_links, _append(PAGE, "\n[x](nowhere.md)\n"), PAGE, "'nowhere.md' does not exist"),
     "anchor": (check_links, _append(PAGE, "\n[x](errors.md#nowhere)\n"), PAGE, "does not exist in errors.md"),

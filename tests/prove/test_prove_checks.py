@@ -76,7 +76,7 @@ def seen(clicks):
     return transform_with_state(keys, ["key"], Seen(), "value string")
 """
 PROCESSORS = [
-    ("None", "", WRONG, "rows of state never end, because a state variable has no TTL and no timer is set"),
+    ("None", "", WRONG, "rows of state never expire, because a state variable has no TTL and no timer is set"),
     ("60_000", "", GOOD, "each state variable has a TTL"),
     ("None", "self._handle.registerTimer(10**13)", UNCHECKED, "the processor sets timers"),
 ]
@@ -122,7 +122,7 @@ def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp
     (state,) = _prove(bench, tmp_path, LISTS, "listed", STATE)["state"]
 
     assert (WRONG, 5) == (state.status, state.line), state.text
-    assert "1 rows of state never end, because the query has no watermark" in state.evidence
+    assert "1 rows of state never expire, because the query has no watermark" in state.evidence
     assert "each row grows with each record" in state.evidence
     assert "collect_list" in state.fix
 

@@ -49,8 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: ChaosOptions) -> Outcome:
     if external := [name for name in EXTERNAL if os.environ.get(name)]:
         raise RuntimeError(
-            f"{' and '.join(external)} would name a server that somebody else may use, and faults would hit it; unset "
-            "the variable, so that the run starts servers of its own"
+            f"{' and '.join(external)} names a server that others may use, and faults would hit it; unset "
+            "the variable, and the run starts its own servers"
         )
     # Before anything else, because threads and children inherit the mounts of this process.
     is_mounted = disk.own_mounts()

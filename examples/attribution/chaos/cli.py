@@ -54,7 +54,7 @@ class ChaosOptions(DemoSettings):
             if missing:
                 raise ValueError(f"faults contains {', '.join(map(repr, missing))}, which need --{option}")
         if self.cluster and self.standby:
-            raise ValueError("a standby needs task slots of its own, which the cluster lacks; omit --cluster")
+            raise ValueError("a standby needs its own task slots, which the cluster lacks; omit --cluster")
         if self.count < 0 or self.duration <= 0:
             raise ValueError(f"count is {self.count} and duration is {self.duration:g}; use positive numbers")
 
@@ -82,8 +82,8 @@ def parse(arguments: Sequence[str] | None) -> ChaosOptions:
         arguments,
         program=PROGRAM,
         description="Run the pipeline under random faults, and check that no result is lost or wrong.\n\n"
-        "A fault has healed when every source partition has a result in the database for a record that was sent after "
-        f"the fault and after the last restart that it caused.\n\nfaults:\n{kinds}",
+        "The pipeline has recovered when every source partition has a result in the database for a record that was "
+        f"sent after the fault and after the last restart that it caused.\n\nfaults:\n{kinds}",
         example=f"{PROGRAM} --seed 3 --count 5 --faults kill-broker,pause-database",
         fixed={"trigger": "real-time", "master": "", "topic_prefix": "", "checkpoint_dir": ""},
     )

@@ -16,7 +16,7 @@ COLUMNS = ("fault", "times", "median s", "max s", "replayed", "lost", "wrong")
 LEGEND = (
     "Seconds from the beginning of a fault until every source partition had a result in the database for a record "
     "that was sent after the fault and after the last restart that the fault caused. Replayed: records that were "
-    "written once more."
+    "written again."
 )
 
 
@@ -34,7 +34,7 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
     console.print(LEGEND, highlight=False, soft_wrap=True)
     interrupted = ", ended by Ctrl-C" if outcome.is_interrupted else ""
     summary = (
-        f"seed {seed}: {len(outcome.incidents)} faults{interrupted}, {outcome.unhealed} not healed, "
+        f"seed {seed}: {len(outcome.incidents)} faults{interrupted}, {outcome.unhealed} no recovery, "
         f"{outcome.sent} records sent, {outcome.failed_sends} not accepted by the broker, "
         f"{outcome.lost} lost, {outcome.wrong} wrong"
     )
@@ -61,7 +61,7 @@ def write_page(outcome: Outcome, seed: int, machine: Mapping[str, object], path:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    slowest = "not healed" if row.unhealed else _seconds(row.max_seconds)
+    slowest = "no recovery" if row.unhealed else _seconds(row.max_seconds)
     counts = (str(number) for number in (row.replayed, row.lost, row.wrong))
     return (row.kind, str(row.count), _seconds(row.median_seconds), slowest, *counts)
 

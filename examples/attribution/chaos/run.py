@@ -129,7 +129,7 @@ class ChaosRun:
             # A backlog would count as the effect of the next fault.
             self.wait_for_flow(time.time(), 0, self.options.deadline_seconds)
         elif not self.stop.is_set():
-            self.report(f"{fault.kind} did not heal within {self.options.deadline_seconds:g} s after its end")
+            self.report(f"no results within {self.options.deadline_seconds:g} s after the end of {fault.kind}")
         incident.replayed = self.reader.log.duplicates.total() - before
         return incident
 

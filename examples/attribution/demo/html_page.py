@@ -94,7 +94,7 @@ def timeline(series: Sequence[Series], faults: Sequence[Fault] = ()) -> str:
     ]
     for number, fault in enumerate(faults):
         until = last if fault.seconds is None else fault.at + fault.seconds
-        gap = "not healed" if fault.seconds is None else f"{fault.seconds:.1f} s"
+        gap = "no recovery" if fault.seconds is None else f"{fault.seconds:.1f} s"
         width = max(x(until) - x(fault.at), 1)
         parts.append(
             f'<rect x="{x(fault.at):.1f}" y="{TOP}" width="{width:.1f}" height="{HEIGHT - TOP - BOTTOM}" '

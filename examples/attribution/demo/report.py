@@ -219,4 +219,4 @@ def report_console() -> Console:
 
 
 def _ratio(slow: int, fast: int) -> str:
-    return f"({slow / fast:.1f}x)" if fast else "(no ratio: real-time mode over-delivered none)"
+    return f"({slow / fast:.1f}x)" if fast else "(no ratio: no over-delivery in real-time mode)"

@@ -35,7 +35,7 @@ def check_evidence(root: Path) -> Iterator[Finding]:
             if lack := _lack(claim):
                 yield Finding(name, claim.line, "evidence", f"the row {claim.name!r} has {lack}", _REMEDY)
             for target in _silent(root, path, claim):
-                problem = f"the row {claim.name!r} links {target}, which contains none of the names in the row"
+                problem = f"the row {claim.name!r} links {target}, which contains no name from the row"
                 yield Finding(name, claim.line, "evidence", problem, "link the file that shows what the row states")
 
 

@@ -152,7 +152,7 @@ def _walk(folder: Folder, path: str) -> Iterator[tuple[str, Entry]]:
 def _limited(content: bytes, path: str) -> bytes:
     if len(content) > MAX_BYTES:
         raise UnreadableError(
-            f"{path} has more than {MAX_BYTES:,} bytes, so it is no file of a checkpoint and nothing was inspected; "
+            f"{path} has more than {MAX_BYTES:,} bytes, so it is not a checkpoint file and nothing was inspected; "
             "pass a checkpoint"
         )
     return content

@@ -45,7 +45,7 @@ class TooManyValuesError(UncheckedError):
     """Raised if a document has too many values for the linter."""
 
     def __init__(self) -> None:
-        reason = f"the document has more than {MAX_VALUES:,} keys, values and signs, so it was not checked"
+        reason = f"the document has more than {MAX_VALUES:,} tokens, so it was not checked"
         super().__init__(reason, "split the document")
 
 

@@ -27,7 +27,7 @@ def parse(code: str, *, is_java: bool) -> ast.Module:
     """Return the code as a Python module."""
     tokens = tokens_of(code)
     if len(tokens) > MAX_TOKENS:
-        raise UncheckedError(f"the code has more than {MAX_TOKENS:,} words and signs", "split the file")
+        raise UncheckedError(f"the code has more than {MAX_TOKENS:,} tokens", "split the file")
     parser = _Parser(tokens, is_java=is_java)
     body: list[ast.stmt] = []
     while parser.peek.kind != "end":

@@ -26,7 +26,7 @@ ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
     """Return the syntax tree, or None if parsing fails, and the code without prompts and notebook magics."""
     if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
-        raise UncheckedError(f"the code has more than {MAX_TOKENS:,} words and signs", "split the file")
+        raise UncheckedError(f"the code has more than {MAX_TOKENS:,} tokens", "split the file")
     tree = _tree(code)
     if tree is not None:
         return tree, code

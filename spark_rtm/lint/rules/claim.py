@@ -229,7 +229,7 @@ def claim_continuous(sentence: Sentence) -> Iterator[Problem]:
     match = CONTINUOUS.search(sentence.text) if "ontinuous" in sentence.text else None
     is_other = HISTORY.search(sentence.text) or PIPELINES.search(sentence.text)
     if match and sentence.is_about and not is_other and not is_silent(sentence):
-        message = "continuous processing is another mode than real-time mode"
+        message = "continuous processing is not real-time mode"
         yield Problem(sentence.line_at(match.start()), message, 'write .trigger(realTime="5 minutes")')
 
 

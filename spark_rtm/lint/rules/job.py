@@ -60,12 +60,12 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
     concerned = [each for each in module.settings if not queries or any(map(each.concerns, queries))]
     for text, line in replace(module, settings=concerned).setting(SHUFFLE_CONF):
         if text and text.isdecimal() and int(text[:9]) > limit:
-            message = f"{SHUFFLE_CONF} is {text[:9]}, and each of them holds a task slot for the whole batch"
+            message = f"{SHUFFLE_CONF} is {text[:9]}, and each partition holds a task slot for the whole batch"
             yield Problem(line, message, "set it to a number that fits the task slots, such as 8")
     if not values and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
         for query in queries:
             if query.start_line:
-                message = "the stateful query has 200 shuffle partitions by default, and each of them needs a task slot"
+                message = "the stateful query has 200 shuffle partitions by default, and each needs a task slot"
                 line = stateful_steps(query.writer.frame)[0].line
                 yield Problem(line, message, NO_SHUFFLE_CONF, lines=query.writer.lines)
 
@@ -128,7 +128,7 @@ def connector_version(module: Module) -> Iterator[Problem]:
         version = tuple(map(int, match["version"].split("."))) if match else (9, 9)
         if match and version < (4, 3 if stateful else 2) and not line.lstrip().startswith(("#", "//")):
             need = "a stateful query needs 4.3.0" if stateful else "the trigger needs 4.2"
-            message = f"the connector is that of Spark {match['version']}, but in real-time mode {need}"
+            message = f"the connector belongs to Spark {match['version']}, but in real-time mode {need}"
             yield Problem(number, message, "use Spark 4.3.0 with the connector of the same version")
 
 
@@ -155,7 +155,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
         queries = [query for query in module.queries[each.first : each.end] if query in module.real_time]
         if any(_deletes(each, query) for query in queries):
             message = "the job deletes its own checkpoint, so each start loses its state, and skips or repeats records"
-            yield Problem(each.line, message, "delete the folder by hand, when the query must begin again")
+            yield Problem(each.line, message, "delete the folder by hand if the query must start without state")
 
 
 def _deletes(deletion: Deletion, query: Query) -> bool:

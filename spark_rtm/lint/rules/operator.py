@@ -63,14 +63,16 @@ def static_join(module: Module) -> Iterator[Problem]:
         for step in steps(query, *JOINS):
             left, right = step.left, step.other
             if hint := _sort_hint(step):
-                message = f"the join hint {quoted(hint)} makes Spark plan another join than a broadcast, which fails"
+                message = (
+                    f"the join hint {quoted(hint)} makes Spark plan another join instead of a broadcast, which fails"
+                )
                 yield Problem(step.line, message, "use the hint broadcast on the static side", lines=query.writer.lines)
                 continue
             if right is None or left.is_streaming is False is right.is_streaming:
                 continue
             static = right if right.is_streaming is False else left if left.is_streaming is False else None
             if static and step.name == "crossJoin":
-                message = "real-time mode refuses a cross join, also with a broadcast table"
+                message = "real-time mode refuses a cross join, even with a broadcast table"
                 fix = "join on a column that is equal on both sides, and wrap the static side in F.broadcast(...)"
                 yield Problem(step.line, message, fix, OSS_ONLY, lines=query.writer.lines)
             elif static and not static.is_broadcast and not static.is_small:

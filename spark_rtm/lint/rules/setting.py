@@ -38,10 +38,12 @@ OPTION_CUTOFF, ASYNC_CUTOFF = 0.9, 0.6
 TRIGGER = '.trigger(realTime="5 minutes")'
 STREAMING = ("spark.sql.streaming.", "spark.databricks.streaming.")
 CHECKS = {
-    **dict.fromkeys([prefix + ALLOWLIST_CHECK for prefix in STREAMING], ("false", "operators that hold rows back run")),
+    **dict.fromkeys(
+        [prefix + ALLOWLIST_CHECK for prefix in STREAMING], ("false", "operators that delay rows are allowed")
+    ),
     **dict.fromkeys([prefix + CHECKPOINT_V1 for prefix in STREAMING], ("true", "the query can lose its state")),
     "spark.sql.streaming.unsupportedOperationCheck": ("false", "unsupported operators give wrong results"),
-    "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "state with other columns is read as garbage"),
+    "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "state with other columns is misread"),
 }
 """Settings that switch off a check, each with its value and the consequence."""
 

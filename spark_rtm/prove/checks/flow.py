@@ -32,7 +32,7 @@ def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) 
     if not sum(counts):
         filters = " and ".join(filters_of(subject.trial.rows)[:MAX_FILTERS])
         cause = f"; the filter {filters} drops them" if filters else ""
-        evidence = f"none of {len(counts) + len(subject.others)} records gives a result{cause}"
+        evidence = f"no result from {len(counts) + len(subject.others)} records{cause}"
         return [_verdict(subject, UNCHECKED, evidence, _fix(subject))]
     number = round(WARM_UP_SECONDS * rate), round((WARM_UP_SECONDS + duration) * rate)
     records = list(islice(cycle(subject.samples), number[1]))

@@ -171,7 +171,7 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
 
 def _unjudged(format_: str, stream: str) -> str:
     if format_ == NONE:
-        return "the query does not decode its records, so none of them is broken for it"
+        return "the query does not decode its records, so it accepts all of them"
     return (
         f"prove does not know the fields of good records, so it cannot judge this: pass --samples {stream}=FILE.jsonl"
     )

@@ -45,7 +45,7 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
         return _after_own_rules(subject, rows[-1], metrics)
     if _watermark(query):
         return _after_later_times(subject, query, rows[-1], growth)
-    evidence = f"{rows[-1]} rows of state never end, because the query has no watermark: each new key stays forever"
+    evidence = f"{rows[-1]} rows of state never expire, because the query has no watermark: each new key stays forever"
     fix = "add withWatermark, and group by the event time or a window"
     if growth:
         return _wrong(
@@ -64,7 +64,9 @@ def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growt
     if _watermark(query) == before:
         fix = f"pass records with the event time in --samples {subject.stream}=FILE.jsonl"
         return Verdict("state", UNCHECKED, "the watermark did not advance, so no sample has an event time", fix, PAGE)
-    evidence = f"{rows} rows of state never end: the event time advanced by 90 days and the watermark removed none"
+    evidence = (
+        f"{rows} rows of state never expire: the event time advanced by 90 days and the watermark did not remove them"
+    )
     return _wrong(subject, evidence, "group by the event time or a window; deduplicate with the event time")
 
 
@@ -89,7 +91,7 @@ def _after_own_rules(subject: Subject, rows: int, metrics: Counter[str]) -> Verd
     if metrics["numRegisteredTimers"]:
         evidence = "the processor sets timers, and this check does not wait until they clear the state"
         return Verdict("state", UNCHECKED, evidence, f"test that handleExpiredTimer clears it, or {fix}", PROCESSORS)
-    evidence = f"{rows} rows of state never end, because a state variable has no TTL and no timer is set"
+    evidence = f"{rows} rows of state never expire, because a state variable has no TTL and no timer is set"
     return _wrong(subject, evidence, fix, PROCESSORS)
 
 

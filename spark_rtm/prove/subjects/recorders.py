@@ -151,7 +151,7 @@ class Options:
     def option(self, key: str, value: Any) -> Any:
         """Record the option."""
         if value is None and key in {"subscribe", "topic"}:
-            raise ValueError(f"the option {key!r} is None, so no topic is named; set what the job reads it from")
+            raise ValueError(f"the option {key!r} is None, so no topic is named; set the value that the job reads")
         self.noted[key] = str(value)
         return self if self.is_static else super().option(key, value)  # type: ignore[misc]
 

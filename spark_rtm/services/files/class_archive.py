@@ -45,6 +45,6 @@ def require(folder: Path) -> None:
     """Raise a `RuntimeError` if the recording JVM wrote no archive to `folder`."""
     if not (folder / ARCHIVE).is_file():
         raise RuntimeError(
-            "a JVM wrote no archive of its classes, so JVMs would start slowly for good; run "
+            "a JVM wrote no archive of its classes, so JVMs would keep starting slowly; run "
             "`python -m spark_rtm.services archives` again when the machine has more processor time and free disk space"
         )

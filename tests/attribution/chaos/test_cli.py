@@ -11,7 +11,7 @@ from examples.attribution.chaos.parts.driver import DELIVERY_SECONDS
         (["--faults", "kill-broker,kill-everything"], "faults contains 'kill-everything'; use some of "),
         (["--faults", "kill-executor, kill-worker"], "faults contains 'kill-executor', 'kill-worker', which need"),
         (["--faults", "kill-leader"], "faults contains 'kill-leader', which need --standby"),
-        (["--cluster", "--standby"], "a standby needs task slots of its own, which the cluster lacks"),
+        (["--cluster", "--standby"], "a standby needs its own task slots, which the cluster lacks"),
         (["--count", "-1"], "count is -1 and duration is 300; use positive numbers"),
         (["--rate", "0"], "rate is 0.0, but must be greater than 0"),
     ],

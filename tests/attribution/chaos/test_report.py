@@ -21,6 +21,6 @@ def test_page_has_each_fault_and_the_time_until_results_flowed(tmp_path: Path) -
     assert ["kill-broker", "1 s", "4.2", "7"] in rows
     assert ["pause-database", "10 s", "-", "0"] in rows
     assert ">kill-broker: 4.2 s</text>" in text
-    assert ">pause-database: not healed</text>" in text
+    assert ">pause-database: no recovery</text>" in text
     assert '<p class="bad">0 differences' in text
     assert "seed 5" in text

@@ -94,7 +94,7 @@ def test_live_view_and_table_show_each_fault(observed: Observed) -> None:
         assert [kind, "1", *[f"{incident.seconds:.1f}"] * 2, str(incident.replayed), "0", "0"] == table_row(
             printed, kind
         )
-    assert "seed 1: 3 faults, ended by Ctrl-C, 0 not healed" in printed
+    assert "seed 1: 3 faults, ended by Ctrl-C, 0 no recovery" in printed
     assert printed.endswith(" 0 lost, 0 wrong\n")
 
 
@@ -143,5 +143,5 @@ def test_unhealed_fault_and_failed_send_fail_the_run(observed: Observed) -> None
     print_outcome(unhealed, 1, Console(file=output, width=200))
 
     assert 1 == unhealed.status
-    assert "not healed" in next(line for line in output.getvalue().splitlines() if line.startswith(f" {first.fault}"))
+    assert "no recovery" in next(line for line in output.getvalue().splitlines() if line.startswith(f" {first.fault}"))
     assert 1 == replace(observed.outcome, failed_sends=1).status

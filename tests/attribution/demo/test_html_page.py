@@ -69,7 +69,7 @@ def test_timeline_shows_the_gap_that_a_fault_has_left() -> None:
     widths = [float(width) for width in re.findall(r'<rect [^>]*width="([\d.]+)"', svg)]
     assert [452.0, 90.4] == widths
     assert ">kill-broker: 50.0 s</text>" in svg
-    assert ">kill-driver: not healed</text>" in svg
+    assert ">kill-driver: no recovery</text>" in svg
 
 
 def test_latencies_of_a_second_are_its_median_and_its_highest() -> None:

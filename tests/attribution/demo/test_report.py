@@ -99,7 +99,7 @@ def test_comparison_reports_over_delivery_of_each_mode(capsys: pytest.CaptureFix
 
     lines = [line for line in capsys.readouterr().out.splitlines() if "over-delivered" in line]
     at_rate = "over-delivered at 150 records/s:"
-    no_ratio = "(no ratio: real-time mode over-delivered none)"
+    no_ratio = "(no ratio: no over-delivery in real-time mode)"
     assert [
         f"{at_rate} 2 impressions in real-time mode, 60 in micro-batch mode (30.0x)",
         f"{at_rate} 0 impressions in real-time mode, 60 in micro-batch mode {no_ratio}",

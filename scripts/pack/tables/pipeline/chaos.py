@@ -25,7 +25,9 @@ def _row(name: str, what: str, runs: Sequence[dict[str, Any]]) -> tuple[str, ...
     if not incidents:
         return ()
     seconds = [incident["seconds"] for incident in incidents if incident["seconds"] is not None]
-    times = (f"{median(seconds):.1f}", f"{max(seconds):.1f}") if len(seconds) == len(incidents) else ("-", "not healed")
+    times = (
+        (f"{median(seconds):.1f}", f"{max(seconds):.1f}") if len(seconds) == len(incidents) else ("-", "no recovery")
+    )
     again = sum(incident["replayed"] for incident in incidents)
     return (f"`{name}`: {what}", str(len(incidents)), *times, f"{again:,}", *_differences(runs, name))
 
