@@ -1,7 +1,7 @@
 """
-Fixtures that all tests share: one broker and one Spark session per run, separate topics and folders per test.
+Fixtures of all tests: one broker and one Spark session per run, separate topics and folders per test.
 
-Spark and Kafka are imported by the fixtures that need them, so tests of plain Python do not load them.
+Only the fixtures that need Spark and Kafka import them, so tests of plain Python do not load them.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedC
 
 
 def pytest_configure() -> None:
-    """Let tests send Ctrl-C to their programs, which ignore it if a shell has started pytest in the background."""
+    """Let tests send Ctrl-C to their programs, which would ignore it if a shell started pytest in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Pause the garbage collector until all tests are collected; modules and tests live until the end anyway."""
+    """Pause the garbage collector during collection, because modules and tests live until the end anyway."""
     gc.disable()
     try:
         return (yield)
@@ -76,7 +76,7 @@ def rtm_confs() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def spark(workplace: Path, rtm_spark: SparkSession) -> SparkSession:
-    """Return one session for all tests, with more slots than any query of a test needs."""
+    """Return one session for all tests, with enough slots for any query."""
     return rtm_spark
 
 

@@ -46,7 +46,7 @@ def eventually(probe: Callable[[], T], deadline_seconds: float, what: str) -> T:
     """
     Call `probe` until it returns a true value, and return that value.
 
-    Raises AssertionError with `what` and the last value if the deadline passes first.
+    Raises AssertionError with `what` and the last value after the deadline.
     """
     values: list[T] = []
 
@@ -62,14 +62,14 @@ def eventually(probe: Callable[[], T], deadline_seconds: float, what: str) -> T:
 
 
 def ivy_settings(folder: Path) -> Path:
-    """Write Ivy settings next to `folder` that resolve packages only from it; return the path of the settings."""
+    """Write Ivy settings beside `folder` that resolve packages only from it; return their path."""
     path = folder.with_name("ivysettings.xml")
     path.write_text(IVY_SETTINGS.format(folder=folder))
     return path
 
 
 def program(names: Sequence[str], unchecked: str, package: str) -> str:
-    """Return the path of the first of these programs; without one, a test fails in CI and is skipped elsewhere."""
+    """Return the path of the first available program; without one, a test fails in CI and is skipped elsewhere."""
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         report = pytest.fail if os.environ.get("CI") else pytest.skip
@@ -79,7 +79,7 @@ def program(names: Sequence[str], unchecked: str, package: str) -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process with this id runs; one that has ended may still wait for its parent."""
+    """Return whether a process with this id runs; an ended process may still wait for its parent."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -108,7 +108,7 @@ def produce(kafka: str, topic: str, records: Iterable[tuple[int, bytes | None]])
 
 
 def consumer_of(kafka: str) -> Consumer:
-    """Return the consumer that all tests share; opening one takes longer than reading the records of a test."""
+    """Return a consumer that all tests share, because opening one is slower than reading a test's records."""
     return _consumer_of_thread(kafka, threading.get_ident())
 
 
@@ -118,7 +118,7 @@ def _consumer_of_thread(kafka: str, _thread: int) -> Consumer:
 
 
 def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
-    """Return the end offset of a partition, as soon as the broker knows it: after a restart, it loads its topics."""
+    """Return the end offset of a partition, as soon as the broker knows it after a restart."""
 
     def offsets() -> tuple[int, ...]:
         try:
@@ -140,7 +140,7 @@ def records_of(kafka: str, topic: str, partition: int = 0, first: int = 0) -> li
 
 @functools.lru_cache(maxsize=4)
 def _records(kafka: str, topic: str, partition: int, first: int, count: int) -> list[Message]:
-    """Read records once: a test that waits for more asks 20 times a second, and each read costs the broker 20 ms."""
+    """Read records once. A waiting test asks 20 times a second, and each read costs the broker 20 ms."""
     consumer = consumer_of(kafka)
     consumer.assign([TopicPartition(topic, partition, first)])
     records = consumer.consume(count, 20)

@@ -43,7 +43,7 @@ def names_used(tree: ast.Module) -> set[str]:
 
 
 def bad_names(tree: ast.Module) -> list[str]:
-    """Return the tests whose names have fewer than three words, so they cannot state a situation and its outcome."""
+    """Return tests with names of fewer than three words, which cannot state a situation and its outcome."""
     return [f.name for f in _functions(tree) if f.name.startswith("test_") and len(f.name.split("_")) < 4]
 
 
@@ -72,7 +72,7 @@ def test_tests_wait_for_facts_and_use_real_things() -> None:
 
 
 def test_tests_do_not_skip() -> None:
-    """What cannot run fails, but for the two things that only some machines have."""
+    """Tests fail instead of skipping, except for two things that only some machines have."""
     assert {} == _findings([path for path in TESTS if files.relative(files.ROOT, path) not in MAY_SKIP], _skips)
 
 
@@ -90,7 +90,7 @@ def test_short_name_would_be_found() -> None:
 
 
 def test_no_module_or_function_is_far_over_its_budget() -> None:
-    """A reader holds a module in mind; what grows beyond twice the aim is split."""
+    """A module beyond twice the aim must be split, because a reader cannot remember it."""
     long = {files.relative(files.ROOT, path): long_parts(path) for path in CODE}
 
     assert {} == {path: parts for path, parts in long.items() if parts}
@@ -129,7 +129,7 @@ def imported_programs(root: Path, paths: list[Path]) -> list[str]:
 
 
 def crowded_folders(paths: Iterable[Path]) -> dict[str, int]:
-    """Return the folders with more modules side by side than a reader can keep in mind."""
+    """Return folders with too many modules for a reader."""
     counts = Counter(path.parent.as_posix() for path in paths if path.name != "__init__.py")
     return {folder: count for folder, count in counts.items() if count > MAX_MODULES_IN_FOLDER}
 
@@ -147,7 +147,7 @@ def test_plan_of_the_house_names_every_module() -> None:
 
 
 def test_no_module_is_both_a_program_and_a_library() -> None:
-    """A program is thin: what others use is in a module that does nothing when it is run."""
+    """Shared code belongs in a module that does nothing when it is run."""
     assert [] == imported_programs(files.ROOT, CODE)
 
 
@@ -160,7 +160,7 @@ def test_imported_program_would_be_found(tmp_path: Path) -> None:
 
 
 def test_no_folder_holds_more_modules_than_a_reader_keeps_in_mind() -> None:
-    """About a dozen modules stand side by side; more get folders."""
+    """A folder has about a dozen modules; more get subfolders."""
     assert {} == crowded_folders(CODE)
 
 

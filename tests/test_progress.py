@@ -1,4 +1,4 @@
-"""The installation shows what it waits for, and says nothing if it need not wait."""
+"""The installation shows what it waits for, and prints nothing without a wait."""
 
 import io
 import sys
@@ -24,7 +24,7 @@ def test_long_command_shows_its_newest_package_and_its_time(tmp_path: Path) -> N
 
 
 def test_short_command_is_silent_and_failed_one_is_not(capsys: pytest.CaptureFixture[str]) -> None:
-    """What ends at once prints nothing; what fails prints its output, and its status is kept."""
+    """A short command prints nothing; a failed one prints its output and keeps its status."""
     script = "import sys; print('no index'); sys.exit(int(sys.argv[1]))"
     statuses = [progress.main(["Packages", sys.executable, "-c", script, status]) for status in ("0", "3")]
 

@@ -37,7 +37,7 @@ def test_ten_records_go_through_and_show_their_latency(kafka: str) -> None:
 @pytest.mark.services
 @pytest.mark.parametrize("module", ["examples.quickstart", "evals"])
 def test_missing_service_is_named_without_a_traceback(module: str, tmp_path: Path) -> None:
-    """Whatever prevents the start, such as a missing Java or network, is a message with its remedy."""
+    """A missing Java or network is a message with its remedy."""
     # No Java can run, and the cache of the downloads is empty.
     environment = {
         **os.environ,

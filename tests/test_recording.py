@@ -1,4 +1,4 @@
-"""A recording of a program shows what a terminal would show, as a picture that loads nothing."""
+"""A recording shows what a terminal would show, as a picture that loads nothing."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""State in another number of partitions: it stays the same, a restart continues with it, and refusals write nothing."""
+"""State in another number of partitions: it is unchanged, a restart continues it, and refusals write nothing."""
 
 import re
 import subprocess

@@ -48,7 +48,7 @@ class Output(NamedTuple):
 
 @contextmanager
 def new_options(kafka: str, folder: Path) -> Iterator[Options]:
-    """Yield options with an interval longer than the test, so no output of a job can wait for a commit."""
+    """Yield options with an interval longer than the test, so no output waits for a commit."""
     options = Options(
         kafka, topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", checkpoint_dir=str(folder), interval_seconds=300
     )
@@ -86,8 +86,8 @@ def create(job: Job, options: Options) -> None:
     """
     Create the topics of a job, so a test can send records before the job starts.
 
-    The producer connects and learns the topics here. Otherwise it would do so between the time that a test writes into
-    a heartbeat and the time at which the broker appends it, and the job rejects heartbeats that are a second old.
+    The producer connects here, because a connection after the creation of a heartbeat would delay its append, and the
+    job rejects heartbeats that are a second old.
     """
     names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]
     ensure_topics(options.bootstrap_servers, names, options.partitions)
@@ -127,7 +127,7 @@ def interrupted(job: Job, arguments: Iterable[str], options: Options, count: int
     """
     Run a job's command, press Ctrl-C after `count` records; return the records, status, stdout and stderr.
 
-    The start of a job takes as long as its processes need on this machine, so only the timeout of the test limits it.
+    Only the timeout of the test limits the start, which depends on the machine.
     """
     with command(job, *arguments, kafka=options.bootstrap_servers) as process:
         try:

@@ -89,14 +89,14 @@ def beating(options: Options, device: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Observed:
-    """What the job wrote before and after a restart without a commit, and the records that it read."""
+    """The job's output before and after a restart without a commit, and the records that it read."""
 
     before: list[Output]
     after: list[Output]
     bad: dict[str, bytes | None]
     """Records that the job must reject, by the reason."""
     stale: list[bytes]
-    """Heartbeats that were sent a second time, when they were late."""
+    """Late heartbeats that were sent a second time."""
     appended: dict[str, list[int]]
     """Append times of the heartbeats, by key."""
 
@@ -107,7 +107,7 @@ class Observed:
 @pytest.fixture(scope="module")
 def observed(spark: SparkSession, shared_options: Options) -> Observed:
     """
-    Observe one run with four devices, and its restart.
+    Observe a run with four devices, and its restart.
 
     `back` returns after its alarm, `repeated` sends heartbeats twice, `rejected` sends bad records before its first
     heartbeat, and `restarted` returns while the job is stopped.
@@ -205,7 +205,7 @@ def test_restart_before_commit_repeats_and_clears_the_alarm(observed: Observed) 
 
 
 def test_alarm_without_ticks_waits_for_the_end_of_the_batch(spark: SparkSession, options: Options) -> None:
-    """A timer that is due waits for a row of its state partition; without ticks, none arrives."""
+    """A due timer waits for a row of its state partition."""
     create(JOB, options)
     send(options, "heartbeats", [beat("d1")])
 

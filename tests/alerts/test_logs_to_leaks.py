@@ -1,4 +1,4 @@
-"""Personal data in log lines: matches, near misses, and alerts that do not contain it."""
+"""Personal data in log lines: matches, near misses, and alerts without the data."""
 
 from typing import Any
 

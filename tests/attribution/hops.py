@@ -1,4 +1,4 @@
-"""One hop of the pipeline on the broker, for tests: run its query, send its input, read its output."""
+"""One hop of the pipeline on the broker: run its query, send its input, read its output."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -41,9 +41,9 @@ class RunningHop:
         self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "2 seconds"
     ) -> None:
         """
-        Start the query in real-time mode, or in micro-batch mode with this interval; continue from a checkpoint.
+        Start the query in real-time mode, or in micro-batch mode with an interval; continue from a checkpoint.
 
-        Without an interval, a query with timers would run batches all the time and take a core from other tests.
+        Without the interval, a query with timers would run batches all the time and take a core from other tests.
         """
         source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
         source = source.option("subscribe", ",".join(sources)).option("startingOffsets", "earliest")

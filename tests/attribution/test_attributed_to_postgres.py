@@ -1,4 +1,4 @@
-"""The table of results holds the newest version of every result of its topic; a restart loses and repeats none."""
+"""The results table contains the newest version of every result of its topic, even after a restart."""
 
 import json
 from collections.abc import Iterator
@@ -138,7 +138,7 @@ def test_records_deleted_before_a_restart_end_the_start(kafka: str, dsn: str, se
 
 
 def test_records_deleted_while_running_end_the_consumer(kafka: str, dsn: str, settings: Settings) -> None:
-    """If the next record no longer exists, the consumer fails instead of skipping to the first existing record."""
+    """The consumer fails instead of skipping to the first existing record."""
     publish(kafka, settings, result("a", 2), result("a", 4))
     consumer = ResultsConsumer(kafka, dsn, settings)
     delete_records_before(kafka, settings, 1)

@@ -29,7 +29,7 @@ IMPRESSION = replace(IMPRESSION, creative_length_ms=9)
 COPY = replace(IMPRESSION, src="src:0:3")
 CLICK = replace(IMPRESSION, event_id="k", src="src:0:4", kind="click", slot_id=None, creative_length_ms=None)
 CHANGED = [(REQUEST, 2), (IMPRESSION, 2), (COPY, 1), (CLICK, 1)]
-"""Events of a transaction, and the number of results that each changes."""
+"""Events of a transaction, and the number of results that each of them changes."""
 MANY_CLICKS = [replace(CLICK, transaction_id="many", event_id=f"k{n}", src=f"src:1:{n}") for n in range(CLICKS)]
 
 
@@ -89,7 +89,7 @@ class Observed:
     steps: list[list[Result]]
     """The results after each event of `CHANGED`."""
     repeats: list[Result]
-    """The results after records that the query had processed before, and a new click."""
+    """The results after repeated records, and after a new click."""
     clicks: list[Result]
     """The results after `MANY_CLICKS` and a request of another transaction."""
     state_size: int
@@ -147,7 +147,7 @@ def test_each_event_emits_only_the_results_it_changed(observed: Observed) -> Non
 
 
 def test_transaction_with_thousands_of_events_does_not_stall_another(observed: Observed) -> None:
-    """Behind 2,000 clicks of one transaction, the query still answers a request of another within a minute."""
+    """Behind 2,000 clicks of one transaction, another one is answered within a minute."""
     max_events = DemoSettings().windows.max_events
 
     expected = {f"many/{T}/too_many_events/{click.src}" for click in MANY_CLICKS[max_events:]}

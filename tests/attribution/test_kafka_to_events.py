@@ -1,4 +1,4 @@
-"""Decoding and rejecting: every kind of bad record, in one batch and in real-time mode on the broker."""
+"""Decoding and rejecting: every kind of bad record, in one batch and in real-time mode."""
 
 import json
 import random
@@ -228,7 +228,7 @@ KEPT_HEADERS: dict[str, tuple[Headers, dict[str, bytes]]] = {
     "too-long": ([("t0", b"9" * 17)], {}),
     "no-number": ([("t0", None), ("t0", b""), ("t0", b"x"), ("t0", b"1\n"), ("t0", b"\xff")], {}),
 }
-"""The headers of a record, and those that reach `events`."""
+"""Headers of a record, and the subset in `events`."""
 TOO_MANY_HEADERS = {"just-outside": MAX_HEADERS + 1, "hostile": 300_000}
 
 

@@ -46,17 +46,17 @@ SHORT_WINDOWS = 600
 
 @dataclass(frozen=True)
 class DemoProcess:
-    """A demonstration in separate processes. It writes to files, because an unread pipe would fill in an outage."""
+    """A demonstration in separate processes. It writes to files, because an unread pipe would fill during an outage."""
 
     process: subprocess.Popen[bytes]
     folder: Path
 
     def printed(self, stream: str) -> str:
-        """Return its `output` or its `errors` so far."""
+        """Return the current `output` or `errors`."""
         return (self.folder / stream).read_text()
 
     def kill(self) -> None:
-        """Kill it and its JVM, which would otherwise write for another second after Python has ended."""
+        """Kill the process and its JVM, which would otherwise write for another second."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(60)
@@ -264,7 +264,7 @@ def test_absent_broker_ends_the_command_with_one_line() -> None:
 
 
 def test_interrupt_of_the_start_ends_the_command_with_one_line() -> None:
-    """While it waits for a broker, Ctrl-C ends the command with the status of an interrupt."""
+    """Ctrl-C while waiting for a broker ends the command with the status of an interrupt."""
     with demo_process("127.0.0.1:1") as demo:
         eventually(lambda: "starting Kafka" in demo.printed("output"), 60, "the start")
         demo.process.send_signal(signal.SIGINT)

@@ -258,7 +258,7 @@ def test_state_is_empty_after_the_window_and_after_erasure(
 def test_real_time_mode_credits_the_touches_that_it_has_read(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """An order gets its final credit by a timer; touches read after it count as late, so they are sent before it."""
+    """A timer makes an order's credit final; touches read later count as late, so they are sent before it."""
     with ticking(kafka, TICKS):
         hop = CreditHop(spark, kafka, settings, tmp_path / "checkpoint", RULES_ON_BROKER, real_time=True)
         now = int(time.time() * 1000)

@@ -1,4 +1,4 @@
-"""Results of runs that never took place."""
+"""Results of imaginary runs."""
 
 from typing import Any
 

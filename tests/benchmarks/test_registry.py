@@ -18,7 +18,7 @@ def output_of(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_make_lists_every_benchmark_with_what_it_measures() -> None:
-    """A benchmark without a line in the Makefile would not be in the output of `make`."""
+    """`make` would not list a benchmark without a line in the Makefile."""
     listed = re.findall(r"^bench-([a-z-]+): ## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
     assert [*registry.MODULES] == listed

@@ -1,4 +1,4 @@
-"""An assistant is any command: it gets the prompt, works in a folder with the pack, and its reading is measured."""
+"""An assistant is any command: it gets the prompt, works in a folder with the pack, and its reads are measured."""
 
 import sys
 import time
@@ -48,7 +48,7 @@ def test_run_without_the_pack_reports_no_bytes(tmp_path: Path) -> None:
 
 
 def test_file_that_is_read_after_marking_is_counted(tmp_path: Path) -> None:
-    """The measurement can fail: it differs for files that were read and files that were not."""
+    """The measurement can fail."""
     for name in ("a", "b"):
         (tmp_path / name).write_text(name * 10)
     mark_unread(tmp_path)

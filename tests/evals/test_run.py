@@ -46,7 +46,7 @@ SAYS = "import sys; print('ANSWER: 18' if 'repartition' in sys.stdin.read() else
 def test_solution_that_cannot_be_run_is_wrong(
     text: str, solution: str | None, reason: str, tmp_path: Path, bench: Bench
 ) -> None:
-    """The reason says what is missing."""
+    """The reason names what is missing."""
     if solution:
         (tmp_path / "solution.py").write_text(solution)
 

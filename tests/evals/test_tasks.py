@@ -17,7 +17,7 @@ TASKS = {task.name: task for task in items.tasks()}
 
 @pytest.mark.parametrize("task", TASKS)
 def test_task_has_a_verifier_a_reference_and_two_wrong_answers(task: str) -> None:
-    """The verdicts of all of them are checked by `make evals`, because that takes minutes."""
+    """`make evals` checks their verdicts in minutes."""
     reference, *wrong = known_answers(task)
 
     assert callable(importlib.import_module(f"evals.verifiers.{task}").verify)

@@ -1,4 +1,4 @@
-"""Define a hostile case: the files that it writes, the command that reads them, and what the command may do."""
+"""Define a hostile case: its files, the command that reads them, and what the command may do."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MARKER = "marker-of-a-secret"
-"""The text of the files outside of the input, which no output may contain."""
+"""The text of files outside the input, which no output may contain."""
 SECRET = f"# spark realTime {MARKER}\n"
 INPUT, OUTSIDE, HOME = "input", "outside", "home"
 """The folders of a case: the input, files beside it, and the home folder of the user."""
@@ -21,7 +21,7 @@ class Case:
     build: Build
     statuses: frozenset[int] = frozenset({0, 1, 2})
     named: Sequence[str] = ()
-    """Texts that the output must contain, such as the names of files that are relevant."""
+    """Texts that the output must contain, such as names of relevant files."""
     stdin: bytes = b""
     environment: Mapping[str, str | None] = field(default_factory=dict)
     """Variables to set, or to delete if the value is None."""
@@ -30,7 +30,7 @@ class Case:
     is_complete: bool = False
     """Whether everything must be checked."""
     is_stranger: bool = False
-    """Whether the command runs as a user who owns none of the files, if this process may do so."""
+    """Whether the command runs as a user without any of the files, if this process may do so."""
 
 
 def file(name: str, content: str | bytes) -> Build:

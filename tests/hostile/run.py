@@ -31,11 +31,11 @@ MAX_SECONDS = 5.0
 """Processor time of one process and of all that it starts."""
 MAX_MEGABYTES = 500
 BARE_MEGABYTES = 40
-"""The memory of the command itself. The texts of all cases, which this process holds, do not count."""
+"""The command's own memory. The texts of all cases in this process do not count."""
 STRANGER = 54321
 """A user without an entry, and so without a home folder."""
 LIMITS = ((resource.RLIMIT_CPU, 12), (resource.RLIMIT_AS, 4_000_000_000), (resource.RLIMIT_FSIZE, 100_000_000))
-"""They only protect this machine."""
+"""Limits that only protect this machine."""
 MAX_WAIT_SECONDS = 60
 MODULES = ["spark_rtm.lint.command", "spark_rtm.inspect.command", "scripts.pack.install"]
 MAX_HASHED_BYTES = 5_000_000
@@ -196,7 +196,7 @@ def _restore_access(folder: Path) -> None:
 
 
 def _import_all() -> None:
-    """Import the commands once, also because a process of another user cannot import them."""
+    """Import the commands once, because a process of another user cannot import them."""
     for name in MODULES:
         importlib.import_module(name)
     "".encode("unicode_escape")

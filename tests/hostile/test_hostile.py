@@ -1,8 +1,8 @@
 """
-More than 500 hostile inputs, the same in each run, for each command that reads what others wrote.
+More than 500 hostile inputs, the same in each run, for each command that reads foreign files.
 
 Each input has its own process. No process ends in a traceback, takes more than 5 s of processor time or 500 MB, changes
-a file that it may not change, or prints text from outside of its input. No relevant file is passed over in silence.
+a file that it may not change, or prints text from outside its input. Relevant files are never skipped in silence.
 """
 
 import json
@@ -86,7 +86,7 @@ PLANTED: dict[str, tuple[Case, Callable[[Sequence[str]], int], str]] = {
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_problem_is_found(name: str) -> None:
-    """The check can fail: a command that misbehaves has exactly its problem."""
+    """The check can fail: a misbehaving command has exactly its problem."""
     case, command, problem = PLANTED[name]
 
     (found,) = problems(case, run(case, command))
@@ -94,7 +94,7 @@ def test_planted_problem_is_found(name: str) -> None:
 
 
 def test_planted_costs_are_found() -> None:
-    """A process above a limit is reported; this one burns no time for it."""
+    """A process above a limit is reported; this one wastes no time."""
     case = Case("", ["slots", "--source-partitions", "1"], JOB)
     result = run(case)
     costly = replace(result, seconds=MAX_SECONDS + 0.1, megabytes=MAX_MEGABYTES + 1)

@@ -1,4 +1,4 @@
-"""Texts that `lint` reads: repeated, nested, damaged and encoded ones, each after a mistake that must not be lost."""
+"""Texts for `lint`: repeated, nested, damaged and encoded ones, each after a mistake that must be found."""
 
 import json
 import random
@@ -32,7 +32,7 @@ MISTAKES: dict[str, Callable[[str], str]] = {
     ".java": lambda text: f"class Job {{ void run() {{ {SCALA}.start(); }} }}\n{text}",
     ".sql": lambda text: f"{SQL}{text}",
 }
-"""How a text of each format begins with a mistake."""
+"""The beginning of a text with a mistake, by format."""
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 TEXTS = [text for _, text in sorted(cases_of_rules().items())]
 TOKENS = sorted({token for text in TEXTS for token in TOKEN.findall(text)} - {"file-ignore"})
@@ -100,7 +100,7 @@ def _encoded_cases() -> list[Case]:
 
 
 def _stress_cases() -> list[Case]:
-    """Return the inputs at the limits of the linter; those beyond a limit are named with it, and no others are."""
+    """Return the inputs at the limits of the linter; those beyond a limit are named with it."""
     reasons = {name: [INCOMPLETE[name]] if name in INCOMPLETE else [] for name in INPUTS}
     return [
         Case(f"lint {name}", ["lint", "."], file(name, text), named=reasons[name], is_complete=not reasons[name])

@@ -1,8 +1,8 @@
 """
 Write a checkpoint with a real query of every kind, then wait inside a batch to be killed.
 
-Arguments are the address of a broker and a folder. Each checkpoint is a subfolder. When all are written, the program
-writes `facts.json`: the source topics of each checkpoint, and how damaged ones failed.
+Arguments are the address of a broker and a folder. Each checkpoint is a subfolder. At the end, the program writes
+`facts.json`: the source topics of each checkpoint, and the failures of damaged ones.
 """
 
 import itertools
@@ -73,7 +73,7 @@ def wait_for(job: ModeJob, query: StreamingQuery, records: int, batch: int) -> N
 
 
 def wait_for_next_commit(job: ModeJob, query: StreamingQuery, records: int) -> None:
-    """Wait until a real-time job has written records, and committed a second batch that ended after them."""
+    """Wait until a real-time job has written records and then committed a second batch."""
     wait_for(job, query, records, 0)
     wait_for(job, query, records, newest_entry(job.checkpoint / "commits") + 1)
 
@@ -111,7 +111,7 @@ def write_side_by_side(writer: Writer) -> None:
 
 
 def send_until_a_batch_is_missing(job: ModeJob, query: StreamingQuery) -> None:
-    """Send records until async progress tracking has left a batch out of the commit log."""
+    """Send records until async progress tracking has omitted a batch from the commit log."""
     commits = job.checkpoint / "commits"
     for count in itertools.count(3):
         if newest_entry(commits) >= len(list(commits.glob("[0-9]*"))):
@@ -182,7 +182,7 @@ def lose_files(writer: Writer, lost: str, shape: str, mode: Mode) -> dict[str, s
 
 
 def write_until_killed(writer: Writer) -> None:
-    """Start a micro-batch that runs until the end of the program, and meanwhile run a query that lacks a slot."""
+    """Start a micro-batch that runs to the end of the program, and run a query without enough slots meanwhile."""
     slow = writer.job("killed", partitions=SLOW_PARTITIONS)
     sink = sink_of(slow, stream_of(slow).withColumn("value", F.expr(SLOW))).trigger(processingTime="0 seconds")
     send(slow, "a")

@@ -1,4 +1,4 @@
-"""What `inspect` says about checkpoints that real queries wrote, with a real broker."""
+"""What `inspect` reports about checkpoints of real queries with a real broker."""
 
 import json
 import os
@@ -35,7 +35,7 @@ class Written:
     folder: Path
     topics: dict[str, list[str]]
     failures: dict[str, str]
-    """How a restart failed, by damaged log."""
+    """The failure of a restart, by damaged log."""
 
     def report(self, name: str, *, with_broker: bool = False) -> Report:
         return inspect(str(self.folder / name), Connection(self.kafka) if with_broker else None)
@@ -108,7 +108,7 @@ def test_pace_of_real_time_mode_is_the_trigger_interval(written: Written) -> Non
 
 
 def test_position_is_that_of_each_source(written: Written) -> None:
-    """Each source of a query has its own offsets, and `startingOffsets` its own line."""
+    """Each source has its own offsets and its own line of `startingOffsets`."""
     first, second = written.topics["two-sources"]
 
     assert [f'{{"{first}": {{"0": 1}}}}', f'{{"{second}": {{"0": 1, "1": 0}}}}'] == starting_offsets(

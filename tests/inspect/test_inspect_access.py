@@ -1,4 +1,4 @@
-"""How `inspect` reaches files and brokers: it only reads, needs no package for local folders, and names failures."""
+"""How `inspect` reads files and brokers: it writes nothing, needs no package for local folders, and names failures."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ sys.exit(skills.main(sys.argv[1:]))
 
 @pytest.mark.parametrize("option", ["--format=text", "--format=json", "--as-starting-offsets"])
 def test_nothing_is_written_and_no_package_is_needed(checkpoint: Path, option: str) -> None:
-    """Python itself refuses each write, and has no packages; the folder is read-only, and equal afterwards."""
+    """Python itself refuses each write and has no packages."""
     add_state(checkpoint)
     for path in (checkpoint, *checkpoint.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
@@ -78,7 +78,7 @@ def test_object_store_gives_the_same_report(checkpoint: Path, capsys: pytest.Cap
 
 @pytest.mark.parametrize("name", ["memory://bucket/none", "memory://none"])
 def test_missing_folder_in_a_store_is_named(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    """A store has no empty folders, so a missing one is the usual mistake."""
+    """Stores have no empty folders, so a missing folder is the usual mistake."""
     fsspec.filesystem("memory").pipe("/bucket/clicks/metadata", b"{}")
 
     status, _, err = run_inspect(capsys, name)
@@ -88,7 +88,6 @@ def test_missing_folder_in_a_store_is_named(capsys: pytest.CaptureFixture[str], 
 
 
 def test_object_store_without_fsspec_names_the_package(tmp_path: Path) -> None:
-    """A bare Python says what to install."""
     command = [sys.executable, "-I", "-S", str(files.ROOT / "scripts/skills.py"), "inspect", "s3://bucket/clicks"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
@@ -97,7 +96,6 @@ def test_object_store_without_fsspec_names_the_package(tmp_path: Path) -> None:
 
 
 def test_file_url_is_a_local_folder(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A URL with the scheme `file` needs no package."""
     assert 0 == run_inspect(capsys, f"file://{checkpoint}")[0]
 
 

@@ -52,7 +52,7 @@ def test_temporary_files_are_a_note(checkpoint: Path) -> None:
 
 
 def test_names_that_are_no_batch_numbers_are_ignored(checkpoint: Path) -> None:
-    """A log contains one file per batch; leading zeros and other digits are not numbers of batches."""
+    """A log contains one file per batch; names with leading zeros or other digits are not batch numbers."""
     for name in ("007", "\u0663", "3.compact"):
         write(checkpoint / "offsets" / name, "x", STARTED_MS)
 
@@ -274,7 +274,7 @@ def _newer(checkpoint: Path) -> None:
 def test_check_of_the_start_is_a_problem(
     checkpoint: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path], None], reason: str, remedy: str
 ) -> None:
-    """What each start checks makes both modes impossible, the status 1, and a remedy."""
+    """A failing check of each start makes both modes impossible, with status 1 and a remedy."""
     change(checkpoint)
 
     status, out, _ = run_inspect(capsys, checkpoint)

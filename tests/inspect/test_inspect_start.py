@@ -1,4 +1,4 @@
-"""Damaged checkpoints: `inspect` reports a problem exactly if each start on OSS 4.3.0 fails."""
+"""Damaged checkpoints: `inspect` reports a problem exactly if a start on OSS 4.3.0 fails."""
 
 import shutil
 from collections.abc import Callable
@@ -88,7 +88,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 def test_report_foresees_the_start(
     prepared: SparkSession, sound: Path, tmp_path: Path, damage: Damage, condition: str
 ) -> None:
-    """A start after the damage fails with the condition if the report has a problem, and runs a batch otherwise."""
+    """A damaged checkpoint with a problem fails with its condition; without one, it runs a batch."""
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(sound, checkpoint)
     damage(checkpoint)

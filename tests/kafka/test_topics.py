@@ -26,7 +26,7 @@ def test_missing_topics_are_created_and_existing_ones_kept(kafka: str) -> None:
 
 @services
 def test_programs_can_create_the_same_topics_at_once(kafka: str) -> None:
-    """Each of several programs that start at the same time finds the topics, whichever of them creates a topic."""
+    """Each program finds the topics, whichever one creates them."""
     topics = [f"test-{uuid.uuid4().hex[:8]}" for _ in range(20)]
 
     with ThreadPoolExecutor(8) as pool:
@@ -44,7 +44,7 @@ def test_topic_that_cannot_be_created_is_named_with_a_remedy(kafka: str) -> None
 
 @services
 def test_topic_with_the_clock_of_the_senders_is_refused(kafka: str) -> None:
-    """Clocks of different machines do not agree, so their differences are not latencies."""
+    """Clocks of different machines disagree, so their differences are not latencies."""
     topic = f"test-{uuid.uuid4().hex[:8]}"
     ensure_topics(kafka, [topic], 1, {topic: {CLOCK: "CreateTime"}})
 

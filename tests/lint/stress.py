@@ -1,5 +1,5 @@
 """
-Inputs that stop a naive linter: short ones that are repeated, nested or doubled, and some of almost 2 MB.
+Inputs that stop a naive linter: short repeated, nested or doubled ones, and some of almost 2 MB.
 
 `tests/hostile` lints each of them in a process with limits.
 """
@@ -75,7 +75,7 @@ INPUTS = {
     "many-values.json": '{"name": "rtm", "num_workers": [' + "[]," * 600_000 + "0]}",
     "large-number.py": "w.trigger(realTime=0x" + "f" * 4000 + ")\nx = f'{0x" + "f" * 5000 + "}'\n",
 }
-"""The name of each input is the name of its file."""
+"""Inputs by file name."""
 
 INCOMPLETE = {
     "lambdas.py": "too many paths",
@@ -88,4 +88,4 @@ INCOMPLETE = {
     "blank-lines.py": "more than 600,000 words",
     "many-values.json": "more than 400,000 keys",
 }
-"""The inputs that are not checked to the end, and a part of the reason that is reported."""
+"""Inputs that are not checked to the end, with a part of the reported reason."""

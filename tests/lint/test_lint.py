@@ -13,7 +13,7 @@ BAD += ".trigger(realTime=True).start()\n"
 
 
 def test_minimum_duration_of_one_file_applies_to_all_files(tmp_path: Path) -> None:
-    """A minimum batch duration in one module applies to all files, because one module often builds the session."""
+    """One module often builds the session of all."""
     job = BAD.replace("True", '"1 second"')
     (tmp_path / "job.py").write_text(job)
     assert ["trigger-interval"] == [finding.rule for finding in lint_paths([tmp_path])]

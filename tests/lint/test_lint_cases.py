@@ -1,4 +1,4 @@
-"""Cases whose lines are marked with the expected rules; half of them must have no findings."""
+"""Cases with marks for the expected rules; half of them must have no findings."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ CASES = cases_of_rules()
 
 @cache
 def findings_in(case: str, engine: str | None) -> tuple[Finding, ...]:
-    """Return the findings in a case; several tests ask for them."""
+    """Return the findings in a case, which several tests need."""
     return tuple(lint_text(CASES[case], case.rpartition("/")[2], engine))
 
 
@@ -92,7 +92,7 @@ JOIN = '.join(spark.readStream.format("kafka").load(), "key"{how})'
     ids=str,
 )
 def test_finding_names_the_engines_of_its_case(changes: dict[str, str], engines: tuple[str, ...]) -> None:
-    """What only OSS refuses is no finding on Databricks, although another case of the same rule is one on both."""
+    """A refusal of OSS alone is not a finding on Databricks, although another case of the rule is one on both."""
     code = "from pyspark.sql.functions import udf\n" + STREAM.format(**(DEFAULTS | changes))
 
     findings = [finding for engine in (None, *ENGINES) for finding in lint_text(code, "job.py", engine)]
@@ -102,7 +102,7 @@ def test_finding_names_the_engines_of_its_case(changes: dict[str, str], engines:
 
 
 def test_finding_on_databricks_names_no_condition_of_oss() -> None:
-    """No message that can be shown for Databricks contains the name of a condition that another engine reports."""
+    """No message for Databricks contains the name of a condition of another engine."""
     names = ("OPERATOR_OR_SINK_NOT_IN_ALLOWLIST", "STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED")
     cases = [case for case in CASES if case.endswith(".py")]
 

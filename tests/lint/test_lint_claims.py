@@ -1,4 +1,4 @@
-"""`lint --claims` lists what pages say about real-time mode; warnings about fixed phrases are silent when denied."""
+"""`lint --claims` lists statements about real-time mode; warnings about fixed phrases are silent when denied."""
 
 import io
 from pathlib import Path
@@ -27,7 +27,7 @@ Use micro-batch mode for tables.
 
 
 def test_each_place_has_the_rule_that_decides() -> None:
-    """Sentences and cells about the mode are listed with line and rule; those about other modes are not."""
+    """Sentences and cells about the mode are listed with line and rule, and others are not."""
     listed = list(claims_in(PAGE, "page.md"))
 
     assert [3, 4, 9, 9] == [int(line.split(":")[1]) for line in listed]
@@ -76,7 +76,7 @@ def test_named_rules_are_those_of_the_skill() -> None:
     ],
 )
 def test_fixed_phrase_is_a_warning_and_its_denial_is_silent(sentence: str) -> None:
-    """Every phrase is reported once, and not if the sentence denies it or its column names causes."""
+    """Every phrase is reported once, unless the sentence denies it or its column names causes."""
     page = f"# Spark\n\n{sentence}\n"
 
     assert ["warning"] == [finding.severity for finding in lint_text(page, "page.md")]

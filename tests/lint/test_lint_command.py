@@ -146,7 +146,7 @@ def test_added_import_has_the_line_end_of_the_file(tmp_path: Path) -> None:
 
 
 def test_fix_passes_over_a_file_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The other files are corrected; the status says that something was not checked."""
+    """Other files are corrected, and the status shows that something was not checked."""
     (folder / "a_latin.py").write_bytes("# \xe9 spark realTime=True\n".encode("latin-1"))
 
     assert 2 == lint(folder, "--fix")
@@ -157,7 +157,7 @@ def test_fix_passes_over_a_file_that_cannot_be_read(folder: Path, capsys: pytest
 def test_fix_that_cannot_be_written_leaves_the_file_and_the_others(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A full disk or a read-only file leaves the old text, is named in one line, and gives status 2."""
+    """A full disk or a read-only file keeps the old text, is named in one line, and gives status 2."""
     full = folder / "a_full.py"
     full.write_text(BAD)
     write = Path.write_bytes
@@ -222,7 +222,7 @@ def test_only_terminals_get_colors(
 
 
 def test_page_that_cannot_be_read_is_named_among_the_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--claims` passes over no page in silence, and escapes what pages contain."""
+    """`--claims` names unreadable pages, and escapes the content of pages."""
     (tmp_path / "a.md").write_bytes("# Real-time mode\n\nIt is \xe9.\n".encode("latin-1"))
     (tmp_path / "b.md").write_text("# Real-time mode\n\nReal-time mode of Spark answers \x1b[2J in milliseconds.\n")
 
@@ -260,7 +260,6 @@ def test_unusual_stream_or_folder_ends_without_traceback(tmp_path: Path, call: s
 
 
 def test_reader_that_stops_early_sees_no_traceback(tmp_path: Path) -> None:
-    """`rtm lint | head` is quiet."""
     (tmp_path / "job.py").write_text(BAD * 5000)
     command = [sys.executable, str(ROOT / "scripts/skills.py"), "lint", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -33,7 +33,7 @@ def corrected(text: str, path: str = "job.py") -> str:
     ],
 )
 def test_trigger_becomes_the_keyword_with_a_duration(wrong: str, right: str) -> None:
-    """A form that fails becomes the one form that PySpark has; a given duration is kept."""
+    """A failing form becomes PySpark's only form; a given duration is kept."""
     assert EVENTS + START.format(UPDATE + right) == corrected(EVENTS + START.format(UPDATE + wrong))
 
 
@@ -61,7 +61,7 @@ def test_missing_output_mode_is_added_on_its_own_line() -> None:
     ],
 )
 def test_static_side_is_wrapped_in_broadcast(before: str, after: str, name: str) -> None:
-    """The name of the function fits the imports; if it is missing, it is imported."""
+    """The name of the function fits the imports, and a missing import is added."""
     rest = 'events = events.join({}, "key")\n' + START.format(UPDATE + REAL_TIME)
 
     text = corrected(before + EVENTS + USERS + rest.replace("{}", "users", 1))
@@ -99,7 +99,7 @@ def test_other_formats_are_not_changed() -> None:
 
 
 def test_work_grows_with_the_number_of_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each node is offered only the findings of its lines, so ten times as many queries need ten times the work."""
+    """Each node gets only the findings of its lines, so the work is linear."""
     calls = 0
 
     def counted(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:

@@ -19,7 +19,7 @@ PROGRAMS = {program.rule: program for program in programs()}
 REFUSED = [rule for rule, program in PROGRAMS.items() if program.condition]
 ON_DATABRICKS = {"event-time-timer", "pipeline-flow"}
 ACCEPTED = list({program.good: rule for rule, program in PROGRAMS.items() if rule not in ON_DATABRICKS}.values())
-"""One rule for each distinct good program that runs on OSS."""
+"""One rule for each good program that runs on OSS."""
 SETTINGS = (
     "spark.sql.streaming.stateStore.checkpointFormatVersion",
     "spark.databricks.streaming.realTimeMode.enabled",

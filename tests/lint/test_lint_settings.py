@@ -1,4 +1,4 @@
-"""Settings of the linter: which rules and files count, from the command line and from `pyproject.toml`."""
+"""Settings of the linter, from the command line and from `pyproject.toml`."""
 
 from pathlib import Path
 
@@ -84,7 +84,7 @@ def test_wrong_setting_names_file_and_remedy(tmp_path: Path, table: str, message
 
 
 def test_unchecked_is_reported_without_selection() -> None:
-    """A selection does not hide that something was not checked, unless `unchecked` is ignored by name."""
+    """A selection does not hide an incomplete check, unless `unchecked` is ignored by name."""
     assert Settings(select=("sink",)).reports("unchecked", "job.py")
     assert not Settings(ignore=("unchecked",)).reports("unchecked", "job.py")
 

@@ -1,18 +1,18 @@
-"""Recall and precision of the linter on cases that it was not developed on; the failures show no details on purpose."""
+"""Recall and precision of the linter on cases outside its development; failures hide details on purpose."""
 
 import pytest
 
 from tests.lint.unseen.measure import KINDS, halves, result
 
 AIMS = {"python": (0.95, 0.98), "jvm": (0.85, 0.95), "sql": (0.85, 0.95), "definitions": (0.85, 0.95)}
-"""The lowest recall and precision of each kind."""
+"""Minimum recall and precision of each kind."""
 MISSED = {"python": ("three_way_split.py:8: union-self",)}
-"""What the linter does not find in the cases of its development: here, a list that a loop fills."""
+"""Known misses in the cases of development: a list that a loop fills."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_linter_is_right_about_the_cases_of_its_development(kind: str) -> None:
-    """In the half that the linter was developed on, it finds every mark, except known ones, and nothing else."""
+    """On the cases of its development, the linter finds every mark except known ones, and nothing else."""
     measured = result(halves(kind)[0])
 
     assert (measured.missed, measured.wrong) == (MISSED.get(kind, ()), ())
@@ -28,7 +28,7 @@ def test_unseen_cases_reach_recall_and_precision(kind: str) -> None:
 
 
 def test_many_of_the_cases_are_silent_ones() -> None:
-    """At least 45 % of all cases have no mark: they only look like mistakes."""
+    """At least 45 % of all cases only look like mistakes."""
     texts = [text for kind in KINDS for half in halves(kind) for text in half.values()]
 
     assert sum("expect:" not in text for text in texts) >= 0.45 * len(texts)

@@ -89,7 +89,7 @@ def test_sampling_measures_only_the_processes_of_the_engine() -> None:
 
 
 def test_busy_program_counts_as_another_one_also_after_its_end(tmp_path: Path) -> None:
-    """The CPU time of a program outside of this process tree counts, also if the program ends meanwhile."""
+    """Programs outside this process tree count even if they end meanwhile."""
     ended, programs = tmp_path / "ended", OtherPrograms()
     # The shell ends at once, so its child belongs to another process.
     busy = shlex.join([sys.executable, "-c", BUSY.format(1.5)])
@@ -111,7 +111,7 @@ def test_busy_program_counts_as_another_one_also_after_its_end(tmp_path: Path) -
 
 
 def test_own_processes_and_the_kernel_are_no_other_programs() -> None:
-    """The program that started this one is another program; the kernel's threads and this tree are none."""
+    """The parent of this process is another program; the kernel's threads and this tree are not."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         others = {process.pid: process.name() for process in other_programs()}
         child.communicate(b"\n")

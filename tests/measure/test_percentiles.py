@@ -67,7 +67,7 @@ def test_percentiles_of_no_values_are_an_error() -> None:
 
 
 def test_disturbed_run_does_not_move_the_median() -> None:
-    """The median of three runs ignores an outlier that would move an average; of two runs it is the higher one."""
+    """The median of three runs ignores an outlier; of two runs, it is the higher one."""
     assert 2.0 == median_of_runs([1.0, 900.0, 2.0])
     assert 3.0 == median_of_runs([1.0, 3.0])
 

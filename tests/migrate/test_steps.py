@@ -49,7 +49,7 @@ def test_job_moves_to_real_time_mode_and_back(spark: SparkSession, kafka: str, d
 def test_program_without_a_database_ends_with_one_line(
     kafka: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If a server does not respond, the program names it on standard error and returns 1, without a traceback."""
+    """The program names the server on standard error and returns 1, without a traceback."""
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
     monkeypatch.setenv("POSTGRES_DSN", "postgresql://127.0.0.1:1/none")
 
@@ -80,7 +80,7 @@ def test_comparison_finds_totals_that_differ(places: Places, before: list[Total]
 
 
 def test_batch_job_takes_slots_of_real_time_query(spark: SparkSession, places: Places) -> None:
-    """A batch job that has all slots at a batch boundary ends a real-time query with state: use another cluster."""
+    """A batch job with all slots at a batch boundary ends a stateful real-time query: use another cluster."""
     query = start_after(spark, places, "earliest", {"realTime": "1 second"}, slots=3)
     wait_until(lambda: query.lastProgress is not None, 60, "a batch", [query])
     # Each task holds its slot for two seconds without using a core.
@@ -92,14 +92,14 @@ def test_batch_job_takes_slots_of_real_time_query(spark: SparkSession, places: P
 
 
 def test_without_committed_batch_no_state_is_copied(spark: SparkSession, places: Places) -> None:
-    """A job without a committed batch has no state, so the new job begins at the first position of the old one."""
+    """The new job begins at the first position of the old one."""
     copy_state(spark, places, Position(NO_BATCH, ()))
 
     assert 0 == end_offset(places.bootstrap_servers, places.seeds)
 
 
 def test_state_is_copied_to_empty_topic_only(spark: SparkSession, places: Places) -> None:
-    """A second copy would double all totals, so it is refused."""
+    """A second copy would double all totals."""
     produce(places.bootstrap_servers, places.seeds, [(0, b"{}")])
 
     with pytest.raises(ValueError, match="already contains records"):

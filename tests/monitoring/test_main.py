@@ -36,7 +36,7 @@ def missing_canaries(port: int) -> dict[str, float]:
 
 
 def test_command_survives_outages_and_ends_with_ctrl_c() -> None:
-    """A broker that is absent at the start is found later; the canaries are missing after its kill; Ctrl-C ends it."""
+    """A broker that is absent at the start is found later, and canaries are missing after its kill."""
     [port] = free_ports(1)
     with running(LocalKafka()) as broker:
         source = new_topic(broker.bootstrap_servers, 2)
@@ -81,7 +81,7 @@ def test_wrong_call_is_named_at_once(canary: str, variables: dict[str, str], mes
 
 
 def test_port_that_is_taken_is_named_in_one_line() -> None:
-    """The command needs no broker to see that it cannot serve its metrics."""
+    """The command notices this without a broker."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         result = subprocess.run(

@@ -58,7 +58,7 @@ def second_copy(original: Path, tmp_path_factory: pytest.TempPathFactory) -> tup
 
 @pytest.fixture
 def copied(original: Path, second_copy: tuple[Path, dict[str, int]]) -> Iterator[Path]:
-    """Yield the root of a copy of the pack; afterwards, restore what the test has changed, added or removed."""
+    """Yield the root of a copy of the pack, and restore it afterwards."""
     root, expected = second_copy
     yield root
     root.mkdir(exist_ok=True)  # A test renames it.

@@ -1,4 +1,4 @@
-"""The command `capacity` computes what a query needs from the published runs, and knows where they end."""
+"""The command `capacity` computes the needs of a query from the published runs, and warns outside of them."""
 
 import json
 import math
@@ -22,7 +22,7 @@ def measured(tmp_path: Path) -> Path:
 
 
 def test_capacity_contains_the_costs_behind_the_runs(measured: Path) -> None:
-    """The fitted model returns the known costs for inputs that no run had; slots and replay follow from the demand."""
+    """The fitted model returns the known costs for new inputs; slots and replay follow from the demand."""
     needed = capacity(json.loads(measured.read_text()), DEMAND)
 
     inputs = {"rate": 1_500, "partitions": 1, "keys": 5_000, "state_keys": 50_000, "record_bytes": 500, "queries": 1}
@@ -80,7 +80,6 @@ def test_missing_runs_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("option", ["--rate=0", "--rate=much", "--rate=inf", "--queries=0", "--partitions=1.5"])
 def test_wrong_numbers_are_wrong_usage(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A number that no query can have ends with status 2."""
     with pytest.raises(SystemExit, match="2"):
         skills.main(["capacity", "--rate=1", option])
     assert "is not a" in capsys.readouterr().err

@@ -49,7 +49,7 @@ def test_router_has_the_order_of_the_navigation(copied: Path) -> None:
 
 
 def test_changed_version_reaches_every_file_that_states_it(copied: Path) -> None:
-    """A release changes one line of `pyproject.toml`; the manifest has the hashes of the changed files."""
+    """A release changes one line of `pyproject.toml`; the manifest contains the new hashes."""
     changed_file, old = copied / "pyproject.toml", project(copied)["version"]
     changed_file.write_text(changed_file.read_text().replace(f'\nversion = "{old}"\n', '\nversion = "7.8.9"\n'))
 
@@ -60,7 +60,7 @@ def test_changed_version_reaches_every_file_that_states_it(copied: Path) -> None
 
 
 def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> None:
-    """A place that was renamed would otherwise keep an old version in silence."""
+    """Otherwise, a renamed place would keep an old version in silence."""
     citation = copied / "CITATION.cff"
     citation.write_text(citation.read_text().replace("version: 0", "release: 0"))
 

@@ -64,7 +64,7 @@ def test_findings_go_back_to_the_assistant(is_absolute: bool, project: Path) -> 
 def test_findings_go_back_in_the_dialect_of_the_assistant(
     sign: dict[str, Any], key: str, field: str, project: Path
 ) -> None:
-    """Copilot and Cursor add the findings to the result of the tool, which status 2 would not do."""
+    """Copilot and Cursor add the findings to the tool's result, which status 2 would not do."""
     event = json.loads(_event("bad.py", project)) | sign
     event["tool_input"] = {key: str(project / "bad.py")}
 
@@ -85,7 +85,7 @@ def test_findings_go_back_in_the_dialect_of_the_assistant(
     ],
 )
 def test_clean_and_other_files_are_silent(event: Any, project: Path) -> None:
-    """An assistant that writes anything else is not disturbed."""
+    """An assistant that writes other files is not disturbed."""
     assert (0, "", "") == _run(json.dumps(event).encode(), project)
 
 
@@ -99,7 +99,7 @@ def test_clean_and_other_files_are_silent(event: Any, project: Path) -> None:
     ],
 )
 def test_unreadable_file_is_one_line(name: str, reason: str, project: Path) -> None:
-    """A file or settings that the linter cannot read do not stop the assistant."""
+    """An unreadable file or wrong settings do not stop the assistant."""
     (project / "folder.py").mkdir()
     (project / "latin.py").write_bytes(BAD.encode() + b"# \xe9\n")
     if name == "bad.py":
@@ -118,7 +118,7 @@ def test_malformed_input_is_one_line(event: bytes, project: Path) -> None:
 
 
 def test_command_of_the_plugin_runs_anywhere(project: Path) -> None:
-    """`bin/rtm` is the command `rtm`, from any folder and whatever modules it has."""
+    """`bin/rtm` works in any folder with any modules."""
     (project / "json.py").write_text("raise SystemExit(7)\n")
 
     done = subprocess.run([ROOT / "bin/rtm", "lint", "bad.py"], cwd=project, capture_output=True, check=False)

@@ -103,7 +103,7 @@ def test_skill_is_not_installed_into_itself(copied: Path) -> None:
 
 
 def test_uninstalled_copy_leaves_nothing_but_files_of_others(copied: Path, skills: Path) -> None:
-    """The files of the manifest and compiled files disappear; a file that somebody added stays with its folder."""
+    """Added files stay with their folders."""
     install(copied, skills)
     cache = skills / NAME / "spark_rtm/__pycache__"
     cache.mkdir()

@@ -1,4 +1,4 @@
-"""Whatever a copy of the skill contains, `install` touches nothing outside the folder of the copy."""
+"""`install` touches nothing outside the folder of the copy, whatever the copy contains."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`THIRD_PARTY.md` lists every pinned package and jar, with the licence that the package or jar itself states."""
+"""`THIRD_PARTY.md` lists every pinned package and jar with its own licence."""
 
 import json
 import re

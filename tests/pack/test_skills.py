@@ -50,9 +50,9 @@ def bad_file(tmp_path: Path) -> Path:
 
 def test_generate_repairs_what_validate_found(copied: Path) -> None:
     """
-    A finding is one line on standard output, and the exit status is 1; `generate` fixes what the finding says it fixes.
+    A finding is one line on standard output, with exit status 1, and `generate` fixes it.
 
-    The fixed pack is valid: `validate` prints nothing and exits with status 0.
+    `validate` prints nothing for the fixed pack and exits with status 0.
     """
     (copied / "manifest.json").unlink()
     found = _skills("validate", root=copied)
@@ -67,7 +67,7 @@ def test_generate_repairs_what_validate_found(copied: Path) -> None:
 
 
 def test_old_python_is_named_in_one_line() -> None:
-    """Assistants call whatever `python` is there: 3.8 can parse the file, and it says which Python it needs."""
+    """Python 3.8 can parse the file, which names the needed version."""
     script = files.ROOT / "scripts/skills.py"
     ast.parse(script.read_text(), feature_version=(3, 8))
     code = f"import runpy, sys; sys.version_info = (3, 9, 6); runpy.run_path({str(script)!r}, run_name='__main__')"

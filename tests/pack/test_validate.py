@@ -1,4 +1,4 @@
-"""Every check of `validate` reports the faults that it was written for, with file, line and remedy."""
+"""Every check of `validate` reports its faults with file, line and remedy."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Cases for the table of Python code: its outcome in real-time mode on OSS 4.3.0, which refuses all of it."""
+"""Cases for the table of Python code: OSS 4.3.0 refuses all of it in real-time mode."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -16,7 +16,7 @@ from tests.pages.samples import create_page_topics
 
 @pytest.fixture(scope="session")
 def environment(spark: SparkSession, kafka: str, workplace: Path) -> Iterator[PageEnvironment]:
-    """Yield a session, a broker with the pages' topics, and a folder; environment variables hold their addresses."""
+    """Yield a session, a broker with the pages' topics, and a folder; environment variables contain their addresses."""
     create_page_topics(kafka)
     with postgres_server() as dsn:
         addresses = {

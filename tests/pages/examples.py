@@ -1,4 +1,4 @@
-"""Find the code blocks of all pages, each with its page, line and fate: what the tests must do with it."""
+"""Find the code blocks of all pages, each with its page, line and fate in the tests."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ class Example:
 
     @property
     def fate(self) -> Fate:
-        """What must happen to the code; `other` means that it is not Python."""
+        """The required outcome of the code; `other` for code that is not Python."""
         if not self.fence.is_python:
             return "other"
         declared: list[Fate] = [fate for fate in ("excerpt", "raises", "requires") if fate in self.fence.options]

@@ -112,7 +112,7 @@ def newest_entry(log: Path) -> int:
 
 
 def ends_of_batches(query: StreamingQuery, rows: int, interval_seconds: int) -> list[float]:
-    """Wait for the commit of `rows` rows, and return the ends of the batches with rows, in seconds of the epoch."""
+    """Wait for the commit of `rows` rows, and return the ends of the batches with rows, in epoch seconds."""
     wait_until(lambda: sum(p.numInputRows for p in query.recentProgress) >= rows, 60, "the commit of all rows", [query])
     starts = [progress.timestamp for progress in query.recentProgress if progress.numInputRows]
     return [datetime.fromisoformat(start).timestamp() + interval_seconds for start in starts]

@@ -1,7 +1,7 @@
 """
 Reproduce scheduler refusals about pipelined shuffles, which no public call can cause.
 
-Real-time mode passes rows between running stages and keeps none that another job could read.
+Real-time mode passes rows between running stages and keeps no row for another job.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a query does while the broker of its target topic does not respond."""
+"""Queries while the broker of their target topic does not respond."""
 
 from collections.abc import Iterator
 from functools import partial

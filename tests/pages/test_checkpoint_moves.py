@@ -1,4 +1,4 @@
-"""Checkpoints that move from one execution mode to another; `test_migrate.py` moves only their position."""
+"""Checkpoints between execution modes; `test_migrate.py` moves only their position."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +45,7 @@ MOVES: dict[str, tuple[str, dict[str, str], list[tuple[Mode, str | list[str]]]]]
 
 
 def assert_inspected(checkpoint: Path, earlier: Mode, mode: Mode, *, is_refused: bool) -> None:
-    """Check that `skills.py inspect` names the mode that wrote a checkpoint, and foresees whether another continues."""
+    """Check that `skills.py inspect` names the mode of a checkpoint, and whether another mode continues it."""
     report = inspect(str(checkpoint))
     moves = {"real-time": report.real_time, "micro-batch": report.micro_batch}
     assert earlier in report.modes[-1].mode

@@ -113,7 +113,7 @@ def test_spark_requires_the_slots_in_the_table(spark: SparkSession, kafka: str, 
 @pytest.mark.spark
 @pytest.mark.services
 def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """With two partitions too many, two are never read without an error, and two progress events show which ones."""
+    """Two of four partitions are never read without an error, and two progress events show which ones."""
     partitions = SLOTS + 2
     source, target = new_topic(kafka, partitions), new_topic(kafka, 1)
     one_each = [(partition, b"value") for partition in range(partitions)]

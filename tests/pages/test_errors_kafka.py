@@ -142,7 +142,7 @@ def test_pattern_without_topic_commits_empty_batches(environment: PageEnvironmen
 
 
 def test_query_with_source_topic_column_reads_its_own_output(environment: PageEnvironment) -> None:
-    """A sink without the option `topic` writes to the topic in the column `topic`, here the source topic."""
+    """A sink without the option `topic` writes to the topic in the column `topic`, here the source."""
     topic, options = new_topic(environment.kafka, 1), {"checkpointLocation": f"{environment.folder}/loop"}
     produce(environment.kafka, topic, [(0, b"value")])
     with fresh_session(environment.spark) as session:

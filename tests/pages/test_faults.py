@@ -74,12 +74,11 @@ def test_page_states_the_limits_of_the_code() -> None:
 
 
 def test_run_ends_with_status_1_for_two_growths() -> None:
-    """The page says that the published run ends with status 1, because two resources grow without a cause."""
     assert (1, 2) == (exit_status(RUN), len([*unexpected(RUN["growth"])]))
 
 
 def test_causes_of_the_table_are_those_of_the_code() -> None:
-    """After a correction of a cause, the page cannot keep the old one."""
+    """The page must follow a corrected cause."""
     causes = {(row["group"], row["part"]): row["cause"] for row in RUN["growth"] if row["cause"]}
 
     assert EXPECTED == causes
@@ -160,5 +159,4 @@ def test_heap_falls_again_and_again() -> None:
 
 @pytest.mark.parametrize("group", ["handles", "jvm_threads"])
 def test_handles_and_threads_of_spark_stay_constant(group: str) -> None:
-    """Spark leaks no open files, connections or threads."""
     assert "steady" == rows(group)["Spark"]["trend"]

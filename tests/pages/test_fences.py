@@ -43,7 +43,7 @@ def run_here() -> list[Example]:
 
 
 def test_every_python_fence_runs_in_one_test() -> None:
-    """Each code block that must run or fail is run by this module, `test_errors.py` or `test_security.py` only."""
+    """Each block that must run or fail runs here, in `test_errors.py` or in `test_security.py`."""
     blocks = sorted(map(str, _examples_with("run", "raises")))
 
     assert blocks == sorted(map(str, [*run_here(), *refused_examples(), *secured_examples()]))
@@ -51,7 +51,7 @@ def test_every_python_fence_runs_in_one_test() -> None:
 
 @pytest.mark.parametrize("path", files.pages(files.ROOT), ids=lambda path: files.relative(files.ROOT, path))
 def test_commonmark_parser_finds_the_same_fences(path: Path) -> None:
-    """No fence is missed: a CommonMark parser finds the same fences, in any notation."""
+    """A CommonMark parser finds the same fences in any notation."""
     text = path.read_text(encoding="utf-8")
 
     found = [(fence.line, fence.info) for fence in markdown.fences(text)]

@@ -1,4 +1,4 @@
-"""How long rows wait on their way through Python, Scala and Kafka, and what the writer of the page stores."""
+"""How long rows wait in Python, Scala and Kafka, and what the page's writer stores."""
 
 import sqlite3
 import time
@@ -31,7 +31,7 @@ TOLERANCE_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Way:
-    """A way from the query to its target: start the query, and read the write times in ms."""
+    """A path from the query to its target: start the query, and read the write times in ms."""
 
     start: Callable[[DataFrame], StreamingQuery]
     read: Callable[[], list[float]]
@@ -48,7 +48,7 @@ def times_of(path: Path) -> list[float]:
 
 
 def through_python(folder: Path) -> Way:
-    """Return the way through a Python function."""
+    """Return the path through a Python function."""
     log = folder / "python"
 
     def write(row: Row) -> None:
@@ -72,7 +72,7 @@ def through_scala(folder: Path) -> Way:
 
 
 def through_kafka(kafka: str, folder: Path, rows_per_batch: int | None = None) -> Way:
-    """Return the way to a Kafka topic, with a Python UDF if `rows_per_batch` is set."""
+    """Return the path to a Kafka topic, with a Python UDF if `rows_per_batch` is set."""
     target = new_topic(kafka, 1)
 
     def start(rows: DataFrame) -> StreamingQuery:
@@ -87,7 +87,7 @@ def through_kafka(kafka: str, folder: Path, rows_per_batch: int | None = None) -
 
 @pytest.fixture(scope="module")
 def waits(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, float]]:
-    """Return the first and the last write of each way, in seconds after its first and last batch with rows ended."""
+    """Return the first and last write of each path, in seconds after the end of its first and last batch with rows."""
     folder, source = tmp_path_factory.mktemp("waits"), new_topic(kafka, 1)
     ways = {
         "Kafka": through_kafka(kafka, folder),
@@ -118,7 +118,6 @@ def waits(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFact
 
 @pytest.mark.parametrize("way", ["Kafka", "Scala foreach"])
 def test_row_outside_of_python_is_written_within_the_batch(waits: dict[str, tuple[float, float]], way: str) -> None:
-    """All rows are written while the batch runs."""
     _, last = waits[way]
 
     assert last < 0

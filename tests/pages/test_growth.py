@@ -11,7 +11,7 @@ RUNS: list[dict[str, Any]] = json.loads((MEASURED / "growth.json").read_text())[
 PAGE = (files.ROOT / "references/growth.md").read_text()
 BASES = [row for row in RUNS if row["dimension"] == "base"]
 NOISE = 0.2
-"""Equal runs differ by less than this share, so a smaller effect cannot be told from noise."""
+"""Maximum relative difference of equal runs; smaller effects are noise."""
 
 
 def times_base(quantity: str, row: dict[str, Any]) -> float:

@@ -1,4 +1,4 @@
-"""A table beside a stream: which of its changes a real-time query on OSS reads, and which changes end the query."""
+"""A static table beside a stream: which changes a query on OSS reads, and which end it."""
 
 from pathlib import Path
 

@@ -195,7 +195,7 @@ def test_only_progress_metrics_show_lag_at_a_commit(spark: SparkSession, kafka: 
 def test_newer_record_of_another_partition_overtakes_older_records(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """A partition with a backlog is read later than a newer record of another partition."""
+    """A partition with a backlog is read later than a newer record elsewhere."""
     source, target, count = new_topic(kafka, 2), new_topic(kafka, 1), 100
     produce(kafka, source, numbered_records(0, count))
     produce(kafka, source, [(1, b"newest")])

@@ -129,7 +129,7 @@ def test_timestamp_type_names_the_clock_of_a_record(
 
 
 def test_row_between_two_batches_waits_for_the_next_batch(job: ModeJob) -> None:
-    """A row that is appended after the tasks of a batch have ended is written when the next batch runs."""
+    """A row after the end of a batch's tasks is written in the next batch."""
     newest = records(job).groupBy(F.lit("all").alias("key")).agg(F.max(F.unix_millis("timestamp")).alias("at"))
     query = start_values(job, newest.selectExpr("cast(at as string) as value"))
 
@@ -148,7 +148,7 @@ def test_row_between_two_batches_waits_for_the_next_batch(job: ModeJob) -> None:
 
 
 def between_batches(job: ModeJob, query: StreamingQuery) -> list[tuple[int, float]]:
-    """Return, for rows appended after the tasks of a batch, when they were written and when the next batch began."""
+    """Return write times of rows between two batches, and the start of the next batch."""
     batches = [(datetime.fromisoformat(p.timestamp).timestamp() * 1000, p.durationMs) for p in query.recentProgress]
     results = times(job) if len(batches) > 2 else []
     return [

@@ -1,4 +1,4 @@
-"""A query with a new checkpoint continues at the position of an old one: no record is lost, and few are repeated."""
+"""A query with a new checkpoint continues at an old position: no record is lost, and few are repeated."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
 
 def fail_in_next_batch(job: ModeJob) -> None:
-    """Run a query that plans a batch and fails in it, so the batch stays without a commit."""
+    """Run a query that plans a batch and fails in it, so the batch has no commit."""
     query = start(replace(job, shape="failing for b"), "micro-batch")
     with pytest.raises(StreamingQueryException):
         query.awaitTermination(60)

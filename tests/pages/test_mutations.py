@@ -1,4 +1,4 @@
-"""The example runner detects wrong advice: it fails and states what to write instead."""
+"""The example runner detects wrong advice and states what to write instead."""
 
 from collections.abc import Callable
 from dataclasses import replace

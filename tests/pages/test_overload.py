@@ -1,4 +1,4 @@
-"""What a query does when records arrive faster than it can process them."""
+"""Queries whose records arrive faster than they can process them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ class Batch:
 
 
 def overload(spark: SparkSession, kafka: str, checkpoint: Path, *, shuffled: bool) -> list[Batch]:
-    """Send a burst to a query that needs 10 ms for each row; check its output, and return its batches."""
+    """Send a burst to a query that needs 10 ms per row; check its output, and return its batches."""
     source, target, session = new_topic(kafka, 1), new_topic(kafka, 1), spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
     stream = session.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)

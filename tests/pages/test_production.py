@@ -80,7 +80,7 @@ def test_blocks_that_readers_paste_have_windows_of_full_length() -> None:
 
 
 def missing_in_key(block: str) -> set[str]:
-    """Return the grouping columns that no expression after the aggregation of a block with a Kafka sink names."""
+    """Return grouping columns that no expression after the aggregation of a Kafka block names."""
     missing: set[str] = set()
     for call in GROUPING_CALL.finditer(block) if 'writeStream.format("kafka")' in block else ():
         columns = set(re.findall(r'"(\w+)"', WINDOW_CALL.sub('"window"', call[1])))
@@ -118,7 +118,7 @@ def test_bundle_can_create_its_cluster_and_names_its_owner() -> None:
 
 
 def job_after_models(job: dict[str, Any]) -> dict[str, Any]:
-    """Return a job as the models of the Jobs API keep it; they drop unknown fields and unknown values."""
+    """Return a job in the form of the Jobs API's models, which drop unknown fields and values."""
     kept: dict[str, Any] = JobSettings.from_dict(job).as_dict()
     return kept
 
@@ -154,7 +154,7 @@ def test_bundle_starts_the_job_of_the_page_from_its_folder() -> None:
 @pytest.mark.spark
 @pytest.mark.services
 def test_notebook_for_databricks_is_proved_as_far_as_open_source_can(tmp_path: Path) -> None:
-    """The linter finds nothing in the folder, and `prove` judges all but the cell whose source OSS does not have."""
+    """The linter finds nothing, and `prove` judges every cell but the one with a source that OSS lacks."""
     program = [sys.executable, str(files.ROOT / "scripts/skills.py")]
     cells = (DATABRICKS / "start_here.py").read_text(encoding="utf-8").split("# COMMAND ----------")
     (tmp_path / "kafka.py").write_text("# COMMAND ----------".join(c for c in cells if '"rate"' not in c))

@@ -1,4 +1,4 @@
-"""The blocks and jobs that readers take, and one record just above each limit of clients, topics and jobs."""
+"""Code blocks and jobs for readers, with one record just above each limit of clients, topics and jobs."""
 
 import json
 import time
@@ -59,7 +59,7 @@ def block_of(page: str, source: str, accepted: str, rejected: str, record: bytes
 
 
 def production(spark: SparkSession, kafka: str, folder: Path) -> Started:
-    """Start the query of the production page that reads records of others."""
+    """Start the production page's query that reads foreign records."""
     settings = DemoSettings(topic_prefix=f"{folder.name}.")
     partitions = create_topics(kafka, settings.topic_prefix, settings.partitions)
     query = query_starters(settings, spark, kafka, partitions, str(folder))["kafka_to_events"]()
@@ -91,7 +91,7 @@ CASES: dict[str, tuple[Start, int, int, int, bool]] = {
     "production": (production, *OF_JOBS),
     "alerts": (alert, *OF_JOBS),
 }
-"""What starts, the longest value, how much of a rejected value and key is kept, and whether the key may be longer."""
+"""The start, the longest value, the kept length of a rejected value and key, and whether the key may be longer."""
 
 
 @pytest.mark.timeout(200)
@@ -99,7 +99,7 @@ CASES: dict[str, tuple[Start, int, int, int, bool]] = {
 def test_compressed_record_above_a_limit_does_not_end_the_query(
     spark: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """A producer that compresses gets a record above the limits of topics and sinks into the source topic."""
+    """A producer that compresses can put a record above the limits into the source topic."""
     start, longest, raw, kept_key, is_own_key = CASES[name]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)

@@ -82,7 +82,7 @@ def certificate(secured: SecuredKafka, keystore: str) -> Options:
 
 
 def unsigned_token(secured: SecuredKafka) -> Options:
-    """Return the options of a login with a token that no server has signed, which only a test may accept."""
+    """Return login options with an unsigned token, which only a test may accept."""
     jaas = f'{PACKAGE}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="{USER}";'
     token = {"kafka.sasl.mechanism": "OAUTHBEARER", "kafka.sasl.jaas.config": jaas}
     return password(secured) | token
@@ -99,7 +99,7 @@ def start(
 
 
 def outcome(secured: SecuredKafka, target: str, query: StreamingQuery) -> str:
-    """Return `copied`, or the last Kafka exception of the failed query, which the keeper would not start again."""
+    """Return `copied`, or the query's last Kafka exception, after which the keeper must not restart it."""
     # Neither the error nor the plan holds a password.
     eventually(lambda: query.exception() or end_offset(secured.setup, target), 60, "a record or a failure")
     if not (failure := query.exception()):

@@ -121,7 +121,7 @@ def test_change_continues_or_is_refused_as_listed(
 
 @pytest.mark.parametrize("name", [name for name in CHANGES if "less" in name or "removed" in name])
 def test_change_back_is_refused_too(session: SparkSession, tmp_path: Path, name: str) -> None:
-    """A query with more of something is the first one, and the count continues on its checkpoint."""
+    """A query with an addition comes first, and its checkpoint continues."""
     shape, condition = CHANGES[name][0]
     assert "" == failure_of(shape(rows_of(session)), tmp_path / "first")
 
@@ -221,7 +221,7 @@ def test_number_of_partitions_comes_from_the_checkpoint(session: SparkSession, c
 
 
 def test_first_stateful_operator_is_refused(session: SparkSession, tmp_path: Path) -> None:
-    """A query that began without state cannot get any."""
+    """A query that began without state cannot get state."""
     checkpoint = tmp_path / "stateless"
     assert "" == failure_of(rows_of(session).select("k"), checkpoint)
 

@@ -1,4 +1,4 @@
-"""The page about workers: its command, and what a standalone cluster refuses. The tests of the cluster run the rest."""
+"""The page about workers: its command, and what a standalone cluster refuses."""
 
 import os
 import subprocess

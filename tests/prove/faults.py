@@ -1,4 +1,4 @@
-"""Faults to make in a copy of `examples/alerts/payments_to_flagged.py`."""
+"""Faults for a copy of `examples/alerts/payments_to_flagged.py`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ FUNCTION = "payments_to_flagged"
 
 @dataclass(frozen=True)
 class Fault:
-    """A replacement in the original, and the verdict that must name it."""
+    """A replacement in the original, and the expected verdict."""
 
     right: str
     wrong: str
@@ -21,7 +21,7 @@ class Fault:
     fix: str
     """Part of the fix."""
     line_of: str = ""
-    """Text of the line that must be named, or an empty string if the verdict names the function."""
+    """Text of the expected line; empty if the verdict names the function."""
 
 
 FAULTS = {
@@ -52,7 +52,7 @@ FAULTS = {
         "dropDuplicates(",
     ),
 }
-"""Each of these faults has a copy of its own."""
+"""Faults with a copy each."""
 
 SMALL_FAULTS = {
     "row without a topic": Fault('.otherwise("payments-flagged")', "", "input", "null topic", "give every row a topic"),
@@ -79,7 +79,7 @@ SMALL_FAULTS = {
         'password = "geheim-0815"',
     ),
 }
-"""These faults do not hide each other, so one copy has all of them."""
+"""Faults that do not hide each other, in one copy."""
 
 
 def broken_copy(folder: Path, *faults: Fault) -> Path:

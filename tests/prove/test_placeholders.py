@@ -1,4 +1,4 @@
-"""What `prove` answers in place of a cluster: topics for a pattern, texts in a format, missing modules."""
+"""Replacements for a cluster in `prove`: topics for a pattern, texts in a format, missing modules."""
 
 import importlib
 import sys

@@ -184,7 +184,7 @@ def routed(orders):
 
 
 def test_records_that_a_query_rejects_are_no_good_samples(bench: Bench, tmp_path: Path) -> None:
-    """Otherwise, its reject topic would be taken for that of its results, and each broken record for a good one."""
+    """Otherwise, its reject topic would count as its result topic, and broken records as good ones."""
     path = tmp_path / "job.py"
     path.write_text(ROUTED)
 
@@ -236,7 +236,7 @@ def test_fields_are_read_from_the_plan(expression: str, expected: tuple[str, str
 
 
 def test_evaluation_that_takes_too_long_is_left_behind(spark: SparkSession) -> None:
-    """Spark cannot interrupt a regular expression, but `prove` goes on, so it ends in bounded time."""
+    """Spark cannot interrupt a regular expression, but `prove` continues."""
     spaces = F.concat(F.repeat(F.lit(" "), 60_000), F.lit("!"))
     rows = spark.range(1).select(F.regexp_replace(spaces, r"\s+$", ""))
 

@@ -1,4 +1,4 @@
-"""`prove` catches the queries of an unmodified job, also of a notebook, and names what is not Kafka."""
+"""`prove` catches the queries of an unmodified job or notebook, and names other sources and sinks than Kafka."""
 
 import re
 import socket
@@ -66,7 +66,7 @@ def _prove(bench: Bench, folder: Path, code: str, *checks: str) -> list[Verdict]
 
 
 def test_notebook_runs_on_the_local_broker_without_its_login(bench: Bench, tmp_path: Path) -> None:
-    """Widgets and secrets answer with placeholders; only the login is read from a placeholder, so all is good."""
+    """Placeholders replace widgets and secrets; only the login is a placeholder, so all verdicts are good."""
     verdicts = _prove(bench, tmp_path, NOTEBOOK, *set(CHECKS) - {"restart"})
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
@@ -164,7 +164,7 @@ stream.writeStream.foreach(Store()).outputMode("update").trigger(realTime="5 min
 
 
 def test_sink_of_job_is_not_opened(bench: Bench, tmp_path: Path) -> None:
-    """The engine accepts `foreach` with an empty function in place of that of the job, which may open a connection."""
+    """The engine accepts `foreach` with an empty function instead of the job's, which may open a connection."""
     verdicts = _prove(bench, tmp_path, FOREACH.format(folder=tmp_path), "mode")
 
     assert "real-time mode accepts the sink 'foreach'" in verdicts[0].evidence
@@ -189,7 +189,7 @@ while True:
     ids=["os._exit", "endless"],
 )
 def test_job_that_does_not_come_back_is_named(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
-    """A job can neither end `prove` without a word nor hold it forever."""
+    """A job can neither end `prove` silently nor block it forever."""
     path = tmp_path / "job.py"
     path.write_text(code)
 

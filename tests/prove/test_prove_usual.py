@@ -1,4 +1,4 @@
-"""`prove` runs the jobs of other people: clusters' settings, arguments, notebooks, waiting loops, several queries."""
+"""`prove` runs foreign jobs: cluster settings, arguments, notebooks, waiting loops, several queries."""
 
 import json
 import logging
@@ -111,7 +111,7 @@ def test_what_production_has_does_not_stop_a_job(
 
 
 def test_job_takes_the_static_rows_of_its_second_run_for_a_stream(bench: Bench, tmp_path: Path) -> None:
-    """A job that checks `isStreaming` does not fail when `prove` evaluates single records."""
+    """A job that checks `isStreaming` must not fail when `prove` evaluates single records."""
     (tmp_path / "job.py").write_text(START + "assert stream.isStreaming\n")
     rows = bench.spark.createDataFrame([], "key binary, value binary, topic string")
 
@@ -120,7 +120,7 @@ def test_job_takes_the_static_rows_of_its_second_run_for_a_stream(bench: Bench, 
 
 
 def test_sink_without_its_connector_is_not_blamed_on_the_job(bench: Bench, tmp_path: Path) -> None:
-    """The verdict names the sinks of real-time mode; the rows of the query are judged all the same."""
+    """The verdict names the sinks of real-time mode, and the query's rows are judged as usual."""
     path = tmp_path / "job.py"
     code = START.replace('writeStream.format("kafka")', 'writeStream.format("no.such.connector")')
     path.write_text(code.replace('"usual")', '"usual-sink").option("maxOffsetsPerTrigger", 9)'))
@@ -134,7 +134,7 @@ def test_sink_without_its_connector_is_not_blamed_on_the_job(bench: Bench, tmp_p
 
 
 def test_job_gets_settings_and_imports_of_its_project(bench: Bench, tmp_path: Path) -> None:
-    """The flag of the cluster, settings with and without `--conf`, and relative imports answer as in production."""
+    """The cluster's flag, settings with and without `--conf`, and relative imports work as in production."""
     package = tmp_path / "shop"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -229,7 +229,7 @@ def test_usual_lines_of_a_notebook_do_not_stop_prove(kind: str, bench: Bench, tm
 def test_slots_are_counted_with_the_setting_that_the_job_gets(
     setting: str, needed: int, bench: Bench, tmp_path: Path
 ) -> None:
-    """A job that leaves the shuffle partitions to Spark needs 202 slots; the session of `prove` has its own setting."""
+    """A job with Spark's default needs 202 slots, whatever the setting of `prove`'s session."""
     path = tmp_path / "job.py"
     path.write_text(setting + START.replace('select("value")', 'groupBy("value").count()').replace("usual", "slots"))
     options = replace(OPTIONS, checks=frozenset({"slots", "mode"}))
@@ -290,7 +290,7 @@ FILTERS = {
 
 @pytest.mark.parametrize("condition", FILTERS.values(), ids=FILTERS)
 def test_made_records_pass_the_filter_of_the_query(condition: str, spark: SparkSession) -> None:
-    """One of the records that `prove` makes from the comparisons in the plan gives a result."""
+    """A record that `prove` makes from comparisons in the plan gives a result."""
 
     def kept(rows: DataFrame) -> DataFrame:
         return spark.sql(FIELDS, rows=rows).where(condition)
@@ -374,7 +374,7 @@ def test_filter_that_no_record_passes_is_named(bench: Bench, tmp_path: Path) -> 
     ],
 )
 def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], bench: Bench, tmp_path: Path) -> None:
-    """Nothing is blamed on the job; a query that is micro-batch on purpose is named and not judged."""
+    """A deliberate micro-batch query is named and not judged."""
     path = tmp_path / name
     path.write_text((JOBS / f"{name}.txt").read_text())
     shown = list[str]()
@@ -422,7 +422,7 @@ STOPS = {
 
 @pytest.mark.parametrize(("code", "message"), STOPS.values(), ids=STOPS)
 def test_stop_is_not_a_fault_of_the_job(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
-    """A job that does not come to its wait gives no verdict on the mode, and the message names a remedy."""
+    """A job that ends early gives no verdict on the mode, and the message names a remedy."""
     (tmp_path / "job.py").write_text(code)
     shown = list[str]()
 

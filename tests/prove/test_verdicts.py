@@ -1,4 +1,4 @@
-"""Verdicts: exit status, formats, and the records and texts that the checks are made of."""
+"""Verdicts: exit status, formats, and the records and texts of the checks."""
 
 import contextlib
 import json
@@ -43,7 +43,7 @@ VERDICTS = [
     ids=["all good", "one wrong", "wrong before unchecked", "unchecked"],
 )
 def test_exit_status_is_that_of_the_worst_verdict(statuses: list[str], expected: int) -> None:
-    """A run with anything wrong ends with 1, and a run that only could not check something with 2."""
+    """A wrong verdict gives status 1, an incomplete check 2."""
     assert expected == exit_status([Verdict("mode", status, "") for status in statuses])
 
 
@@ -59,7 +59,7 @@ def test_summary_counts_the_verdicts_of_each_status() -> None:
 
 
 def test_verdict_is_shown_although_a_later_check_stops(tmp_path: Path) -> None:
-    """A session that breaks after the first check leaves its verdict shown."""
+    """A session that breaks after the first check has already shown its verdict."""
     (tmp_path / "job.py").write_text("x = 1\n")
     shown = list[str]()
 
@@ -142,7 +142,7 @@ def test_hostile_records_change_the_headers_of_a_query_that_reads_them() -> None
     ],
 )
 def test_kind_breaks_what_its_reader_loses(value: bytes, decoding: Decoding, kind: str, breaks: str) -> None:
-    """A kind is broken if the reader finds no field, a value of a wrong type, or a field of its schema not at all."""
+    """A kind is broken if the reader finds no field, a value of a wrong type, or no value for a field."""
     assert breaks == hostile_records(Sent(value), decoding)[kind].breaks
 
 
@@ -152,7 +152,7 @@ def test_kind_breaks_what_its_reader_loses(value: bytes, decoding: Decoding, kin
     ids=["rejected", "accepted", "one topic"],
 )
 def test_made_records_that_are_all_rejected_judge_no_other(topic: str, value: bytes, expected: bool) -> None:
-    """A query that names no topics has no reject topic, so its raw bytes are a result."""
+    """A query without topics has no reject topic, so raw bytes are a result."""
     assert expected == are_rejected([(GOOD_RECORD, Received(topic, None, value, (), 0))])
 
 
@@ -160,7 +160,7 @@ FIELDS = ("id", "amount", "note")
 
 
 def _parsed(record: Sent) -> dict[str, object]:
-    """Return the fields as `from_json` reads them: null for what it cannot read."""
+    """Return the fields of `from_json`: null for unreadable ones."""
     try:
         found = json.loads(record.value or b"")
     except (ValueError, RecursionError):
@@ -172,7 +172,7 @@ def _parsed(record: Sent) -> dict[str, object]:
 
 
 def _passing(*names: str) -> Callable[[Sent], Received]:
-    """Return a job that rejects records without all of the fields `names`."""
+    """Return a job that rejects records without the fields `names`."""
 
     def job(record: Sent) -> Received:
         fields = _parsed(record)
@@ -248,7 +248,7 @@ def test_passwords_in_code_are_found_with_their_line(code: str, expected: dict[s
 
 
 def test_passwords_in_a_notebook_are_found(tmp_path: Path) -> None:
-    """A notebook is JSON whose cells have the code; the line is that of the file."""
+    """A notebook is JSON with code in cells; the line is that of the file."""
     path = tmp_path / "job.ipynb"
     path.write_text('{"cells": [\n{"cell_type": "code", "source": ["x = 1\\n",\n"password = \\"geheim-1\\""]}]}')
 
@@ -342,7 +342,7 @@ proved = functools.partial(f, size=3)
 
 
 def test_settings_are_created_and_bound_arguments_are_kept(tmp_path: Path) -> None:
-    """A dataclass with defaults needs no argument, and `functools.partial` binds what has no default."""
+    """A dataclass with defaults needs no argument, and `functools.partial` binds values for other parameters."""
     (tmp_path / "job.py").write_text(SETTINGS)
 
     loaded = load(f"{tmp_path}/job.py:proved")
@@ -368,7 +368,7 @@ A, B = (Received("", None, value, (), 0) for value in (b"a", b"b"))
 def test_results_before_and_after_a_kill_are_compared(
     before: list[Received], again: list[Received], expected: int, status: str, evidence: str
 ) -> None:
-    """Each result that was not committed must come again with the same bytes."""
+    """Each uncommitted result must come again with the same bytes."""
     verdict = compared(before, again, expected)
 
     assert status == verdict.status
@@ -376,7 +376,7 @@ def test_results_before_and_after_a_kill_are_compared(
 
 
 def _seconds(power: float, field: str = "note", machine: float = 1.0) -> Callable[[Sequence[Sent], float], float]:
-    """Return a clock of a query that needs `length ** power` nanoseconds for a text in `field`."""
+    """Return a clock for a query that needs `length ** power` nanoseconds for a text in `field`."""
 
     def clock(records: Sequence[Sent], limit: float) -> float:
         total = 0.1
@@ -444,7 +444,7 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule req
     ],
 )
 def test_login_that_would_call_an_identity_provider_is_not_tried(options: dict[str, str], called: str) -> None:
-    """Neither Spark nor a broker is needed for the verdict, so nothing can have received the login."""
+    """The verdict needs neither Spark nor a broker, so nobody receives the login."""
     sasl = {f"kafka.sasl.{name}": value for name, value in options.items()}
 
     verdict = login(Bench(None, "", Path()), sasl, "topic", "job.py", 1)  # type: ignore[arg-type]
@@ -482,7 +482,7 @@ with job._limited(Path("job.py"), 0.2):
 
 
 def test_job_that_catches_everything_is_ended_with_its_processes() -> None:
-    """A retry around everything cannot keep `prove` or a process that the job has started alive."""
+    """A retry around everything cannot keep `prove` or a process of the job alive."""
     done = subprocess.run(
         [sys.executable, "-c", STUCK], cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=60
     )

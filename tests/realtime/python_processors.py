@@ -1,4 +1,4 @@
-"""A processor that uses all of the state interface and reports all state after each row; it imports only PySpark."""
+"""A processor that uses the whole state interface and reports all state after each row; it imports only PySpark."""
 
 import json
 import os
@@ -16,11 +16,11 @@ from pyspark.sql.streaming.stateful_processor import (
 STEPS = "key string, number long, steps array<struct<name:string,a:string,b:long>>"
 REPORTS = "key string, number long, report string, pid long"
 FAR_MS = 10**13
-"""A timer this late never fires in a test."""
+"""Delay of a timer that never fires in a test."""
 
 
 class Reporting(StatefulProcessor):
-    """Takes the steps of each row, and reports the state after it; the step `due` sets a timer that is due at once."""
+    """Takes the steps of each row, and reports the state afterwards; the step `due` sets a due timer."""
 
     def __init__(self, ttl_ms: int = 3_600_000) -> None:
         self._ttl_ms = ttl_ms

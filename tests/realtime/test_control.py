@@ -1,4 +1,4 @@
-"""Ending a batch on command: one query, now, and without a repeat after a restart."""
+"""Ending a batch on command: one query, now, and without repeats after a restart."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def read(spark: SparkSession, kafka: str, topics: str, source: str = control.SOU
 
 
 def start(rows: DataFrame, kafka: str, target: str, checkpoint: Path, interval: str = "5 minutes") -> StreamingQuery:
-    """Start a query, usually at the default interval, which no test can wait for."""
+    """Start a query, usually at the default interval, which is longer than a test."""
     writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).options(**KAFKA_SINK)
     writer = writer.option("topic", target).option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
     query: StreamingQuery = writer.outputMode("update").trigger(realTime=interval).start()  # type: ignore[call-overload]
@@ -64,7 +64,7 @@ TRANSFORMS: dict[str, Callable[[DataFrame], DataFrame]] = {
 
 @contextmanager
 def traffic(kafka: str, topic: str, partitions: int = 2, at_once: int = 1) -> Iterator[list[str]]:
-    """Send `at_once` records 100 times a second while the block runs, and yield the list of the sent values."""
+    """Send `at_once` records 100 times a second while the block runs, and yield the list of sent values."""
     sent, ended = list[str](), threading.Event()
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
 
@@ -97,7 +97,7 @@ def written(kafka: str, topic: str) -> int:
 def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
     spark: SparkSession, kafka: str, tmp_path: Path, transform: str
 ) -> None:
-    """Under traffic, a stopped query goes on with Kafka's own source, and after that again with this one."""
+    """Under traffic, a stopped query continues with Kafka's own source, and later with this one again."""
     source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
 
     def start_with(source_format: str) -> StreamingQuery:
@@ -156,7 +156,7 @@ def ended_at(batch: StreamingQueryProgress) -> float:
 
 
 def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Five restarts under traffic give each result once; records that arrive during a stop are read afterwards."""
+    """Five restarts under traffic give each result once; records that arrive during a stop are read later."""
     source, target = new_topic(kafka, 2), new_topic(kafka, 2)
     with traffic(kafka, source) as sent:
         for _ in range(5):
@@ -175,7 +175,7 @@ def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str,
 def test_idle_partitions_transactions_and_new_partitions_do_not_delay(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """The marker of a transaction is never read, and a partition that is added later belongs to the next batch."""
+    """Transaction markers are never read, and an added partition belongs to the next batch."""
     source, second, target = new_topic(kafka, 2), new_topic(kafka, 1), new_topic(kafka, 2)
     query = start(read(spark, kafka, f"{source},{second}"), kafka, target, tmp_path)
     assert control.commit(query) == 0
@@ -212,7 +212,7 @@ def test_drain_reads_a_backlog_and_names_what_is_left(spark: SparkSession, kafka
 def test_commands_without_a_pause_do_not_keep_a_slow_batch_from_reading(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """Each batch first collects a static table, and a command for it arrives before its readers start."""
+    """Each batch first collects a static table, so a command arrives before its readers start."""
     source, target, table = new_topic(kafka, 1), new_topic(kafka, 2), new_topic(kafka, 1)
     produce(kafka, table, [(0, b"row")])
     static = spark.read.format("kafka").options(**{"kafka.bootstrap.servers": kafka, "subscribe": table}).load()
@@ -287,7 +287,7 @@ def test_keeper_stops_without_repeats(spark: SparkSession, kafka: str, tmp_path:
 def test_socket_is_private_and_obeys_the_commands_of_rtm(
     spark: SparkSession, kafka: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """`rtm commit`, `rtm drain` and `rtm stop` talk to a running job over a file that only its user can open."""
+    """`rtm commit`, `rtm drain` and `rtm stop` reach a running job through a private file."""
     source, target, path = new_topic(kafka, 1), new_topic(kafka, 2), tmp_path / "rtm.sock"
     query = start(read(spark, kafka, source), kafka, target, tmp_path / "copy")
     produce(kafka, source, [(0, b"row")])
@@ -316,7 +316,7 @@ def test_socket_is_private_and_obeys_the_commands_of_rtm(
 
 
 def test_other_engines_read_with_the_plain_source(tmp_path: Path) -> None:
-    """On Databricks, the source refuses to read, and `source_format` returns `kafka`; the jar may be there."""
+    """On Databricks, the source refuses to read, and `source_format` returns `kafka`, even with the jar."""
     program = """
 from spark_rtm.realtime.control import SOURCE, source_format
 from spark_rtm.services.spark import build_session

@@ -1,4 +1,4 @@
-"""What the keeper decides about recorded failures, whose texts are those of real queries on OSS 4.3.0."""
+"""The keeper's decisions about recorded failures of real queries on OSS 4.3.0."""
 
 import json
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def decisions(*failures: Failure) -> list[Decision]:
 def test_first_failure_starts_again_only_if_a_restart_can_help(
     name: str, condition: str, offsets: str, starts_again: bool
 ) -> None:
-    """A passing cause and a cause that could be passing are tried again; a permanent cause is not."""
+    """Transient and possibly transient causes are tried again; permanent causes are not."""
     failure = recorded(name)
 
     decision = judge(failure, [])
@@ -55,7 +55,7 @@ def test_first_failure_starts_again_only_if_a_restart_can_help(
 
 @pytest.mark.parametrize(("state", "is_refusal"), [("0A000", True), ("42K03", True), ("46110", True), ("22018", False)])
 def test_sqlstate_of_a_refusal_ends_the_query(state: str, is_refusal: bool) -> None:
-    """Three classes of SQLSTATE say that the engine refuses the query; bad data could be a passing cause."""
+    """Three classes of SQLSTATE mean that the engine refuses the query; bad data could be transient."""
     decision = judge(failure_of("copy", RuntimeError(f"[SOME_CONDITION] Some text. SQLSTATE: {state}"), 0), [])
 
     assert is_refusal == (decision.pause_seconds is None)
@@ -95,12 +95,12 @@ def test_same_condition_at_other_offsets_is_no_poison_record() -> None:
 
 @pytest.mark.parametrize("name", [name for name in RECORDED if "executor" in name])
 def test_lost_executor_is_passing_whichever_task_reports_it(name: str) -> None:
-    """The tasks at the other end of the streaming shuffle can fail before Spark reports the executor."""
+    """Tasks at the other end of the streaming shuffle can fail before Spark reports the executor."""
     assert "an executor or its connection was lost (failure 1 of 5)" == judge(recorded(name), []).reason
 
 
 def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
-    """Lost executors are answered after 1, 2, 4 and 8 s; the fifth loss within ten minutes ends the query."""
+    """Executors lost in a row cause pauses of 1, 2, 4 and 8 s; the fifth loss within ten minutes ends the query."""
     pauses = [decision.pause_seconds for decision in decisions(*(recorded("executor killed", at) for at in range(5)))]
     rare = decisions(*(recorded("executor killed", 200 * at, has_run=True) for at in range(6)))
 
@@ -125,14 +125,14 @@ def test_too_few_slots_after_a_lost_executor_are_waited_for() -> None:
 
 
 def test_too_few_slots_for_the_next_batch_are_waited_for() -> None:
-    """An executor that is lost between two batches leaves no other error, and may be missing at the restart too."""
+    """An executor that is lost between two batches leaves no other error, and may be missing at the restart."""
     between = failure_of("copy", RuntimeError(RECORDED["too few slots"]), 0, has_run=True)
 
     assert [1, 2] == [decision.pause_seconds for decision in decisions(between, recorded("too few slots", 40))]
 
 
 def test_too_few_slots_at_a_restart_are_waited_for() -> None:
-    """The query had its slots before, so tasks that are still ending hold them; a first start has no such reason."""
+    """The query had its slots before, so ending tasks hold them; a first start has no such reason."""
     restart = recorded("too few slots", 5)
 
     assert judge(restart, [recorded("poison record")]).pause_seconds
@@ -141,7 +141,7 @@ def test_too_few_slots_at_a_restart_are_waited_for() -> None:
 
 @pytest.mark.parametrize("name", ["full disk under the state", "full disk under the checkpoint", "slow Python worker"])
 def test_passing_failure_at_the_same_offsets_is_no_poison_record(name: str) -> None:
-    """A disk can stay full, and a machine can stay busy, for longer than one restart takes."""
+    """A full disk or a busy machine can last longer than a restart."""
     first, second, third = decisions(recorded(name), recorded(name, 5), recorded(name, 10))
 
     assert [1, 2, 4] == [decision.pause_seconds for decision in (first, second, third)]

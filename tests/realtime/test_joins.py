@@ -41,7 +41,7 @@ def topics(kafka: str) -> Topics:
 
 
 def history(seed: int = 7) -> list[Event]:
-    """Return events of 25 keys in any order: 0 to 3 on each side, some repeated, many on the limits of the bound."""
+    """Return events of 25 keys in any order: 0 to 3 per side, some repeated, many on the limits of the bound."""
     chosen, events = random.Random(seed), list[Event]()
     for key in map(str, range(25)):
         begin_ms = START_MS + chosen.randrange(30_000)
@@ -92,7 +92,7 @@ def batch_join(spark: SparkSession, topics: Topics) -> set[str]:
 
 @pytest.mark.parametrize("values", [(0, 0), (1, -1)], ids=["no bound", "negative lateness"])
 def test_bound_without_time_is_refused(values: tuple[int, int]) -> None:
-    """A bound of zero seconds has no buckets, and a negative lateness would drop rows that are not late."""
+    """A bound of zero seconds has no buckets, and a negative lateness would drop rows in time."""
     with pytest.raises(ValueError, match="at least"):
         TimeBound(*values)
 
@@ -122,7 +122,7 @@ def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
     query = start(spark, topics, tmp_path, {"realTime": "1 second"})
 
     def both(key: str, at_ms: int) -> None:
-        """Send a pair to both streams and wait until the watermark has followed."""
+        """Send a pair to both streams and wait for the watermark."""
         send(topics, [Event(0, key, at_ms, "left"), Event(1, key, at_ms, "right")])
         wait_until(lambda: f"{key} left right" in texts_of(topics.kafka, topics.target), 60, key, [query])
         wait_for_batches()

@@ -1,4 +1,4 @@
-"""The keeper on real failures; broker outages, missing rights, missing offsets and lost executors have other tests."""
+"""The keeper and real failures; other tests cover outages, missing rights and offsets, and lost executors."""
 
 import logging
 import os

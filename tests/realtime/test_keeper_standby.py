@@ -1,4 +1,4 @@
-"""A standby takes over after kill -9 of the process that runs the queries, and two processes never run them at once."""
+"""A standby takes over after kill -9 of the leader, and two processes never lead at once."""
 
 import os
 import signal
@@ -86,7 +86,7 @@ def wait_for_line(process: Popen[str], beginning: str) -> None:
 
 
 def test_processes_never_lead_at_once(tmp_path: Path) -> None:
-    """Three processes take the lead 150 times each. Then each leader is killed, and the next one follows its JVM."""
+    """Three processes take the lead 150 times each. Then each leader is killed, and the next one waits for its JVM."""
     leaders = tmp_path / "leaders"
 
     def led() -> list[int]:
@@ -111,7 +111,7 @@ def test_processes_never_lead_at_once(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.services
 def test_standby_takes_over_after_a_kill_without_a_gap(kafka: str, tmp_path: Path) -> None:
-    """A standby that is warm has written nothing; after kill -9 of the driver, it continues on the checkpoint."""
+    """A warm standby has written nothing; after kill -9 of the driver, it continues the checkpoint."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     arguments = (JOB, kafka, str(tmp_path), source, target)
 
@@ -142,7 +142,7 @@ def test_standby_takes_over_after_a_kill_without_a_gap(kafka: str, tmp_path: Pat
 @pytest.mark.spark
 @pytest.mark.services
 def test_warm_up_silently_refuses_a_source_that_reads(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Kafka's own source would write the results of another process once more."""
+    """Kafka's own source would write another process's results again."""
     topic = new_topic(kafka, 1)
     rows = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic).load()
 

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services]
 def test_progress_has_the_percentiles_of_the_rows(
     spark: SparkSession, kafka: str, tmp_path: Path, at_once: int
 ) -> None:
-    """Each row carries its own latency; the sketch of the progress event agrees with their exact percentiles."""
+    """Each row contains its own latency; the sketch agrees with the exact percentiles."""
     source, target = new_topic(kafka, 2), new_topic(kafka, 2)
     rows = with_latency(read(spark, kafka, source))
     late = rows.selectExpr("key", f"cast(cast({CLOCK_MS} as bigint) - unix_millis(timestamp) as string) as value")

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
 
 NAMES = ("update", "forget", "append", "extend", "put", "empty", "set", "remove", "clear", "register", "delete")
 HISTORIES = int(os.environ.get("RTM_HISTORIES", "100"))
-"""Acceptance runs use 1,000."""
+"""Number of histories; acceptance runs use 1,000."""
 ROWS = 5
 DEADLINE_SECONDS = 90
 
@@ -100,7 +100,7 @@ def histories() -> list[dict[str, Any]]:
 
 
 def in_plain_python(rows: list[dict[str, Any]]) -> dict[tuple[str, int], list[str]]:
-    """Return the reports for each row by key and number, from PySpark's handle in memory."""
+    """Return the reports for each row by key and number, from PySpark's in-memory handle."""
     tester = TwsTester(Reporting(), timeMode="ProcessingTime", outputMode="Update")
     return {(row["key"], row["number"]): [one.report for one in tester.test(row["key"], [Row(**row)])] for row in rows}
 
@@ -117,7 +117,7 @@ def expected_of(rows: list[dict[str, Any]]) -> dict[tuple[str, int], set[str]]:
 
 
 def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark's micro-batch mode gives the same reports as plain Python, so the comparison has one truth."""
+    """Micro-batch mode gives the reports of plain Python, so both comparisons have the same truth."""
     rows = histories()
     half = len(rows) // 2
     for number, part in enumerate((rows[:half], rows[half:])):
@@ -132,7 +132,7 @@ def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_p
 
 
 def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, spark: SparkSession) -> None:
-    """Rows that a stop or a killed Python process interrupts are processed again with the same reports."""
+    """Rows that a stop or kill interrupts are processed again with the same reports."""
     rows = histories()
     third = len(rows) // 3
     expected = expected_of(rows)

@@ -116,7 +116,7 @@ def test_batch_whose_tasks_started_late_does_not_end_the_input(spark: SparkSessi
 
 
 def test_query_whose_input_ends_with_a_transaction_is_drained(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The marker at the end of a transaction has an offset that no batch reads; two batches without rows are enough."""
+    """A transaction's end marker has an offset that no batch reads; two batches without rows are enough."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     producer = Producer({"bootstrap.servers": kafka, "transactional.id": source, "log_level": 2})
     producer.init_transactions(60)

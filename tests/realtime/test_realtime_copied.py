@@ -1,4 +1,4 @@
-"""The folder `spark_rtm/realtime` works in a project of its own: copied, without the rest of this repository."""
+"""The folder `spark_rtm/realtime` works in another project: copied, without the rest of this repository."""
 
 import ast
 import os

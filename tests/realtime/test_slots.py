@@ -19,7 +19,6 @@ pytestmark = pytest.mark.spark
 services = pytest.mark.services
 
 NO_BROKER = "127.0.0.1:1"
-"""Planning does not ask the broker."""
 
 
 def read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
@@ -77,7 +76,7 @@ def test_slots_are_the_sum_over_all_stages_of_the_stream(
 def test_a_stateless_query_with_too_few_slots_starves_partitions_without_an_error(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """Without the check the engine does this: some partitions are never read, and the query stays active."""
+    """Without the check, some partitions are never read, and the query stays active."""
     partitions = SLOTS + 2
     source, target = new_topic(kafka, partitions), new_topic(kafka, 1)
     produce(kafka, source, [(n, b"value") for n in range(partitions)])
@@ -138,7 +137,7 @@ def test_partition_without_a_slot_is_read_when_one_becomes_free(
 
 @services
 def test_preflight_refuses_what_would_starve(spark: SparkSession, kafka: str) -> None:
-    """The same query is refused before it starts, with object, consequence and remedy."""
+    """The error names object, consequence and remedy."""
     stream = read(spark, kafka, "any")
     eventually(lambda: slots_free(spark) == SLOTS, 60, "the end of the last tasks of other tests")
 
@@ -163,7 +162,7 @@ def test_preflight_adds_up_all_queries(spark: SparkSession) -> None:
 
 @services
 def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A running aggregation over 3 partitions holds 3 + 2 slots, within a batch and between batches."""
+    """A running aggregation over 3 partitions always holds 3 + 2 slots."""
     source, target = new_topic(kafka, 3), new_topic(kafka, 1)
     produce(kafka, source, [(n, b"value") for n in range(3)])
     counted = read(spark, kafka, source).groupBy("value").count().select(F.col("count").cast("string").alias("value"))
@@ -211,7 +210,7 @@ def test_real_time_mode_is_proved_from_the_plan(spark: SparkSession, kafka: str,
 def test_a_failure_after_the_start_surfaces_with_query_and_condition(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """An ANSI cast of a bad row ends the query; waiting for it says which query and which condition."""
+    """An ANSI cast of a bad row ends the query; the wait names the query and the condition."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     bad = read(spark, kafka, source).select(F.col("value").cast("string").cast("long").cast("string").alias("value"))
     query = start(bad, kafka, target, tmp_path / "casting")

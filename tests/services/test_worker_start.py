@@ -1,4 +1,4 @@
-"""Python workers of the driver connect to Spark in time, however long their imports take."""
+"""Python workers of the driver connect to Spark in time, however slow their imports are."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ class Echo(StatefulProcessor):
 
 @pytest.fixture
 def slow_imports(tmp_path: Path) -> str:
-    """Return a folder that lets a worker need twelve seconds for its imports; Spark allows ten."""
+    """Return a folder that slows a worker's imports to twelve seconds; Spark allows ten."""
     (tmp_path / SLOW_MODULE).write_text(SLOW_IMPORT)
     return str(tmp_path)
 
@@ -67,7 +67,7 @@ def test_worker_with_slow_imports_connects_in_time(
 
 
 def test_program_of_a_worker_needs_no_connection(tmp_path: Path) -> None:
-    """A program inherits the variables of a worker; it runs without Spark, and a hidden `sitecustomize` still runs."""
+    """A program inherits a worker's variables; it runs without Spark, and a hidden `sitecustomize` still runs."""
     (tmp_path / "sitecustomize.py").write_text("print('hidden')\n")
     path = os.pathsep.join([str(WORKER_START), str(tmp_path)])
     # No program can listen on port 0.

@@ -1,4 +1,4 @@
-"""Values that do not fit a column are refused; none is truncated, and no key is merged with another."""
+"""Values that do not fit a column are refused, never truncated or merged."""
 
 import psycopg
 import pytest

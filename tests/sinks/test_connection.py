@@ -162,7 +162,7 @@ def proxy(server: LocalPostgres) -> Iterator[TcpProxy]:
 def test_delayed_write_replaces_an_acknowledged_row_only_without_version(
     table: Table, proxy: TcpProxy, version: str | None, newest: int
 ) -> None:
-    """A slow packet arrives after its retry and after the next row; this is why a sink needs a version."""
+    """A slow packet arrives after its retry and after the next row."""
     is_held, may_arrive = threading.Event(), threading.Event()
 
     def hold_first_insert(chunk: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Rows that can never be stored go to `on_rejected`, and rows that prevent each other are written separately."""
+"""Rows that can never be stored go to `on_rejected`; rows that prevent each other are written separately."""
 
 import math
 import traceback

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.services
 
 
 def test_lone_row_is_visible_although_no_other_follows(table: Table) -> None:
-    """A row without a successor is visible within milliseconds, while its epoch is still open."""
+    """A row without a successor is visible within milliseconds, inside its epoch."""
     sink = sink_of(table)
     sink.open(0, 0)
     sink.process(row("warm", 1))
@@ -170,7 +170,7 @@ def test_full_buffer_blocks_the_query_and_loses_nothing(table: Table) -> None:
 
 
 def test_row_without_key_or_version_is_rejected_by_name(table: Table) -> None:
-    """The table would reject its whole batch; a row that something else has stored without a version is replaced."""
+    """The table would reject its whole batch; a row stored without a version is replaced."""
     do(table.dsn, f"alter table {table.name} alter version drop not null; insert into {table.name} values ('old')")
     sink = sink_of(table)
     sink.open(0, 0)

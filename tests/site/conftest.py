@@ -24,7 +24,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="session")
 def built(run_folder: Path) -> Path:
-    """Return the folder of the site, built with the command of `make site` by the first worker that needs the site."""
+    """Return the site's folder, built with the command of `make site` by the first worker that needs it."""
     folder = run_folder / "www" / SUBPATH
     with (run_folder / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

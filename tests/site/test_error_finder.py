@@ -68,7 +68,7 @@ def test_trace_of_each_condition_leads_to_its_fix(finder: Page) -> None:
     ],
 )
 def test_fix_with_html_of_its_own_is_refused(tmp_path: Path, html: str) -> None:
-    """A fix with other HTML than rendered Markdown ends the build, because the error finder would insert it."""
+    """The error finder would insert any HTML of a fix, so the build ends."""
     (tmp_path / "references").mkdir()
     header = "| condition | cause | fix | evidence |\n|---|---|---|---|\n"
     (tmp_path / "references/errors_on_databricks.md").write_text(f"# Errors on Databricks\n\n{header}")

@@ -89,7 +89,7 @@ def test_form_estimates_what_the_command_estimates(
 
 
 def test_archive_has_the_modules_as_they_are() -> None:
-    """The archive of the browser holds the modules of `spark_rtm`, unchanged, and always has the same bytes."""
+    """The browser's archive contains the unchanged modules of `spark_rtm`, and always has the same bytes."""
     content = playground.archive(files.ROOT)
     with zipfile.ZipFile(BytesIO(content)) as archive:
         engine = archive.read("spark_rtm/lint/engine.py")

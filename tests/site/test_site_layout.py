@@ -59,7 +59,7 @@ def test_broken_name_would_be_found(page: Page, address: str) -> None:
 
 
 def test_contents_are_listed_only_where_no_sidebar_lists_them(page: Page, address: str) -> None:
-    """A wide screen shows the sections in the sidebar; a phone, and a page without this sidebar, show the list."""
+    """A wide screen lists the sections in the sidebar; a phone, or a page without it, shows the list."""
     contents, sidebar = page.locator(".page-contents"), page.locator(".md-sidebar--secondary")
 
     visit(page, address, "latency", WIDE)
@@ -109,7 +109,7 @@ def test_contents_list_is_marked_and_other_lists_are_not() -> None:
 
 
 def test_wide_table_says_that_it_scrolls(page: Page, address: str) -> None:
-    """On a phone, the words stand before a table that is wider than the screen; a table that fits has none."""
+    """On a phone, a note stands before a table that is wider than the screen."""
     visit(page, address, "sources_sinks_operators", NARROW)
     page.wait_for_selector(".md-typeset__scrollwrap.scrolls")
     said = page.evaluate(
@@ -122,7 +122,7 @@ def test_wide_table_says_that_it_scrolls(page: Page, address: str) -> None:
 
 
 def test_answers_of_both_engines_have_a_mark_and_words() -> None:
-    """The mark says what the first words say; a column of another kind and an answer in other words have none."""
+    """The mark repeats the first words; other columns and other answers have no mark."""
     page = (
         "| a | OSS 4.3.0 | Databricks | b |\n|---|---|---|---|\n"
         "| yes | runs | no; see | no |\n| c | at start: `X` | not stated | yes |\n"

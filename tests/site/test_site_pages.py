@@ -115,7 +115,7 @@ def is_source(name: str) -> bool:
 
 
 def test_error_of_a_page_would_be_found(phone_visit: Visit) -> None:
-    """The check reports a logged error and a request that fails with 404."""
+    """The check reports a logged error and a failed request."""
     phone_visit.to("index.html").page.evaluate("console.error('broken')")
     phone_visit.page.evaluate("fetch('nowhere.json').then(() => null)")
 

@@ -90,7 +90,7 @@ def test_link_to_a_hidden_section_shows_it(page: Page) -> None:
 
 
 def test_only_pages_of_tables_are_wide() -> None:
-    """A page with many rows in which prose prevails is not wide; a page of few rows is not, either."""
+    """Pages with mostly prose, or with few rows, are not wide."""
     row = "| a | b |\n"
     table = "| x | y |\n|---|---|\n"
 

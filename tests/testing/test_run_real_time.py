@@ -1,4 +1,4 @@
-"""`run_real_time` reports what a function writes in real-time mode, how fast, and how it fails."""
+"""`run_real_time` reports a function's output in real-time mode, its latency and its failure."""
 
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -35,7 +35,7 @@ def counted(records: DataFrame) -> DataFrame:
 
 
 def to_nowhere(records: DataFrame) -> DataFrame:
-    """Set no topic for the value `lost`."""
+    """Set a null topic for the value `lost`."""
     return records.select("value", F.when(F.col("value") != b"lost", "known").alias("topic"))
 
 

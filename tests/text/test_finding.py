@@ -38,7 +38,7 @@ def test_json_contains_all_fields_of_findings() -> None:
 
 
 def test_known_columns_are_in_each_format() -> None:
-    """Text and GitHub have the first column, SARIF also the end; columns count characters."""
+    """Text and GitHub contain the first column, SARIF also the end; columns count characters."""
     finding = replace(FINDING, column=7, end_column=11)
     (run,) = json.loads(render([finding], "sarif"))["runs"]
 

@@ -93,7 +93,7 @@ def test_action_succeeds_without_mistakes(project: Path) -> None:
     ["good.py\nbad.py\n", "*.py", "**/bad.py good.py", "'a b'/bad.py", '"a b/bad.py"', "[x].py bad.py", "a\\ b"],
 )
 def test_action_checks_lines_quoted_paths_and_patterns(project: Path, paths: str) -> None:
-    """Each form of the input leads to the file with the mistake; a name with the letters of a pattern is itself."""
+    """Each form of the input leads to the file with the mistake; pattern characters in a name are literal."""
     (project / "a b").mkdir()
     for name, text in {"good.py": "", "[x].py": "", "x.py": "realTime=(", "a b/bad.py": BOOLEAN_TRIGGER}.items():
         (project / name).write_text(text)
@@ -124,7 +124,7 @@ def test_action_has_outputs_and_a_summary(project: Path, tmp_path: Path) -> None
 
 
 def test_action_checks_yaml_or_says_why_not(project: Path, tmp_path: Path) -> None:
-    """A bundle is checked; a Python that has no PyYAML, and no network to install it, gives status 2 and the reason."""
+    """A bundle is checked; without PyYAML and network, status 2 states the reason."""
     (project / "bundle.yaml").write_text(cases_of_rules()["cluster-flag/bundle.yaml"])
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
     bare = {"PATH": f"{tmp_path / 'bare/bin'}:{os.environ['PATH']}"}
@@ -140,7 +140,7 @@ def test_action_checks_yaml_or_says_why_not(project: Path, tmp_path: Path) -> No
 
 
 def test_action_with_an_old_python_fails_clearly(project: Path, tmp_path: Path) -> None:
-    """The step names the version and the remedy, and leaves a valid file for the upload; a newer one is preferred."""
+    """The step names the version and the remedy, and leaves a valid file for the upload."""
     old = tmp_path / "python3"
     old.write_text(OLD_PYTHON.format(python=sys.executable))
     old.chmod(0o755)

@@ -138,7 +138,7 @@ def test_guards_name_packages_of_their_extras() -> None:
 
 
 def test_inspect_reads_checkpoint_without_any_package(environment: Path, project: Path) -> None:
-    """`inspect` explains a checkpoint, and rejects a folder that is none."""
+    """`inspect` explains a checkpoint and rejects other folders."""
     for folder, text in {"offsets": "v1\n{}\n{}", "commits": 'v1\n{"nextBatchWatermarkMs":0}'}.items():
         (project / "checkpoint" / folder).mkdir(parents=True)
         (project / "checkpoint" / folder / "0").write_text(text)
@@ -165,7 +165,7 @@ for part in sys.argv[1:]:
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
     print(json.dumps([part, names]))
 """
-"""Prints the imports of each part, which does not find a module of the parts before it."""
+"""Program that prints the imports of each part and hides modules of earlier parts."""
 EXTRAS = {
     "prove": ("prove.command",),
     "testing": ("testing.plugin", "testing.run", "services.postgres", "services.spark"),
@@ -284,7 +284,6 @@ def test_type_checker_of_a_user_sees_the_types(environment: Path, project: Path)
 
 
 def test_module_is_a_program(environment: Path, project: Path) -> None:
-    """`python -m spark_rtm` is the command `rtm`."""
     done = _run(environment, "python", "-m", "spark_rtm", "--version", cwd=project)
 
     assert (0, f"rtm {VERSION}\n") == (done.returncode, done.stdout)

@@ -67,7 +67,7 @@ def _promises_without_a_test(policy: str) -> list[str]:
 
 
 def test_each_promise_of_the_security_policy_names_its_test() -> None:
-    """`SECURITY.md` promises only what a test proves; a test without the name, or with another one, is reported."""
+    """A promise of `SECURITY.md` without an existing test is reported."""
     policy = (ROOT / "SECURITY.md").read_text()
 
     assert [] == _promises_without_a_test(policy)

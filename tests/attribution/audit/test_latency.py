@@ -1,4 +1,4 @@
-"""Latencies: the times they are measured between, the records they include, and exact order statistics."""
+"""Latencies: their start and end, their records, and exact order statistics."""
 
 from examples.attribution.audit.latency import (
     Latency,

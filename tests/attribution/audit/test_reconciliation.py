@@ -231,7 +231,7 @@ def test_expired_record_is_counted_without_difference() -> None:
 
 
 def test_lag_of_a_hop_is_correct_in_any_order_of_reading() -> None:
-    """The lag of a hop grows with its input and shrinks with its output, whichever is read first."""
+    """The lag of a hop grows with its input and shrinks with its output, in either order of reading."""
     src = "ad-requests:0:000000000000"
     steps: list[Callable[[RunLog], None]] = [
         lambda x: x.record_source(src, sources()[src]),
@@ -254,7 +254,7 @@ def test_lag_of_a_hop_is_correct_in_any_order_of_reading() -> None:
 
 
 def test_pending_result_open_order_and_reserved_slot_are_outstanding() -> None:
-    """Each of them counts until its final version, and so does an ad slot that the counts lack."""
+    """Each counts until its final version, and so does an ad slot that the counts miss."""
     log = good_log()
     slot, count = log.results[OPEN_SLOT], next(iter(log.counts.values()))
     steps: tuple[Callable[[], None], ...] = (

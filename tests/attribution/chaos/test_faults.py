@@ -1,4 +1,4 @@
-"""Faults that need no pipeline: each has its effect while its block runs, and none afterwards."""
+"""Faults that need no pipeline: each has its effect only while its block runs."""
 
 import random
 
@@ -23,7 +23,7 @@ def connect(dsn: str, **parameters: str | int) -> psycopg.Connection:
 
 
 def test_slow_connection_breaks_and_then_works_again(rtm_postgres: str) -> None:
-    """Clients connect again after the fault, without a new proxy."""
+    """Clients reconnect after the fault through the same proxy."""
     address = conninfo_to_dict(rtm_postgres)
     with TcpProxy((str(address["host"]), int(address["port"] or 0))) as proxy:
         with connect(rtm_postgres, host="127.0.0.1", port=proxy.port) as connection:
@@ -38,7 +38,7 @@ def test_slow_connection_breaks_and_then_works_again(rtm_postgres: str) -> None:
 
 
 def test_exhausted_database_refuses_connections_and_closes_those_of_the_follower(rtm_postgres: str) -> None:
-    """A client that is connected may stay, but the follower loses its connection and cannot connect again."""
+    """A connected client may stay, but the follower loses its connection."""
     follower = connect(rtm_postgres, application_name="public.attributed_results")
     with exhausted(rtm_postgres):
         with pytest.raises(psycopg.OperationalError):

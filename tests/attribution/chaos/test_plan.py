@@ -7,7 +7,7 @@ from examples.attribution.chaos.plan import Fault, plan
 
 
 def test_same_seed_repeats_the_plan() -> None:
-    """A failed run can be repeated with its seed, whatever the order in which the kinds are named."""
+    """A failed run can be repeated with its seed, in any order of the kinds."""
     first = plan(3, 40, KINDS)
 
     assert first == plan(3, 40, dict(reversed(KINDS.items())))
@@ -16,7 +16,7 @@ def test_same_seed_repeats_the_plan() -> None:
 
 
 def test_each_kind_comes_before_any_kind_comes_twice() -> None:
-    """A run with more faults than kinds has no gap, and the kinds come in a different order in each round."""
+    """A run with more faults than kinds repeats no kind early, and each round has another order."""
     kinds = sorted(KINDS)[:5]
 
     names = [fault.kind for fault in plan(1, 12, {name: KINDS[name] for name in kinds})]

@@ -1,4 +1,4 @@
-"""The pipeline under random faults: it reconciles, and a lost or wrong result or an unhealed fault is found."""
+"""The pipeline under random faults: it reconciles, and lost or wrong results and missing recoveries are found."""
 
 import io
 import threading
@@ -34,7 +34,7 @@ ENDLESS = Fault("pause-database", 600, 0, 3)
 
 
 class InterruptedView(LiveView):
-    """A view that sets `stop`, as Ctrl-C does, when the last fault has begun."""
+    """A view that sets `stop`, as Ctrl-C does, after the beginning of the last fault."""
 
     def __init__(self, output: io.StringIO, stop: threading.Event) -> None:
         """Print to `output`."""
@@ -49,7 +49,7 @@ class InterruptedView(LiveView):
 
 @dataclass(frozen=True)
 class Observed:
-    """A run that Ctrl-C ended while the database was paused, and what it printed."""
+    """A run that Ctrl-C ended while the database was paused, and its output."""
 
     outcome: Outcome
     printed: str
@@ -57,7 +57,7 @@ class Observed:
 
 @pytest.fixture(scope="module")
 def observed() -> Observed:
-    """Run three planned faults and one that does not end by itself."""
+    """Run three planned faults and one without an end."""
     output, stop = io.StringIO(), threading.Event()
     faults = [*plan(OPTIONS.seed, OPTIONS.planned, {name: KINDS[name] for name in OPTIONS.chosen}), ENDLESS]
     outcome = run(OPTIONS, faults, InterruptedView(output, stop), stop, is_mounted=False)
@@ -82,7 +82,7 @@ def test_pipeline_reconciles_after_random_faults(observed: Observed) -> None:
 
 
 def test_live_view_and_table_show_each_fault(observed: Observed) -> None:
-    """Users see a fault when it begins, what was started again, and when results flow; the table has a row for it."""
+    """Users see the beginning of a fault, the restarts, and the recovery. The table has a row for the fault."""
     printed = observed.printed
 
     assert "s the driver has ended\n" in printed
@@ -105,7 +105,7 @@ def tampered(outcome: Outcome, log: RunLog) -> Outcome:
 
 
 def last_sent(outcome: Outcome) -> str:
-    """Return the id of the newest result whose record was sent after the last fault had begun."""
+    """Return the id of the newest result of a record that was sent during the last fault."""
     sources, results = outcome.log.sources, outcome.log.results
     return max((r for r in results if results[r]["kind"] != "slot"), key=lambda r: sources[results[r]["src"]].t0)
 
@@ -135,7 +135,7 @@ def test_wrong_result_fails_the_run_at_its_fault(observed: Observed) -> None:
 
 
 def test_unhealed_fault_and_failed_send_fail_the_run(observed: Observed) -> None:
-    """A run in which results never flow again has status 1, and so has one whose records the broker refused."""
+    """A run without a recovery has status 1, and so has one whose records the broker refused."""
     first, *others = observed.outcome.incidents
     unhealed = replace(observed.outcome, incidents=[replace(first, seconds=None), *others])
     output = io.StringIO()

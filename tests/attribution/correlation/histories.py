@@ -39,7 +39,7 @@ FLAGS = st.booleans()
 
 @st.composite
 def events(draw: st.DrawFn) -> Event:
-    """Draw one event; ids and times are few, so duplicates, equal times and ends of windows are common."""
+    """Draw one event from few ids and times, so duplicates, equal times and ends of windows are common."""
     kind = draw(KINDS)
     effective_ts = draw(TIMES)
     return Event(
@@ -66,7 +66,7 @@ EVENTS = events()
 
 @st.composite
 def histories(draw: st.DrawFn, max_size: int = 7) -> list[Event]:
-    """Draw the events of a transaction in order of arrival, sometimes one twice; half include a matched impression."""
+    """Draw a transaction's events in order of arrival, some twice; half of the histories have a matched impression."""
     drawn = draw(st.lists(EVENTS, min_size=1, max_size=max_size))
     if draw(FLAGS):
         request = replace(drawn[0], kind="request", event_id="r", effective_ts=T, server_ts=T, slots=("a",))

@@ -97,7 +97,7 @@ def test_any_split_gives_the_results_of_the_rule(data: st.DataObject, history: l
 @hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
 def test_any_split_over_time_leaves_nothing_pending(data: st.DataObject, history: list[Event]) -> None:
-    """For events before, at and after deadlines, the final results equal the rule, and no state remains."""
+    """Final results equal the rule, and no state remains."""
     run = Run()
 
     for call in calls(data, history):

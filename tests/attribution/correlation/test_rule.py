@@ -314,7 +314,7 @@ def test_timeout_version_is_between_pending_and_match() -> None:
 
 @given(history=histories())
 def test_emitted_result_never_disappears(history: list[Event]) -> None:
-    """Each result keeps its id whatever arrives next, so an upserting sink never keeps a stale row."""
+    """Each result keeps its id, so an upserting sink never keeps a stale row."""
     known_ids: set[str] = set()
     for count in range(1, len(history) + 1):
         ids = {result.result_id for result in correlate(history[:count], SMALL_WINDOWS)}

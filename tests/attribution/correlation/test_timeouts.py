@@ -1,4 +1,4 @@
-"""A transaction with more events than the maximum: later events get a code of their own, and the state stays small."""
+"""A transaction with too many events: later events get their own code, and the state stays small."""
 
 import time
 from collections.abc import Iterable

@@ -89,7 +89,7 @@ def histories(draw: st.DrawFn, span_ms: int, delay_ms: int) -> list[UserRecord]:
 
 
 def identity(record: UserRecord) -> tuple[str, int]:
-    """Return the identity of a record; two deliveries of the same record share it."""
+    """Return the identity of a record, which its deliveries share."""
     return (record.result_id, record.version) if isinstance(record, Touch) else (record.src, 0)
 
 
@@ -122,7 +122,7 @@ def expected_credits(user: str, records: Iterable[UserRecord], rules: CreditRule
 def expected_with_erasure(
     user: str, records: Iterable[UserRecord], erased_at: int | None, rules: CreditRules = RULES
 ) -> dict[str, OrderCredit]:
-    """Return the final credit by the rule; the records after an erasure do not count with those before it."""
+    """Return the final credit by the rule, which separates records before and after an erasure."""
     if erased_at is None:
         return expected_credits(user, records, rules)
     before: list[UserRecord] = []

@@ -119,7 +119,7 @@ def test_remaining_units_go_to_the_largest_remainders() -> None:
 def test_shares_and_money_of_every_model_add_up(
     model: Model, ages_ms: list[int], amount: int, key: int | None, ends: tuple[int, int]
 ) -> None:
-    """Shares are never negative and add up to exactly one, and their money adds up to the exact amount."""
+    """Shares are never negative, and shares and money add up exactly."""
     rules = CreditRules(model=model, first_percent=ends[0], last_percent=ends[1])
     inner = key if key is not None and key < len(ages_ms) - 1 else None
 

@@ -160,7 +160,7 @@ def test_user_with_too_many_touches_keeps_the_newest() -> None:
 def test_erasure_in_any_split_separates_old_and_new_records(
     data: st.DataObject, history: list[UserRecord], erased_at: int
 ) -> None:
-    """Credit from before an erasure does not change; later orders earn without the touches from before it."""
+    """Credit from before an erasure does not change; later orders ignore the touches from before it."""
     arrival = sorted([Erasure(erased_at), *history], key=lambda record: (record.stored_at, isinstance(record, Erasure)))
     run = UserRun()
 
@@ -197,7 +197,7 @@ def test_erasure_clears_the_user_and_keeps_the_totals() -> None:
 
 
 def test_version_does_not_depend_on_what_is_read_first_of_touch_and_erasure() -> None:
-    """A restart in real-time mode can read topics in another order; the final version must then not be a lower one."""
+    """After a restart in real-time mode, topics can be read in another order; the final version must not decrease."""
     erasure, order = Erasure(T + 1), replace(ORDER, effective_ts=T + 9, stored_at=T + 9)
     versions = []
     for first, second in ((CLICK, erasure), (erasure, CLICK)):
@@ -212,7 +212,7 @@ def test_version_does_not_depend_on_what_is_read_first_of_touch_and_erasure() ->
 
 
 def test_conversion_that_is_written_again_after_an_erasure_counts_once() -> None:
-    """A restarted query can append a record a second time, before which the user has been erased."""
+    """A restarted query can append a record a second time after the erasure of its user."""
     run = UserRun()
     run.at(T + 8, CLICK, ORDER)
     run.at(T + 50, Erasure(T + 50))

@@ -1,4 +1,4 @@
-"""The credit rule: eligible touches at every boundary, late touches, and repeated records."""
+"""The credit rule: touches at every boundary, late touches, and repeated records."""
 
 from dataclasses import replace
 from typing import Any

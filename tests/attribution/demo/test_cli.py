@@ -1,4 +1,4 @@
-"""The command line: options without a flag keep their defaults, and invalid values are rejected with a remedy."""
+"""The command line: settings without flags keep their defaults, and invalid values are rejected with a remedy."""
 
 import signal
 import subprocess
@@ -54,7 +54,7 @@ def test_second_run_of_a_published_comparison_uses_micro_batch_mode() -> None:
 
 @pytest.mark.parametrize("module", ["examples.attribution.demo", "spark_rtm.monitoring"])
 def test_interrupt_during_the_imports_prints_no_traceback(module: str) -> None:
-    """The imports take seconds, so people press Ctrl-C while they run."""
+    """The imports take seconds, in which people press Ctrl-C."""
     command = [sys.executable, "-X", "importtime", "-m", module]
     with subprocess.Popen(command, cwd=files.ROOT, stderr=subprocess.PIPE, text=True) as program:
         assert program.stderr

@@ -62,7 +62,7 @@ def test_page_compares_both_modes_and_loads_nothing(tmp_path: Path) -> None:
 
 
 def test_timeline_shows_the_gap_that_a_fault_has_left() -> None:
-    """A fault is as wide as the time until results flowed again, and one that never healed lasts to the end."""
+    """A fault without a recovery lasts to the end."""
     series = Series("real-time", {0: (1, 10), 10: (1, 10), 100: (1, 10)})
     svg = timeline([series], [Fault("kill-broker", 10, 50), Fault("kill-driver", 90, None)])
 

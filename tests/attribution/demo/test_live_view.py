@@ -59,7 +59,7 @@ def two_records() -> RunLog:
 
 
 def test_without_terminal_one_plain_line_per_period() -> None:
-    """A pipe or a CI log receives whole lines without control characters; a cap has one line however often it opens."""
+    """A pipe or CI log receives whole lines without control characters, and one line per cap."""
     lines = printed(two_records(), terminal=False).splitlines()
 
     assert ["starting", "    5 s cap reached: campaign-3, 8 delivered and 2 reserved of 10"] == lines[:2]
@@ -80,7 +80,7 @@ def test_line_before_first_result_shows_no_latency() -> None:
 @pytest.mark.parametrize("size", [(100, 30), (80, 24)])
 @pytest.mark.parametrize("draining", [False, True])
 def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], draining: bool) -> None:
-    """Nothing is cut off or wrapped: the title, each stage, both curves and each campaign have one line."""
+    """The title, each stage, both curves and each campaign have one line, without cuts or wraps."""
     text = printed(two_records(), terminal=True, size=size, draining=draining)
     terminal = Terminal(*size)
     # The screen disappears when the view ends.
@@ -108,7 +108,7 @@ def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], dr
     ],
 )
 def test_phase_says_how_long_it_lasts_and_why(seconds: float, draining: bool, phase: str) -> None:
-    """Each phase of a run has its own words, and a run that Ctrl-C ended says so while it drains."""
+    """Each phase has its own words, also the drain after Ctrl-C."""
     assert phase in printed(two_records(), terminal=False, seconds=seconds, draining=draining)
 
 

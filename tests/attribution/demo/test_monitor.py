@@ -6,7 +6,7 @@ from examples.attribution.demo.monitor import MIN_SETTLED_POLLS, poll_until_sett
 
 
 def polls(outstanding: list[int], idle_seconds: float) -> int:
-    """Return how often a run is polled that has this outstanding work after each poll; each poll takes a second."""
+    """Return the number of polls of a run with this outstanding work after each poll; each poll takes a second."""
     done = iter(outstanding)
     left = [next(done)]
 
@@ -18,7 +18,7 @@ def polls(outstanding: list[int], idle_seconds: float) -> int:
 
 
 def test_run_with_progress_is_drained_to_its_end() -> None:
-    """A slow run may take longer than the limit, because the limit is for the time without progress."""
+    """A slow run may exceed the limit, which is for the time without progress."""
     slow = [9, 9, 8, 8, 5, 5, 3, 3, 1, 1, 0]
 
     assert len(slow) - 2 + MIN_SETTLED_POLLS == polls(slow, idle_seconds=3)

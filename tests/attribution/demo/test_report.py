@@ -108,7 +108,7 @@ def test_comparison_reports_over_delivery_of_each_mode(capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_second_interrupt_is_logged_without_a_traceback(error: type[BaseException]) -> None:
-    """Py4J logs Ctrl-C in a call of the JVM as if it were a fault; other faults are still logged."""
+    """Py4J logs Ctrl-C in a JVM call as a fault; other faults are still logged."""
     record = logging.LogRecord("root", logging.ERROR, "", 0, "while sending command", (), (error, error(), None))
 
     assert (error is ValueError) == is_no_interrupt(record)

@@ -1,4 +1,4 @@
-"""Generated versions of results, for tests that count slots: the results after each further record."""
+"""Generated versions of results for tests that count slots: the results after each record."""
 
 from dataclasses import replace
 from functools import cache

@@ -1,4 +1,4 @@
-"""The pacing rule: delivered and reserved impressions of a campaign, for any order of the results."""
+"""The pacing rule: delivered and reserved impressions of a campaign, in any order of results."""
 
 from dataclasses import asdict, replace
 
@@ -124,7 +124,7 @@ def test_available_is_goal_minus_delivered_and_reserved(delivered: int, reserved
     ids=["before", "start", "ahead", "on plan", "end", "after"],
 )
 def test_pacing_index_compares_with_an_even_plan(now: int, index: float | None) -> None:
-    """Fifty of a hundred impressions are on plan after half of the time; after the end, the plan no longer grows."""
+    """Fifty of a hundred impressions are on plan after half of the time; after the end, the plan stays constant."""
     assert index == pacing(50, 0, GOAL, now).index
 
 

@@ -1,4 +1,4 @@
-"""The throttle closes a campaign at its cap and opens it when impressions are available again, despite duplicates."""
+"""The throttle closes a campaign at its cap and reopens it when impressions are available, despite duplicates."""
 
 import json
 import random
@@ -52,7 +52,7 @@ def test_campaign_is_open_until_its_goal_is_used_up(delivered: int, reserved: in
 
 
 def test_each_opening_and_closing_gives_one_notice() -> None:
-    """A notice carries the numbers of the change; further counts without a change give none."""
+    """A notice contains the numbers of the change; counts without a change give no notice."""
     read = counts((0, 9), (0, 10), (1, 10), (1, 9), (1, 8), (9, 0), (10, 0))
 
     throttle = throttle_after([GOAL], read)
@@ -106,7 +106,7 @@ def test_any_order_of_counts_closes_only_campaigns_at_caps(
 
 
 def test_orders_agree_on_the_row_with_the_highest_version() -> None:
-    """Two copies that read two slots in another order write different rows with the first version, then the same."""
+    """Two copies that read two slots in another order write different first rows, then the same row."""
     slots = [
         Result(f"t/{n}", 2, "slot", code, "t", T, "c", T, f"src:0:{n}", T, clock_skew=False)
         for n, code in enumerate(("pending", "filled"))
@@ -154,7 +154,7 @@ def test_records_that_are_not_counts_are_skipped_and_counted(kafka: str, setting
 
 
 def test_error_of_the_reader_fails_the_throttle() -> None:
-    """A failed reader raises its error, so it cannot be mistaken for a reader that sees no cap."""
+    """A failed reader must not look like one that sees no cap."""
     throttle = throttle_after([GOAL], [])
     throttle.future.set_exception(KafkaException("no access"))
 

@@ -1,4 +1,4 @@
-"""Growth is found if it is there, and noise is not growth."""
+"""Growth is found, and noise is not growth."""
 
 import random
 from typing import Any
@@ -48,7 +48,7 @@ def test_other_changes_are_no_growth(values: list[float], trend: str) -> None:
 
 
 def test_heap_before_a_collection_is_no_growth() -> None:
-    """The heap rises for twenty minutes until the next garbage collection, so only the lowest use counts."""
+    """The heap rises until the next garbage collection, so only the lowest use counts."""
     sawtooth = [200.0 + 10 * (number % 123) for number in range(720)]
 
     (found,) = growths(run_of("jvm_mib", "heap", sawtooth))

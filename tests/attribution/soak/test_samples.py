@@ -28,7 +28,7 @@ def test_sample_of_a_query_with_state(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_error_of_a_sample_ends_the_run(tmp_path: Path) -> None:
-    """A soak without samples would prove nothing, so its error is not hidden."""
+    """A soak without samples proves nothing."""
     was_called = threading.Event()
 
     def fail() -> dict[str, int]:

@@ -125,7 +125,7 @@ def test_one_campaign_is_hot_and_others_share_the_rest() -> None:
 
 
 def test_requests_of_a_closed_campaign_are_resold() -> None:
-    """From the next request on, requests of a closed campaign go to resale, and nothing else of the traffic changes."""
+    """From the next request on, requests of a closed campaign go to resale; other traffic does not change."""
     closed: set[str] = set()
     traffic = TrafficGenerator(DemoSettings(), "run", STARTED_AT, lambda campaign_id: campaign_id not in closed)
     stream = traffic.records()
@@ -216,7 +216,7 @@ def test_producer_keeps_the_schedule_and_sends_intended_times(kafka: str, settin
 
 @pytest.mark.services
 def test_stopped_producer_ends_at_once_and_delivers_its_records(kafka: str, settings: Settings) -> None:
-    """After a stop, the producer does not wait for the schedule, and delivers all records that it has sent."""
+    """After a stop, the producer ignores the schedule and delivers all sent records."""
     settings = replace(settings, rate=1, warm_up_seconds=0)
     log, stop = SendLog(started_at=time.time()), threading.Event()
     endless_records = TrafficGenerator(settings, "run", log.started_at).records()

@@ -99,7 +99,7 @@ def test_boundary_without_a_step_is_left_out(missing: str) -> None:
 
 
 def test_boundary_outside_of_the_traffic_is_left_out() -> None:
-    """If no record waited, there is no wait to explain."""
+    """Without a waiting record, there is no wait to explain."""
     assert [] == explain(traced(), record_times([9_000], [9_001], [9_003]))
 
 

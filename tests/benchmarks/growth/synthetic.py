@@ -1,4 +1,4 @@
-"""Rows of runs that never took place, computed from known coefficients."""
+"""Rows of imaginary runs with known coefficients."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -43,7 +43,7 @@ def test_combined_points_do_not_change_the_fit() -> None:
 
 
 def test_runs_that_fell_behind_or_lack_cores_do_not_count() -> None:
-    """A run that did not keep up, and a run on one core, cost something else, so the fit does not use them."""
+    """The fit ignores a run that did not keep up, and a run on one core."""
     found = rows()
     found[1] |= {"kept_up": False, "busy_cores": 99.0}
     found[-6] |= {"busy_cores": 99.0}

@@ -46,7 +46,7 @@ def result(**others: Any) -> RunResult:
 
 
 def test_row_contains_costs_and_the_state_that_was_really_filled() -> None:
-    """The state had fewer keys than requested, so the row has both numbers; the memory is that of all queries."""
+    """The state had fewer keys than requested, so the row contains both numbers; the memory is that of all queries."""
     row = point_row(PLANNED, result())
 
     assert (900, 900, 10_000) == (row["state_rows"], row["state_keys"], row["requested_state_keys"])
@@ -57,7 +57,7 @@ def test_row_contains_costs_and_the_state_that_was_really_filled() -> None:
 
 
 def test_late_records_are_a_result_and_lost_records_a_problem() -> None:
-    """An engine that leaves the load program no CPU time fell behind; a missing result makes the run invalid."""
+    """An engine that leaves the load program no CPU time fell behind; a missing result invalidates the run."""
     late = result(lag_p99_ms=400.0)
     late = replace(late, problems=["records were sent late", "the run has only 2 batch boundaries"])
     lost = replace(result(missing=3), problems=["3 records have no output"])

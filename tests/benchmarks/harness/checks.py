@@ -16,7 +16,7 @@ VALID = [seq for seq in range(3000) if seq % 101 != 100]
 
 @contextmanager
 def copying(run: Run) -> Iterator[Engine]:
-    """Copy the records in this process, which starts faster than the JVM of the baseline."""
+    """Copy the records in this process, which starts faster than the baseline's JVM."""
     source = Consumer({"bootstrap.servers": run.bootstrap_servers, "group.id": run.source})
     source.assign([TopicPartition(run.source, number, 0) for number in range(run.partitions)])
     target, ended = Producer({"bootstrap.servers": run.bootstrap_servers, "linger.ms": 0}), threading.Event()

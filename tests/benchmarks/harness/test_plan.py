@@ -47,7 +47,7 @@ def test_each_repeat_begins_with_another_case() -> None:
 
 
 def is_java(program: str) -> bool:
-    """Return whether a program is Java, and not the supervisor that starts Java with the same arguments."""
+    """Return whether a program is Java, rather than the supervisor that starts it."""
     return Path(program).name == "java"
 
 

@@ -29,7 +29,7 @@ def test_comparison_does_not_begin_beside_a_busy_program() -> None:
 @pytest.mark.services
 @pytest.mark.usefixtures("busy_program")
 def test_disturbed_run_ends_a_comparison(kafka: str) -> None:
-    """If the last attempt is disturbed too, nothing more is measured, because the engines cannot be compared."""
+    """After a disturbed last attempt, nothing more is measured, because the engines cannot be compared."""
     plan = [PlannedRun(baseline_case(), Traffic(500, 1, 3))]
 
     with pytest.raises(RuntimeError, match=r"echo, baseline \(echo\): .*other programs used .* in 1 attempts"):

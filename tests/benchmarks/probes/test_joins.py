@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(60)]
 
 
 def write(kafka: str, topic: str, *times_ms: tuple[int, int]) -> None:
-    """Write records with a number as key and a time after the beginning, in a topic that keeps the producer's times."""
+    """Write records with a number as key and a time after the beginning, to a topic with producer times."""
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
     for number, time_ms in times_ms:
         producer.produce(topic, b"{}", str(number), timestamp=BEGIN_MS + time_ms)

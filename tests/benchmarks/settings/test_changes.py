@@ -15,7 +15,7 @@ CHANGES = changes_of(BASE)
 ALL = {f"{workload}: {name}": change for workload, named in CHANGES.items() for name, change in named.items()}
 CHANGED = [*ALL.values(), Change(SHORT_BOUNDARY)]
 FOREIGN = {CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF}
-"""Settings that Spark does not define: it reads them from the configuration of Hadoop, or hands them to the JVM."""
+"""Settings outside Spark's list: Hadoop reads them, or the JVM."""
 SETTINGS = {key: value for change in CHANGED for key, value in change.confs.items() if key not in FOREIGN}
 SPARK_SETTINGS = sorted(key for key in SETTINGS if not key.startswith(ROCKSDB))
 ROCKSDB_SETTINGS = {key: value for key, value in SETTINGS.items() if key.startswith(ROCKSDB)}
@@ -45,7 +45,7 @@ def rocksdb_settings(spark: SparkSession) -> str:
 @pytest.mark.spark
 @pytest.mark.parametrize("setting", SPARK_SETTINGS)
 def test_spark_defines_each_setting(spark: SparkSession, setting: str) -> None:
-    """Spark ignores a setting that it does not know, so a wrong name would measure nothing."""
+    """Spark ignores unknown settings, so a wrong name would measure nothing."""
     assert knows(spark, setting)
     assert not knows(spark, f"{setting}s")
 
@@ -53,7 +53,7 @@ def test_spark_defines_each_setting(spark: SparkSession, setting: str) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("setting", [*ROCKSDB_SETTINGS, f"{ROCKSDB}.unknown"])
 def test_state_store_reads_each_setting(spark: SparkSession, setting: str) -> None:
-    """A setting of the state store changes the values that the state store reads; a wrong name changes nothing."""
+    """A state store setting changes the values that the store reads; a wrong name changes nothing."""
     before = rocksdb_settings(spark)
     spark.conf.set(setting, ROCKSDB_SETTINGS.get(setting, "false"))
     try:
@@ -91,7 +91,7 @@ def test_each_change_changes_exactly_what_it_names(name: str) -> None:
 
 
 def test_change_that_removes_a_check_is_never_combined() -> None:
-    """The page must not suggest to switch off a check for a share of CPU time."""
+    """The page must not suggest disabling a check for a share of CPU time."""
     found = {name: change for name, change in ALL.items() if any(check in name for check in CHECKS)}
 
     assert {"stateful", "stateless"} == {name.partition(":")[0] for name in found}

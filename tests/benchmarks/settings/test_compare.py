@@ -51,7 +51,7 @@ def test_run_without_outputs_has_no_ratio() -> None:
     ids=["one", "several", "equal"],
 )
 def test_noise_is_the_difference_of_equal_runs(costs: list[float], expected: float | None) -> None:
-    """Warm runs and runs of changes are not equal to the untouched query; a single run tells no noise."""
+    """Warm runs and runs of changes differ from the untouched query; a single run shows no noise."""
     runs = [*(run(UNTOUCHED, cost) for cost in costs), run("a", 1), run(WARM_UNTOUCHED, 1)]
 
     found = noise(runs, "stateful")

@@ -20,7 +20,6 @@ SAVED = {
 
 
 def results() -> list[RunResult]:
-    """Return the results of runs that never took place."""
     steps = alone(BASE, CHANGES)
     costs = [100.0 * SAVED.get((step.case.workload, step.case.engine), 1) for step in steps]
     cases = [(step.case.workload, step.case.engine) for step in steps]

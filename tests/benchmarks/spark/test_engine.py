@@ -171,7 +171,7 @@ def started_at(progress: dict[str, Any]) -> float:
 @pytest.mark.services
 @pytest.mark.spark
 def test_engine_that_fails_is_reported_with_its_log(kafka: str) -> None:
-    """If an engine cannot start, the run raises the engine's own error message."""
+    """The run raises the engine's own error message."""
     case = spark_case("real-time", "stateless", SparkOptions("real-time", slots=1))
 
     with pytest.raises(RuntimeError, match="need 2 task slots"):

@@ -25,7 +25,7 @@ def test_rule_without_an_effect_is_idle() -> None:
 
 @pytest.mark.spark
 def test_idle_rules_come_from_the_report_of_spark(spark: SparkSession) -> None:
-    """The report of this version of Spark has the expected form, and a query has the same result without the rules."""
+    """The report of Spark has the expected form, and a query has the same result without the rules."""
     query = "select id, count(*) as n from range(9) where id % 2 = 1 and 1 = 1 group by id order by id"
     rows = spark.sql(query).collect()
     try:

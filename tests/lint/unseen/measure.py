@@ -1,9 +1,9 @@
 """
-Measure recall and precision of the linter on cases that it was not developed on.
+Measure recall and precision of the linter on cases outside its development.
 
 The linter was developed on the cases of `KIND_seen.cases`, and on no case of `KIND.cases`.
 In both, a line `=== NAME` begins each file, and comments `expect: RULE` mark the expected findings.
-As a program, this module prints the numbers of both halves; with `--show`, also the mistakes in that of development.
+As a program, this module prints the numbers of both; with `--show`, also the mistakes in the seen cases.
 A developer who looks at a mistake in `KIND.cases` must move its cases to `KIND_seen.cases`, and write new ones.
 """
 

@@ -12,7 +12,7 @@ PROGRAM = "print('started', flush=True); input()"
 
 
 def test_ended_process_has_no_command_line() -> None:
-    """A process can end after it was listed, and the search for another process continues."""
+    """A process can end after it was listed; the search for other processes continues."""
     child = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         stdin=subprocess.PIPE,
@@ -31,7 +31,7 @@ def test_ended_process_has_no_command_line() -> None:
 
 
 def test_pause_spares_a_process_that_has_the_number_of_an_ended_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number alone does not identify a process, so its start time is compared."""
+    """The start time of a process is compared too."""
     with subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert b"started\n" == child.stdout.readline()

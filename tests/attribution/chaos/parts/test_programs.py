@@ -45,7 +45,7 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(
 
 
 def test_driver_is_the_program_that_took_over_last(tmp_path: Path) -> None:
-    """A standby is ready when it waits for the lock, and it is the driver as soon as it has the lock."""
+    """A standby with the lock is the driver; a standby that waits for the lock is ready."""
     first, second = (Program(name, DemoSettings(), tmp_path, {}, print, "driver") for name in ("driver", "standby"))
     first.log_path.write_text(f"spark_rtm.realtime.keeper: {LEADS}\n")
     second.log_path.write_text(f"spark_rtm.realtime.keeper: {IS_READY}\n")
