@@ -78,7 +78,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
     Why: If the folder is deleted, or the job starts in another folder, the query starts again without its state.
     In a notebook, which often is a trial, the finding is only information.
 
-    Reported at: the path, also if a dictionary holds it.
+    Reported at: the path, even in a dictionary.
 
     Example:
         writer.option("checkpointLocation", "checkpoints/example").trigger(realTime="5 minutes").start()

@@ -23,7 +23,7 @@ def async_trigger(module: Module) -> Iterator[Problem]:
 
     Why: A query with either trigger must commit before it ends, so start() refuses asynchronous progress tracking.
 
-    Reported at: the option that turns the tracking on, also if a dictionary holds it.
+    Reported at: the option that turns the tracking on, even in a dictionary.
 
     Example:
         writer.option("asyncProgressTrackingEnabled", "true").trigger(availableNow=True).start()
@@ -46,7 +46,7 @@ def async_state(module: Module) -> Iterator[Problem]:
     Why: On OSS, asynchronous progress tracking supports only stateless queries; a stateful query fails after it starts.
     Stateful programs of Databricks set the option.
 
-    Reported at: the option that turns the tracking on, also if a dictionary holds it.
+    Reported at: the option that turns the tracking on, even in a dictionary.
 
     Example:
         events.groupBy("key").count().selectExpr("key AS value")
@@ -68,7 +68,7 @@ def async_interval(module: Module) -> Iterator[Problem]:
 
     Why: The trigger sets this interval. Other values fail with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
 
-    Reported at: the option, also if a dictionary holds it.
+    Reported at: the option, even in a dictionary.
 
     Example:
         writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()

@@ -60,7 +60,7 @@ def option(module: Module) -> Iterator[Problem]:
     OSS: `minPartitions`, `minOffsetsPerTrigger`, `maxTriggerDelay`, `kafka.transactional.id`; a warning for
     `maxPartitions`, `maxRecordsPerPartition` and `failOnDataLoss=false`, which have no effect on OSS.
 
-    Reported at: the option, also if a dictionary holds it.
+    Reported at: the option, even in a dictionary.
 
     Example:
         spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
@@ -92,7 +92,7 @@ def option_name(module: Module) -> Iterator[Problem]:
 
     Why: Spark ignores an option that it does not know, so the default applies and no error names it.
 
-    Reported at: the option, also if a dictionary holds it.
+    Reported at: the option, even in a dictionary.
 
     Example:
         writer.option("asyncProgressCheckpointingInterval", "0").trigger(realTime="5 minutes").start()

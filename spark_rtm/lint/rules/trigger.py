@@ -20,7 +20,7 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
 
     Why: PySpark requires a non-empty string. Other values raise VALUE_NOT_NON_EMPTY_STR or ONLY_ALLOW_SINGLE_TRIGGER.
 
-    Reported at: the value of `realTime`, also if a dictionary holds it.
+    Reported at: the value of `realTime`, even in a dictionary.
 
     Example:
         writer.trigger(realTime=True).start()
@@ -82,7 +82,7 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
     Both engines: a duration that Spark cannot parse.
     OSS: a duration below 5 seconds; no minimum is documented for Databricks.
 
-    Reported at: the duration, also if a dictionary holds it.
+    Reported at: the duration, even in a dictionary.
 
     Example:
         writer.trigger(realTime="500 ms").start()

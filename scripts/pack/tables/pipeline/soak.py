@@ -39,7 +39,7 @@ def soak(root: Path, _: str) -> str:
         if row["trend"] != STEADY or row["title"].startswith(ALWAYS)
     ]
     steady = sum(row["trend"] == STEADY for row in content["growth"])
-    note = f"{steady} of {len(content['growth'])} resources are steady; the table leaves most of them out."
+    note = f"{steady} of {len(content['growth'])} resources are steady; the table omits most of them."
     return f"{conditions}{note}\n\n{table(HEADER, rows)}"
 
 
