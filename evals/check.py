@@ -17,7 +17,7 @@ def broken_questions(questions: Iterable[Question]) -> Iterator[str]:
 
 
 def broken_triggers(prompts: Iterable[Trigger]) -> Iterator[str]:
-    """Yield prompts for which a choice gets the wrong grade."""
+    """Yield prompts with a choice that gets the wrong grade."""
     name = triggers.skill()[0]
     for prompt in prompts:
         for choice in (name, triggers.NONE, *triggers.NEIGHBOURS):

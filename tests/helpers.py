@@ -69,7 +69,7 @@ def ivy_settings(folder: Path) -> Path:
 
 
 def program(names: Sequence[str], unchecked: str, package: str) -> str:
-    """Return the path of the first available program; without one, a test fails in CI and is skipped elsewhere."""
+    """Return the path of the first available program. Without any, a test fails in CI and is skipped elsewhere."""
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         report = pytest.fail if os.environ.get("CI") else pytest.skip

@@ -16,7 +16,7 @@ from benchmarks.boundary.trace import Mark
 from benchmarks.results.record_times import RecordTimes
 
 BEFORE_MS = 1_000
-"""Time before a batch's deadline from which records are searched for the slowest one."""
+"""Time before a batch's deadline; the slowest record is searched from there."""
 UNEXPLAINED = "unexplained"
 DRIVER, SOURCE, STATE, RECORD = "driver", "source tasks", "state tasks", "record"
 PHASES = {

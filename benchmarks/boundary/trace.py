@@ -81,7 +81,7 @@ class Mark:
 
 
 def with_trace(options: SparkOptions, folder: Path) -> SparkOptions:
-    """Return options with which Spark logs its steps to `trace.log` in `folder`."""
+    """Return options that make Spark log its steps to `trace.log` in `folder`."""
     settings = folder / "log4j2.properties"
     loggers = [
         LOGGER.format(

@@ -24,7 +24,7 @@ class Point:
     queries: int = 1
     """Queries in one session."""
     cores: int = 2
-    """Cores to which the engine is pinned."""
+    """Number of cores of the engine."""
 
     @property
     def shape(self) -> Shape:

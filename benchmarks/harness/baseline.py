@@ -29,5 +29,5 @@ def echo(run: Run) -> Iterator[Engine]:
 
 
 def baseline_case() -> Case:
-    """Return the baseline case, with which all engines are compared."""
+    """Return the case that all engines are compared with."""
     return Case(BASELINE, "echo", echo)

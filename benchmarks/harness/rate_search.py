@@ -58,7 +58,7 @@ def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> f
     """
     Return the highest sustained rate.
 
-    After the first rate at which the engine falls behind, the midpoint to the last sustained rate is tested once.
+    After the first failed rate, the midpoint to the last sustained rate is tested once.
     """
     sustained = 0.0
     for rate in rates:

@@ -89,7 +89,7 @@ def count(shape: Shape, seq: int) -> dict[str, Any]:
 
 def answer(workload: Workload, seq: int) -> dict[str, Any] | None:
     """
-    Return the correct output for a record, or None without one.
+    Return the correct output for a record, or None if it has no output.
 
     Null fields count as missing fields.
     """

@@ -35,7 +35,7 @@ def python_path(root: Path, _: str) -> str:
     ms = {name: f"{row[f'{name}p50_ms']:,} and {row[f'{name}p99_ms']:,} ms" for name in ("", "scala_", "micro_batch_")}
     intro = f"`make bench-python-path`, {row['date']}, {content['conditions']['cores']} cores"
     return (
-        f"{intro}, {row['rate']:,.0f} records/s: p50 and p99 are {ms['']}; those of the same processor in Scala "
+        f"{intro}, {row['rate']:,.0f} records/s: p50 and p99 are {ms['']}; in Scala "
         f"{ms['scala_']}, in micro-batch mode {ms['micro_batch_']}. One state partition processes "
         f"{row['python_rows_per_second']:,} rows per second; in Scala {row['scala_rows_per_second']:,}."
     )

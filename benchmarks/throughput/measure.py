@@ -19,7 +19,7 @@ from benchmarks.spark.variants import variants
 STEP_SECONDS = 20.0
 """Seconds of measured traffic at each rate of the search."""
 LOAD_PERCENTS = (25, 50, 75)
-"""Percentages of the highest sustained rate at which latency is measured."""
+"""Percentages of the highest sustained rate for the measurement of latency."""
 
 
 @dataclass(frozen=True)

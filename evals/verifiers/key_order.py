@@ -1,4 +1,4 @@
-"""All records of a key are in one target partition, whatever their source partition."""
+"""All records of a key are in one target partition."""
 
 import uuid
 from collections import defaultdict

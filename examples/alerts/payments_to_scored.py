@@ -51,7 +51,7 @@ def payments_to_scored(payments: DataFrame, model: Model) -> DataFrame:
 
 
 def with_score(model: Model, row: Row) -> dict[str, Any]:
-    """Return the row with its score, or without one if the row will be rejected."""
+    """Return the row with its score, which is null if the row will be rejected."""
     score = None if row.reason else float(model.predict_proba([features(row.record)])[0][1])
     return {**row.asDict(), "score": score}
 

@@ -46,7 +46,7 @@ def results_table(settings: Settings) -> str:
     prefix = settings.topic_prefix
     if not TOPIC_PREFIX.fullmatch(prefix):
         raise ValueError(
-            f"topic prefix {prefix!r} has no results table of its own, so two prefixes could share a table; use a "
+            f"topic prefix {prefix!r} does not give a unique table name, so prefixes could share a table; use a "
             "letter first, then lower-case letters and digits, separated by single '-' or '.', and '.' at the end"
         )
     # Words are never empty, so a single underscore, a double underscore and the last underscore stay distinguishable.
@@ -55,7 +55,7 @@ def results_table(settings: Settings) -> str:
     surplus = len(table + OFFSETS_SUFFIX) - MAX_NAME_BYTES
     if surplus > 0:
         raise ValueError(
-            f"topic prefix {prefix!r} gives a table name of which PostgreSQL would cut off {surplus} bytes, so two "
+            f"topic prefix {prefix!r} gives a table name that PostgreSQL would cut by {surplus} bytes, so two "
             f"tables could share a name; shorten the prefix by {surplus} bytes"
         )
     return table

@@ -37,7 +37,7 @@ class Windows:
     clock_skew_limit_ms: int = 300_000
     """Maximum difference between the device's and the collector's clock; beyond it, the collector's time is used."""
     skew_tolerance_ms: int = 2_000
-    """Maximum time by which an event may precede its parent and still count as simultaneous."""
+    """Maximum lead of an event over its parent that still counts as simultaneous."""
     max_creative_ms: int = 120_000
     """
     Maximum creative length. Longer creatives are rejected as `bad_number`, because they would delay state expiry.
@@ -92,9 +92,9 @@ class Settings:
     interval_seconds: int = 300
     """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
     timeouts_interval_seconds: float = 5
-    """Interval of `events_to_timeouts` in micro-batch mode, by which timeouts can be late."""
+    """Interval of `events_to_timeouts` in micro-batch mode, which delays timeouts by up to this time."""
     credits_interval_seconds: float = 5
-    """Interval of `touches_to_credit` in micro-batch mode, by which credit can be late."""
+    """Interval of `touches_to_credit` in micro-batch mode, which delays credit by up to this time."""
     partitions: int = 2
     """Number of partitions of each topic. Real-time mode needs one task slot per source partition."""
     shuffle_partitions: int = 2
@@ -149,7 +149,7 @@ class Settings:
     several_slots_share: float = 0.2
     """Share of requests for two or three ad slots."""
     several_impressions_share: float = 0.05
-    """Share of filled ad slots for which a second impression is sent."""
+    """Share of filled ad slots with a second impression."""
     drain_seconds: float = 90
     """Number of seconds without progress after which a run no longer waits for its last results."""
 

@@ -19,7 +19,7 @@ PLUGIN = "spark-real-time-mode@spark-real-time-mode"
 
 @dataclass(frozen=True)
 class Assistant:
-    """A coding assistant, the folders from which it loads skills, and its own commands that install this skill."""
+    """A coding assistant, its skills folders, and its own commands that install this skill."""
 
     name: str
     sign: str

@@ -118,7 +118,7 @@ def _installed(target: Path, name: str) -> dict[str, str]:
 
 
 def _obstacles(target: Path, names: Iterable[str]) -> list[Finding]:
-    """Return findings about symbolic links, and about files in place of folders or the reverse."""
+    """Return findings about symbolic links, and about mixed-up files and folders."""
     return sorted({finding for name in (files.MANIFEST, *names) if (finding := _obstacle(target, name))})
 
 

@@ -40,7 +40,7 @@ def verification(root: Path, _: str) -> str:
 
 
 def verified(root: Path, _: str) -> str:
-    """Return the README's sentences about blocks that run, rows with evidence, and what nobody has run."""
+    """Return the README's sentences about blocks that run, rows with evidence, and untested claims."""
     blocks, rows = block_counts(root), row_counts(root)
     tested = rows["executed"] + rows["both"]
     return (

@@ -60,7 +60,7 @@ def refused_start(checkpoint: Checkpoint) -> Move | None:
     if checkpoint.stale:
         path = checkpoint.stale[0]
         beside = "/".join([*path.split("/")[:-1], f".{path.rpartition('/')[2]}.crc"])
-        reason = f"ChecksumException: {path} does not match {beside}, so somebody edited or damaged it"
+        reason = f"ChecksumException: {path} does not match {beside}, so it was edited or damaged"
         return Move(False, reason, f"restore it from a copy; if the edit is intended, delete {beside}")
     for entry, log in ((checkpoint.last_planned, "offsets"), (checkpoint.last_committed, "commits")):
         if entry and entry.version > MAX_VERSIONS[log]:
@@ -98,7 +98,7 @@ def _refusal(operators: Iterable[str], other_sources: list[str]) -> Move | None:
     if other_sources:
         return Move(
             False,
-            f"{REFUSED_SOURCE}: the offsets of source {', '.join(other_sources)} are not those of Kafka",
+            f"{REFUSED_SOURCE}: source {', '.join(other_sources)} has no Kafka offsets",
             "read from Kafka instead",
         )
     return None

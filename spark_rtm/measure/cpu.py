@@ -124,7 +124,7 @@ class ResourceSamples:
     engine: list[float] = field(default_factory=list)
     engine_bytes: list[int] = field(default_factory=list)
     listed_at: list[float] = field(default_factory=list)
-    """Times at which all processes were listed."""
+    """Times of the lists of all processes."""
     others: list[float] = field(default_factory=list)
     """CPU seconds of programs outside this run, at the times in `listed_at`."""
 

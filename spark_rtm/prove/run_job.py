@@ -38,11 +38,11 @@ BY_TEXT = {
 }
 CALL = "PySpark refuses this call without prove, too: correct it"
 BY_KIND = {
-    FileNotFoundError: "start prove in the folder from which the job opens its files",
+    FileNotFoundError: "start prove in the folder that contains the files of the job",
     OSError: "start the server that it calls",
     PySparkTypeError: CALL,
     PySparkValueError: CALL,
-    Exception: "pass what the job expects (--conf KEY=VALUE, arguments after `--`, variables of the environment)",
+    Exception: "pass the settings of the job (--conf KEY=VALUE, arguments after `--`, variables of the environment)",
 }
 PAGE = "references/prove.md#a-job-that-starts-its-queries"
 SOURCES_PAGE = "references/sources_sinks_operators.md"

@@ -45,8 +45,8 @@ KAFKA_OFFSETS = re.compile(r"\]: (\{.*?\}\})")
 
 
 REMEDIES = {
-    "CAST_INVALID_INPUT": "use try_cast, and send rows in which the result is null to a reject topic",
-    "CAST_OVERFLOW": "use try_cast, and send rows in which the result is null to a reject topic",
+    "CAST_INVALID_INPUT": "use try_cast, and send rows with a null result to a reject topic",
+    "CAST_OVERFLOW": "use try_cast, and send rows with a null result to a reject topic",
     "MALFORMED_RECORD_IN_PARSING": "use the mode PERMISSIVE of from_json, and send malformed rows to a reject topic",
     "INVALID_UTF8_STRING": "use try_validate_utf8 or is_valid_utf8, and send bad rows to a reject topic",
     "ARITHMETIC_OVERFLOW": "use try_add, try_multiply or a range check before the arithmetic",
@@ -88,7 +88,7 @@ class Cause:
     remedy: str
 
 
-REFUSED = Cause(Kind.PERMANENT, "the engine refuses the query", (), "correct the query as the message says")
+REFUSED = Cause(Kind.PERMANENT, "the engine refuses the query", (), "correct the query according to the message")
 STORAGE = Cause(
     Kind.TRANSIENT,
     "a file of the checkpoint cannot be read or written",

@@ -25,7 +25,7 @@ class TimeBound:
     """Maximum lead of the slower stream's newest row over a row that still finds its partner."""
 
     def __post_init__(self) -> None:
-        """Reject a bound without buckets, and one that would drop rows in time."""
+        """Reject a bound without buckets, and a bound that would drop rows in time."""
         if self.within_seconds < 1 or self.lateness_seconds < 0:
             raise ValueError(f"{self} needs within_seconds of at least 1 and lateness_seconds of at least 0")
 

@@ -177,7 +177,7 @@ class Keeper:
         """
         Judge new failures and restart queries after their pauses; return whether any query is left.
 
-        Raises `GaveUpError` if a query cannot continue. Does not restart a query that somebody stopped.
+        Raises `GaveUpError` if a query cannot continue. Does not restart queries that were stopped on purpose.
         """
         for name, query in self.queries.items():
             if name in self._due:

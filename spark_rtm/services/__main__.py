@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("packages", help=packages, description=packages)
     archives = "record which classes a broker and a Spark session load, so later ones start twice as fast"
     commands.add_parser("archives", help=archives, description=archives)
-    job = "write the archives with which spark-submit sends a job and its Python packages to foreign workers"
+    job = "write the archives that send a job and its Python packages to another cluster with spark-submit"
     job_parser = commands.add_parser("job-archive", help=job, description=job)
     job_parser.add_argument("folder", type=Path, metavar="DIR", help="for example dist")
     job_parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="package of the job, for example examples")

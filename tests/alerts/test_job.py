@@ -71,6 +71,6 @@ def test_too_few_slots_are_refused_before_the_start(spark: SparkSession, options
 
 
 def test_unreachable_broker_is_reported_before_the_start(spark: SparkSession) -> None:
-    """The job raises an error before the start, because the query would wait without one."""
+    """The job raises an error before the start, because the query would wait silently."""
     with pytest.raises(RuntimeError, match="no broker responds"):
         start(logs_to_leaks.JOB, spark, Options("127.0.0.1:1"))

@@ -72,7 +72,7 @@ class TimeoutsRun:
         self.timeouts.start([self.source], self.target, real_time=self.real_time)
 
     def wake(self) -> None:
-        """Send a record without a transaction, for which timers wait after a restart."""
+        """Send a record without a transaction; after a restart, timers wait for it."""
         self.client.send(self.source, "nobody", {"event_id": "wake"})
 
     def code(self, result_id: str) -> str | None:

@@ -54,7 +54,7 @@ def test_question_without_an_answer_would_be_found(changes: dict[str, Any]) -> N
 
 
 def test_numbers_of_items_are_those_that_were_promised() -> None:
-    """There are at least 60 questions, 12 tasks, and 20 prompts of which half should not load the skill."""
+    """There are at least 60 questions, 12 tasks, and 20 prompts; half of them should not load the skill."""
     prompts = items.triggers()
     readme = (items.FOLDER / "README.md").read_text(encoding="utf-8")
 

@@ -88,7 +88,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 def test_report_foresees_the_start(
     prepared: SparkSession, sound: Path, tmp_path: Path, damage: Damage, condition: str
 ) -> None:
-    """A damaged checkpoint with a problem fails with its condition; without one, it runs a batch."""
+    """A damaged checkpoint with a problem fails with its condition; a sound one runs a batch."""
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(sound, checkpoint)
     damage(checkpoint)

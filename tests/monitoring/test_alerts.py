@@ -147,7 +147,7 @@ def test_state_metric_counts_the_rows_of_the_state(scene: Scene) -> None:
 
 
 def test_each_rule_of_the_file_is_triggered_by_a_fault() -> None:
-    """An untriggered rule would be one that nobody has seen ring; two rules need minutes, and have series."""
+    """Each alert rule must have been seen ringing. Two rules need minutes, and have series."""
     assert set(rules()) == set.union(*PHASES.values(), SERIES)
 
 

@@ -41,7 +41,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("is_absolute", [True, False])
 def test_findings_go_back_to_the_assistant(is_absolute: bool, project: Path) -> None:
-    """Status 2 and standard error reach the assistant, whatever modules the project has."""
+    """Status 2 and standard error reach the assistant, even with modules of the project in the way."""
     (project / "json.py").write_text("raise SystemExit(7)\n")
     path = project / "bad.py"
 

@@ -1,4 +1,4 @@
-"""`install` touches nothing outside the folder of the copy, whatever the copy contains."""
+"""`install` touches nothing outside the folder of the copy."""
 
 import json
 import subprocess

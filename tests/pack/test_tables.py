@@ -42,7 +42,7 @@ def rendered(root: Path, block: str, stem: str, change: Change) -> str:
 
 @pytest.mark.parametrize(("page", "name", "argument"), USES, ids=lambda value: value or "-")
 def test_published_table_stands_on_its_page(page: str, name: str, argument: str) -> None:
-    """Each table and sentence is the one that the published JSON gives; a page states its conditions only once."""
+    """Each table and sentence follows from the published JSON; a page states its conditions only once."""
     for part in BLOCKS[name](files.ROOT, argument).split("\n\n"):
         if not part.startswith("Measured with"):
             assert part.strip() in PAGES[page]

@@ -14,7 +14,7 @@ FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PREPARED = {FORMAT: "2", PROVIDER: ROCKSDB}
-"""Settings with which a micro-batch query creates a checkpoint that real-time mode can continue."""
+"""Settings of a micro-batch query whose checkpoint real-time mode can continue."""
 
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
 MODES: tuple[Mode, ...] = ("micro-batch", "async progress", "continuous", "real-time")

@@ -89,7 +89,7 @@ def missing_in_key(block: str) -> set[str]:
 
 
 def test_key_of_an_aggregation_that_readers_paste_holds_each_grouping_column() -> None:
-    """A key without one of them would let a compacted topic, or a reader of the newest row, drop other groups."""
+    """Otherwise, a compacted topic, or a reader of the newest row, would drop other groups."""
     blocks = [
         fence.code
         for page in sorted((files.ROOT / "references").glob("*.md"))

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 
 class Started(NamedTuple):
-    """A query, its source topic and its targets for good and for rejected records, and a record that it accepts."""
+    """A query, its source topic, its targets for good and rejected records, and an accepted record."""
 
     query: StreamingQuery
     topics: list[str]

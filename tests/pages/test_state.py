@@ -48,7 +48,7 @@ def processors(spark: SparkSession) -> Any:
 def processor_of_page(
     spark: SparkSession, folder: Path, package: str = "state", old: str = "", new: str = ""
 ) -> Callable[[DataFrame], DataFrame]:
-    """Return the Scala processor of the page from another package, with `new` in place of `old`."""
+    """Return the Scala processor of the page from another package, with `new` instead of `old`."""
     code = next(fence.code for fence in markdown.fences(PAGE.read_text("utf-8")) if fence.language == "scala")
     assert old in code
     source = folder / f"{package}.scala"
@@ -162,7 +162,7 @@ def test_checkpoint_keeps_its_number_of_state_partitions(probe: OperatorProbe) -
 
 
 def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, tmp_path: Path) -> None:
-    """Each call receives one row; a due timer fires with the next row of its state partition, whatever the key."""
+    """Each call receives one row; a due timer fires with the next row of its state partition and any key."""
     later = f"+ {1000 * LONG_SILENCE_SECONDS})"
     silence = processor_of_page(probe.spark, tmp_path, "patient", "+ 1000)", later)
     query = start(probe, silence(probe.rows().select("k")), "10 minutes")

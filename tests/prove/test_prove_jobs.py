@@ -121,7 +121,7 @@ CHANGES = r"jdbc|To\(|mergeInto|spark\.sql\("
 
 @pytest.mark.parametrize("side_effects", [False, True], ids=["default", "with side effects"])
 def test_batch_write_of_job_reaches_no_server_of_the_user(bench: Bench, tmp_path: Path, side_effects: bool) -> None:
-    """Writes to Kafka use the local broker; other ones are named and skipped, unless side effects are allowed."""
+    """Writes to Kafka use the local broker; other writes are named and skipped, unless side effects are allowed."""
     steps = list[str]()
     with socket.create_server(("127.0.0.1", 0)) as production:
         production.settimeout(0)

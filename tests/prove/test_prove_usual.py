@@ -229,7 +229,7 @@ def test_usual_lines_of_a_notebook_do_not_stop_prove(kind: str, bench: Bench, tm
 def test_slots_are_counted_with_the_setting_that_the_job_gets(
     setting: str, needed: int, bench: Bench, tmp_path: Path
 ) -> None:
-    """A job with Spark's default needs 202 slots, whatever the setting of `prove`'s session."""
+    """A job with Spark's default needs 202 slots, independent of the setting of `prove`'s session."""
     path = tmp_path / "job.py"
     path.write_text(setting + START.replace('select("value")', 'groupBy("value").count()').replace("usual", "slots"))
     options = replace(OPTIONS, checks=frozenset({"slots", "mode"}))
@@ -334,7 +334,7 @@ PARSED = {
 
 @pytest.mark.parametrize("name", PARSED)
 def test_made_records_are_parsed_like_those_of_production(name: str, spark: SparkSession) -> None:
-    """Otherwise, the first made record ends the query."""
+    """Otherwise, the first generated record ends the query."""
 
     def parsed(rows: list[tuple[bytes]]) -> DataFrame:
         frame = spark.createDataFrame(rows, "value binary").selectExpr("cast(value as string) as v")

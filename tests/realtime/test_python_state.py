@@ -209,7 +209,7 @@ def test_initial_state_is_read_and_a_ttl_ends_state(spark: SparkSession, kafka: 
 
 
 def test_timer_fires_with_a_tick(reporting: PythonQuery) -> None:
-    """A due timer fires with the next tick, whatever its key."""
+    """A due timer fires with the next tick of any key."""
     reporting.start()
     rows = [{"key": f"k{key}", "number": 0, "steps": [{"name": "due", "a": "x", "b": 0}]} for key in range(8)]
     reporting.send(*rows)

@@ -87,7 +87,7 @@ def _start_server(log_path: Path, program: str) -> Child:
     "end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda end: end.name
 )
 def test_server_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> None:
-    """A server and its children end when the process that started the server ends, whatever ends it."""
+    """A server and its children end when their parent process ends, even after kill -9."""
     log_path = tmp_path / "log"
     with _running_parent(log_path) as parent:
         server, grandchild = _read_pid(parent), _read_grandchild(log_path)
@@ -145,7 +145,7 @@ def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
 
 
 def test_server_that_exits_during_startup_shows_its_log(tmp_path: Path) -> None:
-    """The error contains the end of the log, so nobody has to look for it."""
+    """The error contains the end of the log."""
     server = _start_server(tmp_path / "log", "raise SystemExit('the port is taken')")
 
     with pytest.raises(RuntimeError, match=r"Test server exited during startup[\s\S]*the port is taken"):

@@ -63,7 +63,7 @@ def test_killed_broker_restarts_with_its_address_and_records(broker: LocalKafka)
 
 
 def test_record_has_the_append_time_of_the_broker(broker: LocalKafka) -> None:
-    """The timestamp of a record comes from the broker's clock, whatever timestamp the producer sets."""
+    """The timestamp of a record comes from the broker's clock, not from the producer."""
     _create_topic(broker, "timed", 1)
     before_milliseconds = int(time.time() * 1_000)
     assert _send(broker, "timed", b"record") is None
@@ -85,7 +85,7 @@ def test_external_cluster_is_used_and_not_stopped(broker: LocalKafka, monkeypatc
 
 
 def test_unreachable_external_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unreachable address is an error at the start, because a query would wait for it without one."""
+    """An unreachable address is an error at the start, because a query would wait silently."""
     dead = f"127.0.0.1:{free_ports(1)[0]}"
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", dead)
 

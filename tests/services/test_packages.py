@@ -132,7 +132,7 @@ def test_package_that_cannot_be_used_is_named(coordinate: str, message: str) -> 
 
 
 def test_connector_of_sparks_own_version_is_preferred(repository: Path, ivy_dir: Path) -> None:
-    """If the repository contains the connector of Spark's own version, that one is used."""
+    """The connector of Spark's own version is used if the repository contains it."""
     _publish(repository, PREFERRED_JAR, *FALLBACK_JARS)
 
     preferred = connector(ivy_dir)

@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 SUBPATH = "spark-real-time-mode"
-"""The path of the published site, with which the page for missing addresses begins its links."""
+"""The path of the published site, which begins the links of the page for missing addresses."""
 ROOT_ADDRESS = "http://site/"
 BUILD = (sys.executable, "-m", "mkdocs", "build", "--strict")
 """The command of `make site`. With `--quiet`, mkdocs ignores warnings even in strict mode."""

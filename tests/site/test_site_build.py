@@ -79,7 +79,7 @@ def test_pages_have_an_address_an_edit_link_a_version_and_a_card(built: Path) ->
 
 
 def test_footer_of_every_page_links_licence_and_third_parties(built: Path, pages: dict[str, Document]) -> None:
-    """Each page leads to the licence, to the notices and to Material for MkDocs, whatever its depth."""
+    """Each page leads to the licence, to the notices and to Material for MkDocs."""
     theme = "https://squidfunk.github.io/mkdocs-material/"
     linked = {name: {urljoin(name, address) for address in document.addresses} for name, document in pages.items()}
 

@@ -36,7 +36,7 @@ BREAK = "sed s/try_cast/cast/ job.py > broken.py; sed 's/from job/from broken/' 
 
 @pytest.mark.timeout(240)
 def test_new_project_passes_and_fails_when_its_job_is_broken(tmp_path: Path) -> None:
-    """A `cast` in place of `try_cast` makes a test of `run_real_time` fail with the condition and the line."""
+    """A `cast` instead of `try_cast` makes a test of `run_real_time` fail with the condition and the line."""
     *files_of_project, run = SHELL.strip().splitlines()
 
     done = _run(tmp_path, "\n".join([*files_of_project, BREAK, f"{run} -rA"]))

@@ -21,7 +21,7 @@ TICKS = "```"
     ids=["ticks", "tildes", "quoted", "in-list", "on-bullet", "four-ticks", "never-closed", "upper-case", "braces"],
 )
 def test_fence_in_any_form_is_parsed_with_its_code(page: str, code: str) -> None:
-    """Code is returned without marks and indentation, whatever form the fence has."""
+    """Code is returned without marks and indentation."""
     [fence] = fences(page)
 
     assert code == fence.code

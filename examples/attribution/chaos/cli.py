@@ -41,7 +41,7 @@ class ChaosOptions(DemoSettings):
     deadline_seconds: float = 300
     """Time from the end of a fault until results must flow again; otherwise the run ends with status 1."""
     publish: bool = False
-    """Add the run to references/measured/chaos.json, in place of a run with the same command."""
+    """Add the run to references/measured/chaos.json, or replace a run with the same command."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for invalid settings and for unknown or impossible faults."""

@@ -184,7 +184,7 @@ def pause_database(system: System, _fault: Fault) -> Ongoing:
     return paused(family(_pid(system.database)))
 
 
-@fault("the database has no free connection, and closes those of the pipeline", seconds=(3, 10))
+@fault("the database has no free connection, and closes the connections of the pipeline", seconds=(3, 10))
 def exhaust_database(system: System, _fault: Fault) -> Ongoing:
     return exhausted(system.database.dsn)
 

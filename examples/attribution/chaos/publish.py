@@ -1,4 +1,4 @@
-"""Add a run to the JSON file from which the table of the faults is generated."""
+"""Add a run to the JSON file of the table of faults."""
 
 import json
 import os
@@ -17,7 +17,7 @@ MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "python_trigger", "clust
 
 
 def publish(options: ChaosOptions, outcome: Outcome, path: Path = PUBLISHED_FILE) -> None:
-    """Add the run to `path`, in place of a run with the same command; raise ValueError for an interrupted run."""
+    """Add the run to `path` and replace a run with the same command; raise ValueError for an interrupted run."""
     if outcome.is_interrupted:
         raise ValueError(f"Ctrl-C has ended the run, so {path} was not changed; repeat the run")
     earlier = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []

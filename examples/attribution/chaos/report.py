@@ -34,7 +34,7 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
     console.print(LEGEND, highlight=False, soft_wrap=True)
     interrupted = ", ended by Ctrl-C" if outcome.is_interrupted else ""
     summary = (
-        f"seed {seed}: {len(outcome.incidents)} faults{interrupted}, {outcome.unhealed} no recovery, "
+        f"seed {seed}: {len(outcome.incidents)} faults{interrupted}, {outcome.unhealed} without recovery, "
         f"{outcome.sent} records sent, {outcome.failed_sends} not accepted by the broker, "
         f"{outcome.lost} lost, {outcome.wrong} wrong"
     )

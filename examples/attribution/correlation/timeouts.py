@@ -33,7 +33,7 @@ class Transition:
     changed: list[Result]
     """Results that differ from the previous evaluation."""
     next_timer_at: int
-    """The next time at which a result times out or the transaction ends without a new record."""
+    """The next time at which a result times out or the transaction ends, without new records."""
 
 
 def advance(

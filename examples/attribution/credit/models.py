@@ -66,12 +66,12 @@ class CreditRules:
     lateness_ms: int = 600_000
     """Time after an order's first record during which stored touches earn credit."""
     delay_ms: int = 3_600_000
-    """Maximum time from an event to its append, for which state is kept beyond the longest lookback window."""
+    """Maximum time from an event to its append; state is kept this much longer than the longest lookback window."""
     settle_ms: int = 120_000
     """
     Maximum lead of one partition over another.
 
-    Credit becomes final this long after the last time at which a touch can earn credit.
+    Credit becomes final this long after the end of the time for touches.
     """
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from spark_rtm.command_line import arguments_of
 PROGRAM = "python -m examples.attribution.demo"
 HIGH_RATE = 500
 """
-Rate from which a local run uses the JVM's optimizing compiler, in records per second.
+Minimum rate of a local run with the JVM's optimizing compiler, in records per second.
 
 On two cores, the five queries need its faster code.
 """

@@ -133,7 +133,7 @@ def write_demo(
     reports: Sequence[Report],
     machine: Mapping[str, object],
     path: Path = PAGE,
-    title: str = "Ad attribution: what the demonstration has shown",
+    title: str = "Ad attribution: results of the demonstration",
     tables: Sequence[Table] = (),
 ) -> Path:
     """Write the page of pipeline runs, with further tables after the latencies."""

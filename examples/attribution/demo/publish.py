@@ -1,4 +1,4 @@
-"""Write the latencies of two runs, one per execution mode, to the JSON file from which README.md is generated."""
+"""Write the latencies of two runs, one per execution mode, to the JSON file of README.md."""
 
 import json
 from collections.abc import Collection, Iterator

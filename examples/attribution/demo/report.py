@@ -39,7 +39,7 @@ class Report:
     reconciliation: Reconciliation
     latencies: list[Latency]
     pauses_ms: dict[str, list[int]]
-    """Time in milliseconds by which each batch exceeded the trigger interval, by query name."""
+    """Excess of each batch over the trigger interval in milliseconds, by query name."""
     sent: SendLog
     log: RunLog
     sink: Metrics

@@ -27,7 +27,7 @@ class CampaignCount:
     delivered: int
     """Number of `filled` ad slots."""
     reserved: int
-    """Number of `pending` ad slots, for which an impression can still arrive."""
+    """Number of `pending` ad slots, which can still get an impression."""
 
     @property
     def result_id(self) -> str:

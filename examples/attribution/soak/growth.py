@@ -19,9 +19,9 @@ MIN_MINUTES = 90
 SETTLING_MINUTES = 40
 """Ignored first minutes, in which the JVM compiles code and the checkpoints of 100 batches fill."""
 MIN_SHARE = 0.02
-"""Minimum share of the level by which a growing resource changes over the judged part."""
+"""Minimum change of a growing resource over the judged part, as a share of its level."""
 NOISE = 3.0
-"""Minimum number of median absolute deviations by which a growing resource changes."""
+"""Minimum change of a growing resource, in median absolute deviations."""
 UNITS = {
     "memory_mib": "memory, MiB",
     "jvm_mib": "memory in Spark's JVM, MiB",

@@ -31,7 +31,7 @@ class Operator:
     files: int
     bytes: int
     versions: tuple[int, int] | None
-    """Oldest and newest version for which there are files."""
+    """Oldest and newest version with files."""
     changes_bytes: Mapping[int, int]
     """Size of the changes by version, over all partitions."""
     missing: tuple[str, ...]

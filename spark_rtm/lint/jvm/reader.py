@@ -158,7 +158,7 @@ class Reader:
         return [each for each in names if each.isidentifier()]
 
     def condition(self) -> ast.expr:
-        """Skip a condition, and return an unknown one that is equal for equal text."""
+        """Skip a condition, and return an unknown condition that is equal for equal text."""
         line = self.peek.line
         self.position += 1
         start = self.position

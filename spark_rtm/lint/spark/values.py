@@ -10,7 +10,7 @@ MAX_ALTERNATIVES = 8
 MAX_CASES = 12
 """Maximum number of possible values that the linter tracks for a name."""
 Guard = frozenset[tuple[str, bool]]
-"""Conditions and their outcomes for which a value is correct."""
+"""Conditions, with the outcomes for which a value is correct."""
 ALWAYS: Guard = frozenset()
 MAX_TEXT = 10_000
 """Maximum length of a tracked string. Otherwise, a few lines `a = a + a` would fill the memory."""

@@ -155,7 +155,7 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
         f"{len(kinds)} kinds of hostile record tried: {len(outcome.rejected)} rejected with their bytes, "
         f"{len(outcome.vanished)} dropped silently, {len(outcome.accepted)} come out as good results"
     )
-    ends = f"{len(outcome.ends)} of them end the query" if outcome.ends else "none of them ends the query"
+    ends = f"{len(outcome.ends)} of them end the query" if outcome.ends else "they do not end the query"
     if unjudged:
         verdicts.append(Verdict("input", GOOD, f"{counts}, {ends}; {unjudged}{tried}", page=PAGE))
     elif broken:
@@ -165,7 +165,7 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
         verdicts.append(Verdict("input", WRONG, evidence, fix, REJECTS_PAGE))
     elif not outcome.ends:
         accepted = f": {_list(outcome.accepted)}" if outcome.accepted else ""
-        verdicts.append(Verdict("input", GOOD, f"{counts}, none of them broken{accepted}; {ends}{tried}", page=PAGE))
+        verdicts.append(Verdict("input", GOOD, f"{counts}, 0 broken{accepted}; {ends}{tried}", page=PAGE))
     return verdicts
 
 

@@ -20,7 +20,7 @@ class TableReader(Options, DataFrameReader):
     """
     Replaces `spark.read`.
 
-    Two made rows replace a missing table, if the job names its schema.
+    Two generated rows replace a missing table, if the job names its schema.
     """
 
     columns: Any = None

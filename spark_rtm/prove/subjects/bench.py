@@ -141,7 +141,7 @@ def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
 
 
 def end_now(status: int) -> NoReturn:
-    """End this process, its descendants and its files, whatever its other threads do."""
+    """End this process with its descendants and files, even if other threads still run."""
     kill_processes()
     atexit._run_exitfuncs()  # noqa: SLF001 - they delete the folder of the run
     os._exit(status)

@@ -61,7 +61,7 @@ class Origin:
     arguments: Sequence[str] = ()
     confs: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
-    """The folder from which `prove` was started."""
+    """The working folder of `prove`."""
 
 
 def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origin) -> DataFrame:

@@ -233,7 +233,7 @@ def notebook_names(spark: SparkSession, dbutils: Dbutils) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def databricks_modules(names: Mapping[str, Any]) -> Iterator[None]:
-    """Provide the Databricks modules from which a file imports `dbutils` or its session."""
+    """Provide the Databricks modules that export `dbutils` or a session."""
     contents: dict[str, Mapping[str, Any]] = {
         "pyspark.dbutils": {"DBUtils": lambda *_: names["dbutils"]},
         "databricks.sdk.runtime": names,

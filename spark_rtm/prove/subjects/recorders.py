@@ -76,7 +76,7 @@ class Recording:
     refused: dict[str, int] = field(default_factory=dict)
     """Options of Kafka streams that real-time mode refuses, with the lines of the job."""
     absent: dict[str, int] = field(default_factory=dict)
-    """Missing tables with made rows, with the lines of the job."""
+    """Missing tables with generated rows, with the lines of the job."""
 
     @property
     def path(self) -> Path:

@@ -44,7 +44,7 @@ class Subject:
     """Returns a batch query's rows for some records."""
     origin: Origin
     others: list[Sent] = field(default_factory=list)
-    """Other records to try if made samples give no result."""
+    """Other records to try if generated samples give no result."""
     reads: tuple[str, ...] = ()
     """Topics that a job reads."""
     has_default_shuffles: bool = False
@@ -60,7 +60,7 @@ class Subject:
         return slots_needed(self.trial.rows, 0) > 0
 
     def with_results(self) -> "Subject":
-        """Return the subject with other samples if its made samples give no result or are all rejected."""
+        """Return the subject with other samples if the generated ones give no result or are all rejected."""
         if not self.others:
             return self
         own, accepted = self._useful(self.samples)
@@ -253,7 +253,7 @@ def _equals(output: Received, record: Sent) -> bool:
 
 
 def holds(output: Received, record: Sent) -> bool:
-    """Return whether an output contains a record's bytes, of which a reject topic may keep only the beginning."""
+    """Return whether an output contains a record's bytes; a reject topic may keep only the beginning."""
     value = (record.value or b"")[:KEPT_BYTES]
     return value in (output.value or b"") and (record.value is not None or output.value is None)
 

@@ -52,7 +52,7 @@ class Job:
     confs: Mapping[str, str] = field(default_factory=dict)
     """Settings from the job's cluster or from `spark-submit`."""
     folder: Path = field(default_factory=Path.cwd)
-    """The folder from which `prove` was started."""
+    """The working folder of `prove`."""
 
     @property
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""Fill made records with texts that a query can parse: times in its format, values between its separators."""
+"""Fill generated records with texts that a query can parse: times in its format, values between its separators."""
 
 import json
 import re
@@ -33,7 +33,7 @@ LETTERS = {
 
 
 def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
-    """Return made records with texts that `rows` can parse; compared texts stay."""
+    """Return generated records with texts that `rows` can parse; compared texts stay."""
     plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
     kept, found = compared_texts(rows), list[Sent]()
     for position, sent in enumerate(made):

@@ -94,7 +94,7 @@ def test_live_view_and_table_show_each_fault(observed: Observed) -> None:
         assert [kind, "1", *[f"{incident.seconds:.1f}"] * 2, str(incident.replayed), "0", "0"] == table_row(
             printed, kind
         )
-    assert "seed 1: 3 faults, ended by Ctrl-C, 0 no recovery" in printed
+    assert "seed 1: 3 faults, ended by Ctrl-C, 0 without recovery" in printed
     assert printed.endswith(" 0 lost, 0 wrong\n")
 
 

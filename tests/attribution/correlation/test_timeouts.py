@@ -34,7 +34,7 @@ def contents(results: Iterable[Result]) -> Results:
 
 
 def test_events_beyond_the_maximum_change_no_other_result() -> None:
-    """The first events keep their results; each further event, whatever its kind, gets one result."""
+    """The first events keep their results; each further event of any kind gets one result."""
     fit = Windows().max_events - 2
     first, further = [REQUEST, IMPRESSION, *clicks(fit)], [replace(REQUEST, src="src:1:0"), *clicks(fit + 4)[fit:]]
 

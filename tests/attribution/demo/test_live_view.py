@@ -22,7 +22,7 @@ SETTINGS = DemoSettings()
 
 
 def throttle(started_at: float) -> DeliveryThrottle:
-    """Return the throttle of eight campaigns with a goal of 10, of which one has reached its cap after 5 s."""
+    """Return the throttle of eight campaigns with a goal of 10; one reached its cap after 5 s."""
     goals = [Goal(f"1f-campaign-{n}", 10, 0, 60_000) for n in range(8)]
     campaigns = DeliveryThrottle(goals)
     at_ms = int(started_at * 1000) + 5_000

@@ -59,7 +59,7 @@ def test_verdict_names_each_run_and_ends_with_the_next_step(capsys: pytest.Captu
 def test_busy_machine_is_reported_in_one_line(
     capsys: pytest.CaptureFixture[str], spark_cores: float, machine_cores: float, is_full: bool
 ) -> None:
-    """If this run or other programs fill the machine, the report says so and names the remedy."""
+    """If this run or other programs fill the machine, the report names the remedy."""
     print_report(replace(report("real-time", 12, []), cpu=Cpu(60, 2, {"Spark": spark_cores}, machine_cores)))
 
     lines = [line for line in capsys.readouterr().out.splitlines() if "more than 90%" in line]

@@ -88,7 +88,7 @@ def test_campaign_without_goal_is_never_closed() -> None:
 def test_any_order_of_counts_closes_only_campaigns_at_caps(
     many: list[list[Result]], goal: int, data: st.DataObject
 ) -> None:
-    """After the mixed counts of two runs with different orders, a campaign is closed if the rule says so."""
+    """After the mixed counts of two runs with different orders, a campaign is closed according to the rule."""
     emitted = [result for one in many for result in one]
     orders = (emitted, data.draw(st.permutations(emitted)))
     running = [c for order in orders for n in range(1, len(order) + 1) for c in count_slots(order[:n], DemoSettings())]
@@ -154,7 +154,7 @@ def test_records_that_are_not_counts_are_skipped_and_counted(kafka: str, setting
 
 
 def test_error_of_the_reader_fails_the_throttle() -> None:
-    """A failed reader must not look like one that sees no cap."""
+    """A failed reader must not look like a reader without caps."""
     throttle = throttle_after([GOAL], [])
     throttle.future.set_exception(KafkaException("no access"))
 

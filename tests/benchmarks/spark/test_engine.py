@@ -106,7 +106,7 @@ def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
 
 @dataclass
 class Copies:
-    """A run with two copies, of which the first is killed after a batch of each."""
+    """A run with two copies; the first one is killed after a batch of each."""
 
     interval_seconds: float
     batches: list[list[dict[str, Any]]]

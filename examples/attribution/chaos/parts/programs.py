@@ -40,7 +40,7 @@ class Program:
     changed_at: float = 0
     """Time of the last decision of the keeper or the last start, in epoch seconds."""
     led_at: float = 0
-    """Time at which the program began to run the queries with a standby, in epoch seconds."""
+    """Start of the queries in a run with a standby, in epoch seconds."""
     is_ready: bool = False
     """Whether the program is a standby that can take over."""
     child: Child | None = field(default=None, init=False)
