@@ -102,7 +102,7 @@ def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
     for kind, line in recording.other_sources:
         yield _of_job(WRONG, f"the job reads the stream {kind!r}, which prove cannot feed", FROM_KAFKA, recording, line)
     for name, line in recording.refused.items():
-        evidence = f"real-time mode on OSS refuses the option {name!r}; the following verdicts leave it out"
+        evidence = f"real-time mode on OSS refuses the option {name!r}; the following verdicts omit it"
         wrong = _of_job(WRONG, evidence, "remove it: a batch reads all records that arrive", recording, line)
         yield replace(wrong, page=f"{SOURCES_PAGE}#options-and-settings")
     if recording.topics:
