@@ -123,5 +123,5 @@ def matching(pattern: str) -> str:
     text = re.sub(r"\[([^\]^\\])[^\]]*\][*+?]?|(?<!\\)\.[*+?]|\\[dw][*+?]?", lambda found: found[1] or "1", text)
     name = text.replace("\\.", ".")
     if not re.fullmatch(pattern, name):
-        raise ValueError(f"no topic was found that matches {pattern!r}; name the topics with the option subscribe")
+        raise ValueError(f"no topic matches {pattern!r}; name the topics with the option subscribe")
     return name
