@@ -11,7 +11,6 @@ import os
 import pickle
 import struct
 import traceback
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -234,6 +233,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
     try:
         processor, states, row_schema, key_schema, initial_schema, output = pickle.loads(data)
         handle, read_key, write = RemoteHandle(states, ask), _reader(key_schema, dict), _writer(output)
+        has_conversions = any(field.dataType.needConversion() for field in output)
         readers = {"row": _reader(row_schema, dict), "initial": _reader(initial_schema or StructType(), dict)}
         processor.init(handle)
         while request := _receive(source):
@@ -242,7 +242,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
             handle.start(values or ())
             value = readers[kind](payload) if kind in readers else payload
             results = _process(processor, kind, key, value, TimerValues(now, -1))
-            rows = [write(row.asDict(True) if isinstance(row, Row) else row) for row in results]
+            rows = [write(row.asDict(has_conversions) if isinstance(row, Row) else row) for row in results]
             _send(target, ("end", handle.changes, rows))
         processor.close()
         _send(target, ("end", [], []))
@@ -263,9 +263,11 @@ def _process(processor: Any, kind: str, key: tuple[Any, ...], value: Any, times:
 
 
 def _bytes(source: BinaryIO) -> bytes:
-    with _exit_with_the_task():
+    try:
         (length,) = LENGTH.unpack(source.read(LENGTH.size))
         return source.read(length)
+    except (OSError, struct.error):
+        os._exit(1)  # without a traceback: the task has closed the connection, at once or in a message
 
 
 def _receive(source: BinaryIO) -> Any:
@@ -275,15 +277,8 @@ def _receive(source: BinaryIO) -> Any:
 
 def _send(target: BinaryIO, message: Any) -> None:
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    with _exit_with_the_task():
+    try:
         target.write(LENGTH.pack(len(data)) + data)
         target.flush()
-
-
-@contextmanager
-def _exit_with_the_task() -> Iterator[None]:
-    """End the process without a traceback if the task has closed the connection."""
-    try:
-        yield
-    except (OSError, struct.error):
+    except OSError:
         os._exit(1)
