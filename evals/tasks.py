@@ -1,4 +1,4 @@
-"""Verify answers to the coding tasks: known answers and those of assistants."""
+"""Verify answers to the coding tasks: known answers and assistants' answers."""
 
 import importlib
 import re

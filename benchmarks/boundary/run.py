@@ -29,7 +29,7 @@ def short_boundary(options: SparkOptions) -> SparkOptions:
 
 
 def changed(base: SparkOptions, options: SparkOptions) -> dict[str, str]:
-    """Return the session settings of options that differ from those of other options."""
+    """Return the session settings in which two options differ."""
     confs = {name: value for name, value in options.confs.items() if base.confs.get(name) != value}
     if options.shuffle_partitions != base.shuffle_partitions:
         confs["spark.sql.shuffle.partitions"] = str(options.shuffle_partitions)

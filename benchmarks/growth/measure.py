@@ -61,7 +61,7 @@ class Options(CaseOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Run all points, or those of the selected dimensions."""
+    """Run all points, or the selected dimensions."""
     base = recommended(options.interval_seconds, quick=options.quick)
     points = selected(options.filter) * options.repeats
     plan = [

@@ -75,7 +75,7 @@ COMBINATIONS = (
     Point(rate=500, keys=10_000, state_keys=1_000_000, queries=2),
     Point(rate=1_500, partitions=1, record_bytes=2_000, state_keys=10_000),
 )
-"""Points outside the fit, whose error is that of new points."""
+"""Points outside the fit, which show the error for new points."""
 
 
 def planned_points() -> Iterator[PlannedPoint]:

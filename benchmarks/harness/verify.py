@@ -31,7 +31,7 @@ class Verification:
 
 
 def verify(run: Run) -> Verification:
-    """Read the target and reject topics completely, and compare each output with the expected one."""
+    """Read the target and reject topics completely, and compare each output with the expected output."""
     verification = Verification()
     for message in _outputs(run):
         verification.outputs += 1

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.stateful_processor import (
 TIMER_MS = 1_000
 TTL_MS = 3_600_000
 COUNTS = "key string, number long, count long, appended_ts long"
-"""A row's result or, without `number`, that of a timer, with its due time as `appended_ts`."""
+"""A row's result, or the result of a timer without `number` and with its due time as `appended_ts`."""
 
 
 class Counted(StatefulProcessor):

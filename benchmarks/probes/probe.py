@@ -29,7 +29,7 @@ def when_due(items: Iterable[tuple[float, T]]) -> Iterator[T]:
 
 
 def send_all(send: Callable[[], None], query: StreamingQuery, drain_seconds: float = DRAIN_SECONDS) -> None:
-    """Send a probe's records in a thread, then wait until the query has had time for the last ones."""
+    """Send a probe's records in a thread, then wait until the query can have processed all of them."""
     sender = threading.Thread(target=send, daemon=True)
     sender.start()
     while sender.is_alive():

@@ -13,7 +13,7 @@ CONDITIONS, EACH_RUN = "conditions", "runs"
 
 
 def write(content: Mapping[str, Any], problems: Sequence[str], charts: Sequence[Path], path: Path) -> Path:
-    """Write the charts, a table of each list of the content except that of single runs, and the machine."""
+    """Write the charts, a table of each list of the content except the single runs, and the machine."""
     verdicts = [(problem, False) for problem in problems] or [("The measurement is valid.", True)]
     tables = [_table(name, rows) for name, rows in content.items() if isinstance(rows, list) and name != EACH_RUN]
     figure = "".join(PROLOG.sub("", chart.read_text(encoding="utf-8")) for chart in charts)

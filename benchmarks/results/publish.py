@@ -13,7 +13,7 @@ NUMBER_LIST = re.compile(r"\[[\s\d.,-]+\]")
 
 
 def report_problems(problems: Sequence[str]) -> int:
-    """Print the number of problems and the first one, and return the exit status."""
+    """Print the number of problems and the first problem, and return the exit status."""
     if problems:
         found = f"{len(problems)} {'problems invalidate' if len(problems) > 1 else 'problem invalidates'}"
         consequence = "so the results were not published"

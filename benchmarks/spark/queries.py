@@ -67,7 +67,7 @@ class SparkOptions:
     slots: int = 8
     """Number of task slots of the local master, equal in all modes."""
     confs: Mapping[str, str] = field(default_factory=dict)
-    """Session settings in addition to those of `spark_rtm.services.spark`."""
+    """Session settings beyond `spark_rtm.services.spark`."""
     source_format: str = "kafka"
     """Kafka's own source, or the one whose batches end on command."""
     source: Mapping[str, str] = field(default_factory=dict)

@@ -48,7 +48,7 @@ def tuned(mode: Mode) -> SparkOptions:
 
 
 def java_options(collector: str) -> str:
-    """Return every session's JVM options with those of a garbage collector."""
+    """Return every session's JVM options together with a garbage collector's."""
     return f"{CONFS[JAVA_OPTIONS_CONF]} {collector}"
 
 

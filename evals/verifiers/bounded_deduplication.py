@@ -18,7 +18,7 @@ def alarm(name: str, day: int = 0) -> Sent:
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Repeat alarms within a batch and in the next one, then advance the event time by days."""
+    """Repeat alarms within a batch and in the next batch, then advance the event time by days."""
     first = [alarm(f"a{number}") for number in range(5)]
     with trial(bench, answer, "alarms") as run:
         query = run.start("query", INTERVAL_MS)

@@ -14,7 +14,7 @@ INTERVAL_MS = 10_000
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Send records one by one during a batch, and compare their times with those of the broker."""
+    """Send records one by one during a batch, and compare their times with the broker's times."""
     with trial(bench, answer, "readings") as run:
         query = run.start("query", INTERVAL_MS)
         sent_ms = run.send([Sent(json.dumps({"n": number}).encode()) for number in range(RECORDS)], rate=RATE)

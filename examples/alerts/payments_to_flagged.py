@@ -27,7 +27,7 @@ RULES = StructType([StructField("limit_cents", LongType()), StructField("blocked
 """
 The value of a rule record, whose key is the country.
 
-An unreadable rule, or one without a limit, passes no payment.
+With an unreadable rule, or a rule without a limit, each payment is flagged.
 """
 
 FLAGGED = StructType([*PAYMENTS.fields, StructField("flags", StringType(), nullable=False)])

@@ -8,6 +8,6 @@ STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
 """Playback steps in chronological order."""
 KINDS = ("request", "impression", "click", *STEPS, "conversion")
 FAMILIES = ("impression", "click")
-"""Kinds of events with their own result codes; all playback steps share those of `step`."""
+"""Kinds of events with separate result codes; all playback steps share the codes of `step`."""
 BILLABLE = ("matched", "matched_late_request")
 """Result codes of impressions that fill their ad slots."""

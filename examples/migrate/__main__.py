@@ -22,7 +22,7 @@ from spark_rtm.services.spark import build_session
 
 PARTITIONS = 2
 SLOTS = 16
-"""Number of task slots: the real-time job needs 5, the micro-batch jobs some of the others."""
+"""Number of task slots: the real-time job needs 5, and the micro-batch jobs share the other slots."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

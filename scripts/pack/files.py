@@ -36,7 +36,7 @@ def references(root: Path) -> list[Path]:
 
 
 def modules(root: Path) -> list[Path]:
-    """Return the Python modules that readers may copy: those of the library, the examples and the benchmarks."""
+    """Return the Python modules that readers may copy: library, examples and benchmarks."""
     paths = (path for name in CODE for path in files_below(root / name) if path.suffix == ".py")
     return [path for path in paths if not relative(root, path).startswith(TOOLS)]
 

@@ -18,7 +18,7 @@ from spark_rtm.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
 MAX_BYTES = 1_000_000
-"""Maximum size of a manifest, 20 times that of this skill."""
+"""Maximum size of a manifest, 20 times the size of this skill's manifest."""
 
 
 @dataclass(frozen=True)

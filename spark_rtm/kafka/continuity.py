@@ -66,7 +66,7 @@ def is_temporary(error: KafkaException) -> bool:
 
 def first_offsets(consumer: Consumer, state: TopicState, stored: Mapping[int, int]) -> dict[int, int]:
     """
-    Return the first offset to read in each partition: the stored one, or that of the first existing record.
+    Return the first offset to read in each partition: the stored offset, or the first existing record.
 
     Raises RuntimeError if the records at a stored offset no longer exist.
     """

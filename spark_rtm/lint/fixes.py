@@ -91,7 +91,7 @@ def _edits_of(tree: ast.Module, places: _Places, findings: list[Finding]) -> dic
 
 
 def _lines(node: ast.AST) -> Sequence[int]:
-    """Return the lines on which a finding can refer to a node: those of an import, a method and its arguments."""
+    """Return the lines on which a finding can refer to a node, such as its method and its arguments."""
     if isinstance(node, ast.ImportFrom):
         return range(node.lineno, (node.end_lineno or node.lineno) + 1)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

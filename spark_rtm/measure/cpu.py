@@ -187,7 +187,7 @@ def machine_seconds() -> float:
 
 
 def _times_of_others() -> dict[ProcessKey, tuple[float, float]]:
-    """Return the CPU seconds of each other program, with those of its ended children."""
+    """Return the CPU seconds of each other program, including its ended children."""
     found = {}
     for process in other_programs():
         try:

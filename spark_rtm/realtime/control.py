@@ -218,7 +218,7 @@ def _end_until(
 
 
 def _commands(query: StreamingQuery) -> Any:
-    """Return the Scala object that ends batches, or raise `ControlError` if it cannot end those of `query`."""
+    """Return the Scala object that ends batches, or raise `ControlError` if it cannot end a batch of `query`."""
     remedy = "stop it with `queries.drain`, which waits for the end of a batch"
     commands = _scala_object()
     if commands is None:

@@ -22,7 +22,7 @@ FIRST_RECORD = -2
 
 @dataclass(frozen=True)
 class Position:
-    """The last committed batch of a query, and the offsets of the next one."""
+    """The last committed batch of a query, and the offsets of the next batch."""
 
     batch_id: int
     """Number of the batch, or `NO_BATCH` before the first commit."""

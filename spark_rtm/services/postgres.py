@@ -95,8 +95,7 @@ def without_password(dsn: str) -> str:
     """
     Return a connection string that reads the password from a private file.
 
-    PostgreSQL clients accept it instead of `dsn` until this process ends. Without a password in `dsn`, the result has
-    none either.
+    PostgreSQL clients accept it instead of `dsn` until this process ends. It has a password only if `dsn` has one.
     """
     parts = conninfo_to_dict(dsn)
     password = str(parts.pop("password", ""))

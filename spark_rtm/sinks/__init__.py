@@ -1,4 +1,4 @@
-"""Sinks that Spark lacks: upsert the rows of a streaming query into PostgreSQL (on Databricks: Lakebase)."""
+"""Sinks that Spark does not have: upsert rows of a streaming query into PostgreSQL (on Databricks: Lakebase)."""
 
 from spark_rtm.requirement import require
 

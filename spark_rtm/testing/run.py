@@ -26,7 +26,7 @@ class RealTimeRun:
     records: list[Received]
     """The output in the order of append times, up to the failure if the query failed."""
     latencies_ms: list[int]
-    """Append time of each output minus that of its source record, matched in order; empty if the numbers differ."""
+    """Time from the append of a source record to the append of its output, in order; empty if the numbers differ."""
     error: QueryFailedError | None
     """The failure of the query, or None if it processed and committed all records."""
 

@@ -53,7 +53,7 @@ class Finding:
     column: int = 0
     """The first column in characters, from 1; 0 if unknown."""
     end_column: int = 0
-    """The column after the last one, on the same line."""
+    """The column after the end of the range, on the same line."""
 
     @property
     def text(self) -> str:

@@ -77,7 +77,7 @@ def test_payments_are_flagged_by_newest_rule_of_country(outputs: list[Output]) -
 
 
 def test_unreadable_payment_is_rejected_and_next_one_passes(outputs: list[Output]) -> None:
-    """Each rejected record keeps its bytes and has a reason, and none ends the query."""
+    """Each rejected record keeps its bytes and has a reason. The query continues."""
     rejected, following = outputs[: len(BAD)], outputs[len(BAD)]
 
     assert "payments-passed" == following.topic

@@ -166,7 +166,7 @@ def test_notebook_for_databricks_is_proved_as_far_as_open_source_can(tmp_path: P
 
 
 def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
-    """The job imports no other packages than PySpark and those of the bundle, whose versions are the tested ones."""
+    """The job imports only PySpark and the packages of the bundle, whose versions are the tested ones."""
     job = next(iter(yaml.safe_load(first_fence("yaml"))["resources"]["jobs"].values()))
     installed = [library["pypi"]["package"] for library in job["tasks"][0]["libraries"]]
     imports = [line for line in first_fence("python").splitlines() if line.startswith("from ")]

@@ -161,7 +161,7 @@ def test_wrong_password_of_the_source_is_named(
 def test_wrong_password_of_the_sink_is_named(
     spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
 ) -> None:
-    """The source and the sink log in separately; the error of the sink is that of a task."""
+    """The source and the sink log in separately, and the sink fails in a task."""
     wrong = password(secured, "PLAIN", WRONG_PASSWORD)
 
     assert copied(spark, secured, source, password(secured), wrong, tmp_path, READ, WRITE).startswith(WRONG["PLAIN"])
@@ -255,7 +255,7 @@ def login_environment(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> PageEnvironment:
-    """Return the environment of the page's code blocks; variables hold the logins that it reads."""
+    """Return the environment of the page's code blocks; variables contain the logins that it reads."""
     secured.allow(("TOPIC", "payments", "READ"), ("TOPIC", "payments-checked", "WRITE"))
     dsn = conninfo_to_dict(postgres[0])
     variables = {

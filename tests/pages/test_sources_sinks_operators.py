@@ -35,7 +35,7 @@ CASES = [case for cases in TABLES.values() for case in cases]
 
 @pytest.fixture(scope="session")
 def five_rows(kafka: str) -> str:
-    """Return a topic with the input rows; all cases read it, and none writes to it."""
+    """Return a topic with the input rows; all cases read it, and no case writes to it."""
     return create_input(kafka)
 
 

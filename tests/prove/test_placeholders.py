@@ -28,7 +28,7 @@ def test_pattern_of_topics_names_one_topic(pattern: str, topic: str) -> None:
 
 
 def test_pattern_that_is_not_understood_is_named() -> None:
-    """The message says what to write instead."""
+    """The message contains the right form."""
     with pytest.raises(ValueError, match="name the topics with the option subscribe"):
         matching("(?!orders).*x{3}")
 

@@ -103,7 +103,7 @@ def test_command_prints_verdicts_and_leaves_nothing_behind(project: Path, tempor
 
 
 def test_interrupt_ends_spark_and_the_broker(project: Path, temporary: Path) -> None:
-    """After Ctrl-C, the status is 130, and all processes and files are gone, also those of the restart."""
+    """After Ctrl-C, the status is 130, and all processes and files are gone, also after a restart check."""
     with _start(project, temporary, "--only", "restart") as process:
         assert process.stderr
         for line in process.stderr:
@@ -123,7 +123,7 @@ def test_interrupt_ends_spark_and_the_broker(project: Path, temporary: Path) -> 
 @pytest.mark.parametrize("times", [1, 2], ids=["once", "twice"])
 @pytest.mark.parametrize("command", ["prove", "evals"])
 def test_interrupt_during_the_start_leaves_no_jvm(command: str, times: int, project: Path, temporary: Path) -> None:
-    """PySpark does not know the starting JVM, so only the parent can end it."""
+    """PySpark has no handle on the starting JVM, so only the parent can end it."""
     words = [str(files.ROOT / "scripts/skills.py"), "prove", "job.py"]
     if command == "evals":
         words = ["-m", "evals", "--filter", "^two_outputs$"]

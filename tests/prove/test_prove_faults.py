@@ -35,7 +35,7 @@ def test_job_of_the_repository_gets_only_good_verdicts(bench: Bench) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_fault_is_named_with_line_condition_and_fix(fault: Fault, bench: Bench, tmp_path: Path) -> None:
-    """The line is the one with the fault, or that of the function."""
+    """The line is the one with the fault, or the first line of the function."""
     path = broken_copy(tmp_path, fault)
 
     assert_named(fault, path, _prove(bench, path, replace(OPTIONS, checks=frozenset({fault.check}))))

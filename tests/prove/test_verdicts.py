@@ -248,7 +248,7 @@ def test_passwords_in_code_are_found_with_their_line(code: str, expected: dict[s
 
 
 def test_passwords_in_a_notebook_are_found(tmp_path: Path) -> None:
-    """A notebook is JSON with code in cells; the line is that of the file."""
+    """A notebook is JSON with code in cells; the verdict has the line in the file."""
     path = tmp_path / "job.ipynb"
     path.write_text('{"cells": [\n{"cell_type": "code", "source": ["x = 1\\n",\n"password = \\"geheim-1\\""]}]}')
 

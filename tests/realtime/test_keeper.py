@@ -139,7 +139,7 @@ def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: st
 
 
 def test_exceptions_of_kafka_that_pass_are_those_that_its_clients_retry(spark: SparkSession) -> None:
-    """Kafka's own classes say that a retry can help; a missing right or offset is not among them."""
+    """According to Kafka's own classes, a retry can help; this excludes missing rights and offsets."""
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
     retried = loader.loadClass("org.apache.kafka.common.errors.RetriableException")
 

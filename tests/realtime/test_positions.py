@@ -1,4 +1,4 @@
-"""Positions are read from the files of a checkpoint; `tests/pages/test_migrate.py` reads those of real checkpoints."""
+"""Positions are read from the files of a checkpoint; `tests/pages/test_migrate.py` uses real checkpoints."""
 
 import json
 from pathlib import Path

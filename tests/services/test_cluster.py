@@ -92,7 +92,7 @@ def test_secret_is_on_no_command_line(cluster: str) -> None:
 
 
 def test_workers_load_their_classes_from_the_archive(cluster: str) -> None:
-    """The class path of the JVMs is that of the archive, so they start in half the time."""
+    """The JVMs have the archive's class path, so they start in half the time."""
     workers = [
         process.pid
         for process in psutil.process_iter(["name", "cmdline"])

@@ -8,7 +8,7 @@ from spark_rtm.sinks.metrics import MAX_DURATIONS, Metrics
 
 @pytest.mark.parametrize("count", [1, 2, 99, 100, 101, 1_000])
 def test_log_line_shows_the_percentiles_of_the_examples(count: int) -> None:
-    """The percentiles of the log line, computed without NumPy, equal those of `spark_rtm.measure`."""
+    """The log line's percentiles, computed without NumPy, equal `spark_rtm.measure`."""
     flush_ms = deque(float(n) for n in reversed(range(count)))
     p50, p99, longest = percentiles(flush_ms, (0.5, 0.99, 1))
 

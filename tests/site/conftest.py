@@ -45,7 +45,7 @@ def pages(built: Path) -> dict[str, Document]:
 
 @pytest.fixture(scope="session")
 def address(built: Path) -> Iterator[str]:
-    """Yield the URL of the site's root, which is below that of the server, as for pages of a project."""
+    """Yield the URL of the site's root, which is below the server's root, as for pages of a project."""
     handler = functools.partial(QuietHandler, directory=str(built.parent))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -7,7 +7,7 @@ SVG = '<svg viewBox="0 0 504 230"></svg>'
 
 
 def test_charts_of_one_measurement_share_a_section(tmp_path: Path) -> None:
-    """A measurement has one or several charts; the longest name counts, and a JSON may have none."""
+    """A measurement has one or several charts, or no chart; the longest name counts."""
     folder = tmp_path / "references/measured"
     folder.mkdir(parents=True)
     for name in ("gro", "growth", "growth_limits", "prove"):

@@ -70,7 +70,7 @@ def test_form_shows_findings_and_asks_no_other_server(form: Page) -> None:
 def test_form_estimates_what_the_command_estimates(
     phone: Page, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The form shows the output of `capacity` with its warnings, and its address holds the numbers."""
+    """The form shows the output of `capacity` with its warnings, and its address contains the numbers."""
     phone.goto(f"{address}references/growth.html")
     phone.locator("#rate").fill("900")
     phone.locator("#partitions").fill("3")

@@ -71,7 +71,7 @@ def test_contents_are_listed_only_where_no_sidebar_lists_them(page: Page, addres
 
 
 def test_page_of_tables_uses_the_width_of_the_screen(page: Page, address: str) -> None:
-    """The article of a page that consists of tables is much wider than that of a page of prose."""
+    """The article of a page of tables is much wider than a page of prose."""
     widths = {
         name: visit(page, address, name, {"width": 1700, "height": 900}).locator("article").bounding_box()
         for name in ("latency", "sources_sinks_operators")

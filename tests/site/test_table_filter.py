@@ -48,7 +48,7 @@ def test_words_in_any_order_select_the_rows(page: Page) -> None:
 
 
 def test_sections_without_a_matching_row_are_hidden(page: Page) -> None:
-    """A filter hides whole sections, so the matching rows stand close together."""
+    """A filter hides whole sections, so the matching rows are close together."""
     page.locator("#filter-text").fill("cloudFiles")
 
     assert page.locator("h2#sources").is_visible()

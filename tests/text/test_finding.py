@@ -22,7 +22,7 @@ def test_text_has_one_sorted_line_for_each_finding() -> None:
 
 @pytest.mark.parametrize(("engine", "expected"), [((OSS,), "on OSS 4.3, m; f"), ((DATABRICKS,), "on Databricks, m; f")])
 def test_text_names_the_only_engine_of_a_finding(engine: tuple[str, ...], expected: str) -> None:
-    """A finding that concerns one engine begins with its name; a finding that concerns both names none."""
+    """A finding that concerns one engine begins with its name."""
     assert f"a.py:1: error: sink: {expected}" == render([Finding("a.py", 1, "sink", "m", "f", engine=engine)])
     assert "a.py:1: error: sink: m; f" == render([Finding("a.py", 1, "sink", "m", "f")])
 
@@ -56,7 +56,7 @@ def test_colors_surround_place_severity_and_rule() -> None:
 
 
 def test_fingerprint_of_a_finding_does_not_depend_on_its_line() -> None:
-    """Code scanning recognises a finding after a change above it, and tells equal findings of a file apart."""
+    """Code scanning recognizes a finding after a change above it, and distinguishes equal findings of a file."""
 
     def fingerprints(*findings: Finding) -> list[str]:
         (run,) = json.loads(render(findings, "sarif"))["runs"]

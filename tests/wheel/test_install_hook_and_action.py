@@ -60,7 +60,7 @@ def _lint_step(
 
 
 def test_action_annotates_mistake_and_writes_sarif(project: Path) -> None:
-    """The step fails with annotations; the SARIF file holds the same findings."""
+    """The step fails with annotations; the SARIF file contains the same findings."""
     done = _lint_step(project, **{"sarif-file": "rtm.sarif"})
 
     assert 1 == done.returncode, done.stderr

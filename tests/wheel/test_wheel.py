@@ -272,7 +272,7 @@ reveal_type(lint_paths([]))
 
 
 def test_type_checker_of_a_user_sees_the_types(environment: Path, project: Path) -> None:
-    """`py.typed` is in the wheel, so mypy knows the signatures in a project with strict rules."""
+    """`py.typed` is in the wheel, so mypy uses the signatures in a project with strict rules."""
     (project / "use.py").write_text(TYPED_USE)
     command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(environment / "python"), "use.py"]
 

@@ -90,7 +90,7 @@ def latencies_by_second(
     """
     Return median and maximum latency (ms) of the records of each second since `started_at`.
 
-    The latencies include both queries or, with `decoded`, only the first one.
+    The latencies include both queries or, with `decoded`, only the first query.
     """
     latencies_ms = []
     for src, source in islice(reversed(log.sources.items()), newest):

@@ -104,7 +104,7 @@ def slow(proxy: TcpProxy, fault: Fault) -> Iterator[None]:
 
 @contextmanager
 def exhausted(dsn: str) -> Iterator[None]:
-    """Take all connections of the database, including those of the follower, while the block runs."""
+    """Take all connections of the database, also from the follower, while the block runs."""
     with ExitStack() as stack:
         admin = stack.enter_context(psycopg.connect(dsn, autocommit=True, application_name="chaos"))
         terminated = 1

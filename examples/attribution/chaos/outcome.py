@@ -13,7 +13,7 @@ IDENTITY = re.compile(r"^(record|result|row|credit) (\S+)")
 NAME_IN_ID = {"result": 0, "row": 0, "credit": 2}
 LOST = re.compile(r"^(?:record|result|row|credit|count) \S+ is (?:missing|in neither)")
 OUTSIDE = "(no fault)"
-"""Row of differences without a fault, for example from records before the first one."""
+"""Row of differences without a fault, for example from records before the first fault."""
 
 
 @dataclass

@@ -66,7 +66,7 @@ def _draw(axes: Axes, rows: Sequence[Mapping[str, Any]], *, is_logarithmic: bool
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Move labels apart until none covers another."""
+    """Move labels apart until they do not overlap."""
     moved = list[float]()
     for height in heights:
         moved.append(max(height, moved[-1] + LABEL_GAP) if moved else height)

@@ -18,7 +18,7 @@ CHANGELOG = "CHANGELOG.md"
 SITE = "mkdocs.yml"
 _NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
 PROGRAM = "spark_rtm/__main__.py"
-"""Module that Python starts and that copies of the skill lack, so no page links to it."""
+"""Module that Python starts, so no page links to it. A copy of the skill does not contain it."""
 # These tests cover several modules or pages, so they are not named after a single one.
 SHARED_TESTS = ("tests/pages/", "tests/wheel/", "tests/test_layout.py")
 

@@ -45,7 +45,7 @@ class Folder(Protocol):
     """A folder that can be listed and read, but not changed."""
 
     def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name; a missing folder has none."""
+        """Return the entries of a subfolder by name, or an empty result for a missing folder."""
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
@@ -58,7 +58,7 @@ class LocalFolder:
     root: Path
 
     def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name; a missing folder has none."""
+        """Return the entries of a subfolder by name, or an empty result for a missing folder."""
         folder = self._inside(path)
         if not folder.is_dir():
             return {}
@@ -99,7 +99,7 @@ class StoreFolder:
     root: str
 
     def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name; a missing folder has none."""
+        """Return the entries of a subfolder by name, or an empty result for a missing folder."""
         folder = f"{self.root}/{path}".rstrip("/")
         try:
             with _reported(folder):

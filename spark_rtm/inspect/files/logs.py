@@ -53,7 +53,7 @@ class Planned:
     """Start time of the batch; None in continuous mode, which writes no metadata."""
     watermark_ms: int | None
     confs: Mapping[str, str]
-    """Settings that override those of the session after a restart."""
+    """Settings that override the session's settings after a restart."""
     written_seconds: float | None
 
 
@@ -138,7 +138,7 @@ def read_committed(folder: Folder, log: Log, batch: int) -> Committed:
 
 
 def has_stale_checksum(folder: Folder, path: str) -> bool:
-    """Return whether a local file differs from its checksum file. Spark checks none in object stores."""
+    """Return whether a local file differs from its checksum file. Spark does not check files in object stores."""
     parent, _, name = path.rpartition("/")
     checksum = f".{name}.crc"
     if not isinstance(folder, LocalFolder) or checksum not in folder.entries(parent):

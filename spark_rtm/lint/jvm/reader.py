@@ -77,7 +77,7 @@ class Reader:
         return self.tokens[position] if position < self.end else self.tokens[self.end]
 
     def after(self, count: int) -> Token:
-        """Return the token at a distance from the next one, which may be negative."""
+        """Return the token at a distance from the next token; the distance may be negative."""
         position = self.position + count
         return self.tokens[position] if position < self.end else self.tokens[self.end]
 

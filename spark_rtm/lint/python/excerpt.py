@@ -77,7 +77,7 @@ def _salvaged_block(block: list[str]) -> list[str]:
 
 
 def _in_brackets(block: list[str], name: str) -> list[str]:
-    """Return a method chain in parentheses, with `name` as its first object if the chain has none."""
+    """Return a method chain in parentheses, with `name` as its first object if the object is missing."""
     codes = [number for number, line in enumerate(block) if line.strip() and not line.strip().startswith("#")]
     if not codes:
         return block

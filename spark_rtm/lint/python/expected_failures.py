@@ -46,7 +46,7 @@ def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a module or a function, without those of nested functions."""
+    """Yield the nodes of a module or a function, except nodes of nested functions."""
     waiting = list(ast.iter_child_nodes(scope))
     while waiting:
         node = waiting.pop()

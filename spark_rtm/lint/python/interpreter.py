@@ -189,7 +189,7 @@ class Interpreter(Statements):
 
     @staticmethod
     def _unknown_arguments(arguments: ast.arguments) -> dict[str, Value]:
-        """Return the initial value of each argument: a session if its name or annotation is that of a session."""
+        """Return the initial value of each argument, which is a session if its name or annotation suggests it."""
         values: dict[str, Value] = {}
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             annotation = ast.unparse(argument.annotation).strip("'\"") if argument.annotation else ""

@@ -28,7 +28,7 @@ class Cluster:
     is_open: bool = False
     """Whether the cluster may have unknown Spark settings, for example from a variable."""
     is_real_time: bool = False
-    """Whether the flag or a name, such as that of the cluster or job, indicates real-time mode."""
+    """Whether the flag or a name, for example of the cluster or job, indicates real-time mode."""
 
 
 @CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")

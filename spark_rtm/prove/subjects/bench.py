@@ -127,7 +127,7 @@ def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
     """
     Kill the child processes of this process with their descendants, except `kept`.
 
-    This includes a starting JVM, which PySpark does not know yet.
+    This includes a starting JVM, which PySpark cannot report yet.
     """
     while trees := [child for child in psutil.Process().children() if child not in kept and _is_running(child)]:
         found = list(trees)

@@ -55,7 +55,7 @@ class Origin:
     tables: Mapping[str, str]
     """The topic of each static DataFrame of a function."""
     number: int = 0
-    """Position of the query among those of a job."""
+    """Position of the query in its job."""
     side_effects: bool = False
     """Whether the job's batch writes run."""
     arguments: Sequence[str] = ()

@@ -102,7 +102,7 @@ class Plan:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """The comparisons of fields with literals, those of filters first."""
+        """The comparisons of fields with literals, filters first."""
         found = [c for kind, tree in self.expressions for c in self._compared(tree, is_filter=kind == "Filter")]
         return sorted(found, key=lambda comparison: not comparison.is_filter)
 
@@ -277,7 +277,7 @@ def _operator(node: Node, literals: list[Any]) -> tuple[str, Any]:
 
 
 def _as(kind: type, value: Any) -> Any:
-    """Return a value in the type of a field, or `...` if it has none."""
+    """Return a value in the type of a field, or `...` without a type."""
     if value is None or type(value) is kind:
         return value
     if bool in {kind, type(value)}:

@@ -150,7 +150,7 @@ class Anything:
         return iter(())
 
     def __bool__(self) -> bool:
-        """Return whether the name is that of a client."""
+        """Return whether the name belongs to a client."""
         return bool(CLIENT.match(self._name))
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""PySpark readers and writers that record a job's calls and replace its broker by that of `prove`."""
+"""PySpark readers and writers that record a job's calls and use the broker of `prove`."""
 
 import sys
 import uuid
@@ -256,7 +256,7 @@ class StreamWriter(Options, DataStreamWriter):
         return self.start()
 
     def _trigger(self) -> str:
-        """Return the trigger of the job, or that of the JVM if the job did not use PySpark's method."""
+        """Return the trigger of the job, or the JVM's trigger if the job did not use PySpark's method."""
         if self.chosen or self.is_static:
             return ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
         field = self._jwrite.getClass().getDeclaredField("trigger")

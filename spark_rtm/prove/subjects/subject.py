@@ -48,7 +48,7 @@ class Subject:
     reads: tuple[str, ...] = ()
     """Topics that a job reads."""
     has_default_shuffles: bool = False
-    """Whether a job uses the default of `spark.sql.shuffle.partitions`, which differs from that of `prove`."""
+    """Whether a job uses the default of `spark.sql.shuffle.partitions`, which `prove` changes."""
     topics: set[str] = field(default_factory=set)
     """The topic in the sink's options, and the topics of evaluated rows."""
     is_made: bool = False

@@ -311,7 +311,7 @@ def test_credit_may_differ_only_before_its_newest_version() -> None:
 
 
 def test_order_before_an_erasure_is_counted_but_not_compared() -> None:
-    """Its credit depends on the time of reading, so only its number of conversions is checked."""
+    """The credit depends on the time of reading, so only the number of conversions is checked."""
     log = good_log()
     log.record_erasure("u", T + 2)
     credit = log.credits[ORDER]
