@@ -94,7 +94,7 @@ def _function_name(function: str, given: Arguments) -> str | None:
 
 
 def last_part(name: str) -> str:
-    """Return a column name without its table or struct, or None for the names of several columns."""
+    """Return a column name without its table or struct, or an empty string for several columns."""
     return "" if "*" in name else name.rpartition(".")[2].strip(" `")
 
 
