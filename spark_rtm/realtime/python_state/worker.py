@@ -171,11 +171,13 @@ def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any
     def read(values: Sequence[Any] | None) -> Any:
         if values is None:
             return None
-        converted = list(values[: len(names)])
-        for index, convert in converters:
-            if converted[index] is not None:
-                converted[index] = convert(converted[index])
-        row = Row(*converted)
+        converted = values[: len(names)]
+        if converters:
+            converted = list(converted)
+            for index, convert in converters:
+                if converted[index] is not None:
+                    converted[index] = convert(converted[index])
+        row = tuple.__new__(Row, converted)
         row.__fields__ = names
         return row
 
@@ -208,10 +210,13 @@ def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any],
 def _writer(schema: StructType) -> Callable[[Any], Any]:
     """Return a function that converts a `Row`, tuple or dictionary to nested tuples."""
 
+    names, has_conversions = schema.names, any(field.dataType.needConversion() for field in schema)
+
     def write(value: Any) -> Any:
-        is_named = isinstance(value, dict)
-        fields: Any = {name: _plain(value[name]) for name in value} if is_named else tuple(map(_plain, value))
-        return schema.toInternal(fields)
+        if isinstance(value, dict):
+            value = [value.get(name) for name in names]
+        fields = tuple(map(_plain, value))
+        return schema.toInternal(fields) if has_conversions else fields
 
     return write
 
