@@ -94,7 +94,7 @@ def _broken(chosen: Sequence[Item], services: Callable[[], Bench]) -> Iterator[s
 
 def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Callable[[], Bench]) -> None:
     pack_dir = None if options.without_pack else options.pack_dir
-    assistant = Assistant(words_of(options.assistant), pack_dir, options.timeout)
+    assistant = Assistant(words_of(options.assistant), pack_dir, options.timeout, options.skill_only)
     verdicts = list[Verdict]()
     try:
         with tempfile.TemporaryDirectory(prefix="evals-") as parent:
@@ -108,6 +108,7 @@ def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Cal
                 "date": datetime.now(UTC).date().isoformat(),
                 "assistant": options.assistant,
                 "with_pack": not options.without_pack,
+                "skill_only": options.skill_only,
                 "manifest_sha256": manifest.digest((files.ROOT / files.MANIFEST).read_bytes()),
             }
             report.write(options.output, conditions, verdicts)
@@ -135,7 +136,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="PATH",
         help="where the assistant finds the pack in its folder (default: %(default)s)",
     )
-    parser.add_argument("--without-pack", action="store_true", help="do not give the pack to the assistant")
+    arm = parser.add_mutually_exclusive_group()
+    arm.add_argument("--without-pack", action="store_true", help="do not give the pack to the assistant")
+    arm.add_argument("--skill-only", action="store_true", help="give only SKILL.md of the pack to the assistant")
     parser.add_argument(
         "--timeout", type=float, default=900, metavar="SECONDS", help="time for one item (default: %(default)g)"
     )

@@ -31,6 +31,8 @@ class Assistant:
     pack_dir: str | None
     """Path of the pack in the assistant's folder; None without the pack."""
     timeout_seconds: float
+    only_skill: bool = False
+    """Whether the pack consists of SKILL.md alone."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def words_of(command: str) -> tuple[str, ...]:
 def ask(assistant: Assistant, prompt: str, folder: Path) -> Reply:
     """Copy the pack to an empty folder, run the assistant there, and return its reply."""
     folder.mkdir(parents=True)
-    pack = _copied_pack(folder / assistant.pack_dir) if assistant.pack_dir else None
+    pack = _copied_pack(folder / assistant.pack_dir, only_skill=assistant.only_skill) if assistant.pack_dir else None
     hint = f"The folder {assistant.pack_dir} contains a skill; begin with its SKILL.md.\n\n" if pack else ""
     started = time.monotonic()
     text, error = _run(assistant, hint + prompt, folder)
@@ -80,11 +82,14 @@ def read_bytes(pack: Path) -> int | None:
     return sum(entry.st_size for entry in found if entry.st_atime_ns != 0) if is_known else None
 
 
-def _copied_pack(target: Path) -> Path:
+def _copied_pack(target: Path, *, only_skill: bool) -> Path:
     problems = install.install(files.ROOT, target.parent)
     name = manifest.read(files.ROOT).name
     if problems or target.name != name:
         raise ValueError(f"cannot copy the pack to {target}: the last part of --pack-dir must be {name!r}")
+    for path in _files(target) if only_skill else ():
+        if path != target / files.SKILL:
+            path.unlink()
     mark_unread(target)
     return target
 

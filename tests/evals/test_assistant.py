@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from evals.assistant import Assistant, ask, mark_unread, read_bytes
@@ -39,6 +40,16 @@ def test_bytes_of_opened_files_of_the_pack_are_counted(tmp_path: Path) -> None:
 
     sizes = [(files.ROOT / name).stat().st_size for name in ("SKILL.md", "LICENSE")]
     assert ("---\n", sum(sizes)) == (reply.text, reply.read_bytes)
+
+
+def test_arm_with_the_skill_alone_has_no_other_file(tmp_path: Path) -> None:
+    code = "from pathlib import Path; found = sorted(path for path in Path().rglob('*') if path.is_file()); "
+    code += "print(*found); found[0].read_bytes()"
+
+    reply = ask(replace(_assistant(code, pack_dir=PACK_DIR), only_skill=True), "read", tmp_path / "item")
+
+    assert f"{PACK_DIR}/SKILL.md\n" == reply.text
+    assert (files.ROOT / "SKILL.md").stat().st_size == reply.read_bytes
 
 
 def test_run_without_the_pack_reports_no_bytes(tmp_path: Path) -> None:
