@@ -3,12 +3,26 @@
 import sys
 from collections.abc import Sequence
 
-from examples.alerts import alarms_to_first, heartbeats_to_offline, logs_to_leaks, payments_to_flagged
+from examples.alerts import (
+    alarms_to_first,
+    heartbeats_to_offline,
+    lifts_to_notices,
+    logins_to_spikes,
+    logs_to_leaks,
+    payments_to_flagged,
+)
 from examples.alerts.job import run
 
 JOBS = {
     module.JOB.name: module.JOB
-    for module in (payments_to_flagged, logs_to_leaks, alarms_to_first, heartbeats_to_offline)
+    for module in (
+        payments_to_flagged,
+        logs_to_leaks,
+        alarms_to_first,
+        heartbeats_to_offline,
+        logins_to_spikes,
+        lifts_to_notices,
+    )
 }
 USAGE = "usage: python -m examples.alerts JOB [OPTION ...]"
 

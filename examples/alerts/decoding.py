@@ -39,6 +39,13 @@ def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic
     )
 
 
+def newest(records: DataFrame, schema: StructType, name: str) -> DataFrame:
+    """Return the newest record of each key as the columns `{name}_key` and `name`. A tombstone removes its key."""
+    latest = records.groupBy("key").agg(F.max_by("value", "offset").alias("value")).where("value is not null")
+    row = F.from_json(F.col("value").cast("string"), schema)
+    return latest.select(F.col("key").cast("string").alias(f"{name}_key"), row.alias(name))
+
+
 def _reasons(schema: StructType, checks: Mapping[str, Column]) -> dict[str, Column]:
     strings = [field.name for field in schema if isinstance(field.dataType, StringType)]
     numbers = [f"record.{field.name}" for field in schema if isinstance(field.dataType, LongType)]

@@ -80,6 +80,12 @@ def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
     return source.option("subscribe", options.topic_prefix + topic).option("startingOffsets", "earliest").load()
 
 
+def read_table(spark: SparkSession, options: Options, topic: str) -> DataFrame:
+    """Return the rows of a topic as a table, which Spark reads again in each batch."""
+    source = spark.read.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
+    return source.option("subscribe", options.topic_prefix + topic).load()
+
+
 def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
     """Create missing topics, check the task slots, and start the query of the job."""
     names = [options.topic_prefix + name for name in (*job.reads, *job.writes)]

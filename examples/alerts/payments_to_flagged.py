@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
-from examples.alerts.decoding import decode, route
-from examples.alerts.job import Job, Options, read_stream
+from examples.alerts.decoding import decode, newest, route
+from examples.alerts.job import Job, Options, read_stream, read_table
 from spark_rtm.realtime.limits import ID_PATTERN
 
 PAYMENTS = StructType(
@@ -42,8 +42,8 @@ def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
     """Convert Kafka source rows of payments and rules to Kafka sink rows, one for each payment."""
     checks = {f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ("payment_id", "card")}
     decoded = decode(payments, PAYMENTS, checks)
-    newest = F.broadcast(newest_rules(rules))
-    flagged = decoded.join(newest, F.col("record.country") == F.col("rule_country"), "left").withColumn(
+    table = F.broadcast(newest(rules, RULES, "rule"))
+    flagged = decoded.join(table, F.col("record.country") == F.col("rule_key"), "left").withColumn(
         "flags", F.expr(FLAGS)
     )
     fields = (F.col(f"record.{name}") for name in PAYMENTS.names)
@@ -56,20 +56,9 @@ def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
     )
 
 
-def newest_rules(rules: DataFrame) -> DataFrame:
-    """Return one row per country with `rule_country` and `rule`. A tombstone removes the rule of its country."""
-    newest = rules.groupBy("key").agg(F.max_by("value", "offset").alias("value"))
-    rule = F.from_json(F.col("value").cast("string"), RULES)
-    return newest.where("value is not null").select(
-        F.col("key").cast("string").alias("rule_country"), rule.alias("rule")
-    )
-
-
 def build(spark: SparkSession, options: Options) -> DataFrame:
     """Read the payments as a stream and the rules as a table, and return the Kafka sink rows."""
-    table = spark.read.format("kafka").option("kafka.bootstrap.servers", options.bootstrap_servers)
-    rules = table.option("subscribe", f"{options.topic_prefix}payment-rules").load()
-    return payments_to_flagged(read_stream(spark, options, "payments"), rules)
+    return payments_to_flagged(read_stream(spark, options, "payments"), read_table(spark, options, "payment-rules"))
 
 
 JOB = Job(

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.alerts import alarms_to_first, heartbeats_to_offline, logs_to_leaks, payments_to_flagged
+from examples.alerts import logs_to_leaks
+from examples.alerts.__main__ import JOBS as JOBS_BY_NAME
 from examples.alerts.__main__ import main
 from examples.alerts.job import Job, Options, start
 from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_total
@@ -14,7 +15,7 @@ from tests.alerts.helpers import command, create, encoded, interrupted, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
-JOBS = [alarms_to_first.JOB, heartbeats_to_offline.JOB, logs_to_leaks.JOB, payments_to_flagged.JOB]
+JOBS = list(JOBS_BY_NAME.values())
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)

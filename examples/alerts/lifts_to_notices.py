@@ -1,0 +1,56 @@
+"""Look up who answers for a lift, and address a notice of an urgent event to them."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+
+from examples.alerts.decoding import decode, newest, route
+from examples.alerts.job import Job, Options, read_stream, read_table
+from spark_rtm.realtime.limits import ID_PATTERN
+
+LIFTS = StructType(
+    [StructField(name, StringType(), nullable=False) for name in ("event_id", "lift_id", "code")],
+)
+"""One event of a lift, such as `trapped`, `door` or `inspected`."""
+
+CONTACTS = StructType(
+    [
+        StructField("site", StringType()),
+        StructField("to", StringType()),
+        StructField("urgent", ArrayType(StringType())),
+    ]
+)
+"""
+The value of a record in `lift-contacts`, whose key is the lift: its site, an e-mail address, and the urgent codes.
+
+Without a readable contact, each event of the lift is urgent, and the notice has no `to`: it goes to the operators.
+"""
+
+
+def lifts_to_notices(lifts: DataFrame, contacts: DataFrame) -> DataFrame:
+    """Convert Kafka source rows of events and contacts to Kafka sink rows of notices and rejected records."""
+    checks = {f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in LIFTS.names}
+    table = F.broadcast(newest(contacts, CONTACTS, "contact"))
+    known = decode(lifts, LIFTS, checks).join(table, F.col("record.lift_id") == F.col("contact_key"), "left")
+    is_urgent = F.coalesce(F.array_contains("contact.urgent", F.col("record.code")), F.lit(True))
+    return route(
+        known.where(F.col("reason").isNotNull() | is_urgent),
+        "lifts-rejected",
+        key=F.col("record.event_id"),
+        value=F.to_json(F.struct(*(F.col(f"record.{name}") for name in LIFTS.names), "contact.site", "contact.to")),
+        topic=F.lit("lifts-notices"),
+    )
+
+
+def build(spark: SparkSession, options: Options) -> DataFrame:
+    """Read the events as a stream and the contacts as a table, and return the Kafka sink rows."""
+    return lifts_to_notices(read_stream(spark, options, "lifts"), read_table(spark, options, "lift-contacts"))
+
+
+JOB = Job(
+    name="lifts_to_notices",
+    summary="Address a notice of an urgent event to the contact of the lift: lifts + lift-contacts -> lifts-notices.",
+    reads=("lifts", "lift-contacts"),
+    writes=("lifts-notices", "lifts-rejected"),
+    build=build,
+)

@@ -1,0 +1,81 @@
+"""
+Raise one alert when an account has ten failed logins within a minute.
+
+In real-time mode, an aggregation emits a row after each failed login, so exactly one row has the tenth. In micro-batch
+mode, one batch can count from 9 to 11, so there the condition must be `>=` and the sink must drop repeats.
+"""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from examples.alerts.alarms_to_first import CATCH_UP_MS, LATENESS_MS, MINUTE_MS, SKEW_MS
+from examples.alerts.decoding import decode, route
+from examples.alerts.job import Job, Options, read_stream
+from spark_rtm.realtime.limits import ID_PATTERN
+
+LOGINS = StructType(
+    [
+        StructField("account", StringType(), nullable=False),
+        StructField("outcome", StringType(), nullable=False),
+        StructField("login_ts", LongType(), nullable=False),
+    ]
+)
+"""One login. `outcome` is `ok` or `failed`; `login_ts` is the server's time in UTC milliseconds."""
+
+MAX_FAILURES = 10
+"""Failed logins of one account in a minute of the clock that raise the alert."""
+DELAY_MS = MINUTE_MS + LATENESS_MS + SKEW_MS + CATCH_UP_MS
+"""Watermark delay, which keeps every row that passed the checks. Spark removes older counts."""
+
+
+def logins_to_spikes(logins: DataFrame) -> DataFrame:
+    """Convert Kafka source rows of logins to Kafka sink rows of alerts and rejected records."""
+    appended, at = F.unix_millis("timestamp"), F.col("record.login_ts")
+    checks = {
+        "bad_id:account": ~F.col("record.account").rlike(ID_PATTERN),
+        "bad_outcome": ~F.col("record.outcome").isin("ok", "failed"),
+        "late": at < appended - LATENESS_MS,
+        "future": at > appended + SKEW_MS,
+    }
+    rejected = F.col("reason").isNotNull()
+    minute = F.when(rejected, appended).otherwise(at - at % MINUTE_MS)
+    counted = (
+        decode(logins, LOGINS, checks)
+        .where(rejected | (F.col("record.outcome") == "failed"))
+        # A rejected record passes as a group of its own, because its source position takes the place of the account.
+        .withColumn("who", F.when(rejected, F.col("src")).otherwise(F.col("record.account")))
+        .withColumn("minute", F.timestamp_millis(minute))
+        .withWatermark("minute", f"{DELAY_MS} milliseconds")
+        .groupBy("who", "minute")
+        .agg(
+            F.count("*").alias("failures"),
+            F.max("src").alias("src"),
+            F.collect_list(F.when(rejected, F.struct("key", "value", "reason"))).alias("bad"),
+        )
+        .withColumn("bad", F.get("bad", F.lit(0)))
+        .where(F.col("bad").isNotNull() | (F.col("failures") == MAX_FAILURES))
+        .select("who", F.unix_millis("minute").alias("minute_ts"), "failures", "src", "bad.*")
+    )
+    spike = F.to_json(F.struct(F.col("who").alias("account"), "minute_ts", "failures"))
+    return route(
+        counted,
+        "logins-rejected",
+        key=F.concat_ws("/", "who", "minute_ts"),
+        value=spike,
+        topic=F.lit("logins-spikes"),
+    )
+
+
+def build(spark: SparkSession, options: Options) -> DataFrame:
+    """Read the `logins` topic and return the Kafka sink rows."""
+    return logins_to_spikes(read_stream(spark, options, "logins"))
+
+
+JOB = Job(
+    name="logins_to_spikes",
+    summary="Raise an alert at ten failed logins of an account in a minute: logins -> logins-spikes.",
+    reads=("logins",),
+    writes=("logins-spikes", "logins-rejected"),
+    build=build,
+)

@@ -1,0 +1,107 @@
+"""Login spikes and lift notices: what raises an alert, what does not, and what is rejected."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from pyspark.sql import SparkSession
+
+from examples.alerts import lifts_to_notices, logins_to_spikes
+from examples.alerts.job import Job, Options, start
+from examples.alerts.logins_to_spikes import LATENESS_MS, MAX_FAILURES, MINUTE_MS, SKEW_MS
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import raise_if_failed
+from tests.alerts.helpers import BROKEN, create, encoded, received, send
+
+pytestmark = [pytest.mark.spark, pytest.mark.services]
+
+LIFT: dict[str, Any] = {"event_id": "e1", "lift_id": "l1", "code": "trapped"}
+
+
+class Case(NamedTuple):
+    """A job, its tables by topic, its input, and the alerts by key and the rejected records by reason."""
+
+    job: Job
+    tables: dict[str, list[tuple[bytes, bytes]]]
+    rows: list[bytes]
+    alerts: dict[str, dict[str, Any]]
+    bad: dict[str, bytes | None]
+
+
+def logins() -> Case:
+    now = int(time.time() * 1000)
+    minute = now - now % MINUTE_MS - MINUTE_MS
+    failed: dict[str, Any] = {"account": "a1", "outcome": "failed", "login_ts": minute}
+    return Case(
+        logins_to_spikes.JOB,
+        {},
+        [
+            *[encoded(failed)] * (MAX_FAILURES + 1),
+            *[encoded(failed, account="a2")] * (MAX_FAILURES - 1),
+            *[encoded(failed, account="a2", login_ts=minute - 1)] * (MAX_FAILURES - 1),
+            *[encoded(failed, account="a2", outcome="ok")] * MAX_FAILURES,
+            *[encoded(failed, account="a3", login_ts=minute + MINUTE_MS - 1)] * MAX_FAILURES,
+        ],
+        {
+            f"{account}/{minute}": {"account": account, "minute_ts": minute, "failures": MAX_FAILURES}
+            for account in ("a1", "a3")
+        },
+        {
+            "bad_outcome": encoded(failed, outcome="unknown"),
+            "late": encoded(failed, login_ts=now - LATENESS_MS - MINUTE_MS),
+            "future": encoded(failed, login_ts=now + SKEW_MS + 5 * MINUTE_MS),
+        },
+    )
+
+
+def lifts() -> Case:
+    return Case(
+        lifts_to_notices.JOB,
+        {
+            "lift-contacts": [
+                (b"l1", encoded({"site": "Old", "to": "old@site.example", "urgent": []})),
+                (b"l1", encoded({"site": "North", "to": "north@site.example", "urgent": ["trapped", "fire"]})),
+                (b"l2", b"{bad"),
+            ]
+        },
+        [
+            encoded(LIFT),
+            encoded(LIFT, event_id="e2", code="door"),
+            encoded(LIFT, event_id="e3", lift_id="l2", code="door"),
+            encoded(LIFT, event_id="e4", lift_id="l3", code="door"),
+        ],
+        {
+            "e1": {**LIFT, "site": "North", "to": "north@site.example"},
+            "e3": {**LIFT, "event_id": "e3", "lift_id": "l2", "code": "door"},
+            "e4": {**LIFT, "event_id": "e4", "lift_id": "l3", "code": "door"},
+        },
+        {"bad_id:lift_id": encoded(LIFT, lift_id="l 1")},
+    )
+
+
+@pytest.mark.parametrize("of", [logins, lifts])
+def test_each_alert_is_written_once_and_bad_records_are_rejected(
+    spark: SparkSession, options: Options, of: Callable[[], Case]
+) -> None:
+    """The job writes the alerts and rejected records, and no other record, before it commits."""
+    case = of()
+    bad = {**BROKEN, **case.bad}
+    create(case.job, options)
+    for topic, rows in case.tables.items():
+        send(options, topic, rows)
+    send(options, case.job.reads[0], [(b"k", value) for value in [*case.rows, *bad.values()]])
+
+    query = start(case.job, spark, options)
+
+    try:
+        found = received(options, case.job, len(case.alerts) + len(bad))
+    finally:
+        raise_if_failed([query])
+    assert_real_time(query)
+    assert query.lastProgress is None
+    query.stop()
+    alerts = [((o.key or b"").decode(), o.fields()) for o in found if o.topic == case.job.writes[0]]
+    assert sorted(case.alerts.items(), key=str) == sorted(alerts, key=str)
+    rejected = {o.headers["reason"].decode(): o.value for o in found if o.topic == case.job.writes[-1]}
+    assert bad == rejected
