@@ -32,6 +32,7 @@ MODULES = {
     "offline-lateness": "probes.offline_lateness",
     "python-path": "probes.python_path",
     "drains": "probes.drains",
+    "rate-to-stat": "probes.rate_to_stat",
 }
 """The module of each benchmark, which defines `BENCHMARK`."""
 BLOCKS: dict[str, Block] = {

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -53,12 +53,18 @@ def outcome_of(
     probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
 ) -> Outcome:
     """Return a probe's row with the published rows of other probes."""
-    known, latency = describe_machine(), {f"{name}_ms": value for name, value in _latency(values_ms).items()}
-    row = {"probe": probe, "date": known.pop("date"), "expected": expected, "found": len(values_ms), **latency}
-    row |= {**others, "load_average": round(os.getloadavg()[0], 1)}
+    latency = {f"{name}_ms": value for name, value in _latency(values_ms).items()}
+    row = {"expected": expected, "found": len(values_ms), **latency, **others}
+    return outcome_with(probe, row, problems)
+
+
+def outcome_with(probe: str, row: Mapping[str, Any], problems: Sequence[str]) -> Outcome:
+    """Return a probe's row as it is, with the published rows of other probes."""
+    known = describe_machine()
+    whole = {"probe": probe, "date": known.pop("date"), **row, "load_average": round(os.getloadavg()[0], 1)}
     path = PUBLISHED_DIR / f"{STEM}.json"
     rows = json.loads(path.read_text(encoding="utf-8"))["probes"] if path.is_file() else []
-    rows = [*(one for one in rows if one["probe"] != probe), row]
+    rows = [*(one for one in rows if one["probe"] != probe), whole]
     content = {"conditions": known, "probes": sorted(rows, key=lambda one: str(one["probe"]))}
     return Outcome(STEM, content, problems)
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from benchmarks.results.format import Block, published, table
 
 MODES = {"drains": "local mode", "drains-on-a-cluster": "cluster with two executors"}
+MIN_SHARE = 0.99
+"""Share of the due rows in the sink below which a query has fallen behind."""
 HEADER = ("where", "stops", "p50 / p99 / max", "lost", "repeated", "killed in a stop", "lost", "repeated")
 
 
@@ -41,4 +43,28 @@ def python_path(root: Path, _: str) -> str:
     )
 
 
-BLOCKS: dict[str, Block] = {"measured-drains": drains, "measured-python": python_path}
+def rate_to_stat(root: Path, _: str) -> str:
+    """Return the latency of each arm at each rate."""
+    content = published(root, "probes", "bench-rate-to-stat")
+    (found,) = (row for row in content["probes"] if row["probe"] == "rate-to-stat")
+    rates = sorted({row["rate"] for row in found["rows"]})
+    rows: dict[str, list[str]] = {}
+    for row in found["rows"]:
+        cells = rows.setdefault(row["arm"], ["-"] * len(rates))
+        text = " / ".join(f"{row[f'{name}_ms']:,}" for name in ("p50", "p99")) if row["share"] else "nothing"
+        late = "" if row["share"] >= MIN_SHARE else f", {1 - row['share']:.0%} late"
+        batches = f" ({row['batches']:,})" if row["batches"] else ""
+        cells[rates.index(row["rate"])] = f"{text}{batches}{late}"
+    intro = (
+        f"`make bench-rate-to-stat`, {found['date']}, {content['conditions']['cores']} cores, 2 partitions, "
+        f"{found['duration_seconds']:g} s per cell: p50 / p99 in ms (batches)"
+    )
+    header = ("arm", *(f"{rate:,} rows/s" for rate in rates))
+    return f"{intro}\n\n{table(header, [(arm, *cells) for arm, cells in rows.items()])}"
+
+
+BLOCKS: dict[str, Block] = {
+    "measured-drains": drains,
+    "measured-python": python_path,
+    "measured-rate-to-stat": rate_to_stat,
+}
