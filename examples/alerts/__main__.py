@@ -10,6 +10,7 @@ from examples.alerts import (
     logins_to_spikes,
     logs_to_leaks,
     payments_to_flagged,
+    readings_to_incidents,
 )
 from examples.alerts.job import run
 
@@ -22,6 +23,7 @@ JOBS = {
         heartbeats_to_offline,
         logins_to_spikes,
         lifts_to_notices,
+        readings_to_incidents,
     )
 }
 USAGE = "usage: python -m examples.alerts JOB [OPTION ...]"

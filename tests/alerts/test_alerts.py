@@ -1,4 +1,4 @@
-"""Login spikes and lift notices: what raises an alert, what does not, and what is rejected."""
+"""Login spikes, lift notices and machine incidents: what raises an alert, what does not, and what is rejected."""
 
 import time
 from collections.abc import Callable
@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.alerts import lifts_to_notices, logins_to_spikes
+from examples.alerts import lifts_to_notices, logins_to_spikes, readings_to_incidents
+from examples.alerts.alarms_to_first import LATENESS_MS, MINUTE_MS, SKEW_MS
 from examples.alerts.job import Job, Options, start
-from examples.alerts.logins_to_spikes import LATENESS_MS, MAX_FAILURES, MINUTE_MS, SKEW_MS
+from examples.alerts.logins_to_spikes import MAX_FAILURES
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import raise_if_failed
 from tests.alerts.helpers import BROKEN, create, encoded, received, send
@@ -17,6 +18,7 @@ from tests.alerts.helpers import BROKEN, create, encoded, received, send
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 LIFT: dict[str, Any] = {"event_id": "e1", "lift_id": "l1", "code": "trapped"}
+READING: dict[str, Any] = {"machine_id": "m1", "value": 50, "read_ts": 1}
 
 
 class Case(NamedTuple):
@@ -27,6 +29,14 @@ class Case(NamedTuple):
     rows: list[bytes]
     alerts: dict[str, dict[str, Any]]
     bad: dict[str, bytes | None]
+
+
+def readings(*values: int) -> list[bytes]:
+    return [encoded(READING, value=value, read_ts=n) for n, value in enumerate(values)]
+
+
+def incident(value: int, read_ts: int, since: int, status: str) -> dict[str, Any]:
+    return {**READING, "value": value, "read_ts": read_ts, "incident_id": f"m1/{since}", "status": status}
 
 
 def logins() -> Case:
@@ -80,7 +90,29 @@ def lifts() -> Case:
     )
 
 
-@pytest.mark.parametrize("of", [logins, lifts])
+def machines() -> Case:
+    return Case(
+        readings_to_incidents.JOB,
+        {"machine-limits": [(b"m1", encoded({"raise_above": 80, "clear_below": 70})), (b"m2", b"{}")]},
+        [
+            *readings(80, 81, 90, 75, 81, 70, 69, 75, 80, 99),
+            # Older than the newest reading.
+            encoded(READING, value=1, read_ts=8),
+        ],
+        {
+            "m1/1/raised": incident(81, 1, 1, "raised"),
+            "m1/1/cleared": incident(69, 6, 1, "cleared"),
+            "m1/9/raised": incident(99, 9, 9, "raised"),
+        },
+        {
+            "no_limits": encoded(READING, machine_id="m2"),
+            "bad_number": encoded(READING, value=-1),
+            "future": encoded(READING, read_ts=10**14),
+        },
+    )
+
+
+@pytest.mark.parametrize("of", [logins, lifts, machines])
 def test_each_alert_is_written_once_and_bad_records_are_rejected(
     spark: SparkSession, options: Options, of: Callable[[], Case]
 ) -> None:

@@ -1,0 +1,121 @@
+"""
+Raise one alert when a machine's value exceeds its limit, and clear it when the value is low again.
+
+The processor is Python: `transform_with_state` runs it in real-time mode of OSS 4.3.0.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from examples.alerts.alarms_to_first import SKEW_MS
+from examples.alerts.decoding import decode, newest, route
+from examples.alerts.job import Job, Options, read_stream, read_table
+from spark_rtm.realtime.limits import ID_PATTERN
+from spark_rtm.realtime.python_state import transform_with_state
+
+READINGS = StructType(
+    [
+        StructField("machine_id", StringType(), nullable=False),
+        StructField("value", LongType(), nullable=False),
+        StructField("read_ts", LongType(), nullable=False),
+    ]
+)
+"""One reading. `read_ts` increases with each reading of a machine."""
+
+LIMITS = StructType([StructField("raise_above", LongType()), StructField("clear_below", LongType())])
+"""
+The value of a record in `machine-limits`, whose key is the machine.
+
+Between the two limits nothing changes, so a value that varies around one limit is one incident. Readings without
+readable limits are rejected as `no_limits`.
+"""
+
+INCIDENTS = StructType([*READINGS.fields, *(StructField(n, StringType()) for n in ("incident_id", "status"))])
+"""The reading that raised or cleared an incident; `status` is `raised` or `cleared`."""
+
+TTL_MS = 7 * 24 * 3_600_000
+"""Silence after which a machine's state is removed."""
+
+STATE = StructType([StructField(name, LongType()) for name in ("read_ts", "raised_ts")])
+"""The time of a machine's last reading, and the time of the reading that raised its open incident."""
+
+
+class Incidents(StatefulProcessor):
+    """Returns the reading that raises or clears an incident. Nested structs arrive as dictionaries."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare the state."""
+        self._machine = handle.getValueState("machine", STATE, TTL_MS)
+
+    def handleInputRows(  # noqa: D102, N802
+        self,
+        key: Any,  # noqa: ARG002
+        rows: Iterator[Row],
+        timerValues: TimerValues,  # noqa: ARG002, N803
+    ) -> Iterator[Row]:
+        for row in rows:
+            change = None if row.reason else self._change(row.record, row.limits)
+            if row.reason or change:
+                yield Row(key=row.key, value=row.value, src=row.src, reason=row.reason, incident=change)
+
+    def _change(self, reading: Mapping[str, Any], limits: Mapping[str, Any]) -> Row | None:
+        machine: Any = self._machine.get() if self._machine.exists() else (-1, None)
+        read_ts, raised_ts = machine
+        if reading["read_ts"] <= read_ts:
+            return None  # a repeat, or a reading that arrived after a newer one
+        is_raised = raised_ts is None and reading["value"] > limits["raise_above"]
+        is_cleared = raised_ts is not None and reading["value"] < limits["clear_below"]
+        since = reading["read_ts"] if is_raised else raised_ts
+        self._machine.update((reading["read_ts"], None if is_cleared else since))
+        if not is_raised and not is_cleared:
+            return None
+        values = [reading[name] for name in READINGS.names]
+        return Row(*INCIDENTS.names)(*values, f"{values[0]}/{since}", "raised" if is_raised else "cleared")
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
+    """Convert Kafka source rows of readings and limits to Kafka sink rows of changes and rejected records."""
+    checks = {
+        "bad_id:machine_id": ~F.col("record.machine_id").rlike(ID_PATTERN),
+        # After a time in the future, all later readings of the machine would look like repeats.
+        "future": F.col("record.read_ts") > F.unix_millis("timestamp") + SKEW_MS,
+    }
+    table = F.broadcast(newest(limits, LIMITS, "limits"))
+    known = decode(readings, READINGS, checks).join(table, F.col("record.machine_id") == F.col("limits_key"), "left")
+    has_limits = F.col("limits.raise_above").isNotNull() & F.col("limits.clear_below").isNotNull()
+    reason = F.coalesce("reason", F.when(~F.coalesce(has_limits, F.lit(False)), F.lit("no_limits")))
+    rows = known.withColumn("reason", reason).select(
+        # A rejected row passes through without state, so it can have any key.
+        F.when(reason.isNull(), F.col("record.machine_id")).otherwise(F.col("src")).alias("machine"),
+        *("key", "value", "src", "reason", "record", "limits"),
+    )
+    schema = StructType([*rows.select("key", "value", "src", "reason").schema, StructField("incident", INCIDENTS)])
+    return route(
+        transform_with_state(rows, ["machine"], Incidents(), schema),
+        "readings-rejected",
+        key=F.concat_ws("/", "incident.incident_id", "incident.status"),
+        value=F.to_json("incident"),
+        topic=F.lit("readings-incidents"),
+    )
+
+
+def build(spark: SparkSession, options: Options) -> DataFrame:
+    """Read the readings as a stream and the limits as a table, and return the Kafka sink rows."""
+    return readings_to_incidents(read_stream(spark, options, "readings"), read_table(spark, options, "machine-limits"))
+
+
+JOB = Job(
+    name="readings_to_incidents",
+    summary="Raise one alert per time above a machine's limit: readings + machine-limits -> readings-incidents.",
+    reads=("readings", "machine-limits"),
+    writes=("readings-incidents", "readings-rejected"),
+    build=build,
+)
