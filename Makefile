@@ -69,7 +69,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench services evals generate validate site serve wheel job-archive release-check release-files test test-unit check lint format clean
+.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench radar services evals generate validate site serve wheel job-archive release-check release-files test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -155,6 +155,9 @@ migrate: setup ## move a micro-batch job with state to real-time mode and back, 
 
 prove-examples: setup ## prove the queries of this repository, and publish the table of references/prove.md (10 min)
 	@$(PY) -m scripts.prove_examples
+
+radar: setup ## print what another version of PySpark has for streaming that BASE lacks; VERSION=4.2.0 BASE=4.1.1
+	@$(PY) -m scripts.radar $(VERSION) $(if $(BASE),--base $(BASE))
 
 services: setup ## run a Kafka broker and a PostgreSQL server until Ctrl-C, and print their addresses
 	@$(PY) -m spark_rtm.services
