@@ -43,7 +43,7 @@ def test_each_question_is_answered_at_the_start_of_a_section() -> None:
     [
         {"shows": r"19 slots"},
         {"section": "README.md#use-it", "shows": "."},
-        {"section": "references/foreach.md#the-smallest-writer", "shows": "`open` must return `True`"},
+        {"section": "references/foreach.md#the-smallest-writer", "shows": "`isolation_level=None` commits"},
     ],
     ids=["no-statement", "no-link", "far-below-the-heading"],
 )
