@@ -117,7 +117,7 @@ def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: py
     result = json.loads(output.read_text())
     assert 0 == status
     assert "1 of 3 right; mean bytes of the pack opened per answer: 0" in table
-    assert {"date", "assistant", "with_pack", "manifest_sha256", "verdicts"} == result.keys()
+    assert {"date", "assistant", "with_pack", "skill_only", "manifest_sha256", "verdicts"} == result.keys()
     assert [True, False, False] == [verdict["is_right"] for verdict in result["verdicts"]]
 
 

@@ -209,7 +209,6 @@ def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any],
 
 def _writer(schema: StructType) -> Callable[[Any], Any]:
     """Return a function that converts a `Row`, tuple or dictionary to nested tuples."""
-
     names, has_conversions = schema.names, any(field.dataType.needConversion() for field in schema)
 
     def write(value: Any) -> Any:
