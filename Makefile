@@ -146,6 +146,7 @@ bench-offline-lateness: ## measure how late Scala timers fire in real-time mode;
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
 bench-drains: ## measure how long a stop without repeats takes, and kill jobs in it; QUICK=1 PUBLISH=1 BENCH=--cluster
 bench-rate-to-stat: ## compare async log purge, async progress and real-time mode without Kafka; RATE QUICK=1 PUBLISH=1
+bench-burst: ## find the utilization at which a query with state digests a burst; QUICK=1 PUBLISH=1
 
 bench-%: setup $(VENV)/installed-bench
 	@$(PY) -m benchmarks $* $(BENCH_OPTIONS)

@@ -33,6 +33,7 @@ MODULES = {
     "python-path": "probes.python_path",
     "drains": "probes.drains",
     "rate-to-stat": "probes.rate_to_stat",
+    "burst": "probes.burst",
 }
 """The module of each benchmark, which defines `BENCHMARK`."""
 BLOCKS: dict[str, Block] = {

@@ -53,18 +53,37 @@ def rate_to_stat(root: Path, _: str) -> str:
         cells = rows.setdefault(row["arm"], ["-"] * len(rates))
         text = " / ".join(f"{row[f'{name}_ms']:,}" for name in ("p50", "p99")) if row["share"] else "nothing"
         late = "" if row["share"] >= MIN_SHARE else f", {1 - row['share']:.0%} late"
-        batches = f" ({row['batches']:,})" if row["batches"] else ""
-        cells[rates.index(row["rate"])] = f"{text}{batches}{late}"
+        cells[rates.index(row["rate"])] = f"{text}{late}"
     intro = (
         f"`make bench-rate-to-stat`, {found['date']}, {content['conditions']['cores']} cores, 2 partitions, "
-        f"{found['duration_seconds']:g} s per cell: p50 / p99 in ms (batches)"
+        f"{found['duration_seconds']:g} s per cell: p50 / p99 in ms"
     )
     header = ("arm", *(f"{rate:,} rows/s" for rate in rates))
     return f"{intro}\n\n{table(header, [(arm, *cells) for arm, cells in rows.items()])}"
+
+
+def burst(root: Path, _: str) -> str:
+    """Return what a burst does at each utilization."""
+    content = published(root, "probes", "bench-burst")
+    (found,) = (row for row in content["probes"] if row["probe"] == "burst")
+    seconds, rows = found["burst_seconds"], []
+    for row in found["rows"]:
+        used, factor = row["utilization"] / 100, row["burst"]
+        computed = max(0.0, seconds * (factor * used - 1) / (1 - used))
+        measured = "no" if row["seconds"] is None else f"{row['seconds']} s"
+        p99s = (f"{row[f'{name}_ms']:,} ms" for name in ("normal_p99", "burst_p99"))
+        rows.append((f"{used:.0%}", f"{factor}x", *p99s, f"{row['max_backlog']:,}", measured, f"{computed:.0f} s"))
+    intro = (
+        f"`make bench-burst`, {found['date']}, {content['conditions']['cores']} cores, aggregation, "
+        f"sustained {found['sustained']:,} records/s, bursts of {seconds:g} s"
+    )
+    header = ("utilization", "burst", "p99 before", "p99 in it", "backlog", "normal again after", "computed")
+    return f"{intro}\n\n{table(header, rows)}"
 
 
 BLOCKS: dict[str, Block] = {
     "measured-drains": drains,
     "measured-python": python_path,
     "measured-rate-to-stat": rate_to_stat,
+    "measured-burst": burst,
 }

@@ -201,6 +201,11 @@ STATEFUL = (
         runs("`having`", lambda b: b.rows().groupBy("k").count().where("count > 2 or k = 'z'"), "a 3", "z 1"),
         runs("`cube`", lambda b: b.rows().where("n > 4").cube("k").count(), "z 1", "- 1"),
         runs("`rollup`", lambda b: b.rows().where("n > 4").rollup("k").count(), "z 1", "- 1"),
+        runs(
+            "`kll_sketch_agg_bigint`",
+            lambda b: _aggregates(b, "kll_sketch_get_quantile_bigint(kll_sketch_agg_bigint(n), 0.5)"),
+            *("a 1", "b 2", "a 1", "a 1", "z 9"),
+        ),
     ),
     together(
         runs("`window`, tumbling", lambda b: _windows(b, "5 minutes", "5 minutes"), "a 0 1", "z 5 1"),
