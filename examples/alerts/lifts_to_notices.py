@@ -1,4 +1,4 @@
-"""Look up who answers for a lift, and address a notice of an urgent event to them."""
+"""Look up who answers for a lift, and address a notice of an urgent event to them, as `notify` sends it."""
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F

@@ -1,0 +1,166 @@
+"""
+Send each record of alert topics as an e-mail: `python -m examples.alerts.notify lifts-notices logins-spikes`.
+
+The notifier commits the offset of an alert after the mail server has accepted its message, so a restart may repeat a
+message but never omits one. A repeat has the same Message-ID, by which mail filters recognise duplicates (RFC 7352).
+While the mail server is away, alerts wait in Kafka and the notifier tries again.
+"""
+
+import json
+import os
+import re
+import signal
+import smtplib
+import ssl
+import sys
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from hashlib import sha256
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaException, Message
+
+from spark_rtm.kafka.consumer import CONSUMER, is_record
+
+REQUIRED = ("KAFKA_BOOTSTRAP_SERVERS", "SMTP_HOST", "SMTP_USER", "SMTP_FROM", "SMTP_TO")
+ADDRESS = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,255}", re.ASCII)
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1, 60
+TIMEOUT_SECONDS = 30
+BATCH = 100
+PERMANENT = 500
+"""The first reply code of SMTP that a repetition does not change."""
+GROUP = CONSUMER | {
+    "group.id": "alerts-notify",
+    # A restart takes over at once, also after a kill. A second notifier ends the first.
+    "group.instance.id": "notify",
+    "auto.offset.reset": "earliest",
+    # The maximum. A shorter one ends the membership in the group during an outage of the mail server.
+    "max.poll.interval.ms": 86_400_000,
+}
+
+
+@dataclass(frozen=True)
+class Smtp:
+    """The mail server and the default addresses, from environment variables."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    sender: str
+    operators: str
+    """Receives alerts without a usable address in the field `to`."""
+    context: ssl.SSLContext = field(repr=False)
+
+    @classmethod
+    def of(cls, variables: Mapping[str, str]) -> "Smtp":
+        """Read the variables; raise ValueError with the names of all missing ones."""
+        file = variables.get("SMTP_PASSWORD_FILE")
+        password = Path(file).read_text("utf-8").strip() if file else variables.get("SMTP_PASSWORD", "")
+        missing = [name for name in REQUIRED if not variables.get(name)]
+        if not password:
+            missing.append("SMTP_PASSWORD_FILE")
+        if missing:
+            raise ValueError(f"{', '.join(missing)} not set, so no alert can be sent; export them")
+        host, user, sender, operators = (variables[name] for name in REQUIRED[1:])
+        context = ssl.create_default_context(cafile=variables.get("SMTP_CA_FILE"))
+        return cls(host, int(variables.get("SMTP_PORT", "587")), user, password, sender, operators, context)
+
+    def connect(self) -> smtplib.SMTP:
+        """Log in over TLS; a server without STARTTLS is refused."""
+        server = smtplib.SMTP(self.host, self.port, timeout=TIMEOUT_SECONDS)
+        try:
+            server.starttls(context=self.context)
+            server.login(self.user, self.password)
+        except BaseException:
+            server.close()
+            raise
+        return server
+
+
+def mail_of(alert: Message, smtp: Smtp) -> EmailMessage:
+    """Return the message of an alert, addressed to its field `to` if that is an address."""
+    value = (alert.value() or b"").decode(errors="replace")
+    try:
+        fields = json.loads(value)
+    except (ValueError, RecursionError):
+        fields = None
+    fields = fields if isinstance(fields, dict) else {"value": value}
+    to, topic, key = str(fields.pop("to", "")), str(alert.topic()), alert.key() or b""
+    # Alerts without a key are distinguished by their position.
+    identity = key or f"{alert.partition()}:{alert.offset()}".encode()
+    digest = sha256(f"{topic}/".encode() + identity).hexdigest()[:32]
+    mail = EmailMessage()
+    mail["From"], mail["To"] = smtp.sender, to if ADDRESS.fullmatch(to) else smtp.operators
+    mail["Subject"] = f"{topic}: " + re.sub(r"[^ -~]", "?", identity.decode(errors="replace"))[:200]
+    mail["Message-ID"] = f"<{digest}@{smtp.sender.rpartition('@')[2]}>"
+    text = "".join(f"{name}: {text}\n" for name, text in fields.items())
+    mail.set_content(text.encode(errors="replace").decode())
+    return mail
+
+
+def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Smtp, stop: threading.Event) -> None:
+    """Send the alerts in order and commit each of them; while the server is away, wait and try again until `stop`."""
+    waiting, pause = deque(alerts), FIRST_PAUSE_SECONDS
+    while waiting and not stop.is_set():
+        try:
+            with smtp.connect() as server:
+                while waiting and not stop.is_set():
+                    _send(server, mail_of(waiting[0], smtp), smtp)
+                    consumer.commit(message=waiting.popleft(), asynchronous=False)
+                    pause = FIRST_PAUSE_SECONDS
+        except OSError as error:  # The base class of all errors of smtplib and of connections.
+            if isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= PERMANENT:
+                raise RuntimeError(
+                    f"{smtp.host}:{smtp.port} refused the login of {smtp.user!r} with code {error.smtp_code}, so the "
+                    "alerts wait in Kafka; correct SMTP_USER or the password, and start again"
+                ) from None
+            print(
+                f"{smtp.host}:{smtp.port} accepts no mail ({type(error).__name__}), {len(waiting)} alerts wait; "
+                f"the next attempt is in {pause} s",
+                file=sys.stderr,
+                flush=True,
+            )
+            stop.wait(pause)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+
+
+def _send(server: smtplib.SMTP, mail: EmailMessage, smtp: Smtp) -> None:
+    try:
+        server.send_message(mail)
+    except smtplib.SMTPRecipientsRefused:
+        if mail["To"] == smtp.operators:
+            raise
+        # The address of an alert must not block the alerts after it.
+        mail.replace_header("To", smtp.operators)
+        server.send_message(mail)
+
+
+def main(topics: Sequence[str]) -> int:
+    """Send alerts until Ctrl-C or SIGTERM and return 0; if the notifier cannot continue, print why and return 1."""
+    if not topics:
+        print("error: no topic is named, so no alert can be sent; add the topics as arguments", file=sys.stderr)
+        return 2
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        smtp = Smtp.of(os.environ)
+        consumer = Consumer({**GROUP, "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+        try:
+            consumer.subscribe(list(topics))
+            while not stop.is_set():
+                send_all([m for m in consumer.consume(BATCH, 0.5) if is_record(m)], consumer, smtp, stop)
+        finally:
+            consumer.close()
+    except (ValueError, OSError, RuntimeError, KafkaException) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
