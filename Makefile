@@ -144,6 +144,7 @@ bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latenc
 bench-joins: ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1 PUBLISH=1
 bench-offline-lateness: ## measure how late Scala timers fire in real-time mode; DURATION QUICK=1 PUBLISH=1
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
+bench-memory: ## measure heap, RocksDB and full collections of a query with growing state; QUICK=1 PUBLISH=1 BENCH="--bounded-mb 10"
 bench-drains: ## measure how long a stop without repeats takes, and kill jobs in it; QUICK=1 PUBLISH=1 BENCH=--cluster
 bench-rate-to-stat: ## compare async log purge, async progress and real-time mode without Kafka; RATE QUICK=1 PUBLISH=1
 bench-burst: ## find the utilization at which a query with state digests a burst; QUICK=1 PUBLISH=1

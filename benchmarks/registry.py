@@ -31,6 +31,7 @@ MODULES = {
     "joins": "probes.joins",
     "offline-lateness": "probes.offline_lateness",
     "python-path": "probes.python_path",
+    "memory": "probes.memory",
     "drains": "probes.drains",
     "rate-to-stat": "probes.rate_to_stat",
     "burst": "probes.burst",

@@ -81,9 +81,40 @@ def burst(root: Path, _: str) -> str:
     return f"{intro}\n\n{table(header, rows)}"
 
 
+def memory(root: Path, _: str) -> str:
+    """Return the memory of a query with growing state without and with a limit for RocksDB, and collections."""
+    content = published(root, "probes", "bench-memory")
+    free, limited = (row for row in content["probes"] if row["probe"] in ("memory", "memory-bounded"))
+    rows = [
+        (
+            f"{one['state_rows']:,}",
+            f"{one['at_seconds']:,} s",
+            *(
+                f"{one[f'{name}_mb']:,.0f} / {two[f'{name}_mb']:,.0f}"
+                for name in ("heap", "outside", "rocksdb", "disk")
+            ),
+        )
+        for one, two in zip(free["phases"][1:], limited["phases"][1:], strict=True)
+    ]
+    names = [f"{prefix}{name}_ms" for prefix in ("calm_", "") for name in ("p50", "p95", "p99")]
+    calm, forced = (
+        " / ".join(f"{free[name]:g}" for name in names[:3]),
+        " / ".join(f"{free[name]:g}" for name in names[3:]),
+    )
+    took = [one["collection_ms"] for row in (free, limited) for one in row["phases"]]
+    intro = (
+        f"`make bench-memory`, {free['date']}, {content['conditions']['cores']} cores, heap of 1,024 MB, four state "
+        f"partitions; MB without / with a limit of {limited['bounded_mb']} MB. Full collections took {min(took)} to "
+        f"{max(took)} ms; p50 / p95 / p99 were {calm} ms, and {forced} ms with one each second (no limit)."
+    )
+    header = ("rows of state", "at", "heap after collection", "outside the heap", "RocksDB", "on disk")
+    return f"{intro}\n\n{table(header, rows)}"
+
+
 BLOCKS: dict[str, Block] = {
     "measured-drains": drains,
     "measured-python": python_path,
     "measured-rate-to-stat": rate_to_stat,
     "measured-burst": burst,
+    "measured-memory": memory,
 }

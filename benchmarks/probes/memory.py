@@ -1,0 +1,156 @@
+"""
+Measure the heap, the memory outside of it and full collections of a query whose state grows.
+
+Run the benchmark with `make bench-memory`, and again with `BENCH="--bounded-mb 10"` for RocksDB's bounded memory.
+The JVM touches its whole heap at the start, so what its resident size exceeds the heap by is outside of the heap.
+Latency is the append time of a result minus that of its record, while full collections are forced.
+"""
+
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import psutil
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from rich.console import Console
+
+from benchmarks.harness.benchmark import Benchmark, Outcome
+from benchmarks.harness.cli import BenchmarkOptions
+from benchmarks.probes.probe import latency_text, machine_text, outcome_of, when_due
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
+from spark_rtm.services import kafka_broker, run_folder
+from spark_rtm.services.spark import CONFS, JAVA_OPTIONS, build_session
+
+HEAP_MB, STATE_PARTITIONS, RATE, UPDATES = 1024, 4, 200, 3
+
+
+@dataclass(frozen=True)
+class Options(BenchmarkOptions):
+    """Options of this benchmark."""
+
+    duration: float = 15
+    """Seconds of measured records without, and again with forced full collections."""
+    keys: int = 250_000
+    """Number of keys in the state; a fifth is measured first, and all keys are updated twice afterwards."""
+    bounded_mb: int = 0
+    """Limit of RocksDB's memory in MB; 0 is the default without a limit."""
+
+
+class Probe:
+    """A query that counts records by key and writes the append time of those whose key begins with `p`."""
+
+    def __init__(self, spark: SparkSession, servers: str, checkpoint: Path) -> None:
+        """Start the query."""
+        self.servers = servers
+        self.java: Any = spark._jvm.java.lang  # type: ignore[union-attr] # noqa: SLF001
+        self.source, self.target = topics = [f"{name}-{uuid.uuid4().hex[:8]}" for name in ("keys", "counts")]
+        ensure_topics(servers, topics, 2)
+        self._producer = Producer({"bootstrap.servers": servers, "queue.buffering.max.messages": 2_000_000})
+        kafka = {"kafka.bootstrap.servers": servers}
+        earliest = {"subscribe": self.source, "startingOffsets": "earliest"}
+        source = spark.readStream.format("kafka").options(**kafka, **earliest).load()
+        # The optimizer would move a condition on the key alone below the aggregation, and the state would stay empty.
+        shown = F.max(F.col("key").cast("string").startswith("p")).alias("shown")
+        newest = source.groupBy("key").agg(F.max("timestamp").alias("at"), shown).where("shown")
+        rows = newest.select("key", F.unix_millis("at").cast("string").alias("value"))
+        writer = rows.writeStream.format("kafka").options(**kafka, **KAFKA_SINK, topic=self.target)
+        # rtm: ignore[checkpoint-path] a benchmark needs no state after its end
+        writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).queryName("memory")
+        self.query: StreamingQuery = writer.trigger(realTime="10 seconds").start()  # type: ignore[call-overload]
+
+    def send(self, keys: Iterable[str]) -> None:
+        """Send a record of each key, and further ones until the query has answered 20 of them."""
+        last = [f"px{uuid.uuid4().hex}" for _ in range(20)]
+        for key in chain(keys, last):
+            self._producer.produce(self.source, b"", key)
+            self._producer.poll(0)
+        self._producer.flush(60)
+        wait_until(lambda: {*last} <= {*self._late_ms()}, 120, "the counts of the last keys", [self.query])
+
+    def row(self) -> dict[str, Any]:
+        """Return the memory after two batch boundaries and a full collection."""
+        before = len(self.query.recentProgress)
+        wait_until(lambda: len(self.query.recentProgress) > before + 1, 90, "two batches", [self.query])
+        took_ms = self.collect()
+        heap = self.java.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()
+        resident = psutil.Process(self.java.ProcessHandle.current().pid()).memory_info().rss
+        state = self.query.recentProgress[-1].stateOperators[0]
+        metrics = state.customMetrics
+        sizes = {"heap": heap, "outside": resident - HEAP_MB * 2**20, "rocksdb": state.memoryUsedBytes}
+        sizes |= {"pinned": metrics["rocksdbPinnedBlocksMemoryUsage"], "disk": metrics["rocksdbSstFileSize"]}
+        found = {f"{name}_mb": round(size / 2**20, 1) for name, size in sizes.items()}
+        return {"state_rows": state.numRowsTotal, **found, "collection_ms": took_ms}
+
+    def collect(self) -> int:
+        """Force a full collection, and return its milliseconds by the bean of the old generation."""
+        beans = self.java.management.ManagementFactory.getGarbageCollectorMXBeans()
+        (old,) = (bean for bean in beans if "Old" in bean.getName() or "MarkSweep" in bean.getName())
+        before = old.getCollectionTime()
+        self.java.System.gc()
+        return int(old.getCollectionTime() - before)
+
+    def latencies_ms(self, prefix: str, seconds: float) -> list[int]:
+        """Send records at a constant rate, and return their latencies."""
+        self.send(f"{prefix}{n}" for n in when_due((n / RATE, n) for n in range(int(RATE * seconds))))
+        return [late_ms for key, late_ms in self._late_ms().items() if key.startswith(prefix)]
+
+    def _late_ms(self) -> dict[str, int]:
+        messages = read_topic(self.servers, self.target)
+        return {(m.key() or b"").decode(): m.timestamp()[1] - int(m.value() or b"0") for m in messages}
+
+
+def measure(options: Options, console: Console) -> Outcome:
+    """Print the memory by phase and the latency under full collections."""
+    confs = {"spark.driver.memory": f"{HEAP_MB}m"}
+    confs[JAVA_OPTIONS] = f"{CONFS[JAVA_OPTIONS]} -Xms{HEAP_MB}m -XX:+AlwaysPreTouch"
+    if options.bounded_mb:
+        limits = {"boundedMemoryUsage": "true", "maxMemoryUsageMB": str(options.bounded_mb)}
+        confs |= {f"spark.sql.streaming.stateStore.rocksdb.{name}": value for name, value in limits.items()}
+    rows, started = list[dict[str, Any]](), time.monotonic()
+    with kafka_broker() as servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
+        spark = build_session("memory", shuffle_partitions=STATE_PARTITIONS, confs=confs)
+        try:
+            probe = Probe(spark, servers, Path(folder) / "checkpoint")
+            for keys in (0, options.keys // 5, *[options.keys] * UPDATES):
+                probe.send(f"k{n}" for n in range(keys))
+                rows.append({"at_seconds": round(time.monotonic() - started), **probe.row()})
+                console.print(rows[-1], soft_wrap=True)
+            calm, stop = probe.latencies_ms("pc", options.duration), threading.Event()
+            with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+                stack.callback(stop.set)
+                pool.submit(lambda: [probe.collect() for _ in iter(lambda: stop.wait(1), True)])
+                stopped = probe.latencies_ms("pf", options.duration)
+        finally:
+            spark.stop()
+    console.print(f"{latency_text(calm)}; with a full collection each second {latency_text(stopped)}; {machine_text()}")
+    shares = (0.5, 0.95, 0.99)
+    calm_ms = dict(zip(("calm_p50_ms", "calm_p95_ms", "calm_p99_ms"), percentiles(calm, shares), strict=True))
+    others = {"bounded_mb": options.bounded_mb, **calm_ms, "p95_ms": percentiles(stopped, (0.95,))[0]}
+    name = "memory-bounded" if options.bounded_mb else "memory"
+    expected = int(RATE * options.duration)
+    problems = [f"{expected - len(stopped)} results are missing"] if len(stopped) < expected else []
+    return outcome_of(name, stopped, expected, problems, **others, phases=rows)
+
+
+BENCHMARK = Benchmark(
+    "memory",
+    __doc__,
+    Options,
+    measure,
+    example="--keys 250000 --bounded-mb 10",
+    presets={"quick": {"duration": 3, "keys": 5_000}},
+)
