@@ -148,6 +148,7 @@ bench-memory: ## measure heap, RocksDB and full collections of a query with grow
 bench-drains: ## measure how long a stop without repeats takes, and kill jobs in it; QUICK=1 PUBLISH=1 BENCH=--cluster
 bench-rate-to-stat: ## compare async log purge, async progress and real-time mode without Kafka; RATE QUICK=1 PUBLISH=1
 bench-burst: ## find the utilization at which a query with state digests a burst; QUICK=1 PUBLISH=1
+bench-state-stores: ## compare RocksDB state with a PostgreSQL table as the state of a count; DURATION RATE QUICK=1 PUBLISH=1
 
 bench-%: setup $(VENV)/installed-bench
 	@$(PY) -m benchmarks $* $(BENCH_OPTIONS)

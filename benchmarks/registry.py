@@ -35,6 +35,7 @@ MODULES = {
     "drains": "probes.drains",
     "rate-to-stat": "probes.rate_to_stat",
     "burst": "probes.burst",
+    "state-stores": "probes.state_stores",
 }
 """The module of each benchmark, which defines `BENCHMARK`."""
 BLOCKS: dict[str, Block] = {

@@ -111,10 +111,34 @@ def memory(root: Path, _: str) -> str:
     return f"{intro}\n\n{table(header, rows)}"
 
 
+STATES = ("keys", "state, p50 / p99 / max ms", "table, ms", "CPU ms per record", "rows/s", "MB")
+
+
+def state_stores(root: Path, _: str) -> str:
+    """Return latency, CPU time and size of RocksDB state, beside those of a table."""
+    content = published(root, "probes", "bench-state-stores")
+    (row,) = (row for row in content["probes"] if row["probe"] == "state-stores")
+    rows = []
+    for case in row["cases"]:
+        latencies = (" / ".join(f"{value:,.0f}" for value in case[name]) for name in ("spark_ms", "table_ms"))
+        jvm, *others = case["cpu_ms"]
+        speeds = "{:,} : {:,}".format(*case["rows_per_second"])
+        sizes = "{:.1f} : {:.1f}".format(*(size / 1e6 for size in case["bytes"]))
+        rows.append((f"{case['keys']:,}", *latencies, f"{jvm:.2f} : {sum(others):.2f}", speeds, sizes))
+    twice = row["counted_twice"]
+    intro = (
+        f"`make bench-state-stores`, {row['date']}, OSS 4.3.0, {content['conditions']['cores']} cores, both at once, "
+        f"{row['rate']:,.0f} records/s, batches of {row['interval_seconds']} s. After `kill -9`, the table counted "
+        f"{twice['guarded']} of {row['load']:,} records twice; without the offsets {twice['bare']:,}."
+    )
+    return f"{intro}\n\n{table(STATES, rows)}"
+
+
 BLOCKS: dict[str, Block] = {
     "measured-drains": drains,
     "measured-python": python_path,
     "measured-rate-to-stat": rate_to_stat,
     "measured-burst": burst,
     "measured-memory": memory,
+    "measured-state-stores": state_stores,
 }
