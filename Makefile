@@ -159,8 +159,8 @@ migrate: setup ## move a micro-batch job with state to real-time mode and back, 
 prove-examples: setup ## prove the queries of this repository, and publish the table of references/prove.md (10 min)
 	@$(PY) -m scripts.prove_examples
 
-radar: setup ## print what another version of PySpark has for streaming that BASE lacks; VERSION=4.2.0 BASE=4.1.1
-	@$(PY) -m scripts.radar $(VERSION) $(if $(BASE),--base $(BASE))
+radar: setup ## run the feature tables on another version of PySpark, and print what differs from the version before; VERSION=4.2.0
+	@$(PY) -m scripts.radar $(VERSION)
 
 services: setup ## run a Kafka broker and a PostgreSQL server until Ctrl-C, and print their addresses
 	@$(PY) -m spark_rtm.services

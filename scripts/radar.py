@@ -1,21 +1,27 @@
 """
-Print what a version of PySpark has for streaming that another lacks: conditions, settings, and the allow list.
+Run the feature tables on another version of PySpark, record the outcomes, and print what differs from the base.
 
-The versions are installed into the user's cache and never started: names of settings and classes are the texts in the
-class files. The outcome of each feature is in the tests of this repository, which run on the installed version.
+The version is installed into the user's cache, and sees the packages of this environment. The rows are those of the
+tests of the page. The error conditions, streaming settings and allow list are read from the jars. `scripts/skills.py
+generate` fills the columns `since` from the recorded outcomes.
 """
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
+import sysconfig
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
 import pyspark
 
+from scripts.pack import files
+from scripts.pack.tables.versions import DATA, ordered, recorded
 from spark_rtm.services.cache import cached_folder
 
 CONDITIONS_FILE = "error/error-conditions.json"
@@ -26,6 +32,7 @@ TEXTS = {
     "settings": ("sql/internal/SQLConf", re.compile(rb"spark\.sql\.streaming\.[\w.]+")),
     "allow list": ("/RealTimeModeAllowlist", re.compile(rb"org\.apache\.spark\.[\w.$]+|org/apache/spark/[\w/]+Exec\b")),
 }
+MAX_SECONDS = 3600
 Parts = dict[str, list[str]]
 
 
@@ -37,21 +44,49 @@ def main(arguments: list[str] | None = None) -> int:
         "--base", default=pyspark.__version__, metavar="VERSION", help="compare with this one (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
-    older, newer = (streaming_parts(jars_of(version)) for version in (options.base, options.version))
+    rows = {**recorded(files.ROOT), options.version: outcomes(options.version)}
+    text = json.dumps({version: rows[version] for version in ordered(rows)}, indent=1, ensure_ascii=False)
+    (files.ROOT / DATA).write_text(f"{text}\n", encoding="utf-8")
+    older, newer = (
+        {**streaming_parts(jars_of(version)), "rows": [f"{row}: {cell}" for row, cell in rows.get(version, {}).items()]}
+        for version in (options.base, options.version)
+    )
     print("\n".join(differences(older, newer)))
     return 0
 
 
-def jars_of(version: str) -> list[Path]:
-    """Return Spark's jars in a version of PySpark, which is installed into the cache unless it is the current one."""
+def outcomes(version: str) -> dict[str, str]:
+    """Return the outcome of each row of the feature tables on a version of PySpark."""
+    with tempfile.TemporaryDirectory(prefix="radar-") as folder:
+        file = Path(folder) / "outcomes.json"
+        command = [str(environment(version)), "-m", "tests.pages.other_version", version, str(file)]
+        # Python workers need the path to the modules of the repository.
+        environ = {**os.environ, "PYTHONPATH": str(files.ROOT)}
+        subprocess.run(command, check=True, env=environ, cwd=files.ROOT, timeout=MAX_SECONDS)
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+
+
+def environment(version: str) -> Path:
+    """Return the Python program of an environment with a version of PySpark: this one, or one in the cache."""
 
     def fill(folder: Path) -> None:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder)]
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+        python = folder / "bin" / "python"
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, f"pyspark=={version}"], check=True)
+        own = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+        # Python searches the paths in this file last, so the installed PySpark precedes that of this environment.
+        (own / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
     if version == pyspark.__version__:
-        return sorted(Path(pyspark.__file__).parent.glob("jars/spark-*.jar"))
-    return sorted(cached_folder(f"radar/pyspark-{version}", fill).glob("pyspark/jars/spark-*.jar"))
+        return Path(sys.executable)
+    return cached_folder(f"radar/{version}", fill) / "bin" / "python"
+
+
+def jars_of(version: str) -> list[Path]:
+    """Return Spark's jars in a version of PySpark."""
+    base = environment(version).parents[1]
+    return sorted(base.glob("lib/python*/site-packages/pyspark/jars/spark-*.jar"))
 
 
 def streaming_parts(jars: Iterable[Path]) -> Parts:

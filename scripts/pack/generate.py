@@ -4,7 +4,7 @@ Render the generated parts of the pack: excerpts, tables built from code, the ve
 `generate` writes the rendered texts and `validate` compares them byte for byte, so both use `render_all`.
 
 A page requests a generated part with a pair of comments, `<!-- generated: NAME -->` and `<!-- end -->`, or with a
-fence that has the option `excerpt`. All other text stays unchanged.
+fence that has the option `excerpt`. The column `since` of a table is generated, too. All other text stays unchanged.
 """
 
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scripts.pack import blocks, files, manifest, package_data, shipped
 from scripts.pack.excerpt import excerpt
+from scripts.pack.tables.versions import with_since
 from scripts.pack.version import PLACES, project, with_version
 from spark_rtm.text import markdown
 
@@ -43,7 +44,7 @@ def render_page(root: Path, path: Path) -> str:
     if path.suffix != ".md":
         return text
     try:
-        return _with_excerpts(root, _with_blocks(root, text))
+        return with_since(root, _with_excerpts(root, _with_blocks(root, text)))
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
 

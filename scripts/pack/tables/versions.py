@@ -1,0 +1,45 @@
+"""Fill the column `since` of the feature tables from the outcomes that `make radar` recorded."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from spark_rtm.text import markdown
+
+DATA = "scripts/pack/tables/radar.json"
+COLUMN = "since"
+RUNS = "runs"
+
+
+def recorded(root: Path) -> dict[str, dict[str, str]]:
+    """Return the outcome of each row by version, the oldest first."""
+    path = root / DATA
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def ordered(versions: Iterable[str]) -> list[str]:
+    """Return versions of Spark, the oldest first."""
+    return sorted(versions, key=lambda version: [int(part) for part in version.split(".")])
+
+
+def since(outcomes: Mapping[str, str | None]) -> str:
+    """Return the first version from which on a row runs, or is refused, as now; "-" if it did not run on each."""
+    versions, runs = list(outcomes), [outcome and outcome.startswith(RUNS) for outcome in outcomes.values()]
+    if None in runs:
+        return "-"
+    first = max((number for number, each in enumerate(runs, 1) if each != runs[-1]), default=0)
+    return versions[first].rpartition(".")[0]
+
+
+def with_since(root: Path, text: str) -> str:
+    """Return a page with the current cells of its columns `since`; an installed copy has no outcomes."""
+    known = recorded(root)
+    tables = [table for table in markdown.tables(text) if COLUMN in table.header] if known else []
+    lines = text.splitlines(keepends=True)
+    for table in tables:
+        for number, cells in table.rows:
+            value = since({version: known[version].get(cells[0]) for version in known})
+            written = [*cells]
+            written[table.header.index(COLUMN)] = value
+            lines[number - 1] = f"| {' | '.join(written)} |\n"
+    return "".join(lines)
