@@ -53,11 +53,10 @@ def _sums(runs: Sequence[dict[str, Any]]) -> str:
     incidents = sum(len(run["incidents"]) for run in runs)
     seeds = sorted({run["seed"] for run in runs})
     lost, wrong = (sum(row[name] for run in runs for row in run["differences"]) for name in ("lost", "wrong"))
-    commands = "; ".join(f"`{run['command']}`" for run in runs)
     records, results = (f"{sum(run[name] for run in runs):,}" for name in ("records", "results"))
     return (
         f"In all: {_count(incidents, 'fault')} of {_count(len(seeds), 'seed')} in {_count(len(runs), 'run')}, "
-        f"{records} records, {results} results compared with the replay, {lost} lost, {wrong} wrong: {commands}.\n"
+        f"{records} records, {results} results compared with the replay, {lost} lost, {wrong} wrong ([commands](measured/chaos.json)).\n"
     )
 
 
