@@ -150,7 +150,7 @@ def change_first_fault(content: Any) -> None:
             "",
         ),
         ("measured-chaos", "chaos", change_first_fault, " | no recovery | ", ""),
-        ("measured-chaos", "chaos", change_first_fault, ", 3 lost, 1 wrong: `make chaos", ""),
+        ("measured-chaos", "chaos", change_first_fault, ", 3 lost, 1 wrong ([commands]", ""),
         (
             "measured-demo",
             "demo",
