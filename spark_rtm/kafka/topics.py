@@ -1,7 +1,5 @@
-"""Create topics, check that existing topics store append times, and name the topics of a source."""
+"""Create topics, and check that existing topics store append times."""
 
-import json
-import re
 from collections.abc import Iterable, Mapping
 
 from confluent_kafka import KafkaError, KafkaException
@@ -104,24 +102,3 @@ def _partitions(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
             f"check KAFKA_BOOTSTRAP_SERVERS"
         ) from error
     return {name: len(topic.partitions) for name, topic in topics.items()}
-
-
-def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the topics of a Kafka source, and options that replace its pattern."""
-    if "subscribePattern" in options:
-        name = matching(options["subscribePattern"])
-        # Without its ends, it would also match the topic of the static rows, whose name contains that of the topic.
-        return [name], {"subscribePattern": f"^{name.replace('.', '[.]')}$"}
-    if "assign" in options:
-        return list(json.loads(options["assign"])), {}
-    return [name for name in options.get("subscribe", "").replace(" ", "").split(",") if name], {}
-
-
-def matching(pattern: str) -> str:
-    """Return a topic that matches a pattern: its first alternative, with a letter for each wildcard."""
-    text = re.sub(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)", r"\1", pattern.strip("^$")).partition("|")[0]
-    text = re.sub(r"\[([^\]^\\])[^\]]*\][*+?]?|(?<!\\)\.[*+?]|\\[dw][*+?]?", lambda found: found[1] or "1", text)
-    name = text.replace("\\.", ".")
-    if not re.fullmatch(pattern, name):
-        raise ValueError(f"no topic matches {pattern!r}; name the topics with the option subscribe")
-    return name

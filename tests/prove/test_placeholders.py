@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.kafka.topics import matching
 from spark_rtm.prove.subjects.placeholders import file_in, placeholders_for
-from spark_rtm.prove.subjects.target import Job, roots_of
+from spark_rtm.prove.subjects.target import Job, matching, roots_of
 from spark_rtm.prove.subjects.texts import time_in
 
 

@@ -63,7 +63,7 @@ def test_engine_hides_the_column_of_the_other_engine(page: Page) -> None:
     open_source = headers.all_inner_texts()[:3]
     page.locator("#filter-engine").select_option("Databricks")
 
-    assert ["source", "OSS 4.3.0", "evidence"] == open_source
+    assert ["source", "OSS 4.3.0", "since"] == open_source
     assert ["source", "Databricks", "evidence"] == headers.all_inner_texts()[:3]
 
 

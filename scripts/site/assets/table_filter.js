@@ -16,7 +16,7 @@
     return {
       table,
       rows: [...table.tBodies[0].rows],
-      columns: hasBoth ? { OSS: columns[0], Databricks: columns[1] } : {},
+      columns: hasBoth ? { OSS: [columns[0], header.indexOf("since")], Databricks: [columns[1]] } : {},
       engineColumn: header.indexOf("engine"),
       sections: sectionsOf(table),
     };
@@ -44,8 +44,10 @@
   }
 
   function showColumns({ table, columns }, chosen) {
-    for (const [name, index] of Object.entries(columns)) {
-      for (const row of table.rows) row.cells[index].hidden = chosen !== "" && chosen !== name;
+    for (const [name, indexes] of Object.entries(columns)) {
+      for (const index of indexes.filter((each) => each >= 0)) {
+        for (const row of table.rows) row.cells[index].hidden = chosen !== "" && chosen !== name;
+      }
     }
   }
 

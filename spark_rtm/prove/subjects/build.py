@@ -22,10 +22,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics, subscribed
+from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.subjects.target import Job, Target
+from spark_rtm.prove.subjects.target import Job, Target, subscribed
 from spark_rtm.testing.records import Sent
 from spark_rtm.testing.trial import FLUSH_SECONDS, read_stream, read_table
 

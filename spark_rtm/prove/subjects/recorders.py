@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics, subscribed
+from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.placeholders import Anything, Started
-from spark_rtm.prove.subjects.target import Job
+from spark_rtm.prove.subjects.target import Job, subscribed
 from spark_rtm.realtime import control
 
 BROKER_OPTION = "kafka.bootstrap.servers"

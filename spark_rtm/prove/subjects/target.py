@@ -1,9 +1,10 @@
-"""Find the user's function, and import it without writing to the user's folders."""
+"""Find the user's function, import it without writing to the user's folders, and name the topics that it reads."""
 
 import functools
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -205,3 +206,24 @@ def _of_file(path: Path) -> ModuleType:
     # The Python processes of a query do not find a module that was loaded from its file.
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module
+
+
+def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return the topics of a Kafka source, and options that replace its pattern."""
+    if "subscribePattern" in options:
+        name = matching(options["subscribePattern"])
+        # Without its ends, it would also match the topic of the static rows, whose name contains that of the topic.
+        return [name], {"subscribePattern": f"^{name.replace('.', '[.]')}$"}
+    if "assign" in options:
+        return list(json.loads(options["assign"])), {}
+    return [name for name in options.get("subscribe", "").replace(" ", "").split(",") if name], {}
+
+
+def matching(pattern: str) -> str:
+    """Return a topic that matches a pattern: its first alternative, with a letter for each wildcard."""
+    text = re.sub(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)", r"\1", pattern.strip("^$")).partition("|")[0]
+    text = re.sub(r"\[([^\]^\\])[^\]]*\][*+?]?|(?<!\\)\.[*+?]|\\[dw][*+?]?", lambda found: found[1] or "1", text)
+    name = text.replace("\\.", ".")
+    if not re.fullmatch(pattern, name):
+        raise ValueError(f"no topic matches {pattern!r}; name the topics with the option subscribe")
+    return name
