@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
 from benchmarks.probes.counted import COUNTS, TIMER_MS, TTL_MS, Counted
 from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
+from benchmarks.spark.variants import COLLECTOR_OPTIONS, JAVA_OPTIONS_CONF, java_options
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.ticks import ticking
 from spark_rtm.kafka.topics import ensure_topics
@@ -55,24 +55,28 @@ class Options(BenchmarkOptions):
     """Seconds of measured records per query and round, after its warm-up."""
     warm_up: float = 8
     """Seconds of records before the measured ones."""
-    rounds: int = 2
-    """How often each query runs."""
+    rounds: int = 5
+    """How often each query in real-time mode is measured; an earlier round warms up the JVM."""
     rate: float = 1_000
     """Records per second."""
 
 
 @dataclass
 class Found:
-    """The measured latency of one query, and the lateness of its timers."""
+    """The measured latency of each round of one query, and the lateness of its timers."""
 
-    rows_ms: list[int] = field(default_factory=list)
+    rounds: list[list[int]] = field(default_factory=list)
     timers_ms: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
+    def milliseconds(self) -> tuple[float, float]:
+        """Return the medians over the rounds of p50 and p99: a pause of the machine changes one round."""
+        found = [percentiles(rows_ms, (0.5, 0.99)) for rows_ms in self.rounds]
+        return statistics.median(p50 for p50, _ in found), statistics.median(p99 for _, p99 in found)
+
     def text(self) -> str:
-        """Return the distribution as text."""
-        mean = statistics.fmean(self.rows_ms or [0])
-        return f"{latency_text(self.rows_ms)}, mean {mean:.2f} ms; timers late {latency_text(self.timers_ms)}"
+        """Return the latency of each round as text."""
+        return f"{' | '.join(map(latency_text, self.rounds))}; timers late {latency_text(self.timers_ms)}"
 
 
 def scala(rows: DataFrame, ticks: DataFrame) -> DataFrame:
@@ -101,28 +105,30 @@ QUERIES: dict[str, tuple[Transform, dict[str, str]]] = {
 
 def measure(options: Options, console: Console) -> Outcome:
     """Print the latencies. Lost and repeated results are problems."""
-    found, numbers = {name: Found() for name in QUERIES}, count()
+    found = {name: Found() for name in QUERIES}
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())
         stack.enter_context(ticking(servers, TICKS_TOPIC))
-        spark = build_session("python-path", slots=SLOTS, shuffle_partitions=PARTITIONS)
+        confs = {JAVA_OPTIONS_CONF: java_options(COLLECTOR_OPTIONS)}
+        spark = build_session("python-path", slots=SLOTS, shuffle_partitions=PARTITIONS, confs=confs)
         stack.callback(spark.stop)
         speeds = {name: rows_per_second(spark, QUERIES[name][0]) for name in ("scala", "python")}
-        for round_number in range(options.rounds):
+        _run(spark, servers, options, "micro_batch", "micro_batch", found["micro_batch"])
+        for round_number in range(options.rounds + 1):
             # The JVM gets faster with time, so every other round has the opposite order.
-            for name in ("python", "scala") if round_number % 2 else QUERIES:
-                _run(spark, servers, options, name, f"{name}-{next(numbers)}", found[name])
+            for name in ("python", "scala") if round_number % 2 else ("scala", "python"):
+                _run(spark, servers, options, name, f"{name}-{round_number}", found[name])
+                if not round_number:
+                    found[name].rounds.clear()
     for name, one in found.items():
-        console.print(f"{name}: {one.text()}; {len(one.rows_ms)} records", soft_wrap=True)
+        console.print(f"{name}: {one.text()}", soft_wrap=True)
     console.print(f"one state partition, rows per second: {speeds}; {options.rate:g} records/s, {machine_text()}")
-    others: dict[str, Any] = {"rate": options.rate}
+    others: dict[str, Any] = {"rate": options.rate, "rounds": options.rounds}
     others |= {f"{name}_rows_per_second": speed for name, speed in speeds.items()}
-    for name in ("scala", "micro_batch"):
-        others |= dict(
-            zip((f"{name}_p50_ms", f"{name}_p99_ms"), percentiles(found[name].rows_ms, (0.5, 0.99)), strict=True)
-        )
+    for name, one in found.items():
+        others |= dict(zip((f"{name}_p50_ms", f"{name}_p99_ms"), one.milliseconds(), strict=True))
     problems = [problem for one in found.values() for problem in one.problems]
-    rows_ms = found["python"].rows_ms
+    rows_ms = [latency_ms for each in found["python"].rounds for latency_ms in each]
     return outcome_of("python-path", rows_ms, int(options.rounds * options.rate * options.duration), problems, **others)
 
 
@@ -181,12 +187,14 @@ def _send(servers: str, topic: str, rate: float, total: int) -> None:
 
 def _collect(servers: str, topic: str, counted_from_ms: int, total: int, found: Found) -> None:
     counts: dict[int, int] = {}
+    rows_ms = list[int]()
     for message in read_topic(servers, topic):
         row, appended_ms = json.loads(message.value() or b""), message.timestamp()[1]
         if "number" in row:
             counts[row["number"]] = counts.get(row["number"], 0) + (row["count"] == row["number"] // KEYS + 1)
         if row["appended_ts"] >= counted_from_ms:
-            (found.rows_ms if "number" in row else found.timers_ms).append(appended_ms - row["appended_ts"])
+            (rows_ms if "number" in row else found.timers_ms).append(appended_ms - row["appended_ts"])
+    found.rounds.append(rows_ms)
     wrong = sum(counts.get(number, 0) != 1 for number in range(total))
     if wrong:
         found.problems.append(f"{wrong} of {total} records of {topic!r} do not have exactly one right result")

@@ -34,12 +34,15 @@ def python_path(root: Path, _: str) -> str:
     """Return the cost of Python in a stateful query, beside Scala and micro-batch mode."""
     content = published(root, "probes", "bench-python-path")
     (row,) = (row for row in content["probes"] if row["probe"] == "python-path")
-    ms = {name: f"{row[f'{name}p50_ms']:,} and {row[f'{name}p99_ms']:,} ms" for name in ("", "scala_", "micro_batch_")}
+    names = ("python", "scala", "micro_batch")
+    ms = {name: f"{row[name + '_p50_ms']:,g} and {row[name + '_p99_ms']:,g} ms" for name in names}
+    rounds = f", median of {row['rounds']} rounds" if row["rounds"] > 1 else ""
     intro = f"`make bench-python-path`, {row['date']}, {content['conditions']['cores']} cores"
     return (
-        f"{intro}, {row['rate']:,.0f} records/s: p50 and p99 are {ms['']}; in Scala "
-        f"{ms['scala_']}, in micro-batch mode {ms['micro_batch_']}. One state partition processes "
-        f"{row['python_rows_per_second']:,} rows per second; in Scala {row['scala_rows_per_second']:,}."
+        f"{intro}, {row['rate']:,.0f} records/s{rounds}: p50 and p99 are {ms['python']}; "
+        f"in Scala {ms['scala']}, in micro-batch mode {ms['micro_batch']}. One state "
+        f"partition processes {row['python_rows_per_second']:,} rows per second; in Scala "
+        f"{row['scala_rows_per_second']:,}."
     )
 
 

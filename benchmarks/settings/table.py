@@ -107,8 +107,8 @@ def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[st
     names = [f"`{case['engine']}` ({case['cpu_ratio']:.2f}x)" for case in cases if is_within(case, share)]
     within = f" Changes within the noise: {'; '.join(names)}." if names else ""
     return (
-        f"{len(costs)} equal runs of the untouched query needed {costs[0]:,.0f} to {costs[-1]:,.0f} CPU s, so "
-        f"differences up to {share:.0%} are noise.{within}\n"
+        f"{len(costs)} equal runs of the untouched query needed {costs[0]:,.0f} to {costs[-1]:,.0f} CPU s per "
+        f"million records, so differences up to {share:.0%} are noise.{within}\n"
     )
 
 

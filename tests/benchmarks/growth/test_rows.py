@@ -95,4 +95,4 @@ def test_only_complete_and_valid_runs_are_published(
     assert page.count("<svg") == len(charts)
     assert ("The measurement is valid." in page) == (not problem and not is_part)
     assert problem in page
-    assert "<h2>Machine</h2>" in page
+    assert "<td>0.1</td>" in page
