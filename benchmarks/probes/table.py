@@ -1,6 +1,7 @@
 """Render rows of the JSON of the probes as Markdown."""
 
 from pathlib import Path
+from typing import Any
 
 from benchmarks.results.format import Block, published, table
 
@@ -10,36 +11,38 @@ MIN_SHARE = 0.99
 HEADER = ("where", "stops", "p50 / p99 / max", "lost", "repeated", "killed in a stop", "lost", "repeated")
 
 
+def _found(root: Path, command: str, *probes: str) -> tuple[str, list[dict[str, Any]]]:
+    """Return the conditions of a command, and the rows of its probes."""
+    content = published(root, "probes", command)
+    known = {row["probe"]: row for row in content["probes"]}
+    rows = [known[probe] for probe in probes]
+    return f"`make {command}`, {rows[0]['date']}, {content['conditions']['cores']} cores", rows
+
+
 def drains(root: Path, _: str) -> str:
     """Return the duration of stops, and the lost and repeated results after stops and kills."""
-    content = published(root, "probes", "bench-drains")
-    found = {row["probe"]: row for row in content["probes"]}
+    conditions, found = _found(root, "bench-drains", *MODES)
     rows = []
-    for probe, where in MODES.items():
-        row = found[probe]
+    for row, where in zip(found, MODES.values(), strict=True):
         seconds = " / ".join(f"{row[f'{name}_ms'] / 1_000:.1f}" for name in ("p50", "p99", "max"))
         by_stops = ("0", str(row["repeated_by_stops"]))
         by_kills = (str(row["lost"]), str(row["repeated_by_kills"]))
         rows.append((where, str(row["found"]), f"{seconds} s", *by_stops, str(row["kills"]), *by_kills))
-    first = found["drains"]
     intro = (
-        f"`make bench-drains`, {first['date']}, {content['conditions']['cores']} cores, 100 records/s: a "
-        "stateless and a stateful query, with an interval of five minutes, are stopped alternately after their first "
-        "commit, and start again."
+        f"{conditions}, 100 records/s: a stateless and a stateful query, with an interval of five minutes, are stopped "
+        "alternately after their first commit, and start again."
     )
     return f"{intro}\n\n{table(HEADER, rows)}"
 
 
 def python_path(root: Path, _: str) -> str:
     """Return the cost of Python in a stateful query, beside Scala and micro-batch mode."""
-    content = published(root, "probes", "bench-python-path")
-    (row,) = (row for row in content["probes"] if row["probe"] == "python-path")
+    conditions, (row,) = _found(root, "bench-python-path", "python-path")
     names = ("python", "scala", "micro_batch")
     ms = {name: f"{row[name + '_p50_ms']:,g} and {row[name + '_p99_ms']:,g} ms" for name in names}
     rounds = f", median of {row['rounds']} rounds" if row["rounds"] > 1 else ""
-    intro = f"`make bench-python-path`, {row['date']}, {content['conditions']['cores']} cores"
     return (
-        f"{intro}, {row['rate']:,.0f} records/s{rounds}: p50 and p99 are {ms['python']}; "
+        f"{conditions}, {row['rate']:,.0f} records/s{rounds}: p50 and p99 are {ms['python']}; "
         f"in Scala {ms['scala']}, in micro-batch mode {ms['micro_batch']}. One state "
         f"partition processes {row['python_rows_per_second']:,} rows per second; in Scala "
         f"{row['scala_rows_per_second']:,}."
@@ -48,8 +51,7 @@ def python_path(root: Path, _: str) -> str:
 
 def rate_to_stat(root: Path, _: str) -> str:
     """Return the latency of each arm at each rate."""
-    content = published(root, "probes", "bench-rate-to-stat")
-    (found,) = (row for row in content["probes"] if row["probe"] == "rate-to-stat")
+    conditions, (found,) = _found(root, "bench-rate-to-stat", "rate-to-stat")
     rates = sorted({row["rate"] for row in found["rows"]})
     rows: dict[str, list[str]] = {}
     for row in found["rows"]:
@@ -57,18 +59,14 @@ def rate_to_stat(root: Path, _: str) -> str:
         text = " / ".join(f"{row[f'{name}_ms']:,}" for name in ("p50", "p99")) if row["share"] else "nothing"
         late = "" if row["share"] >= MIN_SHARE else f", {1 - row['share']:.0%} late"
         cells[rates.index(row["rate"])] = f"{text}{late}"
-    intro = (
-        f"`make bench-rate-to-stat`, {found['date']}, {content['conditions']['cores']} cores, 2 partitions, "
-        f"{found['duration_seconds']:g} s per cell: p50 / p99 in ms"
-    )
+    intro = f"{conditions}, 2 partitions, {found['duration_seconds']:g} s per cell: p50 / p99 in ms"
     header = ("arm", *(f"{rate:,} rows/s" for rate in rates))
     return f"{intro}\n\n{table(header, [(arm, *cells) for arm, cells in rows.items()])}"
 
 
 def burst(root: Path, _: str) -> str:
     """Return what a burst does at each utilization."""
-    content = published(root, "probes", "bench-burst")
-    (found,) = (row for row in content["probes"] if row["probe"] == "burst")
+    conditions, (found,) = _found(root, "bench-burst", "burst")
     seconds, rows = found["burst_seconds"], []
     for row in found["rows"]:
         used, factor = row["utilization"] / 100, row["burst"]
@@ -76,18 +74,14 @@ def burst(root: Path, _: str) -> str:
         measured = "no" if row["seconds"] is None else f"{row['seconds']} s"
         p99s = (f"{row[f'{name}_ms']:,} ms" for name in ("normal_p99", "burst_p99"))
         rows.append((f"{used:.0%}", f"{factor}x", *p99s, f"{row['max_backlog']:,}", measured, f"{computed:.0f} s"))
-    intro = (
-        f"`make bench-burst`, {found['date']}, {content['conditions']['cores']} cores, aggregation, "
-        f"sustained {found['sustained']:,} records/s, bursts of {seconds:g} s"
-    )
+    intro = f"{conditions}, aggregation, sustained {found['sustained']:,} records/s, bursts of {seconds:g} s"
     header = ("utilization", "burst", "p99 before", "p99 in it", "backlog", "normal again after", "computed")
     return f"{intro}\n\n{table(header, rows)}"
 
 
 def memory(root: Path, _: str) -> str:
     """Return the memory of a query with growing state without and with a limit for RocksDB, and collections."""
-    content = published(root, "probes", "bench-memory")
-    free, limited = (row for row in content["probes"] if row["probe"] in ("memory", "memory-bounded"))
+    conditions, (free, limited) = _found(root, "bench-memory", "memory", "memory-bounded")
     rows = [
         (
             f"{one['state_rows']:,}",
@@ -106,9 +100,9 @@ def memory(root: Path, _: str) -> str:
     )
     took = [one["collection_ms"] for row in (free, limited) for one in row["phases"]]
     intro = (
-        f"`make bench-memory`, {free['date']}, {content['conditions']['cores']} cores, heap of 1,024 MB, four state "
-        f"partitions; MB without / with a limit of {limited['bounded_mb']} MB. Full collections took {min(took)} to "
-        f"{max(took)} ms; p50 / p95 / p99 were {calm} ms, and {forced} ms with one each second (no limit)."
+        f"{conditions}, heap of 1,024 MB, four state partitions; MB without / with a limit of {limited['bounded_mb']} "
+        f"MB. Full collections took {min(took)} to {max(took)} ms; p50 / p95 / p99 were {calm} ms, and {forced} ms with "
+        "one each second (no limit)."
     )
     header = ("rows of state", "at", "heap after collection", "outside the heap", "RocksDB", "on disk")
     return f"{intro}\n\n{table(header, rows)}"
@@ -119,8 +113,7 @@ STATES = ("keys", "state, p50 / p99 / max ms", "table, ms", "CPU ms per record",
 
 def state_stores(root: Path, _: str) -> str:
     """Return latency, CPU time and size of RocksDB state, beside those of a table."""
-    content = published(root, "probes", "bench-state-stores")
-    (row,) = (row for row in content["probes"] if row["probe"] == "state-stores")
+    conditions, (row,) = _found(root, "bench-state-stores", "state-stores")
     rows = []
     for case in row["cases"]:
         latencies = (" / ".join(f"{value:,.0f}" for value in case[name]) for name in ("spark_ms", "table_ms"))
@@ -130,7 +123,7 @@ def state_stores(root: Path, _: str) -> str:
         rows.append((f"{case['keys']:,}", *latencies, f"{jvm:.2f} : {sum(others):.2f}", speeds, sizes))
     twice = row["counted_twice"]
     intro = (
-        f"`make bench-state-stores`, {row['date']}, OSS 4.3.0, {content['conditions']['cores']} cores, both at once, "
+        f"{conditions}, OSS 4.3.0, both at once, "
         f"{row['rate']:,.0f} records/s, batches of {row['interval_seconds']} s. After `kill -9`, the table counted "
         f"{twice['guarded']} of {row['load']:,} records twice; without the offsets {twice['bare']:,}."
     )
