@@ -25,7 +25,7 @@ from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
 from benchmarks.harness.rate_search import MAX_FINAL_MS
 from benchmarks.probes.probe import machine_text, outcome_with, send_all, when_due
-from spark_rtm.kafka.consumer import consumer_from_start
+from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.proof import assert_real_time
@@ -36,7 +36,6 @@ from spark_rtm.services.spark import build_session
 PARTITIONS = 2
 KEYS = 1_000
 SLICE_SECONDS = 0.01
-READ_RECORDS, READ_SECONDS = 10_000, 1.0
 FACTOR, FIRST_RATE = 1.15, 3_000.0
 STEP_SHARE = 0.6
 """Duration of a step of the search as a share of that of a burst."""
@@ -119,11 +118,9 @@ def run(spark: SparkSession, servers: str, topic: str, phases: Sequence[Phase]) 
 
 
 def _append_times(servers: str, topic: str, total: int) -> Times:
-    times, consumer = np.zeros(total, dtype=np.int64), consumer_from_start(servers, {topic: PARTITIONS})
-    while messages := consumer.consume(READ_RECORDS, READ_SECONDS):
-        for message in messages:
-            times[int((message.value() or b"").split()[0])] = message.timestamp()[1]
-    consumer.close()
+    times = np.zeros(total, dtype=np.int64)
+    for message in read_topic(servers, topic):
+        times[int((message.value() or b"").split()[0])] = message.timestamp()[1]
     return times
 
 

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import latency_text, machine_text, outcome_of
+from benchmarks.probes.probe import ends, latency_text, machine_text, outcome_of
 from spark_rtm import control_socket
-from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, read_topic
+from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services import kafka_broker, run_folder
@@ -209,18 +209,7 @@ def results(servers: str, name: str) -> Counter[str]:
 
 def _written(servers: str, name: str) -> int:
     """Return the number of records in a topic without transactions."""
-    consumer, found = consumer_from_start(servers, {name: PARTITIONS}), dict[tuple[str, int], int]()
-
-    def is_known() -> bool:
-        with suppress(KafkaException):  # a new partition has no leader for a moment
-            found.update(end_offsets(consumer, consumer.assignment()))
-        return bool(found)
-
-    try:
-        wait_until(is_known, FLOW_SECONDS, f"the offsets of topic {name!r}")
-    finally:
-        consumer.close()
-    return sum(found.values())
+    return sum(ends(servers, name, PARTITIONS).values())
 
 
 BENCHMARK = Benchmark(

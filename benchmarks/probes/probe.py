@@ -5,18 +5,22 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from confluent_kafka import KafkaException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.harness.benchmark import Outcome
 from benchmarks.results.publish import PUBLISHED_DIR
+from spark_rtm.kafka.consumer import consumer_from_start, end_offsets
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.realtime.queries import raise_if_failed
+from spark_rtm.realtime.queries import raise_if_failed, wait_until
 
 STEM = "probes"
 DRAIN_SECONDS = 10
+LEADER_SECONDS = 120.0
 T = TypeVar("T")
 
 
@@ -37,6 +41,22 @@ def send_all(send: Callable[[], None], query: StreamingQuery, drain_seconds: flo
         sender.join(1)
     threading.Event().wait(drain_seconds)
     raise_if_failed([query])
+
+
+def ends(servers: str, topic: str, partitions: int) -> dict[tuple[str, int], int]:
+    """Return the end offset of each partition of a topic, as soon as each has a leader."""
+    consumer, found = consumer_from_start(servers, {topic: partitions}), dict[tuple[str, int], int]()
+
+    def is_known() -> bool:
+        with suppress(KafkaException):  # a new partition has no leader for a moment
+            found.update(end_offsets(consumer, consumer.assignment()))
+        return bool(found)
+
+    try:
+        wait_until(is_known, LEADER_SECONDS, f"the offsets of topic {topic!r}")
+    finally:
+        consumer.close()
+    return found
 
 
 def latency_text(values_ms: Sequence[float]) -> str:

@@ -24,9 +24,10 @@ from rich.console import Console
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
 from benchmarks.probes import state_table
-from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
-from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
+from benchmarks.probes.probe import ends, latency_text, machine_text, outcome_of, send_all, when_due
+from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, is_record
 from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.measure.cpu import tree_seconds
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
 from spark_rtm.services import LocalPostgres, kafka_broker, run_folder, running
@@ -82,15 +83,6 @@ def send(servers: str, topic: str, keys: int, numbers: range, rate: float = 0) -
     return appended
 
 
-def ends(servers: str, topic: str) -> dict[tuple[str, int], int]:
-    """Return the end offset of each partition."""
-    consumer = consumer_from_start(servers, {topic: PARTITIONS})
-    try:
-        return end_offsets(consumer, consumer.assignment())
-    finally:
-        consumer.close()
-
-
 def results(servers: str, topic: str, keys: int, since: dict[tuple[str, int], int]) -> dict[int, int]:
     """Return the append time of each record's first result, by the number of the record."""
     consumer, found = consumer_from_start(servers, {topic: PARTITIONS}), dict[int, int]()
@@ -117,11 +109,11 @@ def _case(spark: SparkSession, servers: str, server: LocalPostgres, options: Opt
         table.execute(state_table.TABLES)
         query = start(spark, servers, topic, folder, options.interval_seconds)
         try:
-            rates = [_rate(lambda: sum(ends(servers, f"{topic}-counts").values()), load)]
+            rates = [_rate(lambda: sum(ends(servers, f"{topic}-counts", PARTITIONS).values()), load)]
             consumer.start()
             done = "select sum(next_offset) from counts_offsets"
             rates.append(_rate(lambda: int(state_table.single(table, done)), load))
-            since, appended = ends(servers, f"{topic}-counts"), dict[int, int]()
+            since, appended = ends(servers, f"{topic}-counts", PARTITIONS), dict[int, int]()
             cpu = _cpu_seconds(spark, server, consumer.pid or 0)
             send_all(lambda: appended.update(send(servers, topic, keys, numbers, options.rate)), query, DRAIN_SECONDS)
             cpu = [end - begin for begin, end in zip(cpu, _cpu_seconds(spark, server, consumer.pid or 0), strict=True)]
@@ -142,7 +134,7 @@ def _case(spark: SparkSession, servers: str, server: LocalPostgres, options: Opt
 
 def _cpu_seconds(spark: SparkSession, server: LocalPostgres, consumer: int) -> list[float]:
     jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr] # noqa: SLF001
-    return [state_table.cpu_seconds(pid) for pid in (jvm, server.child.pid if server.child else 0, consumer)]
+    return [tree_seconds(pid) for pid in (jvm, server.child.pid if server.child else 0, consumer)]
 
 
 def _read(spark: SparkSession, table: psycopg.Connection[Any], folder: str, total: int) -> dict[str, Any]:

@@ -1,12 +1,10 @@
 """Count Kafka records per key in a PostgreSQL table, without Spark."""
 
 import multiprocessing
-import os
 import time
 from collections import Counter
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -97,19 +95,3 @@ def counted_twice(servers: str, topic: str, dsn: str, statement: str, total: int
         latencies.recv()
         second.join()
         return int(single(table, SUM)) - total
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process and of its children, with those that have ended."""
-    seconds = 0.0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        number, parent, times = int(path.parent.name), int(fields[1]), [int(one) for one in fields[11:15]]
-        if number == pid:
-            seconds += sum(times)
-        elif parent == pid:
-            seconds += sum(times[:2])
-    return seconds / os.sysconf("SC_CLK_TCK")
