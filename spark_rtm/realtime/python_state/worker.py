@@ -209,7 +209,7 @@ def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any],
 
 def _writer(schema: StructType) -> Callable[[Any], Any]:
     """Return a function that converts a `Row`, tuple or dictionary to nested tuples."""
-    names, has_conversions = schema.names, any(field.dataType.needConversion() for field in schema)
+    names, has_conversions = schema.names, _has_conversions(schema)
 
     def write(value: Any) -> Any:
         if isinstance(value, dict):
@@ -218,6 +218,10 @@ def _writer(schema: StructType) -> Callable[[Any], Any]:
         return schema.toInternal(fields) if has_conversions else fields
 
     return write
+
+
+def _has_conversions(schema: StructType) -> bool:
+    return any(field.dataType.needConversion() for field in schema)
 
 
 def _plain(value: Any) -> Any:
@@ -237,7 +241,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
     try:
         processor, states, row_schema, key_schema, initial_schema, output = pickle.loads(data)
         handle, read_key, write = RemoteHandle(states, ask), _reader(key_schema, dict), _writer(output)
-        has_conversions = any(field.dataType.needConversion() for field in output)
+        has_conversions = _has_conversions(output)
         readers = {"row": _reader(row_schema, dict), "initial": _reader(initial_schema or StructType(), dict)}
         processor.init(handle)
         while request := _receive(source):
