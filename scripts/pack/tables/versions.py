@@ -33,7 +33,7 @@ def since(outcomes: Mapping[str, str | None]) -> str:
 
 def with_since(root: Path, text: str) -> str:
     """Return a page with the current cells of its columns `since`; an installed copy has no outcomes."""
-    known = recorded(root)
+    known = recorded(root) if f" {COLUMN} |" in text else {}
     tables = [table for table in markdown.tables(text) if COLUMN in table.header] if known else []
     lines = text.splitlines(keepends=True)
     for table in tables:
