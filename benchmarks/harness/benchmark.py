@@ -4,6 +4,7 @@ Define a benchmark, and run and publish it.
 A benchmark measures and returns an `Outcome`. Only this module writes files, so no benchmark can publish invalid runs.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,17 +14,19 @@ from rich.console import Console
 
 from benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, exit_status
 from benchmarks.harness.plan import plain_console
-from benchmarks.results import charts, page
+from benchmarks.results import charts
 from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
 from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
 from benchmarks.results.table import print_cases
 from spark_rtm.command_line import arguments_of
+from spark_rtm.measure import page
 
 WRITTEN = f"""
 The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}; a page with both is written
 to {BUILD_DIR}.
 The exit status is 1 if a run is invalid; invalid runs are not published."""
+PROLOG = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 Options = TypeVar("Options", bound=BenchmarkOptions)
 
 
@@ -78,9 +81,26 @@ def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
     folder = PUBLISHED_DIR if publish and not outcome.problems else BUILD_DIR
     drawn = outcome.draw(folder)
     written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *drawn]
-    written.append(page.write(outcome.content, outcome.problems, drawn, BUILD_DIR / f"{outcome.stem}.html"))
+    written.append(_write_page(outcome, drawn))
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
     return report_problems(outcome.problems)
+
+
+def _write_page(outcome: Outcome, drawn: Sequence[Path]) -> Path:
+    """Write the charts, a table of each list of the content, and the machine; runs only if no cases sum them up."""
+    content, hidden = outcome.content, {"runs"} if "cases" in outcome.content else set()
+    verdicts = [(problem, False) for problem in outcome.problems] or [("The measurement is valid.", True)]
+    tables = [_table(name, rows) for name, rows in content.items() if isinstance(rows, list) and name not in hidden]
+    figure = "".join(PROLOG.sub("", chart.read_text(encoding="utf-8")) for chart in drawn)
+    path, machine = BUILD_DIR / f"{outcome.stem}.html", page.machine_of(content.get("conditions", {}))
+    return page.write(path, f"Benchmark: {outcome.stem}", verdicts, figure, [*tables, machine])
+
+
+def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> page.Table:
+    scalars = (column for row in rows for column, value in row.items() if not isinstance(value, list | dict))
+    columns = list(dict.fromkeys(scalars))
+    cells = [["" if row.get(column) is None else row[column] for column in columns] for row in rows]
+    return page.Table(name.replace("_", " "), [column.replace("_", " ") for column in columns], cells)
 
 
 def outcome_of(

@@ -10,6 +10,7 @@ from examples.attribution.audit.latency import latencies_by_second
 from examples.attribution.chaos.outcome import Outcome, Row
 from examples.attribution.demo import html_page
 from examples.attribution.demo.report import print_reconciliation, report_console, verdict
+from spark_rtm.measure import page
 
 PAGE = Path("build/chaos.html")
 COLUMNS = ("fault", "times", "median s", "max s", "replayed", "lost", "wrong")
@@ -53,11 +54,11 @@ def write_page(outcome: Outcome, seed: int, machine: Mapping[str, object], path:
     ]
     verdicts = [(verdict(outcome.reconciliation, log).plain, not outcome.status)]
     header = ("fault", "began at", "s until results flowed", "replayed")
-    tables = [html_page.Table("Faults", header, rows)]
+    tables = [page.Table("Faults", header, rows)]
     tables.append(html_page.differences_of({"chaos": outcome.reconciliation.differences}))
     figure = html_page.timeline([series], faults)
     title = f"Ad attribution under faults, seed {seed}"
-    return html_page.write(path, title, verdicts, figure, [*tables, html_page.machine_of(machine)])
+    return page.write(path, title, verdicts, figure, [*tables, page.machine_of(machine)])
 
 
 def _cells(row: Row) -> tuple[str, ...]:

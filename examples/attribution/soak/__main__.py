@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import psycopg
 from confluent_kafka import KafkaException
 
-from examples.attribution.demo.html_page import Table, write_demo
+from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
 from examples.attribution.demo.report import Report, print_report
@@ -35,6 +35,7 @@ from examples.attribution.soak.result import (
 from examples.attribution.soak.samples import Sample, sample, sampling
 from spark_rtm.command_line import arguments_of
 from spark_rtm.measure.machine import describe_machine
+from spark_rtm.measure.page import Table
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services import new_folder
 from spark_rtm.services.java import filter_stderr

@@ -6,7 +6,8 @@ from pathlib import Path
 from examples.attribution.audit.latency import Latency, latencies_by_second
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.demo.beside import Beside
-from examples.attribution.demo.html_page import Fault, Series, Table, timeline, write_demo
+from examples.attribution.demo.html_page import Fault, Series, timeline, write_demo
+from spark_rtm.measure.page import Table
 from tests.attribution.demo.reports import report
 
 
