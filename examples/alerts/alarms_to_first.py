@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from examples.alerts.decoding import decode, route
+from examples.alerts.decoding import decode, group_of, route
 from examples.alerts.job import Job, Options, read_stream
 from spark_rtm.realtime.limits import ID_PATTERN
 
@@ -45,9 +45,8 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
         "future": raised > appended + SKEW_MS,
     }
     rejected = F.col("reason").isNotNull()
-    # A rejected row must never count as a repeat, so its source position takes the place of device and code in
-    # `dropDuplicates`.
-    identity = F.when(rejected, F.col("src")).otherwise(F.concat_ws("|", "record.device_id", "record.code"))
+    # A rejected row must never count as a repeat.
+    identity = group_of(F.concat_ws("|", "record.device_id", "record.code"))
     window_start = F.when(rejected, appended).otherwise(raised - raised % REPEAT_MS)
     firsts = (
         decode(alarms, ALARMS, checks)

@@ -39,6 +39,11 @@ def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic
     )
 
 
+def group_of(identity: Column) -> Column:
+    """Return the identity of a valid row. The source position of any other row makes it a group of its own."""
+    return F.when(F.col("reason").isNotNull(), F.col("src")).otherwise(identity)
+
+
 def newest(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     """Return the newest record of each key as the columns `{name}_key` and `name`. A tombstone removes its key."""
     latest = records.groupBy("key").agg(F.max_by("value", "offset").alias("value")).where("value is not null")

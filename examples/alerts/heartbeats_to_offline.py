@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from examples.alerts.decoding import decode, route
+from examples.alerts.decoding import decode, group_of, route
 from examples.alerts.job import Job, Options, read_stream
 from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.limits import ID_PATTERN
@@ -74,11 +74,10 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
         "late": beat < appended - SILENCE_MS,
         "future": beat > appended + SKEW_MS,
     }
-    is_good = F.col("reason").isNull()
     arrivals = decode(heartbeats, HEARTBEATS, checks).select(
         # A rejected row passes through without state, so it can have any key.
-        F.when(is_good, F.col("record.device_id")).otherwise(F.col("src")).alias("device"),
-        F.when(is_good, beat).alias("beat_ts"),
+        group_of(F.col("record.device_id")).alias("device"),
+        F.when(F.col("reason").isNull(), beat).alias("beat_ts"),
         appended.alias("appended_ts"),
         *("key", "value", "src", "reason"),
     )

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.alarms_to_first import CATCH_UP_MS, LATENESS_MS, MINUTE_MS, SKEW_MS
-from examples.alerts.decoding import decode, route
+from examples.alerts.decoding import decode, group_of, route
 from examples.alerts.job import Job, Options, read_stream
 from spark_rtm.realtime.limits import ID_PATTERN
 
@@ -43,8 +43,7 @@ def logins_to_spikes(logins: DataFrame) -> DataFrame:
     counted = (
         decode(logins, LOGINS, checks)
         .where(rejected | (F.col("record.outcome") == "failed"))
-        # A rejected record passes as a group of its own, because its source position takes the place of the account.
-        .withColumn("who", F.when(rejected, F.col("src")).otherwise(F.col("record.account")))
+        .withColumn("who", group_of(F.col("record.account")))
         .withColumn("minute", F.timestamp_millis(minute))
         .withWatermark("minute", f"{DELAY_MS} milliseconds")
         .groupBy("who", "minute")

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.alarms_to_first import SKEW_MS
-from examples.alerts.decoding import decode, newest, route
+from examples.alerts.decoding import decode, group_of, newest, route
 from examples.alerts.job import Job, Options, read_stream, read_table
 from spark_rtm.realtime.limits import ID_PATTERN
 from spark_rtm.realtime.python_state import transform_with_state
@@ -91,10 +91,10 @@ def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
     table = F.broadcast(newest(limits, LIMITS, "limits"))
     known = decode(readings, READINGS, checks).join(table, F.col("record.machine_id") == F.col("limits_key"), "left")
     has_limits = F.col("limits.raise_above").isNotNull() & F.col("limits.clear_below").isNotNull()
-    reason = F.coalesce("reason", F.when(~F.coalesce(has_limits, F.lit(False)), F.lit("no_limits")))
-    rows = known.withColumn("reason", reason).select(
+    no_limits = F.when(~F.coalesce(has_limits, F.lit(False)), F.lit("no_limits"))
+    rows = known.withColumn("reason", F.coalesce("reason", no_limits)).select(
         # A rejected row passes through without state, so it can have any key.
-        F.when(reason.isNull(), F.col("record.machine_id")).otherwise(F.col("src")).alias("machine"),
+        group_of(F.col("record.machine_id")).alias("machine"),
         *("key", "value", "src", "reason", "record", "limits"),
     )
     schema = StructType([*rows.select("key", "value", "src", "reason").schema, StructField("incident", INCIDENTS)])
