@@ -79,7 +79,7 @@ COMBINATIONS = (
 
 
 def planned_points() -> Iterator[PlannedPoint]:
-    """Yield all points. The base comes first and last, which shows how far equal runs differ."""
+    """Yield all points. The base runs first and last, which shows how much equal runs differ."""
     base = Point()
     yield PlannedPoint(BASE, base)
     for name, values in DIMENSIONS.items():

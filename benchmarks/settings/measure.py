@@ -50,7 +50,7 @@ class Options(RunOptions):
     rate: float = 1_000
     """Records per second of the runs that measure CPU time and latency."""
     search_rates: tuple[float, ...] = (4_000, 6_000, 8_000, 10_000, 12_000)
-    """Rates for the search, in records per second and ascending order."""
+    """Rates that the search tries, in records per second, in ascending order."""
 
 
 @dataclass(frozen=True)

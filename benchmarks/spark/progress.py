@@ -1,4 +1,4 @@
-"""Common parts of Spark engine processes: the run from their arguments, and the progress file."""
+"""Shared by Spark engine processes: read the run from the arguments, and write the progress file."""
 
 import threading
 from collections.abc import Mapping, Sequence

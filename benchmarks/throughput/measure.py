@@ -31,7 +31,7 @@ class Options(RunOptions):
     interval_seconds: float = 10
     repeats: int = 1
     rate: tuple[float, ...] = (2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
-    """Rates for the search, in records per second and ascending order."""
+    """Rates that the search tries, in records per second, in ascending order."""
 
 
 def measure(options: Options, console: Console) -> Outcome:

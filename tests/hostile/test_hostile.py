@@ -2,7 +2,7 @@
 More than 500 hostile inputs, the same in each run, for each command that reads foreign files.
 
 Each input has its own process. No process ends in a traceback, takes more than 5 s of processor time or 500 MB, changes
-a file that it may not change, or prints text from outside its input. Relevant files are never skipped in silence.
+a file that it may not change, or prints text from outside its input. No relevant file is skipped without a message.
 """
 
 import json

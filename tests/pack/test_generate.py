@@ -60,7 +60,7 @@ def test_changed_version_reaches_every_file_that_states_it(copied: Path) -> None
 
 
 def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> None:
-    """Otherwise, a renamed place would keep an old version in silence."""
+    """Otherwise, a renamed place would keep an old version unnoticed."""
     citation = copied / "CITATION.cff"
     citation.write_text(citation.read_text().replace("version: 0", "release: 0"))
 

@@ -24,7 +24,7 @@ def is_last(job: ModeJob, value: str) -> bool:
 
 
 def refusal(job: ModeJob, mode: Mode) -> str | None:
-    """Return why a job does not run in a mode, as condition or message; None if it writes a record."""
+    """Return the condition or message with which a job fails in a mode; None if it writes a record."""
     send(job, "a")
     try:
         query = start(job, mode)

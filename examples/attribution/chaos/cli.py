@@ -17,7 +17,7 @@ class ChaosOptions(DemoSettings):
     """The pipeline's settings and the options specific to runs under faults."""
 
     duration: float = 300
-    """Planned seconds of the run, with one fault for every 30 s. The run lasts until the last recovery."""
+    """Planned seconds of the run, with a fault every 30 s. The run ends after the last recovery."""
     rate: float = 60
     """Records per second, summed over all source topics."""
     warm_up_seconds: float = 10

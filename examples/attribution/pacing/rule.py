@@ -61,7 +61,7 @@ class Pacing:
     delivered: int
     reserved: int
     available: int
-    """Number of impressions that may still be served. At 0 or less, the next ad slots are resold."""
+    """Impressions that may still be served. At 0 or less, the next ad slots can be sold to other campaigns."""
     index: float | None
     """
     Delivered impressions divided by those of an even delivery until now.

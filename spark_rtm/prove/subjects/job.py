@@ -193,7 +193,7 @@ def _as_program(recording: Recording) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named(kafka: str) -> Iterator[None]:
-    """Name a broker in the job's environment; its sources and sinks always use the broker of `prove`."""
+    """Set `KAFKA_BOOTSTRAP_SERVERS` for the job if it is unset. Its sources and sinks use the broker of `prove`."""
     if SERVERS in os.environ:
         yield
         return

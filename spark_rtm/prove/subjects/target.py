@@ -107,7 +107,7 @@ def package_of(path: Path) -> str:
 
 
 def load(text: str, arguments: Sequence[str] = (), confs: Mapping[str, str] | None = None) -> Target | Job:
-    """Return the target `path/job.py:function`, `package.module:function`, `path/job.py` or `path/job.ipynb`."""
+    """Load `path/job.py:function` or `package.module:function`, or the job `path/job.py` or `path/job.ipynb`."""
     if text.endswith((".py", ".ipynb")):
         if not Path(text).is_file():
             raise TargetError(f"{text!r} does not exist, so there is nothing to prove; check the path")
