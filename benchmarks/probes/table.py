@@ -60,7 +60,7 @@ def rate_to_stat(root: Path, _: str) -> str:
         late = "" if row["share"] >= MIN_SHARE else f", {1 - row['share']:.0%} late"
         cells[rates.index(row["rate"])] = f"{text}{late}"
     intro = f"{conditions}, 2 partitions, {found['duration_seconds']:g} s per cell: p50 / p99 in ms"
-    header = ("arm", *(f"{rate:,} rows/s" for rate in rates))
+    header = ("variant", *(f"{rate:,} rows/s" for rate in rates))
     return f"{intro}\n\n{table(header, [(arm, *cells) for arm, cells in rows.items()])}"
 
 

@@ -51,12 +51,12 @@ CHANGES: dict[str, list[tuple[Shape, str]]] = {
         (lambda rows: count(rows.withColumn("k", F.lit("x"))), ""),
         (lambda rows: rows.groupBy("k").agg(F.sum(F.lit(1).cast("long")).alias("c")), ""),
     ],
-    "a grouping column or window more or less": [
+    "a grouping column or window is added, removed or changes its type": [
         (lambda rows: rows.groupBy("k", "value").agg(F.count("*").alias("c")), KEY),
         (lambda rows: rows.groupBy(F.col("k").cast("int")).agg(F.count("*").alias("c")), KEY),
         (lambda rows: rows.groupBy("k", F.window("timestamp", "1 minute")).agg(F.count("*").alias("c")), KEY),
     ],
-    "an aggregate more or less": [
+    "an aggregate is added, removed or changes its type": [
         (lambda rows: rows.groupBy("k").agg(F.count("*").alias("c"), F.max("value")), VALUE),
         (lambda rows: rows.groupBy("k").agg(F.collect_list("k").alias("c")), VALUE),
     ],
@@ -65,7 +65,7 @@ CHANGES: dict[str, list[tuple[Shape, str]]] = {
         (lambda rows: rows.dropDuplicates(["k"]).select("k"), OPERATOR),
         (lambda rows: rows.select("k"), OPERATOR),
     ],
-    "a source more or less": [(lambda rows: count(rows.union(rows_of(rows.sparkSession))), SOURCES)],
+    "a source is added or removed": [(lambda rows: count(rows.union(rows_of(rows.sparkSession))), SOURCES)],
 }
 CASES = [(name, shape, condition) for name, changes in CHANGES.items() for shape, condition in changes]
 
