@@ -134,7 +134,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--pack-dir",
         default=f"skills/{triggers.skill()[0]}",
         metavar="PATH",
-        help="where the assistant finds the pack in its folder (default: %(default)s)",
+        help="folder of the pack, relative to the assistant's working folder (default: %(default)s)",
     )
     arm = parser.add_mutually_exclusive_group()
     arm.add_argument("--without-pack", action="store_true", help="do not give the pack to the assistant")

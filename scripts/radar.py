@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.radar", description=__doc__)
     parser.add_argument("version", help="version of PySpark, such as 4.2.0")
     parser.add_argument(
-        "--base", default=pyspark.__version__, metavar="VERSION", help="compare with this one (default: %(default)s)"
+        "--base", default=pyspark.__version__, metavar="VERSION", help="version to compare with (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
     rows = {**recorded(files.ROOT), options.version: outcomes(options.version)}

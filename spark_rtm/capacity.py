@@ -127,8 +127,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     numbers = {
         "--rate": (None, "records per second of the source; each query reads all of them"),
         "--record-bytes": (Demand.record_bytes, "size of a record; checked against the range of the runs"),
-        "--keys": (Demand.keys, "keys of the records"),
-        "--state-keys": (None, "keys that the state keeps (default: --keys)"),
+        "--keys": (Demand.keys, "number of different keys in the records"),
+        "--state-keys": (None, "number of keys in the state (default: the value of --keys)"),
         "--interval": (Demand.interval_seconds, "trigger interval in seconds"),
     }
     for option, (default, text) in numbers.items():
@@ -141,7 +141,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partitions", type=_count, metavar="N", help="source partitions (default: as few as possible)"
     )
-    parser.add_argument("--price", type=_number, metavar="P", help="price of a core for an hour")
+    parser.add_argument("--price", type=_number, metavar="P", help="price of a core per hour")
     parser.add_argument(
         "--measured", type=Path, metavar="FILE", help="JSON of `make bench-growth` (default: the published runs)"
     )

@@ -155,12 +155,14 @@ def _prove_options(prove: argparse.ArgumentParser) -> None:
     prove.add_argument(
         "--side-effects",
         action="store_true",
-        help="also run a job's batch writes to other targets than Kafka, each time its code runs",
+        help="also run the job's batch writes to targets other than Kafka, each time `prove` executes the job's code",
     )
     prove.add_argument("--only", metavar="A,B", help="run only these checks, such as input,state (default: all)")
     prove.add_argument("--partitions", type=int, default=2, metavar="N", help="source partitions (default: 2)")
     prove.add_argument("--slots", type=int, default=0, metavar="N", help="task slots of your cluster (default: 16)")
-    prove.add_argument("--duration", type=float, default=10, metavar="SECONDS", help="time of the load (default: 10)")
+    prove.add_argument(
+        "--duration", type=float, default=10, metavar="SECONDS", help="duration of the load (default: 10)"
+    )
     prove.add_argument("--rate", type=float, default=50, metavar="N", help="records per second (default: 50)")
     prove.add_argument("--conf", action="append", metavar="KEY=VALUE", help="a setting of the job; may be repeated")
     prove.add_argument("--packages", metavar="G:A:V,...", help="Maven packages of the job, as for spark-submit")
@@ -214,12 +216,12 @@ COMMANDS = {
         },
     ),
     "inspect": Command(
-        "explain the checkpoint of a streaming query; only read it",
+        "explain the checkpoint of a streaming query without changing it",
         inspect_command.add_options,
         inspect_command.run,
         {
             "inspect checkpoints/clicks": "explain a checkpoint",
-            "inspect s3://bucket/clicks --format json": "the same as JSON, from an object store",
+            "inspect s3://bucket/clicks --format json": "print the report as JSON, for a checkpoint in an object store",
             "inspect checkpoints/clicks --bootstrap-servers host:9092": "compare with Kafka",
             "inspect checkpoints/clicks --as-starting-offsets": "continue with a new query",
         },
@@ -249,7 +251,7 @@ COMMANDS = {
         capacity.run,
         {
             "capacity --rate 5000 --keys 100000": "estimate slots, cores, memory and pause of an aggregation",
-            "capacity --rate 5000 --price 0.05": "with the price of the busy cores",
+            "capacity --rate 5000 --price 0.05": "also estimate the price of the busy cores",
         },
     ),
     "resize": Command(

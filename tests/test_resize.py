@@ -105,7 +105,7 @@ def test_command_prints_rows_and_a_difference_is_found(spark: SparkSession, kafk
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["counted", "--partitions", "2", "--to", "new"], "counted has 2 state partitions already"),
+        (["counted", "--partitions", "2", "--to", "new"], "counted already has 2 state partitions"),
         (["counted", "--partitions", "0", "--to", "new"], "--partitions 0 is too small"),
         (["counted", "--partitions", "3", "--to", "stateless"], "stateless exists; name a new folder with --to"),
         (["stateless", "--partitions", "3", "--to", "new"], "stateless has no committed state"),

@@ -86,11 +86,12 @@ def conditions(root: Path, _: str) -> str:
     )
     foreign = f"Other programs used at most {max(row['foreign_cores'] for row in runs):.2f} cores."
     bases = [f"{row['busy_cores']:.2f}" for row in runs if row["dimension"] == "base"]
-    noise = f"The equal first and last run used {' and '.join(bases)} busy cores: smaller differences may be noise."
+    used = " and ".join(bases)
+    noise = f"The first and last run, which are identical, used {used} busy cores: smaller differences may be noise."
     sentences = [f"Measured with `{COMMAND}` on {known['date']}.", machine, load, times, foreign, noise]
     if early:
         sizes = ", ".join(f"{row['state_rows']:,} of {row['requested_state_keys']:,} keys" for row in early)
-        sentences.append(f"The time to fill the state was over after {sizes}.")
+        sentences.append(f"The time for filling the state ended after {sizes}.")
     return " ".join(sentences) + "\n"
 
 
@@ -143,7 +144,7 @@ def million(root: Path, _: str) -> str:
     intro = (
         f"Computed from the cost model with at most {highest_rate_per_partition(content):,g} records/s per source "
         f"partition, {base.record_bytes:g} bytes per record, {base.keys:,g} keys and a trigger interval of "
-        f"{base.interval_seconds:g} s. Rows outside of the range are extrapolations that nobody has measured.\n"
+        f"{base.interval_seconds:g} s. Rows outside the range are extrapolations, not measurements.\n"
     )
     limits = [(_rate(at), name) for at, name in reached]
     first = f"The limit that comes first: at {_rate(reached[0][0])} records/s, {reached[0][1]}.\n" if reached else ""

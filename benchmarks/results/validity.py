@@ -38,7 +38,9 @@ def problems(
     invalid += late_sending(numbers)
     if numbers.get("negative", 0) > MAX_NEGATIVE_SHARE * numbers["records"]:
         count = numbers["negative"]
-        invalid.append(f"{count} outputs have an earlier append time than their records, so the broker's clock jumped")
+        invalid.append(
+            f"{count} outputs have an earlier append time than their records, so the broker's clock was set back"
+        )
     if has_boundaries and numbers["boundaries"] < min_boundaries:
         invalid.append(f"the run has only {numbers['boundaries']} batch boundaries; use a longer --duration")
     if numbers["foreign_cores"] > MAX_FOREIGN_CORES:

@@ -94,7 +94,7 @@ def _conditions(content: dict[str, Any]) -> str:
     known = content["conditions"]
     unit = (
         f"{LATENCY_UNIT} Rows named *warm* had {known['long_warm_up_seconds']:g} s of warm-up. "
-        "*Relative* compares with the nearest run of the untouched query, so compare changes by it."
+        "*Relative* compares with the nearest run of the untouched query, so use it to compare changes."
     )
     return conditions(content, known.get("command", COMMAND), unit)
 
@@ -107,7 +107,7 @@ def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[st
     names = [f"`{case['engine']}` ({case['cpu_ratio']:.2f}x)" for case in cases if is_within(case, share)]
     within = f" Changes within the noise: {'; '.join(names)}." if names else ""
     return (
-        f"{len(costs)} equal runs of the untouched query needed {costs[0]:,.0f} to {costs[-1]:,.0f} CPU s per "
+        f"{len(costs)} identical runs of the untouched query used {costs[0]:,.0f} to {costs[-1]:,.0f} CPU s per "
         f"million records, so differences up to {share:.0%} are noise.{within}\n"
     )
 

@@ -37,7 +37,9 @@ def verify(bench: Bench, answer: Answer) -> None:
     for message in messages:
         places[bytes(message.key() or b"")].add(message.partition() or 0)
     spread = [key for key, found in places.items() if len(found) > 1]
-    require(not spread, f"the records of {len(spread)} of {len(KEYS)} keys are in several partitions of the target")
+    require(
+        not spread, f"{len(spread)} of {len(KEYS)} keys have records in more than one partition of the target topic"
+    )
 
 
 def _written(bench: Bench, answer: Answer, source: str, target: str, count: int) -> list[Message]:

@@ -49,7 +49,7 @@ def build(spark: SparkSession, options: Options) -> DataFrame:
 
 JOB = Job(
     name="lifts_to_notices",
-    summary="Address a notice of an urgent event to the contact of the lift: lifts + lift-contacts -> lifts-notices.",
+    summary="Address a notice of each urgent event to the contact of the lift: lifts + lift-contacts -> lifts-notices.",
     reads=("lifts", "lift-contacts"),
     writes=("lifts-notices", "lifts-rejected"),
     build=build,

@@ -73,7 +73,7 @@ def build(spark: SparkSession, options: Options) -> DataFrame:
 
 JOB = Job(
     name="logins_to_spikes",
-    summary="Raise an alert at ten failed logins of an account in a minute: logins -> logins-spikes.",
+    summary="Raise an alert when an account has ten failed logins within a minute: logins -> logins-spikes.",
     reads=("logins",),
     writes=("logins-spikes", "logins-rejected"),
     build=build,

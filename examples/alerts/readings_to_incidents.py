@@ -114,7 +114,7 @@ def build(spark: SparkSession, options: Options) -> DataFrame:
 
 JOB = Job(
     name="readings_to_incidents",
-    summary="Raise one alert per time above a machine's limit: readings + machine-limits -> readings-incidents.",
+    summary="Raise one alert each time a machine exceeds its limit: readings + machine-limits -> readings-incidents.",
     reads=("readings", "machine-limits"),
     writes=("readings-incidents", "readings-rejected"),
     build=build,

@@ -22,7 +22,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `inspect`."""
     parser.description = DESCRIPTION
     parser.add_argument(
-        "checkpoint", help="value of checkpointLocation: a folder, or a URL that fsspec knows, such as s3://bucket/path"
+        "checkpoint",
+        help="value of checkpointLocation: a folder, or a URL that fsspec supports, such as s3://bucket/path",
     )
     parser.add_argument(
         "--bootstrap-servers",

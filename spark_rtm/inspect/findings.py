@@ -58,7 +58,7 @@ def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
     if planned and (committed is None or planned.batch > committed.batch):
         yield Finding(
             NOTE,
-            f"batch {planned.batch} is planned but not committed: it is running, or the query ended inside it; "
+            f"batch {planned.batch} is planned but not committed: it is running, or the query ended during it; "
             "a restart processes its records again",
         )
     for log in (checkpoint.offsets, checkpoint.commits):

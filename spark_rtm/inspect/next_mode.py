@@ -35,7 +35,8 @@ CHANGES = {
     "refused": "number and type of grouping columns; number and type of aggregates; an added, removed or replaced "
     "stateful operator; another source topic; number of sources",
     "ignored": "spark.sql.shuffle.partitions, which the checkpoint contains",
-    "unnoticed": "another column of the same type, or another function with the same type: the old state counts on",
+    "unnoticed": "another column of the same type, or another function with the same type: old and new values mix in "
+    "the state",
 }
 """Effect of code changes on a start with existing state. `tests/pages/test_state_changes.py` tries each."""
 

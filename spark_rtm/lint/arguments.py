@@ -35,12 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--ignore", type=_names, metavar="RULES", help="do not report these rules or groups")
     parser.add_argument(
-        "--exclude", type=_names, metavar="PATTERNS", help="skip these files and folders, even if they are given"
+        "--exclude",
+        type=_names,
+        metavar="PATTERNS",
+        help="skip these files and folders, even if they are passed as paths",
     )
     parser.add_argument(
         "--strict", action="store_const", const=True, help="exit with status 1 for warnings too, not only for errors"
     )
-    parser.add_argument("--stdin-filename", metavar="NAME", help="name of standard input, which decides its format")
+    parser.add_argument(
+        "--stdin-filename", metavar="NAME", help="file name for standard input, which determines the format"
+    )
     parser.add_argument("--fix", action="store_true", help="correct triggers, output modes and joins in Python files")
     parser.add_argument("--diff", action="store_true", help="print what --fix would change, and change nothing")
     parser.add_argument("--statistics", action="store_true", help="print the number of findings of each rule")

@@ -34,7 +34,7 @@ SUBJECTS = {
     "both: latency is append time minus append time": r"latenc|milliseconds?|\bms\b|sub-?second|\bp99\b",
 }
 """The rules of SKILL.md, each with a pattern for its subject."""
-OTHER = "no rule of SKILL.md: judge it with the page that SKILL.md names"
+OTHER = "no rule of SKILL.md applies: judge it by the page that SKILL.md links"
 
 
 def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[str]]:

@@ -78,7 +78,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("target", help="topic that the query writes")
     parser.add_argument("rejects", help="reject topic of the query")
     parser.add_argument(
-        "--canary", required=True, type=_json, metavar="JSON", help="value of a canary; KEY is replaced by its key"
+        "--canary",
+        required=True,
+        type=_json,
+        metavar="JSON",
+        help="value of a canary record, in which KEY is replaced with the canary's key",
     )
     parser.add_argument("--partitions", type=int, default=1, help="partitions of the source topic (default: 1)")
     parser.add_argument("--port", type=int, default=9109, help="port of the metrics (default: 9109)")

@@ -134,8 +134,8 @@ def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
             needed = slots_needed(examined.trial.rows.select("*"), partitions)
         if needed > free:
             evidence = (
-                f"{_parts(needed, partitions, DEFAULT_SHUFFLES)}, {free} available: the job leaves this setting to "
-                f"Spark; the other verdicts are for the session of prove, which has {own}"
+                f"{_parts(needed, partitions, DEFAULT_SHUFFLES)}, {free} available: the job does not set this "
+                f"number; the other checks run in the session of prove, which has {own}"
             )
             fix = f"set it in the job, or give the value of the cluster: --conf {SHUFFLES}=N"
             return Verdict("slots", WRONG, evidence, fix, SLOTS_PAGE, str(examined.path), examined.line), True

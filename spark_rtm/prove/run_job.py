@@ -36,7 +36,7 @@ BY_TEXT = {
     "ClassNotFoundException": "pass the package of the class: --packages GROUP:ARTIFACT:VERSION",
     "PATH_NOT_FOUND": "put some of its rows there, or give the reader a schema, so prove makes rows",
 }
-CALL = "PySpark refuses this call without prove, too: correct it"
+CALL = "PySpark also refuses this call without prove; correct it"
 BY_KIND = {
     FileNotFoundError: "start prove in the folder that contains the files of the job",
     OSError: "start the server that it calls",
@@ -67,7 +67,7 @@ def verdicts_of_job(bench: Bench, target: Job, options: Options, say: Callable[[
     except Exception as error:
         raise job.JobLostError(_stop(error, recording)) from error
     for written, line in recording.skipped:
-        say(f"line {line}: the batch write to {written} was skipped; --side-effects lets it run")
+        say(f"line {line}: the batch write to {written} was skipped; --side-effects runs it")
     yield from _stand_ins(recording)
     yield from _sources(bench, recording)
     if not recording.caught:
@@ -94,7 +94,7 @@ def _stand_ins(recording: Recording) -> Iterator[Verdict]:
         evidence = f"the module {name!r} is not installed, so a placeholder accepted the calls of the job"
         yield _of_job(UNCHECKED, evidence, _install(name), recording, line)
     for table, line in recording.absent.items():
-        evidence = f"the table {table} is not here, so two made rows stand for it"
+        evidence = f"the table {table} is not here, so two generated rows replace it"
         yield _of_job(UNCHECKED, evidence, "put some of its rows there", recording, line)
 
 
@@ -102,7 +102,7 @@ def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
     for kind, line in recording.other_sources:
         yield _of_job(WRONG, f"the job reads the stream {kind!r}, which prove cannot feed", FROM_KAFKA, recording, line)
     for name, line in recording.refused.items():
-        evidence = f"real-time mode on OSS refuses the option {name!r}; the following verdicts omit it"
+        evidence = f"real-time mode on OSS refuses the option {name!r}; the remaining checks omit it"
         wrong = _of_job(WRONG, evidence, "remove it: a batch reads all records that arrive", recording, line)
         yield replace(wrong, page=f"{SOURCES_PAGE}#options-and-settings")
     if recording.topics:
@@ -121,7 +121,7 @@ def _of_query(
     if _is_deliberate(recording, caught):
         own = caught.trigger or "the default"
         evidence = f"not judged: the trigger {own} and the sink {caught.sink} beside a query in real-time mode"
-        yield Verdict("mode", GOOD, f"{evidence} say that this query runs in micro-batches")
+        yield Verdict("mode", GOOD, f"{evidence} show that this query runs in micro-batches")
         return
     yield from _refused_settings(recording, caught)
     try:
@@ -151,10 +151,15 @@ def _on_engine(
 def _refused_settings(recording: Recording, caught: Caught) -> Iterator[Verdict]:
     if "realtime" not in caught.trigger.lower():
         own = caught.trigger or "the default"
-        evidence = f"the trigger of the job is {own}, so it runs in micro-batches; the following verdicts use realTime"
+        evidence = (
+            f"the trigger of the job is {own}, so it runs in micro-batches; the remaining checks run it with realTime"
+        )
         yield _of_job(WRONG, evidence, 'write .trigger(realTime="5 minutes")', recording, caught.line)
     if caught.output_mode.lower() != "update":
-        evidence = f"real-time mode refuses the output mode {caught.output_mode!r}; the following verdicts use update"
+        evidence = (
+            f"real-time mode does not support the output mode {caught.output_mode!r}; the remaining checks run the "
+            "query with update"
+        )
         yield _of_job(WRONG, evidence, 'write .outputMode("update")', recording, caught.line)
 
 
@@ -175,8 +180,8 @@ def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
         assert_real_time(query, 30)
     except (PySparkException, Py4JJavaError, QueryFailedError) as error:
         if any(condition in str(error) for condition in NO_CONNECTOR):
-            evidence = f"real-time mode on OSS refuses the sink of the job, {caught.sink!r}: it is not in its list"
-            fix = f"use {SINKS}; the connector is not installed here, and the following verdicts use Kafka"
+            evidence = f"real-time mode on OSS refuses the sink of the job, {caught.sink!r}: it is not in the allowlist"
+            fix = f"use {SINKS}; the connector is not installed here, and the remaining checks write to Kafka"
             return replace(_of_job(WRONG, evidence, fix, recording, caught.line), page=SOURCES_PAGE)
         verdict = refused(error, recording.path, caught.line)
         is_file = "UNSUPPORTED_DATASOURCE" in verdict.evidence
@@ -186,9 +191,7 @@ def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
     finally:
         if query is not None:
             query.stop()
-    evidence = (
-        f"real-time mode accepts the sink {caught.sink!r}; the following verdicts write its rows to Kafka as JSON"
-    )
+    evidence = f"real-time mode accepts the sink {caught.sink!r}; the remaining checks write its rows to Kafka as JSON"
     return Verdict("mode", GOOD, evidence, page=SOURCES_PAGE)
 
 

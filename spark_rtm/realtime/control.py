@@ -120,7 +120,7 @@ def stop_all(
             if query.isActive and obeys(query):
                 stop(query, max(deadline.left(), 1))
         except (ControlError, QueryFailedError, TimeoutError) as error:
-            LOG.warning("query %r stops in the middle of a batch, which its restart repeats: %s", query.name, error)
+            LOG.warning("query %r stops in the middle of a batch, which a restart repeats: %s", query.name, error)
     stop_completely(spark, *stopping)
 
 
@@ -223,8 +223,8 @@ def _commands(query: StreamingQuery) -> Any:
     commands = _scala_object()
     if commands is None:
         raise ControlError(
-            f"this session has no source {SOURCE!r}, so the batch of query {query.name!r} cannot be ended; add the jar "
-            f"that `python -m spark_rtm.services control` prints to `spark.jars`, or {remedy}"
+            f"this session has no source {SOURCE!r}, so the batch of query {query.name!r} cannot be ended; run "
+            f"`python -m spark_rtm.services control` and add the printed path to `spark.jars`, or {remedy}"
         )
     if not query.isActive:
         raise_if_failed([query])
@@ -234,7 +234,8 @@ def _commands(query: StreamingQuery) -> Any:
     if number < (len(progress.sources) if progress else 1):
         some = "only one source" if number else "no source"
         raise ControlError(
-            f"{some} of query {query.name!r} obeys commands, so its batch cannot be ended; read each with the format "
+            f"{some} of query {query.name!r} supports commands, so its batch cannot be ended; read each with the "
+            "format "
             f"{SOURCE!r} in real-time mode, or {remedy}"
         )
     if not commands.reachesExecutors():

@@ -52,11 +52,13 @@ REMEDIES = {
     "ARITHMETIC_OVERFLOW": "use try_add, try_multiply or a range check before the arithmetic",
     "DATETIME_OVERFLOW": "check the range of a number before you convert it to a time",
     "DIVIDE_BY_ZERO": "use try_divide",
-    "INVALID_ARRAY_INDEX": "use get() in place of an index",
+    "INVALID_ARRAY_INDEX": "use get() instead of an index",
     "null topic": "give every row a topic, for example with coalesce and a reject topic",
-    "Python": "replace the Python function by SQL functions, or run it with python_state.with_python; OSS has no other "
-    "way for Python on the data path in real-time mode",
-    "ForeachBatch": "write to Kafka in place of foreachBatch, and copy the records to other stores in a second query",
+    "Python": "replace the Python function by SQL functions, or run it with python_state.with_python; on OSS, "
+    "nothing else "
+    "runs Python on the data path in real-time mode",
+    "ForeachBatch": "write to Kafka instead of using foreachBatch, and copy the records to other stores in a second "
+    "query",
     "OUTPUT_MODE": 'write .outputMode("update")',
     "SINK_NOT_SUPPORTED": "write to Kafka, and copy the records to other stores in a second, micro-batch query",
     "INPUT_STREAM_NOT_SUPPORTED": "read the stream from Kafka",
@@ -168,7 +170,8 @@ CAUSES = (
         Kind.UNKNOWN,
         "the Python code failed for a row",
         ("the Python code failed for the key",),
-        "correct the code at the end of the traceback, or return a row for a reject topic in place of the exception",
+        "correct the code at the end of the traceback, or return a row for a reject topic instead of raising an "
+        "exception",
     ),
 )
 """Known causes; the first that matches applies."""

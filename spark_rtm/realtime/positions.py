@@ -96,6 +96,6 @@ def _offsets(line: str, checkpoint: Path) -> Offsets:
         return {topic: {p: int(offset) for p, offset in of_topic.items()} for topic, of_topic in offsets.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            f"checkpoint {str(checkpoint)!r} contains {line!r}, which are not the offsets of a Kafka source, so no "
-            f"`startingOffsets` can be made of it; use the checkpoint of a query that reads only Kafka"
+            f"checkpoint {str(checkpoint)!r} contains {line!r}, which are not the offsets of a Kafka source, so "
+            f"`startingOffsets` cannot be derived from them; use the checkpoint of a query that reads only Kafka"
         ) from error

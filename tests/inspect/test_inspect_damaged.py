@@ -21,12 +21,15 @@ FOREIGN: dict[str, tuple[list[str], str]] = {
     "never planned": (["metadata"], "ended before it planned its first batch"),
     "delta table": (
         ["_delta_log/0.json"],
-        "contains no offsets and no commits (_delta_log), so it is not a checkpoint",
+        "contains _delta_log, but no offsets and no commits, so it is not a checkpoint",
     ),
-    "iceberg table": (["metadata/v1.metadata.json", "data/x"], "contains no offsets and no commits (data, metadata)"),
-    "several checkpoints": (["a/offsets/0", "b/offsets/0"], "contains 2 checkpoints; name one of its folders: a, b"),
-    "inside": (["0", "1", ".0.crc"], "is a part of a checkpoint; name the folder above it"),
-    "photos": (["one.jpg", "two.jpg"], "contains no offsets and no commits (one.jpg, two.jpg)"),
+    "iceberg table": (
+        ["metadata/v1.metadata.json", "data/x"],
+        "contains data, metadata, but no offsets and no commits",
+    ),
+    "several checkpoints": (["a/offsets/0", "b/offsets/0"], "contains 2 checkpoints; pass one of its folders: a, b"),
+    "inside": (["0", "1", ".0.crc"], "is a part of a checkpoint; pass the folder above it"),
+    "photos": (["one.jpg", "two.jpg"], "contains one.jpg, two.jpg, but no offsets and no commits"),
     "nothing planned": (["metadata", "offsets/.keep"], "contains no planned batch"),
 }
 

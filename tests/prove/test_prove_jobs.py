@@ -92,7 +92,7 @@ def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_pa
     assert [line, line] == [verdict.line for verdict in wrong]
     assert "the trigger of the job is the default" in wrong[0].evidence
     assert "ForeachBatchSink" in wrong[1].evidence
-    assert "in place of foreachBatch" in wrong[1].fix
+    assert "instead of using foreachBatch" in wrong[1].fix
     assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
 
 

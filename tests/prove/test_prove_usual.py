@@ -408,7 +408,7 @@ STOPS = {
     ),
     "call": (
         "from pyspark.sql.functions import col\ncol('a').cast(1)\n",
-        "PySpark refuses this call without prove, too",
+        "PySpark also refuses this call without prove",
     ),
     "run": ("# MAGIC %run ./setup\n", "job.py:1: %run ./setup: "),
     "source": (

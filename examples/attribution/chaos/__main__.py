@@ -50,7 +50,7 @@ def _run(options: ChaosOptions) -> Outcome:
     if external := [name for name in EXTERNAL if os.environ.get(name)]:
         raise RuntimeError(
             f"{' and '.join(external)} names a server that others may use, and faults would hit it; unset "
-            "the variable, and the run starts its own servers"
+            "the variable, so the run starts its own servers"
         )
     # Before anything else, because threads and children inherit the mounts of this process.
     is_mounted = disk.own_mounts()
@@ -61,7 +61,7 @@ def _run(options: ChaosOptions) -> Outcome:
         faults = plan(options.seed, options.planned, {name: KINDS[name] for name in kinds})
         view.print_line(f"seed {options.seed}: {len(faults)} faults of {len(kinds)} kinds")
         if not is_mounted and not options.chosen:
-            view.print_line("fill-disk is left out, because only root on Linux can mount a small file system")
+            view.print_line("fill-disk is skipped, because only root on Linux can mount a small file system")
         return run(options, faults, view, stop, is_mounted=is_mounted)
 
 
@@ -69,8 +69,8 @@ def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
     """Return the kinds that are possible on this machine; raise RuntimeError if the user chose another."""
     if not is_mounted and "fill-disk" in options.chosen:
         raise RuntimeError(
-            "fill-disk needs a small file system, which only root on Linux can mount, so no disk could be full; "
-            "run the command as root, or leave fill-disk out"
+            "fill-disk needs a small file system, which only root on Linux can mount, so no disk could be filled; "
+            "run the command as root, or omit fill-disk"
         )
     possible = {"cluster": options.cluster, "mount": is_mounted, "standby": options.standby}
     met = {"", *(need for need, is_met in possible.items() if is_met)}

@@ -164,7 +164,7 @@ def pause_broker(system: System, _fault: Fault) -> Ongoing:
     return paused(family(_pid(system.broker)))
 
 
-@fault("kill -9 of the broker, which stays away longer than `delivery.timeout.ms`", seconds=(10, 15))
+@fault("kill -9 of the broker, which stays down longer than `delivery.timeout.ms`", seconds=(10, 15))
 def remove_broker(system: System, _fault: Fault) -> Ongoing:
     return killed_server(system.broker)
 

@@ -72,7 +72,7 @@ def is_no_interrupt(record: logging.LogRecord) -> bool:
 
 def next_steps(options: DemoOptions) -> list[str]:
     """Return the next steps for the user after a run."""
-    compare = [] if options.compare else ["next: make demo COMPARE=1    decoding in micro-batch mode beside it"]
+    compare = [] if options.compare else ["next: make demo COMPARE=1    also decodes in micro-batch mode"]
     return [*compare, "next: make chaos             the same checks under faults"]
 
 

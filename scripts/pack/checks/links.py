@@ -52,7 +52,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
     for module in modules:
         if module not in reachable and module.name != "__init__.py" and module != root / PROGRAM:
             problem = "is not linked from a page, and no linked module imports it"
-            yield Finding(files.relative(root, module), 1, "orphan", problem, "link it from its page or delete it")
+            yield Finding(files.relative(root, module), 1, "orphan", problem, "link to it from a page, or delete it")
     subjects = [*modules, *files.references(root)]
     subjects += [*files.tools(root), *(root / "evals").rglob("*.py"), *(root / "scripts/site/tools").glob("*.html")]
     subjects += [path for folder in files.CODE for path in (root / folder).rglob("*.scala")]

@@ -86,7 +86,8 @@ class LocalFolder:
             place /= name
             if name in {"", ".", ".."} or place.is_symlink():
                 raise UnreadableError(
-                    f"{place} is a link, or leads out of the checkpoint, so nothing was inspected; replace links"
+                    f"{place} is a link, or leads out of the checkpoint, so nothing was inspected; replace links "
+                    "with the files that they point to"
                 )
         return place
 
@@ -136,7 +137,9 @@ def walk(folder: Folder, path: str = "") -> Iterator[tuple[str, Entry]]:
     """Yield the path and entry of each file below a subfolder. Raise `UnreadableError` if there are too many files."""
     for number, found in enumerate(_walk(folder, path)):
         if number == MAX_FILES:
-            raise UnreadableError(f"{path} has more than {MAX_FILES:,} files, so nothing was inspected; copy less")
+            raise UnreadableError(
+                f"{path} has more than {MAX_FILES:,} files, so nothing was inspected; pass a folder with fewer files"
+            )
         yield found
 
 

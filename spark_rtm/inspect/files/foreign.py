@@ -29,11 +29,11 @@ def _reason_against_level(folder: Folder, found: Mapping[str, Entry], target: st
     """Return the checkpoint above or below this folder, if there is one."""
     inner = [name for name, entry in found.items() if entry.is_folder and "offsets" in folder.entries(name)]
     if inner:
-        return f"{target} contains {len(inner)} checkpoints; name one of its folders: {_some(inner)}"
+        return f"{target} contains {len(inner)} checkpoints; pass one of its folders: {_some(inner)}"
     if all(NUMBER.fullmatch(name) or name.startswith(".") for name in found):
-        return f"{target} is a part of a checkpoint; name the folder above it"
+        return f"{target} is a part of a checkpoint; pass the folder above it"
     names = _some(list(found))
-    return f"{target} contains no offsets and no commits ({names}), so it is not a checkpoint; {_PASS_LOCATION}"
+    return f"{target} contains {names}, but no offsets and no commits, so it is not a checkpoint; {_PASS_LOCATION}"
 
 
 def _some(names: list[str]) -> str:

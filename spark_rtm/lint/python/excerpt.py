@@ -31,7 +31,7 @@ def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
     if tree is not None:
         return tree, code
     if is_excerpt and len(code) > MAX_SALVAGED:
-        raise UncheckedError("the code is incomplete and too long to complete it", "correct the syntax of the code")
+        raise UncheckedError("the code is incomplete, and too long to be completed", "correct the syntax of the code")
     python = _without_prompts(code)
     tree = _tree(python)
     if tree is None and is_excerpt:

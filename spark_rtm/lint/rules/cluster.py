@@ -185,7 +185,8 @@ def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
     has_disk = has_volumes or cluster.keys.get("enable_elastic_disk") not in {None, False}
     if cluster.is_real_time and is_known and not has_disk and WITHOUT_DISK.match(name):
         message = (
-            f"the machine type {quoted(name)} has no local disk and the cluster no EBS volumes, so creating it fails"
+            f"the machine type {quoted(name)} has no local disk and the cluster has no EBS volumes, so its creation "
+            "fails"
         )
         line = cluster.lines.get("node_type_id", cluster.line)
         yield Problem(line, message, "set aws_attributes.ebs_volume_count, or use a type with disks such as i3 or m5d")

@@ -203,7 +203,7 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
         is_kafka_source = sources and all(isinstance(s, Source) and s.is_kafka for s in sources)
         if query.start_line and writer.is_kafka and is_kafka_source and _keeps_kafka_columns(query):
             back = "" if "topic" in writer.options or writer.is_open else " and `topic`"
-            message = f"the rows keep the column `partition`{back} of the Kafka source, which the Kafka sink obeys"
+            message = f"the rows still have `partition`{back} of the Kafka source, so the Kafka sink writes there"
             fix = 'write .select("key", "value") first'
             yield Problem(writer.line or query.start_line, message, fix, lines=writer.lines)
 
@@ -245,7 +245,8 @@ def foreach_interval(module: Module) -> Iterator[Problem]:
                 length = interval_ms(text)
                 if isinstance(length, float) and length > MAX_FOREACH_MS:
                     message = (
-                        f"Python receives the last rows of a batch when it ends, so they can be {plain(text)} late"
+                        "Python receives the last rows of a batch only when the batch ends, so they can be "
+                        f"{plain(text)} late"
                     )
                     fix = 'write to Kafka, or use a short interval such as "5 seconds"'
                     yield Problem(line, message, fix, lines=query.writer.lines)

@@ -208,7 +208,7 @@ def check_off(module: Module) -> Iterator[Problem]:
         for text, line in module.setting(key) if "realTimeMode" in key or module.real_time else ():
             if text is not None and text.lower() == value:
                 message = f"{key} is {text}, so {consequence}"
-                yield Problem(line, message, "remove the setting, and correct what the check refuses")
+                yield Problem(line, message, "remove the setting, and correct the code that the check refuses")
 
 
 @SETTING_RULES.add("shuffle-manager", severity="warning")
@@ -231,7 +231,7 @@ def shuffle_manager(module: Module) -> Iterator[Problem]:
             if text and text.endswith(
                 ("MultiShuffleManager", "StreamingShuffleManager", "ConcurrentStageDAGScheduler")
             ):
-                message = f"{key}={text.rpartition('.')[2]} is obsolete: real-time mode chooses it by itself"
+                message = f"{key}={text.rpartition('.')[2]} is obsolete: real-time mode chooses it automatically"
                 yield Problem(line, message, "remove the setting")
 
 

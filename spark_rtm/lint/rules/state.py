@@ -177,5 +177,8 @@ def python_state(module: Module) -> Iterator[Problem]:
         for step in steps(query, "transformWithState", "transformWithStateInPandas"):
             engines = OSS_ONLY if step.name == "transformWithState" else BOTH
             message = f"Python's {step.name} does not run in real-time mode, so the query fails"
-            fix = "use aggregation, micro-batch mode, python_state, or on Databricks transformWithState with Row"
+            fix = (
+                "use an aggregation or micro-batch mode; on OSS, python_state of spark_rtm also works, and on "
+                "Databricks, transformWithState with Row"
+            )
             yield Problem(step.line, message, fix, engines, lines=query.writer.lines)

@@ -61,7 +61,10 @@ def checkpoint(module: Module) -> Iterator[Problem]:
         writer = query.writer
         if query.start_line and writer.is_kafka and not writer.is_open and "checkpointlocation" not in writer.options:
             message = "a query that writes to Kafka has no checkpointLocation, so the query does not start"
-            fix = 'add .option("checkpointLocation", ...) with a folder of this query that outlives the job'
+            fix = (
+                'add .option("checkpointLocation", ...) with a folder that only this query uses and that outlives '
+                "the job"
+            )
             yield Problem(query.start_line, message, fix, lines=writer.lines)
 
 

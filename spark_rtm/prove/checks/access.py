@@ -84,7 +84,7 @@ def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
     if not (size.isdigit() and wait_ms.isdigit()) or int(size) <= 1 or int(wait_ms) < MIN_WAIT_MS:
         return None
     evidence = (
-        f"{next(iter(FETCH))}={size}: the broker holds records until it has as many bytes, for up to {wait_ms} ms"
+        f"{next(iter(FETCH))}={size}: the broker delays its answer until it has this many bytes, for up to {wait_ms} ms"
     )
     return Verdict("flow", WRONG, evidence, "remove the option: its default is 1", FETCH_PAGE, path, line)
 

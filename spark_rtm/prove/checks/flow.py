@@ -26,7 +26,7 @@ def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) 
     if failing:
         text = (failing[0].value or b"null").decode(errors="replace")[:80]
         if subject.is_made:
-            return [_verdict(subject, UNCHECKED, f"the made record {text} ends the query", _fix(subject))]
+            return [_verdict(subject, UNCHECKED, f"the generated record {text} ends the query", _fix(subject))]
         return [_verdict(subject, WRONG, f"the sample {text} ends the query", "correct the sample with --samples")]
     counts = [len(result) for result in predicted if not isinstance(result, Exception)]
     if not sum(counts):
@@ -53,7 +53,7 @@ def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) 
         )
         return [_verdict(subject, GOOD, evidence)]
     if is_stateful and outputs:
-        return [_verdict(subject, GOOD, f"{what}; no latency, because state merges records")]
+        return [_verdict(subject, GOOD, f"{what}; latency not measured, because state merges records")]
     return [
         _verdict(
             subject,

@@ -36,7 +36,7 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
     sizes = [_after(subject, query, subject.samples) for _ in range(ROUNDS + 1)]
     rows, written = [size.rows for size in sizes], [size.written for size in sizes]
     if _grows(rows):
-        evidence = f"the same {len(subject.samples)} records let the state grow in each batch: {rows} rows"
+        evidence = f"the same {len(subject.samples)} records make the state grow in each batch: {rows} rows"
         return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
     growth = (
         f"each row grows with each record: the same records write {written} bytes of state" if _grows(written) else ""

@@ -52,7 +52,7 @@ def read_samples(path: Path) -> list[Sent]:
     try:
         return [_record(line) for line in lines]
     except RecursionError:
-        raise ValueError(f"{str(path)!r} has a record that is nested too deep; use at most 500 levels") from None
+        raise ValueError(f"{str(path)!r} has a record that is nested too deeply; use at most 500 levels") from None
 
 
 def made_samples(rows: DataFrame) -> list[Sent]:

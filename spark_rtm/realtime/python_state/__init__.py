@@ -110,8 +110,8 @@ def _in_scala(
     if isinstance(scala, type(jvm.org)):
         raise RuntimeError(  # noqa: TRY004 - not the type of an argument
             f"this session does not have the classes of {SCALA.name}, so it cannot run Python in real-time mode; start "
-            "it with `spark_rtm.services.spark.build_session`, or add the jar that `python -m spark_rtm.services "
-            "control` prints to `spark.jars`"
+            "it with `spark_rtm.services.spark.build_session`, or run `python -m spark_rtm.services control` "
+            "and add the printed path to `spark.jars`"
         )
     described = [
         (state.kind, state.name, state.schema.json(), state.key_schema and state.key_schema.json(), state.ttl_ms)

@@ -32,7 +32,7 @@ def mounted(folder: Path) -> Iterator[None]:
     """Mount a file system in memory while the block runs; raise RuntimeError if that fails."""
     if not _mount("-t", "tmpfs", "-o", SIZE, "tmpfs", str(folder)):
         raise RuntimeError(
-            f"cannot mount a tmpfs at {str(folder)!r}, so no disk can be full; leave out fill-disk with --faults"
+            f"cannot mount a tmpfs at {str(folder)!r}, so no disk can be filled; omit fill-disk from --faults"
         )
     try:
         yield
@@ -51,7 +51,7 @@ def full(folder: Path) -> Iterator[None]:
             if _mount("-o", f"remount,size={size}", str(folder)):
                 break
         else:
-            raise RuntimeError(f"cannot shrink the file system at {str(folder)!r}, so no disk was full")
+            raise RuntimeError(f"cannot shrink the file system at {str(folder)!r}, so no disk was filled")
         yield
     finally:
         _mount("-o", f"remount,{SIZE}", str(folder))
