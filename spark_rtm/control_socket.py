@@ -37,9 +37,10 @@ COMMANDS = {
 @contextmanager
 def listen(spark: SparkSession, path: Path) -> Iterator[None]:
     """
-    Obey commands that other processes of this user send to the socket `path`, while the block runs.
+    Execute commands that other processes of this user send to the socket `path`, while the block runs.
 
-    Only this user can open the file, which is deleted at the end. Raises OSError if another process listens there.
+    Only this user can open the socket, which is deleted at the end. Raises OSError if another process already listens
+    on it.
     """
     _remove_unused(path)
     old_mask = os.umask(0o177)
@@ -90,7 +91,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, command: str) -> int:
-    """Send a command, print a line for each query, and return the exit status: 1 if a query did not obey."""
+    """Send a command, print a line for each query, and return the exit status: 1 if a query did not execute it."""
     try:
         answers = send(options.socket, command, options.query, options.deadline)
     except OSError as error:

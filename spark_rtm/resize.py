@@ -1,8 +1,9 @@
 """
 Rewrite the state of a stopped query for another number of partitions: `rtm resize`.
 
-Spark's non-public class `StreamingCheckpointManager` (4.3.0) does it, but writes into the checkpoint even if it fails
-later. So this command checks first what Spark refuses, works on a copy, and finally compares all rows of the state.
+Spark's non-public class `StreamingCheckpointManager` (4.3.0) rewrites the state, but writes into the checkpoint even if
+it fails later. Therefore, this command first checks for everything that Spark refuses, works on a copy, and finally
+compares all rows of the state.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """
 Read the checkpoint of a streaming query without changing it.
 
-`mode` says which mode wrote it, `next_mode` which mode may continue it, and `findings` what is wrong with it.
+`mode` finds the execution mode that wrote the checkpoint, `next_mode` the modes that may continue it, and `findings`
+its problems.
 """

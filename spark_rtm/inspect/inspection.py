@@ -64,8 +64,9 @@ def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
     """
     Return `startingOffsets` of a new query that continues this checkpoint, for each Kafka source.
 
-    The offsets are those of the last committed batch. Results of a planned batch may be missing in the sink, so the new
-    query has to process its records again. Before the first commit, they are the first offsets of the query.
+    The offsets come from the last committed batch, or are the first offsets of the query if no batch is committed.
+    Results of a planned batch may be missing in the sink, so the new query must process the records of this batch
+    again.
     """
     checkpoint = read_checkpoint(open_folder(target), target)
     position = checkpoint.position

@@ -75,7 +75,7 @@ class Replay:
     """What a restart processes again."""
 
     records: int | None
-    """Number of records; None if only the broker could tell."""
+    """Number of records; None if it is unknown without the broker."""
     text: str
 
 

@@ -75,7 +75,7 @@ def _moved(checkpoint: Checkpoint, source: str, topic: str, partition: str) -> b
 
 
 def replay_of(checkpoint: Checkpoint, partitions: Sequence[PartitionState], mode: str | None, *, asked: bool) -> Replay:
-    """Return the replay of a restart; `mode` wrote the last batch, `asked` tells whether the broker was asked."""
+    """Return the replay of a restart; `mode` wrote the last batch, and `asked` is true if the broker was asked."""
     planned, committed = checkpoint.last_planned, checkpoint.last_committed
     if planned and (committed is None or planned.batch > committed.batch):
         return Replay(_between(checkpoint, planned), f"of batch {planned.batch}, which is planned but not committed")

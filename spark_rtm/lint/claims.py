@@ -1,7 +1,7 @@
 """
-List the sentences of pages about real-time mode, with the deciding rule of SKILL.md, and without a verdict.
+List sentences of pages about real-time mode, each with the rule of SKILL.md that applies, without a verdict.
 
-An assistant reads the list, because it judges sentences better than a regular expression does.
+The list is for an assistant, which judges sentences better than a regular expression.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OTHER = "no rule of SKILL.md applies: judge it by the page that SKILL.md links"
 
 
 def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[str]]:
-    """Return a line for each sentence about real-time mode (place, sentence, deciding rules), and unreadable pages."""
+    """Return a line for each sentence about real-time mode (place, sentence, rules), and the unreadable pages."""
     sources = read_sources(list(paths), settings.excludes)
     lines: list[str] = []
     unread = [f"{path.as_posix()}: {problem.message}" for path, (_, problem) in sources.unchecked]

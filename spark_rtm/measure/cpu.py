@@ -211,9 +211,8 @@ def other_programs() -> list[psutil.Process]:
     """
     Return all processes except this one, its descendants and kernel threads.
 
-    Kernel threads free memory for this run, and the CPU time of the whole machine includes them. That time is also
-    inexact:
-    on one Linux machine, it showed 0.05 cores while the processes used 1.0 (2026-11-25).
+    Kernel threads work for this run, for example when they free memory. The CPU time of the whole machine includes
+    them, and is inexact: on one Linux machine, it showed 0.05 cores while the processes used 1.0 (2026-11-25).
     """
     ours = {process.pid for process in process_tree([os.getpid()])}
     if psutil.pid_exists(KERNEL_PARENT) and psutil.Process(KERNEL_PARENT).name() == "kthreadd":

@@ -1,5 +1,5 @@
 """
-Send a record to each partition of the source topic at a fixed interval, and measure the wait for its result.
+Send a record to each partition of the source topic at a fixed interval, and measure how long its result takes.
 
 A canary shows faults that no metric of the engine shows during a batch: a starved partition, a stuck task, a failed
 query.
@@ -17,7 +17,7 @@ from spark_rtm.kafka.consumer import CLIENT
 
 FLUSH_SECONDS = 2
 PREFIX = "canary-"
-"""Prefix of canary keys. Leave such keys out of counts and bills."""
+"""Prefix of canary keys. Exclude records with such keys from counts and bills."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Run all checks on one query, in the order in which it can serve them."""
+"""Run all checks on one query, one after the other."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ class Options:
     """The checks to run; the query always starts."""
     interval_ms: int = 5_000
     side_effects: bool = False
-    """Whether a job's batch writes run, each time that its code runs."""
+    """Whether the job's batch writes run each time its code runs."""
 
 
 def checked(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:

@@ -1,9 +1,9 @@
 """
 End the batch of a running real-time query on command: commit now, drain, and stop without repeats.
 
-Open-source Spark ends a real-time batch only by its clock. The source `rtm-kafka` of `control.scala` reads like Kafka's
-own source, and also ends a query's batch on command. Its checkpoint is that of the source `kafka`, so a query can
-switch between both sources.
+Open-source Spark ends a real-time batch only by its clock. The source `rtm-kafka` in `control.scala` reads like Spark's
+source `kafka`, and also ends a query's batch on command. Both sources use the same checkpoints, so a query can switch
+between them.
 
 The source works only with Spark 4.3, because it wraps non-public classes of Spark and of the Kafka connector. A cluster
 also needs `spark.plugins` with `PLUGIN`.
@@ -33,7 +33,7 @@ LOG = logging.getLogger(__name__)
 SOURCE = "rtm-kafka"
 """Format of the source, with the same options and columns as `kafka`."""
 PLUGIN = "spark_rtm.control.Plugin"
-"""Value of `spark.plugins` on a cluster, whose plugin brings commands to the executors."""
+"""Value of `spark.plugins` on a cluster. The plugin sends commands to the executors."""
 LATEST = "latestOffsets"
 """Progress metric of the source for a batch that a command ended."""
 DEADLINE_SECONDS = 30.0
@@ -43,7 +43,7 @@ REPEAT_SECONDS = 0.5
 # The offset of an ended transaction is never read. A source that gave no record for this time has been read.
 IDLE_SECONDS = 1.0
 START_SECONDS = 2.0
-"""Time between the initialization of a query and of its sources, with a reserve."""
+"""Maximum time between the initialization of a query and of its sources."""
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ def stop_all(
     spark: SparkSession, queries: Iterable[StreamingQuery], deadline_seconds: float = DEADLINE_SECONDS
 ) -> None:
     """
-    Stop all queries in order: those with command support as `stop` does, then the others.
+    Stop all queries in order: first those that support commands, as `stop` stops them, then all others.
 
     A query that misses the deadline stops in the middle of its batch, which a restart repeats; this is logged as a
     warning.
@@ -131,7 +131,7 @@ def stagger(
     Commit `query` each time `seconds` after another copy's commit, so the copies never pause together.
 
     `last_commit` returns a new value after each commit of the other copy, for example the id of its last batch. Use
-    half of the other copy's interval. Give `query` a longer interval, which counts when the other copy has ended.
+    half of the other copy's interval. Give `query` a longer interval, which takes effect when the other copy has ended.
     Returns when `query` has ended or `stop` is set.
     """
     stop, known = stop or threading.Event(), last_commit()

@@ -252,7 +252,7 @@ def _condition(text: str) -> str:
 
 
 def _engine_text(text: str) -> str:
-    """Return the engine's part of the text. User code can put record values into the rest."""
+    """Return the engine's part of the text. User code can put record values into the other parts."""
     prefix = _prefix(text)
     return prefix if JAVA_CLASS.search(prefix) and not ENGINE_CLASS.search(prefix) else text
 

@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
 LOCK_POLL_SECONDS = 0.05
 LEADS, IS_READY = "this process has the lock", "this process is ready"
-"""First words of log lines: of the process that starts the queries, and of the one that waits for the lock."""
+"""First words of log lines of the process that starts the queries, and of the process that waits for the lock."""
 
 Starter = Callable[[], "StreamingQuery"]
 """Starts a query on its checkpoint. Each restart calls it again, so it must check the task slots."""
@@ -53,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Standby:
-    """Lets one of several processes run the queries; another one is ready, and takes over when the first one ends."""
+    """Lets one of several processes run the queries. A second process is ready to take over when the first one ends."""
 
     lock_path: Path
     """
@@ -165,7 +165,7 @@ class Keeper:
         self._due: dict[str, float] = {}
 
     def start(self) -> None:
-        """Start all queries. If one cannot start, stop the others and raise its exception."""
+        """Start all queries. If one cannot start, stop those that have started, and raise the exception."""
         try:
             for name, starter in self._starters.items():
                 self.queries[name] = starter()

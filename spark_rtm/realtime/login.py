@@ -6,7 +6,11 @@ The options contain the password, so do not print or store them.
 
 OSS_CLIENT = "org.apache.kafka"
 DATABRICKS_CLIENT = "kafkashaded.org.apache.kafka"
-"""Prefix of the classes in the Kafka client of Databricks. With the other engine's name, Kafka finds no module."""
+"""
+Prefix of the class names in the Kafka client of Databricks.
+
+With a class name of the other engine, Kafka does not find the login module.
+"""
 MODULES = {
     "PLAIN": "plain.PlainLoginModule",
     "SCRAM-SHA-256": "scram.ScramLoginModule",
@@ -20,8 +24,8 @@ def password_login(
     """
     Return the options of a login with a password over TLS.
 
-    `truststore` is a PEM file with the certificates that sign those of the brokers. Without it, the client trusts
-    Java's certificates. Each executor reads the file at this path.
+    `truststore` is a PEM file with the certificates of the authorities that sign the brokers' certificates. Without it,
+    the client trusts Java's certificates. Each executor reads the file at this path.
     """
     if not user or not password:
         raise ValueError(f"user {user!r} or its password is empty, so the brokers would refuse the login; set both")

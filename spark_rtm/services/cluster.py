@@ -2,7 +2,7 @@
 Run a Spark standalone cluster on this machine: a master and workers from the PySpark package, as child processes.
 
 Only programs with the cluster's secret can connect. Real-time mode runs all tasks of a query at the same time, so the
-cluster needs enough task slots in total. As in a foreign cluster, the workers have neither this checkout nor its Python
+cluster needs enough task slots in total. As on any other cluster, the workers have neither this checkout nor its Python
 packages, so a job must send both (`job_confs`).
 """
 
@@ -73,8 +73,8 @@ def job_confs(*packages: str) -> dict[str, str]:
     """
     Return settings that send code and the packages of Python workers to a cluster.
 
-    The code is `spark_rtm` and the named packages. The settings are those of the options `--py-files`, `--archives` and
-    `--conf` of `spark-submit`.
+    The code is `spark_rtm` and the named packages. The settings have the same effect as the options `--py-files`,
+    `--archives` and `--conf` of `spark-submit`.
     """
     name = f"job/{job_archive.packages_id()}"
     archive = cached_folder(name, _write_packages) / job_archive.PACKAGES_ARCHIVE

@@ -154,7 +154,7 @@ def avro_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
 
 
 def package_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
-    """Return the jars of Maven packages and their dependencies, except those of Spark and `make setup`."""
+    """Return the jars of Maven packages and their dependencies, except jars of Spark and of `make setup`."""
     parts = {text: COORDINATE.fullmatch(text) for text in coordinates}
     if wrong := [text for text, match in parts.items() if not match]:
         raise ValueError(f"--packages {wrong[0]}: write GROUP:ARTIFACT:VERSION, separated by commas")

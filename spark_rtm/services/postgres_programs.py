@@ -36,7 +36,7 @@ def clean_environment() -> dict[str, str]:
 
 def accessible_programs(folder: Path) -> Path:
     """
-    Return the folder that contains `bin`: that of the package or, for root, a copy in `folder`.
+    Return the folder that contains `bin`: the package's folder or, for root, a copy in `folder`.
 
     The server's user can read the copy. The package's folder may be accessible to root only, and its permissions must
     not change. Raises RuntimeError if the package is not installed or the server's user cannot enter `folder`.

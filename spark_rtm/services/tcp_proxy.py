@@ -1,7 +1,7 @@
 """
 A TCP proxy on this machine that delays, changes or drops data.
 
-A loopback connection has no round-trip time and loses no replies. The proxy adds the first and can drop the second.
+A loopback connection has no round-trip time and loses no replies. The proxy can add a delay and drop replies.
 """
 
 import socket
@@ -18,7 +18,7 @@ Change = Callable[[bytes], bytes | None]
 
 
 def unchanged(chunk: bytes) -> bytes:
-    """Pass the chunk on."""
+    """Return the chunk unchanged."""
     return chunk
 
 
@@ -27,8 +27,8 @@ class TcpProxy:
     A proxy on 127.0.0.1 to `target`, as a context manager.
 
     The function `answer` takes each chunk that the server sends, and returns the chunk for the client, b"" to drop the
-    chunk, or None to close the connection. The function `request` does the same for chunks of the client, and may block
-    to delay a chunk. Callers may replace both functions and `delay_seconds` at any time.
+    chunk, or None to close the connection. The function `request` handles the client's chunks in the same way, and may
+    block to delay a chunk. Callers may replace both functions and `delay_seconds` at any time.
     """
 
     def __init__(self, target: tuple[str, int], delay_seconds: float = 0) -> None:

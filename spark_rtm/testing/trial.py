@@ -146,7 +146,7 @@ class Trial:
         self._producer.flush(FLUSH_SECONDS)
 
     def wait_for_commit(self, query: StreamingQuery, deadline_seconds: float = 60) -> None:
-        """Wait until the query has committed every sent record; if possible, end its batch for that."""
+        """Wait until the query has committed every sent record, and end its batch early if possible."""
         can_end = control.obeys(query)
 
         def is_committed() -> bool:
@@ -218,10 +218,10 @@ class Trial:
 
 def latencies_ms(sent_ms: Sequence[int], outputs: Sequence[Received], per_record: Sequence[int] = ()) -> list[int]:
     """
-    Return the latency of each output: its append time minus that of its source record.
+    Return the latency of each output: its append time minus the append time of its source record.
 
     Records are matched by their order of arrival. `per_record` contains the number of outputs of each source record;
-    without it, all have the same number. Returns an empty list if the numbers do not match.
+    without it, all records have the same number of outputs. Returns an empty list if the numbers do not match.
     """
     counts = list(per_record)
     if not counts and sent_ms and len(outputs) % len(sent_ms) == 0:

@@ -114,7 +114,7 @@ def _newest(folder: Folder, log: Log, parse: Callable[[Folder, Log, int], T]) ->
 
 
 def _remedy(folder: Folder, path: str) -> str:
-    """Return how to repair a damaged file. `tests/inspect` tries both deletions on OSS 4.3.0."""
+    """Return how to repair a damaged file. `tests/inspect` tests both deletions on OSS 4.3.0."""
     parent, _, name = path.rpartition("/")
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
     newest = max(commits.entries, default=-1)

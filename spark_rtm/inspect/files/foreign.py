@@ -26,7 +26,7 @@ def reason_against(folder: Folder, target: str) -> str | None:
 
 
 def _reason_against_level(folder: Folder, found: Mapping[str, Entry], target: str) -> str:
-    """Return the checkpoint above or below this folder, if there is one."""
+    """Return why a folder is not a checkpoint, and name a checkpoint above or below it if there is one."""
     inner = [name for name, entry in found.items() if entry.is_folder and "offsets" in folder.entries(name)]
     if inner:
         return f"{target} contains {len(inner)} checkpoints; pass one of its folders: {_some(inner)}"

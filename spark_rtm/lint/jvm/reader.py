@@ -66,7 +66,7 @@ class Reader:
         self.subject: ast.expr | None = None
         """The value of the next `match`."""
         self.comparisons = 0
-        """Number of `<` signs without type arguments. After many, the parser tries no more."""
+        """Number of `<` signs without type arguments. After many of them, the parser stops trying."""
         self.expects_failure = False
         """Whether the next function is a test that must fail."""
 

@@ -33,7 +33,7 @@ LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
 SPARK = re.compile(
     r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter|\.outputMode\(", re.IGNORECASE
 )
-"""Words on a page about Spark. Code shows more precisely what it uses."""
+"""Words that mark a page as being about Spark. For code, the names that it uses are more precise."""
 SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|^dlt$|^databricks\b", re.IGNORECASE)
 CODE_RULES: list[Rule] = [
     *TRIGGER_RULES,

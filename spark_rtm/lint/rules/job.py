@@ -101,9 +101,9 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
 @JOB_RULES.add("connector-version", OSS_ONLY, "warning")
 def connector_version(module: Module) -> Iterator[Problem]:
     """
-    Checks for a Kafka connector that belongs to a version of Spark without what the query uses.
+    Checks for a Kafka connector of a Spark version that lacks a feature of the query.
 
-    Why: The connector has the version of its Spark. Stateful queries run in real-time mode from 4.3.0, and the trigger
+    Why: A connector has the same version as its Spark. Stateful queries run in real-time mode from 4.3.0, and the trigger
     exists in Python from 4.2.
 
     Reported at: the version.
@@ -185,9 +185,9 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
     """
     Checks for jobs that write the rows of a Kafka source to Kafka without selecting columns.
 
-    Why: The sink obeys the columns `partition` and `topic` that the source added. Each record goes to the partition
-    number of its origin, which may not exist in the target topic; without the option `topic`, it goes back to its own
-    topic.
+    Why: The sink uses the columns `partition` and `topic` that the source added. Each record goes to the partition with
+    the number of its source partition, which may not exist in the target topic. Without the option `topic`, the record
+    goes back to the source topic.
 
     Reported at: `writeStream`.
 

@@ -51,7 +51,7 @@ def static_join(module: Module) -> Iterator[Problem]:
     Both engines: a static table without `broadcast`, and another hint.
     OSS: each `crossJoin`, also with a broadcast table.
 
-    Reported at: the join. A small table that OSS broadcasts by itself runs, until it grows.
+    Reported at: the join. A join with a small table that OSS broadcasts automatically works until the table grows.
 
     Example:
         events.join(users, "key")

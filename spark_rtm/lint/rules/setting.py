@@ -159,8 +159,8 @@ def unknown_setting(module: Module) -> Iterator[Problem]:
     """
     Checks for settings of streaming or real-time mode that do not exist.
 
-    Why: Spark accepts any key, so a wrong one has no effect, and no error names it. No setting of a session turns
-    real-time mode on: the trigger does.
+    Why: Spark accepts any key, so a wrong one has no effect, and no error names it. Only the trigger turns real-time
+    mode on, not a session setting.
 
     Both engines: an error for a key that can only be meant to turn the mode on; otherwise a warning for a key that
     resembles an existing one.
@@ -194,7 +194,7 @@ def check_off(module: Module) -> Iterator[Problem]:
     """
     Checks for settings that switch off a check of real-time mode or of state.
 
-    Why: The check is there because the query would lose, hold back or misread rows. Without it, no error names them.
+    Why: The check refuses queries that lose, hold back or misread rows. Without it, no error names these rows.
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.
 
@@ -216,7 +216,7 @@ def shuffle_manager(module: Module) -> Iterator[Problem]:
     """
     Checks for the shuffle manager and the scheduler that early demonstrations of real-time mode set.
 
-    Why: OSS 4.3.0 chooses the shuffle of real-time mode by itself, and the setup page of Databricks lists neither.
+    Why: OSS 4.3.0 chooses the shuffle of real-time mode automatically, and the Databricks setup page lists neither.
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.
 

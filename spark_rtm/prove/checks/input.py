@@ -1,4 +1,4 @@
-"""Send hostile records, and find kinds that end the query, vanish, or come out as good results."""
+"""Send hostile records, and find kinds that end the query, vanish, or are accepted as good."""
 
 import base64
 import json
@@ -96,7 +96,7 @@ def _send(
 
 
 def are_rejected(results: Sequence[tuple[Sent, Received]]) -> bool:
-    """Return whether a query with a topic per row writes the bytes of all records, as for rejected ones."""
+    """Return whether a query that chooses a topic per row writes the bytes of all records, as if they were rejected."""
     return bool(results) and all(output.topic and holds(output, record) for record, output in results)
 
 

@@ -207,7 +207,7 @@ def _chunks(cases: Sequence[Case], length: int) -> Iterator[Sequence[Case]]:
 
 
 def _together(clock: Clock, cases: Sequence[Case], length: int, found: Found) -> None:
-    """Try cases together; if they are slow or fail, try the cases of each field, then single ones."""
+    """Try cases together; if they are slow or fail, try the cases of each field, then single cases."""
     by_field = {case.field: [other for other in cases if other.field == case.field] for case in cases}
     if _is_fast(clock, cases, length):
         return

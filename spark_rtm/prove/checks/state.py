@@ -55,7 +55,7 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
 
 
 def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growth: str) -> Verdict:
-    """Send records up to 90 days later, and return the verdict on what the watermark removes."""
+    """Send records with times up to 90 days later, and return the verdict on the rows that the watermark removes."""
     before = _watermark(query)
     removed = sum(_after(subject, query, subject.samples, days).removed for days in FORWARD_DAYS)
     if removed:
@@ -81,7 +81,7 @@ def _of_processor(query: StreamingQuery) -> Counter[str]:
 
 
 def _after_own_rules(subject: Subject, rows: int, metrics: Counter[str]) -> Verdict:
-    """Return the verdict on a processor, whose state ends by a TTL or by its own code."""
+    """Return the verdict on a processor, whose state is removed by a TTL or by the processor's code."""
     endless, ending = (sum(metrics[f"num{kind}State{ttl}Vars"] for kind in KINDS) for ttl in ("", "WithTTL"))
     if ending and not endless:
         return Verdict(

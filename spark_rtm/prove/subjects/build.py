@@ -57,7 +57,7 @@ class Origin:
     number: int = 0
     """Position of the query in its job."""
     side_effects: bool = False
-    """Whether the job's batch writes run."""
+    """Whether the job's batch writes run each time its code runs."""
     arguments: Sequence[str] = ()
     confs: Mapping[str, str] = field(default_factory=dict)
     folder: str = ""
@@ -77,7 +77,7 @@ def rows_of(spark: SparkSession, kafka: str, target: Target | Job, origin: Origi
 
 
 def caught_rows(recording: Recording, number: int) -> DataFrame:
-    """Return the rows of a query of a job; as JSON if the sink is not Kafka."""
+    """Return the rows of one query of a job, as JSON if its sink is not Kafka."""
     caught = recording.caught[number]
     return caught.frame if caught.sink.lower() == "kafka" else as_json(caught.frame)
 

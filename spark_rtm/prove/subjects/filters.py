@@ -264,7 +264,7 @@ def _literal(node: Node) -> Any:
 
 
 def _operator(node: Node, literals: list[Any]) -> tuple[str, Any]:
-    """Return the operator and its literal, mirrored if the literal stands on the left."""
+    """Return the operator and its literal, mirrored if the literal is on the left."""
     if node.kind == "In":
         return "In", tuple(literals)
     if node.kind in LITERALS:

@@ -68,7 +68,7 @@ class Recording:
     """Whether `spark.sql.shuffle.partitions` has Spark's default."""
     sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
     side_effects: bool = False
-    """Whether the job's batch writes run; those to Kafka always use the broker of `prove`."""
+    """Whether the job's batch writes run. Writes to Kafka always use the broker of `prove`."""
     skipped: dict[tuple[str, int], None] = field(default_factory=dict)
     """Targets of batch writes that did not run, in order, with the lines of the job."""
     missing: dict[str, int] = field(default_factory=dict)
@@ -227,11 +227,11 @@ class StreamWriter(Options, DataStreamWriter):
         return self._noted("format", "foreachBatch", "foreachBatch", func)
 
     def queryName(self, queryName: str) -> Any:
-        """Return this writer, which also for a static DataFrame takes a name."""
+        """Accept a name, also for a static DataFrame, and return this writer."""
         return self if self.is_static else super().queryName(queryName)
 
     def partitionBy(self, *cols: Any) -> Any:
-        """Return this writer, which also for a static DataFrame takes columns."""
+        """Accept columns, also for a static DataFrame, and return this writer."""
         return self if self.is_static else super().partitionBy(*cols)
 
     def _noted(self, key: str, value: str, method: str, argument: Any) -> Any:

@@ -62,7 +62,7 @@ def made_samples(rows: DataFrame) -> list[Sent]:
 
 
 def other_samples(rows: DataFrame) -> list[Sent]:
-    """Return other records if `made_samples` give no result: the other sides of the query's literals."""
+    """Return alternatives to `made_samples` without a result: records on the other sides of the query's literals."""
     plan, found = plan_of(rows), list[Sent]()
     for sent in _makers(plan):
         sent(first := _Choice(plan, 1))

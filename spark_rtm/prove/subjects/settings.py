@@ -58,7 +58,7 @@ def set_for_now(session: SparkSession, confs: Mapping[str, str]) -> Iterator[Non
 
 
 def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `spark.conf.get` that knows the settings of the job and of Databricks."""
+    """Return a `spark.conf.get` that returns the settings of the job and of Databricks."""
 
     def read(conf: RuntimeConfig, key: str, *default: Any) -> Any:
         if key in recording.job.confs:
@@ -74,5 +74,5 @@ def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]
 
 
 def flag_of(get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the `SparkConf.get` of a cluster with the flag."""
+    """Return a `SparkConf.get` that behaves as on a cluster with the real-time mode flag."""
     return lambda conf, key, *default, **named: "true" if key == FLAG else get(conf, key, *default, **named)

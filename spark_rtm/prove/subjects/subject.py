@@ -164,7 +164,7 @@ def _rows_of_function(bench: Bench, target: Target, origin: Origin) -> DataFrame
 def subject_of_job(
     bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
 ) -> Iterator[Subject]:
-    """Yield one query of a job as a subject. Its topics stay, and rows for another sink become JSON."""
+    """Yield one query of a job as a subject. Its topics stay, and rows for a sink other than Kafka become JSON."""
     folder, rows = new_checkpoints(bench.folder), caught_rows(recording, number)
     names = topics_of(rows) or recording.topics
     first, topics = names[0], dict.fromkeys(names, recording.partitions)
@@ -224,7 +224,7 @@ def has_null_topic(outputs: list[Received]) -> bool:
 
 @contextmanager
 def _call_sites(*, enabled: bool) -> Iterator[None]:
-    """Turn PySpark's recording of call lines on or off; it takes most of the time of building a plan."""
+    """Turn PySpark's recording of call lines on or off, which takes most of the time of building a plan."""
     # PySpark reads the setting `spark.python.sql.dataFrameDebugging.enabled` only once, and keeps it in this variable.
     before = utils._enable_debugging_cache  # noqa: SLF001
     utils._enable_debugging_cache = enabled  # type: ignore[assignment]  # noqa: SLF001
@@ -235,7 +235,7 @@ def _call_sites(*, enabled: bool) -> Iterator[None]:
 
 
 def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
-    """Return the outputs in the order of the records whose bytes they contain, then the others."""
+    """Return the outputs in the order of the records whose bytes they contain, then all other outputs."""
     remaining, places = list(outputs), dict[int, Received]()
     # Equal bytes are certain. Otherwise, long values are paired first, because many outputs contain a short one.
     by_length = sorted(range(len(records)), key=lambda number: -len(records[number].value or b""))

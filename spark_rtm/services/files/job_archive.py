@@ -36,7 +36,7 @@ def write_code_archive(path: Path, packages: Iterable[str] = ()) -> Path:
     """
     Write Python modules to a zip file that Python imports without unpacking, and return its path.
 
-    The modules are those of `spark_rtm` and of the named packages. Raise ValueError for a name that is not a package.
+    The file contains `spark_rtm` and the named packages. Raise ValueError for a name that is not a package.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
