@@ -1,8 +1,8 @@
 """
 Evaluate an assistant, or check the evaluations themselves.
 
-Without `--assistant`, all known answers are graded, and the status is 1 after a wrong verdict. With it, the assistant
-answers all items, and the program prints their verdicts.
+Without `--assistant`, all known answers are graded, and the status is 1 after a wrong verdict. With `--assistant`, the
+assistant answers all items, and the program prints the verdicts.
 """
 
 import argparse

@@ -47,7 +47,7 @@ class Reply:
 
 
 def words_of(command: str) -> tuple[str, ...]:
-    """Return the words of a command line, with an absolute program path, because it runs in other folders."""
+    """Return the words of a command line, with an absolute program path, because the command runs in other folders."""
     words = shlex.split(command)
     program = shutil.which(words[0]) if words else None
     if not program:

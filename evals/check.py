@@ -7,7 +7,7 @@ from evals.items import Question, Trigger
 
 
 def broken_questions(questions: Iterable[Question]) -> Iterator[str]:
-    """Yield right answers that are graded as wrong, and the reverse."""
+    """Yield right answers that are graded as wrong, and wrong answers that are graded as right."""
     for question in questions:
         answers = {question.expected_output: True, **dict.fromkeys(question.wrong_answers, False)}
         for answer, is_right in answers.items():

@@ -78,7 +78,7 @@ def by_vocabulary(query: str, description: str) -> str:
 
 
 def vocabulary_hits(triggers: Iterable[Trigger], description: str) -> int:
-    """Return for how many prompts `by_vocabulary` chooses right with this description of our skill."""
+    """Return the number of prompts for which `by_vocabulary` chooses right with this description of our skill."""
     name = skill()[0]
     return sum((by_vocabulary(trigger.query, description) == name) == trigger.should_trigger for trigger in triggers)
 

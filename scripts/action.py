@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def _paths(text: str) -> Iterator[str]:
-    """Yield the words of a text. A pattern without matches stays, so that the linter names it."""
+    """Yield the words of a text. A pattern without matches stays, so the linter names it."""
     for word in shlex.split(text):
         yield from [word] if os.path.lexists(word) else sorted(glob.glob(word, recursive=True)) or [word]  # noqa: PTH207
 

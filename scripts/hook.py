@@ -2,8 +2,8 @@
 Lint the file that a coding assistant has just written, as the hook of the plugin.
 
 Standard input is the JSON of a hook that runs after a tool of Claude Code, Copilot CLI or Cursor. Claude gets the
-findings from standard error with status 2, the others from a field of the JSON on standard output. Other files, and
-files that could not be checked, end with status 0.
+findings from standard error with status 2; the other assistants read a field of the JSON on standard output. Other
+files, and files that could not be checked, end with status 0.
 """
 
 import json

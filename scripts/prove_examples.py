@@ -1,8 +1,8 @@
 """
 Prove the queries of this repository, and write the table of `references/prove.md` (`make prove-examples`).
 
-All targets share one session and one broker. Arguments restrict the run to matching targets; published verdicts on the
-others stay.
+All targets share one session and one broker. Arguments restrict the run to matching targets; published verdicts on
+other targets stay.
 """
 
 import json

@@ -84,7 +84,7 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _folders(chosen: Sequence[str] | None, project: Path | None) -> list[Path]:
-    """Return the folders of the chosen assistants, or of those in the project or on this machine."""
+    """Return the folders of the chosen assistants, or of the assistants in the project or on this machine."""
     found = chosen or (assistants.in_project(project) if project else []) or assistants.installed(_home())
     return assistants.folders(found, Path() if project else _home(), project)
 
@@ -97,7 +97,7 @@ def _home() -> Path:
 
 
 def _leads_out(folder: Path, project: Path | None) -> bool:
-    """Return whether a link of a project, which may have other authors, leads out of it."""
+    """Return whether a link leads out of the project. A project may have other authors."""
     return project is not None and not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
 
 

@@ -39,7 +39,7 @@ class Options(RunOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Explain the boundaries with the recommended settings and with those for a short boundary."""
+    """Explain the boundaries, with the recommended settings and with the settings for a short boundary."""
     base = recommended(options.interval_seconds, quick=options.quick)
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
     variants = {RECOMMENDED: base, "short boundary": short_boundary(base)}

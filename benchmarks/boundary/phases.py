@@ -16,7 +16,7 @@ from benchmarks.boundary.trace import Mark
 from benchmarks.results.record_times import RecordTimes
 
 BEFORE_MS = 1_000
-"""Time before a batch's deadline; the slowest record is searched from there."""
+"""Time before a batch's deadline at which the search for the slowest record begins."""
 UNEXPLAINED = "unexplained"
 DRIVER, SOURCE, STATE, RECORD = "driver", "source tasks", "state tasks", "record"
 PHASES = {
@@ -118,7 +118,7 @@ def _explained(old: Sequence[Mark], new: Sequence[Mark], times: RecordTimes) -> 
 
 
 def _waiting(times: RecordTimes, deadline_ms: int, first_read_ms: int, launch_ms: int) -> npt.NDArray[np.int64]:
-    """Return records that were due near a boundary, and whose results came after it."""
+    """Return records that were due near a boundary, and whose results were written after it."""
     is_near = (times.due_us >= (deadline_ms - BEFORE_MS) * 1000) & (times.due_us <= first_read_ms * 1000)
     waiting = np.flatnonzero(is_near & (times.received_us > 0) & (times.answer_appended_ms >= launch_ms))
     if not len(waiting):

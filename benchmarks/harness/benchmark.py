@@ -77,7 +77,7 @@ def run(benchmark: Benchmark[Options], arguments: Sequence[str] | None = None) -
 
 
 def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
-    """Write the JSON and the charts, and return the exit status. Pages get no invalid outcome."""
+    """Write the JSON and the charts, and return the exit status. Invalid outcomes are not written for pages."""
     folder = PUBLISHED_DIR if publish and not outcome.problems else BUILD_DIR
     drawn = outcome.draw(folder)
     written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *drawn]
@@ -87,7 +87,7 @@ def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
 
 
 def _write_page(outcome: Outcome, drawn: Sequence[Path]) -> Path:
-    """Write the charts, a table of each list of the content, and the machine; runs only if no cases sum them up."""
+    """Write the charts, a table for each list of the content, and the machine; runs only if no cases summarize them."""
     content, hidden = outcome.content, {"runs"} if "cases" in outcome.content else set()
     verdicts = [(problem, False) for problem in outcome.problems] or [("The measurement is valid.", True)]
     tables = [_table(name, rows) for name, rows in content.items() if isinstance(rows, list) and name not in hidden]

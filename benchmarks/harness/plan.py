@@ -1,8 +1,8 @@
 """
 Run the cases of a benchmark one after another on one broker.
 
-Each repeat has another order of cases, so a busy spell of the machine does not always hit the same engine. A disturbed
-run is repeated, and its result also contains the disturbed attempt.
+Each repeat has a different order of cases, so a busy spell of the machine does not always hit the same engine. A
+disturbed run is repeated, and its result also contains the disturbed attempt.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ def alternate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) 
 
 
 def rotate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
-    """Return all combinations of case and traffic `repeats` times, each time starting at another one."""
+    """Return all combinations of case and traffic `repeats` times, each time starting with a different one."""
     planned = [PlannedRun(case, traffic) for traffic in traffics for case in cases]
     starts = [repeat * len(planned) // repeats for repeat in range(repeats)]
     return [

@@ -27,7 +27,7 @@ MAX_TRIES = 2
 """
 Tries per rate.
 
-A pause of the machine makes only one try late. An engine that leaves the load generator no CPU time makes all of them
+A pause of the machine makes only one try late. An engine that leaves the load generator no CPU time makes all tries
 late.
 """
 MAX_GROWTH_MS = 250.0

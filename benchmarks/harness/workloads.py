@@ -23,7 +23,7 @@ OPEN_TRANSACTIONS = 1_000
 """Number of open transactions at a time, with one record of each kind."""
 BLOCK = OPEN_TRANSACTIONS * len(KINDS)
 INVALID_EVERY = 101
-"""Distance of invalid records. A prime number spreads them across all kinds and transactions."""
+"""Distance between invalid records. A prime number spreads them across all kinds and transactions."""
 UNKNOWN_KIND = "unknown"
 FIRST_TS = 1_700_000_000_000
 
@@ -35,7 +35,7 @@ class Shape:
     keys: int = 1_000
     """Number of keys. Consecutive records have different keys."""
     stride: int = 1
-    """Distance of two keys. The keys are spread over a state of `keys * stride` keys."""
+    """Distance between two keys. The keys are spread over a state of `keys * stride` keys."""
     record_bytes: int = 200
     """Size of the value of each record in bytes; at least `MIN_RECORD_BYTES`."""
 

@@ -1,5 +1,5 @@
 """
-Install the needs of other engines once, and cache them: jars at the versions in `ivy/`, and packages.
+Install the jars and packages of other engines once, and cache them. The versions of the jars are in `ivy/`.
 
 Spark and the other engines need incompatible versions of the same libraries, so each engine has its own environment.
 """

@@ -1,5 +1,5 @@
 """
-Search the highest rate that each engine sustains, on the same ladder of rates.
+Search for the highest rate that each engine sustains, on the same ladder of rates.
 
 The warm-up has the same rate at each step. Otherwise, records would queue up before an engine with uncompiled code, and
 the queue would hide whether the engine keeps up afterwards.
@@ -27,7 +27,7 @@ EXPECTED_SECONDS_PER_CASE = 300.0
 def measure_limits(
     options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
 ) -> Outcome:
-    """Search the limit of each engine."""
+    """Search for the limit of each engine."""
     limits, steps = list[dict[str, Any]](), list[dict[str, Any]]()
     cases = limit_cases(engines, options.interval_seconds)
     cases = [case for case in cases if options.is_selected(case.workload, case.engine)]

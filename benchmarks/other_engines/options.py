@@ -49,7 +49,8 @@ class Options(RunOptions):
     The plan takes about 40 minutes.
     """
     limits: bool = False
-    """Search the highest rate that each engine sustains instead.
+    """
+    Search for the highest rate that each engine sustains instead.
 
     The plan takes about 40 minutes.
     """

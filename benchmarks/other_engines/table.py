@@ -52,7 +52,7 @@ def ranks(root: Path, _: str) -> str:
 
 
 def spread(root: Path, _: str) -> str:
-    """Return how often each engine committed, and how far its runs differ."""
+    """Return how often each engine committed, and how much its runs differ."""
     content = published(root, "other_engines", COMMAND)
     engines_by_seconds: dict[float, list[str]] = {}
     for label, settings in content["settings"].items():

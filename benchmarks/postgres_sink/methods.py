@@ -2,7 +2,7 @@
 Methods that write the same rows to PostgreSQL in one flush.
 
 A real-time sink usually flushes only a few rows, so round trips dominate. After a pause between batches, it flushes
-many.
+many rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,11 +35,11 @@ Flush = Callable[[list[Row]], None]
 
 @dataclass(frozen=True)
 class Keys:
-    """A range of keys, and the share of existing ones in the table."""
+    """A range of keys, and the share of keys that the table already contains."""
 
     count: int
     existing_every: int
-    """Distance of existing keys in the table."""
+    """Distance between existing keys in the table."""
 
 
 HOT = Keys(1_000, 1)

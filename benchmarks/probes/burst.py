@@ -1,10 +1,11 @@
 """
-Find the utilization at which a real-time query with state digests a burst.
+Find the utilization at which a real-time query with state can absorb a burst.
 
 Run the benchmark with `make bench-burst`. A query counts the records of each key, from Kafka to Kafka. The benchmark
-first raises the rate until the query falls behind; utilization is a share of the last rate before. Then it sends a
-share of this rate, a burst of a multiple of it, and the share again. Latency is the append time of a result minus that
-of its record, by the broker's clock. Sender, broker and engine share the cores.
+first raises the rate until the query falls behind; utilization is a share of the last rate before that. Then it sends
+records at this utilization, at a multiple of that rate during the burst, and at the utilization again. Latency is the
+append time of a result minus the append time of its record, by the broker's clock. Sender, broker and engine share the
+cores.
 """
 
 import tempfile
@@ -38,7 +39,7 @@ KEYS = 1_000
 SLICE_SECONDS = 0.01
 FACTOR, FIRST_RATE = 1.15, 3_000.0
 STEP_SHARE = 0.6
-"""Duration of a step of the search as a share of that of a burst."""
+"""Duration of a search step, as a share of the duration of a burst."""
 HASHES = 1_000
 """Work per record. Without it, the query sustains more than the sender can send."""
 MAX_PEAK_PERCENT = 200
@@ -66,7 +67,7 @@ class Options(BenchmarkOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print p99 before, in and after each burst, the backlog, and the seconds until the latency is normal again."""
+    """Print p99 before, during and after each burst, the backlog, and the seconds until the latency is normal again."""
     rows: list[dict[str, Any]] = []
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())
@@ -140,7 +141,7 @@ def _send(servers: str, topic: str, phases: Sequence[Phase]) -> None:
 
 
 def digested(appended: Times, answered: Times, options: Options) -> dict[str, Any]:
-    """Return p99 before, in and after a burst, and the seconds from its end until p99 stays normal; None is never."""
+    """Return p99 before, during and after a burst, and the seconds from its end until p99 is normal; None is never."""
     start_ms, end_ms = int(appended[0]), max(int(appended.max()), int(answered.max())) + 1
     due = (appended - start_ms) // 1000
     # A record without a result waits at least until the end.
@@ -164,7 +165,7 @@ def digested(appended: Times, answered: Times, options: Options) -> dict[str, An
 
 
 def highest_sustained(appended: Times, answered: Times, rates: Sequence[int], seconds: float) -> int:
-    """Return the last rate before the first one at whose end the median latency is above a second."""
+    """Return the last rate before the first rate whose final median latency is above a second."""
     begin = 0
     for number, rate in enumerate(rates):
         begin += round(rate * seconds)

@@ -2,8 +2,8 @@
 Measure how long a stop without repeats takes, and whether it loses or repeats results.
 
 Run the benchmark with `make bench-drains`. A stateless and a stateful query run under traffic at the default interval
-of five minutes. In each round, `rtm stop` drains and stops one of them, and it restarts on its checkpoint. After these
-rounds, `kill -9` ends the job in the middle of a stop.
+of five minutes. In each round, `rtm stop` drains and stops one query, which then restarts on its checkpoint. After
+these rounds, `kill -9` ends the job in the middle of a stop.
 """
 
 import os
@@ -189,7 +189,7 @@ def wait_for_flow(servers: str, name: str) -> None:
 
 
 def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
-    """Return a query's numbers of missing results and of repeated ones."""
+    """Return the numbers of missing and of repeated results of a query."""
     expected = set(sent)
     if name == "counts":
         expected = {f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent))}

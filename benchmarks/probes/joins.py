@@ -2,8 +2,8 @@
 Measure the latency of a join of two streams in real-time mode of OSS.
 
 Run the benchmark with `make bench-joins`.
-Latency is the append time of a pair minus that of its second record. The program exits with status 1 after a missing or
-a wrong pair.
+Latency is the append time of a pair minus the append time of its second record. The program exits with status 1 after a
+missing or a wrong pair.
 """
 
 import json

@@ -2,8 +2,8 @@
 Measure the heap, the memory outside of it and full collections of a query whose state grows.
 
 Run the benchmark with `make bench-memory`, and again with `BENCH="--bounded-mb 10"` for RocksDB's bounded memory.
-The JVM touches its whole heap at the start, so what its resident size exceeds the heap by is outside of the heap.
-Latency is the append time of a result minus that of its record, while full collections are forced.
+The JVM touches its whole heap at the start, so the part of its resident size that exceeds the heap is outside the heap.
+Latency is the append time of a result minus the append time of its record, while full collections are forced.
 """
 
 import tempfile
@@ -51,7 +51,7 @@ class Options(BenchmarkOptions):
 
 
 class Probe:
-    """A query that counts records by key and writes the append time of those whose key begins with `p`."""
+    """A query that counts records by key, and writes the append time of records whose key begins with `p`."""
 
     def __init__(self, spark: SparkSession, servers: str, checkpoint: Path) -> None:
         """Start the query."""
@@ -73,7 +73,7 @@ class Probe:
         self.query: StreamingQuery = writer.trigger(realTime="10 seconds").start()  # type: ignore[call-overload]
 
     def send(self, keys: Iterable[str]) -> None:
-        """Send a record of each key, and further ones until the query has answered 20 of them."""
+        """Send a record of each key, and further records until the query has answered 20 of them."""
         last = [f"px{uuid.uuid4().hex}" for _ in range(20)]
         for key in chain(keys, last):
             self._producer.produce(self.source, b"", key)

@@ -1,4 +1,4 @@
-"""Common parts of probes: timed sending, and one row of `probes.json` each."""
+"""Code shared by the probes: timed sending, and one row of `probes.json` for each probe."""
 
 import json
 import os

@@ -42,7 +42,7 @@ def count_in_table(
     servers: str, topic: str, dsn: str, statement: str, measured_from: int = 0, give: Connection | None = None
 ) -> None:
     """
-    Count the records of a topic until none arrive, then send the latencies of those from a number on.
+    Count the records of a topic until none arrive, then send the latencies of the records from a given number on.
 
     The statement `GUARDED` stores the offsets together with the counts. With `INCREMENT`, Kafka's client stores them.
     """

@@ -65,7 +65,7 @@ def rate_to_stat(root: Path, _: str) -> str:
 
 
 def burst(root: Path, _: str) -> str:
-    """Return what a burst does at each utilization."""
+    """Return the effect of a burst at each utilization."""
     conditions, (found,) = _found(root, "bench-burst", "burst")
     seconds, rows = found["burst_seconds"], []
     for row in found["rows"]:
@@ -80,7 +80,7 @@ def burst(root: Path, _: str) -> str:
 
 
 def memory(root: Path, _: str) -> str:
-    """Return the memory of a query with growing state without and with a limit for RocksDB, and collections."""
+    """Return the memory and full collections of a query with growing state, without and with a limit for RocksDB."""
     conditions, (free, limited) = _found(root, "bench-memory", "memory", "memory-bounded")
     rows = [
         (
@@ -112,7 +112,7 @@ STATES = ("keys", "state, p50 / p99 / max ms", "table, ms", "CPU ms per record",
 
 
 def state_stores(root: Path, _: str) -> str:
-    """Return latency, CPU time and size of RocksDB state, beside those of a table."""
+    """Return latency, CPU time and size of RocksDB state and of a table."""
     conditions, (row,) = _found(root, "bench-state-stores", "state-stores")
     rows = []
     for case in row["cases"]:

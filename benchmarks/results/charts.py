@@ -1,7 +1,7 @@
 """
 Draw the charts of a latency benchmark from its JSON: one message per chart, with labeled lines.
 
-Each workload has a chart of its percentiles. With timelines at one rate, it also has a chart of these.
+Each workload has a chart of its percentiles. A workload with timelines at one rate also has a chart of the timelines.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -155,7 +155,7 @@ def ratio_table(cases: Sequence[Mapping[str, Any]]) -> Table:
 def _limits(
     servers: str, base: SparkOptions, together: Sequence[Step], traffic: Traffic, options: Options, console: Console
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Search the highest rate of the untouched query and of the one with all helpful changes."""
+    """Search for the highest rate of the untouched query and of the query with all helpful changes."""
     cases = [spark_case(UNTOUCHED, SEARCHED, base)]
     cases += [step.case for step in together if step.case.workload == SEARCHED and step.case.engine == COMBINED]
     limits, tried = list[dict[str, Any]](), list[dict[str, Any]]()

@@ -100,7 +100,7 @@ def _conditions(content: dict[str, Any]) -> str:
 
 
 def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[str, Any]]) -> str:
-    """Return how far equal runs differ, and the changes within this noise."""
+    """Return how much equal runs differ, and the changes within this noise."""
     costs, share = equal_costs(content["runs"], workload), noise(content["runs"], workload)
     if share is None:
         return "The untouched query ran once, so the noise of this table is unknown.\n"

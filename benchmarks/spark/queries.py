@@ -69,7 +69,7 @@ class SparkOptions:
     confs: Mapping[str, str] = field(default_factory=dict)
     """Session settings beyond `spark_rtm.services.spark`."""
     source_format: str = "kafka"
-    """Kafka's own source, or the one whose batches end on command."""
+    """The source `kafka`, or the source whose batches end on command."""
     source: Mapping[str, str] = field(default_factory=dict)
     """Options of the Kafka source."""
     latency_in_progress: bool = False

@@ -31,7 +31,7 @@ DEFAULT_CONFS = {
 COLLECTOR_OPTIONS = "-XX:+UseSerialGC -Xmn600m"
 """Garbage collector with the least CPU time on two cores, and with short pauses at 2 GB of heap."""
 BATCHED_FETCH_OPTIONS = {"kafka.fetch.min.bytes": "100000", "kafka.fetch.max.wait.ms": "5"}
-"""Options that collect several records per fetch, without a longer wait than the sink has."""
+"""Options that collect several records per fetch, and wait no longer than the sink waits."""
 QUICK_WARM_UP_BATCHES = 20
 COPIES_WAIT_MS = 2
 """Shorter waits lower p50, but their CPU time delays the batch boundaries: p99.9 is twice as high."""

@@ -35,7 +35,7 @@ class Options(RunOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Search the limit of each case, and measure its latency at fractions of the limit."""
+    """Search for the limit of each case, and measure its latency at fractions of the limit."""
     limits, steps, plan = list[dict[str, Any]](), list[dict[str, Any]](), list[PlannedRun]()
     traffic = Traffic(options.rate[0], options.warm_up_seconds, options.duration)
     step = traffic if options.quick else replace(traffic, duration_seconds=STEP_SECONDS)

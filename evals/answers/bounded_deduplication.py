@@ -18,12 +18,12 @@ def right(records: DataFrame) -> DataFrame:
 
 
 def only_id(records: DataFrame) -> DataFrame:
-    """Deduplicate by id alone, so the state never ends in spite of the watermark."""
+    """Deduplicate by id alone, so the state never expires, despite the watermark."""
     return alarms(records).dropDuplicates(["id"]).select("key", "value")
 
 
 def within_watermark(records: DataFrame) -> DataFrame:
-    """Use the call for this task, which real-time mode refuses."""
+    """Use `dropDuplicatesWithinWatermark`, which real-time mode refuses."""
     return alarms(records).dropDuplicatesWithinWatermark(["id"]).select("key", "value")
 
 

@@ -10,7 +10,7 @@ EXPECTED = {"c1": "Abe", "c2": "Bo", "c3": None, "c4": None}
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Send two payments per card, also of cards without a holder."""
+    """Send two payments per card, including cards without a holder."""
     holders = [(card, json.dumps({"holder": name}) if name else None) for card, name in HOLDERS]
     payments = [{"card": card, "amount_cents": cents} for card in EXPECTED for cents in (1, 2)]
     found = [fields(record) for record in outputs(bench, answer, payments, tables={"holders": holders})]

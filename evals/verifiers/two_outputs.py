@@ -1,4 +1,4 @@
-"""Every payment is in the ledger, and a large one also among the alerts."""
+"""Every payment is in the ledger, and each large payment is also among the alerts."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Look up who answers for a lift, and address a notice of an urgent event to them, as `notify` sends it."""
+"""Look up the contact of a lift, and address a notice of each urgent event to this contact, for `notify` to send."""
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F

@@ -1,8 +1,8 @@
 """
 Raise one alert when an account has ten failed logins within a minute.
 
-In real-time mode, an aggregation emits a row after each failed login, so exactly one row has the tenth. In micro-batch
-mode, one batch can count from 9 to 11, so there the condition must be `>=` and the sink must drop repeats.
+In real-time mode, an aggregation emits a row after each failed login, so exactly one row contains the tenth. In
+micro-batch mode, one batch can count from 9 to 11, so the condition there must be `>=`, and the sink must drop repeats.
 """
 
 from pyspark.sql import DataFrame, SparkSession

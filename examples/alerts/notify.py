@@ -1,9 +1,9 @@
 """
 Send each record of alert topics as an e-mail: `python -m examples.alerts.notify lifts-notices logins-spikes`.
 
-The notifier commits the offset of an alert after the mail server has accepted its message, so a restart may repeat a
-message but never omits one. A repeat has the same Message-ID, by which mail filters recognise duplicates (RFC 7352).
-While the mail server is away, alerts wait in Kafka and the notifier tries again.
+The notifier commits the offset of an alert after the mail server has accepted its message, so a restart can repeat a
+message but never loses one. A repeated message has the same Message-ID, so mail filters can recognize it (RFC 7352).
+While the mail server is unavailable, alerts wait in Kafka and the notifier tries again.
 """
 
 import json
@@ -31,7 +31,7 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1, 60
 TIMEOUT_SECONDS = 30
 BATCH = 100
 PERMANENT = 500
-"""The first reply code of SMTP that a repetition does not change."""
+"""The lowest SMTP reply code that means a permanent failure."""
 GROUP = CONSUMER | {
     "group.id": "alerts-notify",
     # A restart takes over at once, also after a kill. A second notifier ends the first.
@@ -103,7 +103,7 @@ def mail_of(alert: Message, smtp: Smtp) -> EmailMessage:
 
 
 def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Smtp, stop: threading.Event) -> None:
-    """Send the alerts in order and commit each of them; while the server is away, wait and try again until `stop`."""
+    """Send the alerts in order and commit each of them; while the server is unavailable, try again until `stop`."""
     waiting, pause = deque(alerts), FIRST_PAUSE_SECONDS
     while waiting and not stop.is_set():
         try:

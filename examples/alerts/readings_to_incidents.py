@@ -1,5 +1,5 @@
 """
-Raise one alert when a machine's value exceeds its limit, and clear it when the value is low again.
+Raise one alert when a machine's value exceeds its limit, and clear it when the value has fallen again.
 
 The processor is Python: `transform_with_state` runs it in real-time mode of OSS 4.3.0.
 """

@@ -22,7 +22,7 @@ def to_redis(
 
     The sink retries for `deadline_seconds`; then the query ends.
     Every executor reads the password from `password_file`, so the plan of the query does not contain it. After a
-    restart, Redis shows the older values of uncommitted rows again for a moment. The connection has no TLS.
+    restart, Redis briefly shows the older values of uncommitted rows again. The connection has no TLS.
     """
     scala = scala_object(rows.sparkSession, SCALA, "alerts.ToRedis")
     writer = rows.writeStream

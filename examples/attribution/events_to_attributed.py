@@ -1,11 +1,12 @@
 """
 Correlate the events of each transaction, and emit every result that a new event changes.
 
-In real-time mode, an aggregation emits one output row per input row. The state keeps the first events in order of
+In real-time mode, an aggregation emits one output row per input row. The state contains the first events in order of
 arrival (`max_events`); each further event gets its own result, so the state does not grow.
 For each new event, the query evaluates the transaction with and without this event, and emits the differences.
 
-The query reads only what `kafka_to_events` writes, so it does not validate records again. Other records could end it.
+The query reads only what `kafka_to_events` writes, so it does not validate records again. Other records could end the
+query.
 """
 
 from pyspark.sql import DataFrame, GroupedData

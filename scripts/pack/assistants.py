@@ -1,13 +1,13 @@
 """
 The coding assistants for which `install` knows the folders of personal skills and of a project's skills.
 
-The folders and commands are those of the assistants' documentation. Each command was run on 2026-11-24 with a clone of
+The folders and commands come from the assistants' documentation. Each command was run on 2026-11-24 with a clone of
 this repository as ADDRESS, in Claude Code 2.1.197, Copilot CLI 1.0.102 and Gemini CLI 0.61.0.
 Codex 0.169.0 installs the same plugin but does not load a skill at the root of a plugin, so it has no command here:
 `codex-rs/core-plugins/src/manifest.rs` of github.com/openai/codex at 01b4840b refuses the path `./`. A Gemini extension
 would need a folder `skills/` too (`docs/extensions/reference.md` of github.com/google-gemini/gemini-cli at 00edada4),
 with which Cursor would not look for the skill at the root (https://cursor.com/docs/reference/plugins, as of 2026-08).
-Cursor's command is that of `create-plugin` in github.com/cursor/plugins at 195d9359; it was not run.
+Cursor's command comes from `create-plugin` in github.com/cursor/plugins at 195d9359; it was not run.
 """
 
 from collections.abc import Iterable, Sequence

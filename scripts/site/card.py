@@ -1,4 +1,4 @@
-"""Draw the link preview picture of this site: the value of the mode in two pairs of bars."""
+"""Draw the link preview picture of this site: median latencies of both modes in two pairs of bars."""
 
 import io
 import json

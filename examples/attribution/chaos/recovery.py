@@ -15,7 +15,7 @@ CONNECT_SECONDS = 2
 
 
 class ResultFlow:
-    """Tells whether results of records sent after a given time are in Kafka and in the database."""
+    """Checks whether results of records sent after a given time are in Kafka and in the database."""
 
     def __init__(self, log: RunLog, dsn: str, settings: Settings) -> None:
         """Read from `log`, which another object fills, and from the results table."""

@@ -32,7 +32,7 @@ TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, Lon
 """
 Schema of the value state: the first request or null, the number of other records, and three times.
 
-The times are those of the last evaluation, of the last new record and of the timer.
+The times belong to the last evaluation, the last new record and the timer.
 """
 
 

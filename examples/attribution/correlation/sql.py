@@ -45,10 +45,10 @@ def changes_of(history: Column, windows: Windows) -> Column:
 
 def limited_changes_of(first: Column, last: Column, events: Column, windows: Windows) -> Column:
     """
-    Convert the first `windows.max_events` events of a history, its last one and the number of its events.
+    Convert the first `windows.max_events` events of a history, its last event and the number of its events.
 
-    The result is that of `changes_of` for the whole history, unless copies of a record are among the first events; then
-    the limit is reached earlier.
+    The result equals `changes_of` for the whole history, unless copies of a record are among the first events; then the
+    limit is reached earlier.
     """
     is_new = ~F.exists(first, lambda event: event["src"] == last["src"])
     excess = _too_many_events(F.when(is_new, F.array(last)).otherwise(F.array()), windows)

@@ -47,7 +47,7 @@ class CreditRules:
     """Share of the first touch, for `position`."""
     last_percent: int = 40
     """
-    Share of the last touch, for `position`. The touches between the first and the last one divide the rest equally.
+    Share of the last touch, for `position`. The touches between the first and the last one share the remainder equally.
     """
     key_campaigns: frozenset[str] = frozenset()
     """Campaigns whose earliest touch between the first and last one is the key touch, for `w`."""

@@ -1,7 +1,7 @@
 """
 Decode the source topics a second time, in micro-batch mode, beside the pipeline in real-time mode.
 
-Both read the same records at the same time. Two cores are too few for a second copy of the other queries.
+Both queries read the same records at the same time. Two cores are too few for a second copy of the other queries.
 """
 
 from collections.abc import Callable, Iterator

@@ -28,7 +28,7 @@ class Series:
     boundaries: Sequence[tuple[str, float, int]] = ()
     """The query, the second and the length in ms of each pause between two batches."""
     part: str = ""
-    """The measured part of the path, if it is not the whole one."""
+    """The measured part of the path, if it is not the whole path."""
 
 
 @dataclass(frozen=True)

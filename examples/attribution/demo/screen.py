@@ -11,7 +11,7 @@ from examples.attribution.pacing.throttle import DeliveryThrottle
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 DECADES = 4
-"""Scale of a block: a full one is ten seconds, an empty one a millisecond."""
+"""Scale of a block: a full block is ten seconds, an empty block is a millisecond."""
 LABEL_COLUMNS = 13
 VALUE_COLUMNS = 12
 BAR_COLUMNS = 24

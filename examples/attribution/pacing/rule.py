@@ -64,7 +64,7 @@ class Pacing:
     """Impressions that may still be served. At 0 or less, the next ad slots can be sold to other campaigns."""
     index: float | None
     """
-    Delivered impressions divided by those of an even delivery until now.
+    Delivered impressions divided by the impressions that even delivery would have reached by now.
 
     None before the start time of the goal.
     """

@@ -1,7 +1,8 @@
 """
 Set goals so that the campaigns reach their caps one after another within a run.
 
-They reach them after the warm-up, because only traffic at the full rate shows how much over-delivery a run avoids.
+The campaigns reach their caps after the warm-up, because only traffic at the full rate shows how much over-delivery a
+run avoids.
 """
 
 from examples.attribution.pacing.rule import Goal

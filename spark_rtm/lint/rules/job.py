@@ -103,8 +103,8 @@ def connector_version(module: Module) -> Iterator[Problem]:
     """
     Checks for a Kafka connector of a Spark version that lacks a feature of the query.
 
-    Why: A connector has the same version as its Spark. Stateful queries run in real-time mode from 4.3.0, and the trigger
-    exists in Python from 4.2.
+    Why: A connector has the same version as its Spark. Stateful queries run in real-time mode from 4.3.0, and the
+    trigger exists in Python from 4.2.
 
     Reported at: the version.
 
