@@ -31,7 +31,7 @@ BROKEN: dict[str, bytes | None] = {
     "not_utf8": b'{"a":"\xff"}',
     "not_json": b"{bad",
 }
-"""Records that no job can read, by the reason that it must give."""
+"""Records that no job can read, by the expected reason of their rejection."""
 
 
 class Output(NamedTuple):

@@ -1,4 +1,4 @@
-"""The notifier against a mail server with STARTTLS and a login, which is away, ends and refuses at times."""
+"""The notifier with a mail server that requires STARTTLS and a login, and that is at times down or refuses messages."""
 
 import json
 import os
@@ -118,7 +118,7 @@ def test_each_alert_is_mailed_over_outage_kill_and_refusals(
     options: Options, environment: dict[str, str], tmp_path: Path
 ) -> None:
     """
-    The alerts wait while the server is away; after kill -9 between sending and commit, the repeat has the same id.
+    Alerts wait while the server is down; after kill -9 between sending and commit, the repeat has the same id.
 
     A refused address, line breaks in a key and bytes that are not JSON do not block the alerts after them.
     """

@@ -51,7 +51,7 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def outputs(spark: SparkSession, shared_options: Options) -> list[Output]:
-    """Return the output of one run before a commit: first for the unreadable payments, then for the others."""
+    """Return the output of one run before a commit: first for the unreadable payments, then for all other payments."""
     create(JOB, shared_options)
     send(shared_options, "payment-rules", RULES)
     send(shared_options, "payments", [(b"k", value) for value in (*BAD.values(), *(p for p, _, _ in PAYMENTS))])

@@ -147,7 +147,7 @@ def test_each_event_emits_only_the_results_it_changed(observed: Observed) -> Non
 
 
 def test_transaction_with_thousands_of_events_does_not_stall_another(observed: Observed) -> None:
-    """Behind 2,000 clicks of one transaction, another one is answered within a minute."""
+    """After 2,000 clicks of one transaction, another transaction is answered within a minute."""
     max_events = DemoSettings().windows.max_events
 
     expected = {f"many/{T}/too_many_events/{click.src}" for click in MANY_CLICKS[max_events:]}

@@ -132,7 +132,7 @@ def test_timeouts_and_matches_need_no_coordination(
 def test_timers_wait_for_a_record_after_an_idle_restart(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """After its start, the engine plans a batch without input only after one with input."""
+    """After its start, the engine plans a batch without input only after a batch with input."""
     run = TimeoutsRun(spark, kafka, replace(settings, time_scale=100, watermark_slack_ms=120_000), tmp_path)
     now = int(time.time() * 1000)
     slot, due = f"t0/{now}/slot/s", (now + run.settings.windows.request_to_impression_ms) / 1000

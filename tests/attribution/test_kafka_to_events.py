@@ -242,7 +242,7 @@ def routes_by_headers(spark: SparkSession) -> dict[str, Route]:
 
 @pytest.mark.parametrize("name", KEPT_HEADERS)
 def test_only_the_first_valid_send_time_is_kept(routes_by_headers: dict[str, Route], name: str) -> None:
-    """At most one header reaches `events`, and it holds a number."""
+    """At most one header reaches `events`, and it contains a number."""
     target, kept, _ = routes_by_headers[name]
 
     assert ("events", KEPT_HEADERS[name][1]) == (target, kept)

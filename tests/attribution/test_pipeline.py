@@ -99,7 +99,7 @@ def is_registered(executor: psutil.Process) -> bool:
 
 @contextmanager
 def another_worker(demo: DemoProcess, folder: Path) -> Iterator[None]:
-    """Add a worker like the others to the demonstration's cluster, and wait until its executor is registered."""
+    """Add a worker like the existing ones to the demonstration's cluster, and wait until its executor is registered."""
     like = find(WORKER, demo.process.pid)[0]
     command = like.cmdline()
     command[command.index("--webui-port") + 1] = str(free_ports(1)[0])
@@ -152,7 +152,7 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
     """
     The streaming shuffle crosses processes, the lost queries start again, and every result equals the replay.
 
-    Afterwards a worker is added and another one is decommissioned: results flow again without the old worker.
+    Afterwards, a worker is added and another worker is decommissioned: results flow again without the old worker.
     """
     prefix = f"test-{uuid.uuid4().hex[:8]}."
     options = ["--duration=0", "--warm-up-seconds=3", "--rate=30", f"--time-scale={SHORT_WINDOWS}", "--cluster"]

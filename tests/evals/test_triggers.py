@@ -22,7 +22,7 @@ VOCABULARY_HITS = 18
     ],
 )
 def test_choice_of_a_skill_is_graded(trigger: Trigger, reply: str, *, is_right: bool) -> None:
-    """A prompt that should load the skill needs its name; any other choice is right for the others."""
+    """A prompt that should load the skill needs its name; for other prompts, any other choice is right."""
     assert is_right == triggers.grade(trigger, reply).is_right
 
 

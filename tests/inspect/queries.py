@@ -134,7 +134,7 @@ def move(writer: Writer) -> None:
 
 
 def read_two_topics(writer: Writer) -> None:
-    """Run a query with two sources, which ends by itself."""
+    """Run a query with two sources, which ends without a stop."""
     first = writer.job("two-sources")
     second = replace(first, source=new_topic(writer.kafka, 2))
     writer.topics["two-sources"].append(second.source)

@@ -117,7 +117,7 @@ def test_position_is_that_of_each_source(written: Written) -> None:
 
 
 def test_killed_micro_batch_repeats_its_planned_batch(written: Written) -> None:
-    """The offsets of a planned batch say which records a restart repeats; a new query starts before them."""
+    """The offsets of a planned batch determine which records a restart repeats; a new query starts before them."""
     report = written.report("killed", with_broker=True)
 
     assert (0, 1) == (report.last_committed, report.last_planned)

@@ -157,7 +157,7 @@ def _linked(path: Path, target: Path) -> None:
 def test_refused_file_is_named_with_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path, Path], object]
 ) -> None:
-    """The status is 2, and one line says why, without the content of the file."""
+    """The status is 2, and one line states the reason, without the content of the file."""
     change(write_checkpoint(tmp_path / "checkpoint"), tmp_path / "out")
 
     status, _, err = run_inspect(capsys, tmp_path / "checkpoint")

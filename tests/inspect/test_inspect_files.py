@@ -71,7 +71,7 @@ def test_planned_batch_is_a_note(tmp_path: Path) -> None:
 
 
 def test_commit_without_offsets_is_a_problem(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A committed batch whose offsets are missing gives status 1; the position is that of the batch before."""
+    """A committed batch whose offsets are missing gives status 1; the position comes from the batch before it."""
     (checkpoint / "offsets/2").unlink()
 
     status, out, _ = run_inspect(capsys, checkpoint)
@@ -136,7 +136,7 @@ def test_time_of_the_offsets_tells_the_mode(tmp_path: Path, version: int, delay_
 
 
 def test_copied_files_do_not_tell_the_mode(checkpoint: Path) -> None:
-    """If `metadata` is newer than the batches, all times are those of the copy."""
+    """If `metadata` is newer than the batches, all times come from the copy."""
     os.utime(checkpoint / "metadata")
 
     [span] = inspect(str(checkpoint)).modes

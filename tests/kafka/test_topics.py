@@ -14,7 +14,7 @@ services = pytest.mark.services
 
 @services
 def test_missing_topics_are_created_and_existing_ones_kept(kafka: str) -> None:
-    """A new topic gets the partitions asked for and append time; an existing topic keeps its partitions."""
+    """A new topic gets the requested partitions and append times; an existing topic keeps its partitions."""
     existing, missing = new_topic(kafka, 3), f"test-{uuid.uuid4().hex[:8]}"
 
     assert {existing: 3, missing: 2} == ensure_topics(kafka, [existing, missing], 2)

@@ -1,4 +1,4 @@
-"""Read case files: `=== NAME` begins each case, the name decides its format, and `expect: RULE` marks its findings."""
+"""Read case files: `=== NAME` begins a case, the name determines its format, and `expect: RULE` marks its findings."""
 
 import re
 from functools import cache

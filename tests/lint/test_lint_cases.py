@@ -61,7 +61,7 @@ def labels() -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_rule_documents_the_engines_of_its_findings(rule: Rule, labels: dict[str, set[str]]) -> None:
-    """A rule's section says what concerns both engines, only OSS and only Databricks, as its findings do."""
+    """A rule's section states what concerns both engines, only OSS and only Databricks, as its findings do."""
     assert labels[rule.id] == set(rule.cases)
 
 
@@ -92,7 +92,7 @@ JOIN = '.join(spark.readStream.format("kafka").load(), "key"{how})'
     ids=str,
 )
 def test_finding_names_the_engines_of_its_case(changes: dict[str, str], engines: tuple[str, ...]) -> None:
-    """A refusal of OSS alone is not a finding on Databricks, although another case of the rule is one on both."""
+    """A refusal of OSS alone is not a finding on Databricks, although another case of the same rule is one."""
     code = "from pyspark.sql.functions import udf\n" + STREAM.format(**(DEFAULTS | changes))
 
     findings = [finding for engine in (None, *ENGINES) for finding in lint_text(code, "job.py", engine)]

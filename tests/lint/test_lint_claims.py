@@ -27,7 +27,7 @@ Use micro-batch mode for tables.
 
 
 def test_each_place_has_the_rule_that_decides() -> None:
-    """Sentences and cells about the mode are listed with line and rule, and others are not."""
+    """Sentences and cells about the mode are listed with line and rule, and all others are omitted."""
     listed = list(claims_in(PAGE, "page.md"))
 
     assert [3, 4, 9, 9] == [int(line.split(":")[1]) for line in listed]

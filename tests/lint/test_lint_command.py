@@ -157,7 +157,7 @@ def test_fix_passes_over_a_file_that_cannot_be_read(folder: Path, capsys: pytest
 def test_fix_that_cannot_be_written_leaves_the_file_and_the_others(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A full disk or a read-only file keeps the old text, is named in one line, and gives status 2."""
+    """With a full disk or a read-only file, the old text stays, one line names the file, and the status is 2."""
     full = folder / "a_full.py"
     full.write_text(BAD)
     write = Path.write_bytes
@@ -211,7 +211,7 @@ def test_only_terminals_get_colors(
     environment: dict[str, str],
     is_colored: bool,
 ) -> None:
-    """Pipes and files get plain text, and so does a person who sets NO_COLOR."""
+    """Pipes, files and people who set NO_COLOR get plain text."""
     for name, value in {"NO_COLOR": "", "TERM": "xterm", **environment}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)

@@ -29,7 +29,7 @@ class Prometheus:
         self._address = f"http://127.0.0.1:{port}/api/v1/"
 
     def ringing(self) -> set[str]:
-        """Return the alerts with a true condition, also those that are still pending."""
+        """Return the alerts with a true condition, including alerts that are still pending."""
         return {alert["labels"]["alertname"] for alert in self._data("alerts")["alerts"]}
 
     def is_scraping(self) -> bool:

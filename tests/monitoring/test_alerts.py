@@ -55,7 +55,7 @@ class Scene:
         return writer.trigger(realTime="3 seconds").start()  # type: ignore[call-overload, no-any-return]
 
     def until(self, phase: str, is_reached: Callable[[set[str]], bool]) -> None:
-        """Run the canary and the watcher until the expected alerts ring, and keep ringing."""
+        """Run the canary and the watcher until the expected alerts fire, and keep firing."""
 
         def probe() -> bool:
             self.canary.send_if_due()
@@ -132,13 +132,13 @@ PHASES = {
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("phase", PHASES)
 def test_each_fault_rings_its_alerts(scene: Scene, phase: str) -> None:
-    """With bad records, while stopped, after the restart and after failures, the right alerts ring."""
+    """With bad records, while stopped, after the restart and after failures, the right alerts fire."""
     assert PHASES[phase] <= scene.seen[phase]
 
 
 @pytest.mark.timeout(240)
 def test_state_metric_counts_the_rows_of_the_state(scene: Scene) -> None:
-    """The query keeps one row of state for each record that it has committed."""
+    """The query has one row of state for each record that it has committed."""
     names = ("realtime_query_rows_total", "realtime_query_state_rows")
 
     rows, state_rows = (scene.registry.get_sample_value(name, {"query": NAME}) for name in names)
@@ -147,7 +147,7 @@ def test_state_metric_counts_the_rows_of_the_state(scene: Scene) -> None:
 
 
 def test_each_rule_of_the_file_is_triggered_by_a_fault() -> None:
-    """Each alert rule must have been seen ringing. Two rules need minutes, and have series."""
+    """Each alert rule must have fired in a test. Two rules need minutes, and have series instead."""
     assert set(rules()) == set.union(*PHASES.values(), SERIES)
 
 
@@ -155,12 +155,12 @@ SERIES = {
     "NoProgressReport": ("realtime_query_last_report_timestamp_seconds", "0x30", {"11m": 0, "12m": 1}),
     "ResultsLate": ("realtime_latency_seconds{quantile='0.99'}", "0.5 2 0.5 2x10", {"2m": 0, "7m": 0, "9m": 1}),
 }
-"""A metric, its values per minute, and whether the alert rings at a time."""
+"""A metric, its values per minute, and whether the alert fires at a time."""
 
 
 @pytest.mark.parametrize("rule", SERIES)
 def test_rule_with_a_time_rings_after_it(rule: str, tmp_path: Path) -> None:
-    """Prometheus's rule tester confirms the time of the alert, and rejects another one."""
+    """Prometheus's rule tester confirms the time of the alert, and rejects a different time."""
     series, values, rings = SERIES[rule]
     firing = f"sum(ALERTS{{alertname='{rule}',alertstate='firing'}}) or vector(0)"
 
@@ -229,7 +229,7 @@ def test_hostile_headers_neither_end_the_watcher_nor_hide_the_lag(kafka: str) ->
     ids=["not delivered", "too old", "full buffer"],
 )
 def test_lost_canary_is_counted_and_forgotten(client: dict[str, object], max_age_seconds: float) -> None:
-    """A canary that no broker accepted, or without a result, does not ring forever."""
+    """A canary that no broker accepted, or that has no result, does not raise an alert forever."""
     registry = CollectorRegistry()
     canary = Canary("127.0.0.1:1", "source", 2, str.encode, 60, registry, client, max_age_seconds)
 

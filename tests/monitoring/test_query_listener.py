@@ -1,4 +1,4 @@
-"""The listener exports the latencies of Databricks in both spellings, and those of `with_latency` for OSS."""
+"""The listener exports the latencies of Databricks in both spellings, and the latencies of `with_latency` for OSS."""
 
 import json
 
@@ -19,7 +19,7 @@ def test_both_spellings_of_databricks_give_the_same_metrics(event: dict[str, obj
 
 
 def test_latencies_of_oss_are_those_of_the_observation() -> None:
-    """A dashboard reads the same name on both engines; other observations of a query are no latencies."""
+    """A dashboard reads the same name on both engines; other observations of a query are not latencies."""
     observed = {"sourceQueuingLatencyMs": {"count": 3, "P50": 5, "P99": 9, "max": 9}, "checks": {"P50": 1}}
     expected = [("sourceQueuingLatencyMs", "p50", 5), ("sourceQueuingLatencyMs", "p99", 9)]
     assert expected == latencies_of(json.dumps({"observedMetrics": observed}))

@@ -192,7 +192,7 @@ def test_one_folder_for_named_assistants_is_refused(home: Path, capsys: pytest.C
 
 
 def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
-    """Without `--assistant`, only assistants with a folder in the home folder get a copy; two of them share one."""
+    """Without `--assistant`, only assistants with a folder in the home folder get a copy; two of them share a copy."""
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".codex").mkdir()
     (tmp_path / ".gemini").mkdir()
@@ -202,7 +202,7 @@ def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ASSISTANTS)
 def test_project_names_its_assistants(key: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--project` installs for the assistants that the project uses, also if the home folder contains none."""
+    """`--project` installs for the assistants that the project uses, even if the home folder contains no assistant."""
     project = home / "project"
     sign = project / ASSISTANTS[key].project_sign
     sign.parent.mkdir(parents=True)

@@ -91,7 +91,7 @@ def test_unchecked_file_exits_with_status_two(tmp_path: Path, bad_file: Path, st
 
 
 def test_github_format_prints_any_file_name(tmp_path: Path) -> None:
-    """A file name that the encoding of the output lacks is escaped instead of ending the run."""
+    """A file name that the encoding of the output cannot represent is escaped instead of ending the run."""
     path = os.fsencode(tmp_path) + "/é".encode() + b"\xff.py"
     with open(path, "w") as file:  # noqa: PTH123  # a Path cannot be made of bytes
         file.write(BAD)

@@ -106,7 +106,7 @@ def change_rows(name: str, **values: Any) -> Change:
 
 
 def change_first_fault(content: Any) -> None:
-    """Let the first fault never end, and lose three results and spoil one."""
+    """Let the first fault never end, lose three results, and make one result wrong."""
     run = content["runs"][0]
     fault = run["incidents"][0]["fault"]
     run["incidents"][0]["seconds"] = None

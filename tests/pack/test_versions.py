@@ -32,7 +32,7 @@ def test_wrong_cell_of_the_column_since_is_replaced() -> None:
 
 
 def test_names_are_found_in_the_jars_and_their_changes_are_listed() -> None:
-    """The first is a condition of 4.3.0, the last a class to which the check refers without naming it as text."""
+    """The first is a condition of 4.3.0; the last is a class to which the check refers without naming it as text."""
     newer = streaming_parts(jars_of(pyspark.__version__))
     new = {
         "conditions": "STREAMING_REAL_TIME_MODE.STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED",

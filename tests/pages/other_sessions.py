@@ -79,7 +79,7 @@ def failing_tasks(servers: str) -> str:
 
 
 def _after_failures(writer: DataStreamWriter) -> str:
-    """Start a query; return that it has ended, or how many rows its first three batches have."""
+    """Start a query; return whether it has ended, or the number of rows in its first three batches together."""
     query = writer.outputMode("update").trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
     try:
         wait_until(lambda: len(query.recentProgress) == 3, 60, "three batches", [query])

@@ -74,7 +74,7 @@ def unproved(conditions: Iterable[str], reproduced_by_tests: Iterable[str]) -> l
 
 
 def refused_examples() -> list[Example]:
-    """Return the code blocks of the error pages that must fail, except those of the index page."""
+    """Return the code blocks of the error pages that must fail, except the blocks of the index page."""
     pages = {files.relative(files.ROOT, page) for page in PAGES if page.stem != "errors"}
     return [example for example in EXAMPLES if example.page in pages and example.fate == "raises"]
 

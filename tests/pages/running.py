@@ -44,7 +44,7 @@ class PageEnvironment:
 
 
 def check_example(example: Example, runner: EvalExample, environment: PageEnvironment) -> None:
-    """Run an example with the fate `run` or `raises`; raise AssertionError if the outcome is another one."""
+    """Run an example with the fate `run` or `raises`; raise AssertionError if the outcome differs."""
     shutil.rmtree(environment.folder / "checkpoints", ignore_errors=True)
     with fresh_session(environment.spark) as session:
         expected = example.fence.options.get("raises")

@@ -56,7 +56,7 @@ class SecuredKafka:
     keystore: str
 
     def allow(self, *acls: Acl) -> None:
-        """Replace all ACLs with those for `USER`: resource type, name and operation."""
+        """Replace all ACLs with ACLs for `USER`: resource type, name and operation."""
         admin = AdminClient({"bootstrap.servers": self.setup})
         # The stub of the client lacks None, which means any name, user or host.
         anything: Any = None

@@ -27,7 +27,7 @@ SETTINGS = Settings(time_scale=1, rate=20, warm_up_seconds=0, seed=7)
 STARTED_AT = 1_767_225_600
 """2026-01-01 00:00:00 UTC, in seconds."""
 HOP_MS = 2
-"""Time from the send of a record to its append, and from the append of an input to that of its output."""
+"""Time from the send of a record to its append, and from the append of an input to the append of its output."""
 
 Document = dict[str, Any]
 T = TypeVar("T")
@@ -65,7 +65,7 @@ class Appended:
 
 @pytest.fixture(scope="module")
 def story() -> list[Appended]:
-    """Return the first order of the seeded traffic, after all earlier records of its user: those of one transaction."""
+    """Return all records of one user up to the first order of the seeded traffic; they belong to one transaction."""
     offsets = {topic: count() for topic in TOPICS}
     appended: list[Appended] = []
     for record in TrafficGenerator(SETTINGS, "run", STARTED_AT).records():
@@ -78,7 +78,7 @@ def story() -> list[Appended]:
 
 
 def _made(kind: type[T], document: Document, **others: Any) -> T:
-    """Return a dataclass of the rules from the fields of a document that it knows, and from `others`."""
+    """Return a dataclass of the rules, filled from the matching fields of a document and from `others`."""
     known = {name: document[name] for name in (field.name for field in fields(kind)) if name in document}  # type: ignore[arg-type]
     return kind(**known | others)
 

@@ -56,7 +56,7 @@ def test_stateful_query_with_dynamic_allocation_is_refused(environment: PageEnvi
 @pytest.mark.timeout(200)
 @pytest.mark.proves("conditions provoked")
 def test_session_without_kafka_connector_is_refused(environment: PageEnvironment) -> None:
-    """Spark knows the format `kafka` but reports that the connector is missing."""
+    """Spark recognizes the format `kafka` but reports that the connector is missing."""
     assert "KAFKA_DATA_SOURCE_NOT_ENABLED" == outcome_of("without-connector", environment.kafka)
 
 

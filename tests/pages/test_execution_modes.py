@@ -24,7 +24,7 @@ def is_last(job: ModeJob, value: str) -> bool:
 
 
 def refusal(job: ModeJob, mode: Mode) -> str | None:
-    """Return the condition or message with which a job fails in a mode; None if it writes a record."""
+    """Return the error condition or message with which a job fails in a mode, or None if the job writes a record."""
     send(job, "a")
     try:
         query = start(job, mode)

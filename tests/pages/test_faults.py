@@ -118,7 +118,7 @@ def test_only_state_with_a_long_window_grows() -> None:
 
 
 def test_pacing_rows_fall_while_campaigns_reach_their_goals() -> None:
-    """The number of keys is constant until the first goal is reached, falls, and is constant after the last one."""
+    """The number of keys is constant until the first goal is reached, falls, and is constant after the last goal."""
     row = rows("state_rows")["attributed_to_pacing"]
     minutes, run_minutes = row["minutes"], RUN["conditions"]["duration_seconds"] / 60
     first, last = round(FIRST_CAP_SHARE * run_minutes), round(LAST_CAP_SHARE * run_minutes)

@@ -37,7 +37,7 @@ def _examples_with(*fates: str) -> list[Example]:
 
 
 def run_here() -> list[Example]:
-    """Return the code blocks that this module runs; two modules run those of the error pages and of security."""
+    """Return the code blocks that this module runs; two modules run the blocks of the error pages and of security."""
     elsewhere = {str(example) for example in [*refused_examples(), *secured_examples()]}
     return [example for example in _examples_with("run", "raises") if str(example) not in elsewhere]
 

@@ -134,7 +134,7 @@ def test_row_in_python_waits_until_the_batch_ends(waits: dict[str, tuple[float, 
 def test_writer_of_the_page_stores_each_record_once_over_a_restart(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """Spark opens the writer for each batch; rows that a restart passes again change nothing."""
+    """Spark opens the writer for each batch; rows that a restart processes again change nothing."""
     source, store = new_topic(kafka, 1), tmp_path / "clicks.db"
     writer: Any = definition_of(PAGE, "ClickWriter")
     stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)

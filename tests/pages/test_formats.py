@@ -137,7 +137,7 @@ def stop_after_commit(spark: SparkSession, query: StreamingQuery, checkpoint: Pa
 
 @pytest.mark.services
 def test_new_schema_goes_to_the_reject_topic_until_the_restart(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The old query rejects schema 2; the new one continues on its checkpoint and accepts the record when resent."""
+    """The old query rejects schema 2; the new query continues on its checkpoint and accepts the record when resent."""
     source, good, bad = (new_topic(kafka, 1) for _ in range(3))
     old, new = avro_click(1, "k1", "u1"), avro_click(2, "k2", "u2") + b"\x02\x04NL"
 

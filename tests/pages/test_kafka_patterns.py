@@ -54,7 +54,7 @@ def written(kafka: str, topic: str, count: int) -> list[Record]:
 
 
 def committed_after(query: StreamingQuery, batches: int) -> Any:
-    """Wait until `batches` more batches are committed, and return the progress of the last one."""
+    """Wait until `batches` more batches are committed, and return the progress of the last batch."""
     first = query.lastProgress.batchId if query.lastProgress else -1
     eventually(lambda: query.lastProgress and query.lastProgress.batchId >= first + batches, 60, "the next commit")
     return query.lastProgress

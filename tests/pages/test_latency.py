@@ -115,7 +115,7 @@ def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch
 def test_timestamp_type_names_the_clock_of_a_record(
     spark: SparkSession, kafka: str, tmp_path: Path, clock: str, kind: int
 ) -> None:
-    """A record has the broker's time only if its topic is configured so, and timestampType shows which clock it is."""
+    """A record has the broker's time only if its topic is configured for it; timestampType names the clock."""
     source = new_topic(kafka, 1) + clock
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_topics([NewTopic(source, 1, config={"message.timestamp.type": clock})])[source].result(30)

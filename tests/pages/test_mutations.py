@@ -44,7 +44,7 @@ def test_broken_hard_rule_fails_with_its_reason(
 @pytest.mark.services
 @pytest.mark.timeout(200)
 def test_refusal_with_another_condition_fails(eval_example: EvalExample, environment: PageEnvironment) -> None:
-    """A code block that raises another condition than its option `raises` fails the check."""
+    """A code block that raises a condition other than its option `raises` fails the check."""
     example = next(example for example in EXAMPLES if example.fence.options.get("raises") == "VALUE_NOT_NON_EMPTY_STR")
     example.fence.options["raises"] = "VALUE_NOT_STR"
     try:

@@ -124,7 +124,7 @@ def job_after_models(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_job_of_bundle_has_only_fields_and_values_of_the_jobs_api() -> None:
-    """The models of the public `databricks-sdk` keep the whole job, and those of permissions keep each permission."""
+    """The models of the public `databricks-sdk` keep the whole job, and its permission models keep each permission."""
     bundle = yaml.safe_load(first_fence("yaml"))
     job = bundle["resources"]["jobs"]["real_time_attribution"]
     target = bundle["targets"]["prod"]
@@ -154,7 +154,7 @@ def test_bundle_starts_the_job_of_the_page_from_its_folder() -> None:
 @pytest.mark.spark
 @pytest.mark.services
 def test_notebook_for_databricks_is_proved_as_far_as_open_source_can(tmp_path: Path) -> None:
-    """The linter finds nothing, and `prove` judges every cell but the one with a source that OSS lacks."""
+    """The linter finds nothing, and `prove` judges every cell except the one whose source OSS does not have."""
     program = [sys.executable, str(files.ROOT / "scripts/skills.py")]
     cells = (DATABRICKS / "start_here.py").read_text(encoding="utf-8").split("# COMMAND ----------")
     (tmp_path / "kafka.py").write_text("# COMMAND ----------".join(c for c in cells if '"rate"' not in c))

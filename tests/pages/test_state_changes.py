@@ -144,7 +144,7 @@ class Remembering(StatefulProcessor):
 
 
 class Renamed(Remembering):
-    """The same processor with another map instead of the old one."""
+    """The same processor with a different map."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.last = handle.getValueState("last", self.schema)

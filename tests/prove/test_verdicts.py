@@ -444,7 +444,7 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule req
     ],
 )
 def test_login_that_would_call_an_identity_provider_is_not_tried(options: dict[str, str], called: str) -> None:
-    """The verdict needs neither Spark nor a broker, so the login stays here."""
+    """The verdict needs neither Spark nor a broker, so the login is not sent."""
     sasl = {f"kafka.sasl.{name}": value for name, value in options.items()}
 
     verdict = login(Bench(None, "", Path()), sasl, "topic", "job.py", 1)  # type: ignore[arg-type]

@@ -97,7 +97,7 @@ def written(kafka: str, topic: str) -> int:
 def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
     spark: SparkSession, kafka: str, tmp_path: Path, transform: str
 ) -> None:
-    """Under traffic, a stopped query continues with Kafka's own source, and later with this one again."""
+    """Under traffic, a stopped query continues with the source `kafka`, and later with `rtm-kafka` again."""
     source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
 
     def start_with(source_format: str) -> StreamingQuery:
@@ -194,7 +194,7 @@ def test_idle_partitions_transactions_and_new_partitions_do_not_delay(
 
 
 def test_drain_reads_a_backlog_and_names_what_is_left(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The first commit ends long before the backlog does; after the deadline, the query still reads it."""
+    """The first commit ends long before the backlog is read; after the deadline, the query still reads it."""
     source, target = new_topic(kafka, 2), new_topic(kafka, 2)
     for _ in range(4):
         produce(kafka, source, [(number % 2, b"x" * 100) for number in range(50_000)])
@@ -262,7 +262,7 @@ def test_query_that_cannot_obey_is_refused_with_a_remedy(spark: SparkSession, ka
 
 
 def test_keeper_stops_without_repeats(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """`Keeper.stop` drains the queries that obey, and stops the others as before."""
+    """`Keeper.stop` drains the queries that support commands, and stops all other queries as before."""
     source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
     keeper = Keeper(
         spark,

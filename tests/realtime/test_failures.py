@@ -132,7 +132,7 @@ def test_too_few_slots_for_the_next_batch_are_waited_for() -> None:
 
 
 def test_too_few_slots_at_a_restart_are_waited_for() -> None:
-    """The query had its slots before, so ending tasks hold them; a first start has no such reason."""
+    """The query had its slots before, so tasks that are ending hold them; at a first start, there is no such reason."""
     restart = recorded("too few slots", 5)
 
     assert judge(restart, [recorded("poison record")]).pause_seconds

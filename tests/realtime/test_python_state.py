@@ -117,7 +117,7 @@ def expected_of(rows: list[dict[str, Any]]) -> dict[tuple[str, int], set[str]]:
 
 
 def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_path: Path) -> None:
-    """Micro-batch mode gives the reports of plain Python, so both comparisons have the same truth."""
+    """Micro-batch mode gives the reports of plain Python, so both comparisons have the same expected result."""
     rows = histories()
     half = len(rows) // 2
     for number, part in enumerate((rows[:half], rows[half:])):

@@ -31,7 +31,7 @@ def copy(
 def test_drained_query_repeats_nothing_although_its_last_batch_was_idle(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """After an idle batch, `numInputRows` is 0 while the open batch holds rows; `drain` waits for that batch."""
+    """After an idle batch, `numInputRows` is 0 while the open batch has read rows; `drain` waits for that batch."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     query = copy(spark, kafka, source, target, tmp_path)
     eventually(lambda: query.lastProgress, 60, "an idle batch")

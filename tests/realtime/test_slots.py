@@ -182,7 +182,7 @@ def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: 
 
 @services
 def test_preflight_counts_the_largest_stage_of_a_micro_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The stages of a micro-batch run one after the other, so 3 + 2 tasks hold 3 slots, and the rest is free."""
+    """The stages of a micro-batch run one after the other, so 3 + 2 tasks hold 3 slots; the other slots are free."""
     source, target = new_topic(kafka, 3), new_topic(kafka, 1)
     produce(kafka, source, [(n, b"value") for n in range(3)])
     counted = read(spark, kafka, source).groupBy("value").count().select(F.col("count").cast("string").alias("value"))

@@ -91,7 +91,7 @@ def _run_python(program: str, environment: dict[str, str]) -> str:
 def test_java_home_is_used_from_version_17_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, is_used: bool
 ) -> None:
-    """The Java of JAVA_HOME is used from version 17 on; an older one is skipped."""
+    """The Java of JAVA_HOME is used from version 17 on; an older Java is skipped."""
     named = _write_java(tmp_path / "java", version)
     monkeypatch.setenv("JAVA_HOME", str(named))
 

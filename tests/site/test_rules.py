@@ -25,7 +25,7 @@ def squeezed(text: str) -> str:
 
 
 def test_page_of_each_rule_shows_its_docstring(built: Path) -> None:
-    """The page has what the rule does, why, where it reports, a wrong example, what to use instead, and the engines."""
+    """The page shows what the rule checks for, why, where it reports, both examples, and the engines."""
     for rule in RULES:
         shown = squeezed(text_of(built / f"{rules.FOLDER}/{rule.id}.html"))
         parts = (rule.what, rule.why, rule.reported_at, rule.example, rule.use_instead, rule.engine_text)

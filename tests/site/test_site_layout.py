@@ -109,7 +109,7 @@ def test_contents_list_is_marked_and_other_lists_are_not() -> None:
 
 
 def test_wide_table_says_that_it_scrolls(page: Page, address: str) -> None:
-    """On a phone, a note stands before a table that is wider than the screen."""
+    """On a phone, a note precedes a table that is wider than the screen."""
     visit(page, address, "sources_sinks_operators", NARROW)
     page.wait_for_selector(".md-typeset__scrollwrap.scrolls")
     said = page.evaluate(

@@ -126,7 +126,7 @@ def test_error_of_a_page_would_be_found(phone_visit: Visit) -> None:
     ("scheme", "rules"), [("light", ["wcag2a", "wcag2aa"]), ("dark", ["color-contrast"])], ids=["light", "dark"]
 )
 def test_pages_meet_wcag_aa_in_both_schemes(browser: Browser, address: str, scheme: Any, rules: list[str]) -> None:
-    """Both color schemes meet the contrast of WCAG AA; the light one, which has the same tags, meets all its rules."""
+    """Both color schemes meet the contrast of WCAG AA; the light scheme, with the same tags, meets all its rules."""
     context = browser.new_context(color_scheme=scheme)
     visit = Visit(context, address)
     violations = []

@@ -43,7 +43,7 @@ def test_address_of_the_repository_is_stated_once(tmp_path: Path) -> None:
 
 
 def test_address_of_the_site_is_stated_once(tmp_path: Path) -> None:
-    """A changed address in `pyproject.toml` reaches the package, and so the links of the linter."""
+    """A changed address in `pyproject.toml` reaches the package, and therefore the links of the linter."""
     text = (ROOT / "pyproject.toml").read_text()
     changed = re.sub('(?m)^Documentation = ".*"$', 'Documentation = "https://a.b/c"', text)
     (tmp_path / "pyproject.toml").write_text(changed)

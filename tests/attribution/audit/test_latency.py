@@ -34,14 +34,14 @@ def test_hop_latency_is_between_broker_append_times() -> None:
 
 
 def test_records_are_selected_by_intended_send_time() -> None:
-    """A record that was due before the measured part is left out, even if its result arrived during it."""
+    """A record that was due before the measured part does not count, even if its result arrived in this part."""
     samples_ms = latency_samples_ms(log_of((99, 200, 201, 900), (100, 101, 102, 103)), sent_from=100)
 
     assert [2] == samples_ms["end to end"]
 
 
 def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:
-    """A slot that is filled before its deadline does not count, and neither does an order with several records."""
+    """Slots that are filled before their deadline do not count, nor do orders with several records."""
     log, slot = log_of(), {"src": "s:0:0", "kind": "slot", "code": "pending", "version": 2}
     for result_id, deadline in (("unfilled", 100), ("filled", 100), ("early", 99)):
         log.record_result({**slot, "result_id": result_id, "deadline": deadline}, 50)

@@ -254,7 +254,7 @@ def test_lag_of_a_hop_is_correct_in_any_order_of_reading() -> None:
 
 
 def test_pending_result_open_order_and_reserved_slot_are_outstanding() -> None:
-    """Each counts until its final version, and so does an ad slot that the counts miss."""
+    """Each is outstanding until its final version. An ad slot that is missing in the counts is outstanding, too."""
     log = good_log()
     slot, count = log.results[OPEN_SLOT], next(iter(log.counts.values()))
     steps: tuple[Callable[[], None], ...] = (

@@ -18,7 +18,7 @@ BREAKS_SOON = next(s / 1000 for s in range(1000) if random.Random(s / 1000).rand
 
 
 def connect(dsn: str, **parameters: str | int) -> psycopg.Connection:
-    """Return a connection that commits every statement; `parameters` override those of the connection string."""
+    """Return a connection that commits every statement; `parameters` override the connection string."""
     return psycopg.connect(make_conninfo(dsn, connect_timeout=10, **parameters), autocommit=True)
 
 

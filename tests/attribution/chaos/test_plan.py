@@ -16,7 +16,7 @@ def test_same_seed_repeats_the_plan() -> None:
 
 
 def test_each_kind_comes_before_any_kind_comes_twice() -> None:
-    """A run with more faults than kinds repeats no kind early, and each round has another order."""
+    """A run with more faults than kinds repeats no kind early, and each round has a different order."""
     kinds = sorted(KINDS)[:5]
 
     names = [fault.kind for fault in plan(1, 12, {name: KINDS[name] for name in kinds})]
@@ -27,7 +27,7 @@ def test_each_kind_comes_before_any_kind_comes_twice() -> None:
 
 
 def test_faults_last_as_long_as_their_kind_allows() -> None:
-    """A kill has no duration, and a broker that is away stays away for longer than the delivery timeout."""
+    """A kill has no duration, and a broker outage lasts longer than the delivery timeout."""
     for fault in plan(1, 200, KINDS):
         kind = KINDS[fault.kind]
         assert kind.min_seconds <= fault.seconds <= kind.max_seconds

@@ -45,7 +45,7 @@ def test_run_is_added_and_replaces_the_one_with_its_command(tmp_path: Path) -> N
 
 
 def test_interrupted_run_is_not_published(tmp_path: Path) -> None:
-    """A run that ended with Ctrl-C has fewer faults than its command says."""
+    """A run that ended with Ctrl-C has fewer faults than its command states."""
     path = tmp_path / "chaos.json"
 
     with pytest.raises(ValueError, match=r"Ctrl-C has ended the run, so .* was not changed"):

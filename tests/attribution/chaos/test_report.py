@@ -8,7 +8,7 @@ from tests.attribution.demo.test_html_page import Texts, log_of
 
 
 def test_page_has_each_fault_and_the_time_until_results_flowed(tmp_path: Path) -> None:
-    """A fault is in the timeline and in a table. Without a recovery, the page shows this and is not good."""
+    """A fault is in the timeline and in a table; without a recovery, the page has a bad verdict."""
     incidents = [
         Incident(Fault("kill-broker", 0, 0, 3), begun_at=3.0, seconds=4.25, replayed=7),
         Incident(Fault("pause-database", 0, 0, 3), begun_at=12.0),

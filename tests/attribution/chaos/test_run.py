@@ -135,7 +135,7 @@ def test_wrong_result_fails_the_run_at_its_fault(observed: Observed) -> None:
 
 
 def test_unhealed_fault_and_failed_send_fail_the_run(observed: Observed) -> None:
-    """A run without a recovery has status 1, and so has one whose records the broker refused."""
+    """A run without a recovery, or with records that the broker refused, has status 1."""
     first, *others = observed.outcome.incidents
     unhealed = replace(observed.outcome, incidents=[replace(first, seconds=None), *others])
     output = io.StringIO()

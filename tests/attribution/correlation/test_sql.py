@@ -33,7 +33,7 @@ ALL_CODES = {
     *("duplicate_impression", "late_impression", "orphan_impression", "invalid_slot", "partial_quartiles"),
     *("late_click", "orphan_click", "repeat_click", "late_step", "orphan_step", "repeat_step"),
 }
-"""Every code except those of timeouts."""
+"""Every code except the codes of timeouts."""
 
 
 @cache
@@ -154,7 +154,7 @@ def test_limited_state_gives_the_changes_of_the_whole_history(spark: SparkSessio
 
 
 def test_event_beyond_the_maximum_number_costs_little(spark: SparkSession) -> None:
-    """A click behind 5,000 others of its transaction is evaluated without correlating them again."""
+    """A click after 5,000 other clicks of its transaction is evaluated without correlating them again."""
     click = repeats("click")[-1]
     row = history_row([replace(click, event_id=f"k{n}", src=f"src:0:{n}") for n in range(5_000)])
     frame = spark.createDataFrame([(n, 0, row) for n in range(100)], ROWS).repartition(1).cache()

@@ -64,7 +64,7 @@ def test_time_decay_gives_the_published_shares() -> None:
     ],
 )
 def test_shares_equal_those_of_another_implementation(model: Model, hours: list[float], expected: list[float]) -> None:
-    """Shares equal those of `run_position_based` and `run_time_decay` in marketing-attribution-models 2.1.1."""
+    """Shares equal the results of `run_position_based` and `run_time_decay` in marketing-attribution-models 2.1.1."""
     # The expected values are copied: the package depends on 390 MB of others, and 1.0.10 fails with current matplotlib.
     shares = weights([round(age * HOUR_MS) for age in hours], CreditRules(model=model))
 

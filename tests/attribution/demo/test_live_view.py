@@ -108,7 +108,7 @@ def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], dr
     ],
 )
 def test_phase_says_how_long_it_lasts_and_why(seconds: float, draining: bool, phase: str) -> None:
-    """Each phase has its own words, also the drain after Ctrl-C."""
+    """Each phase has its own words, including the drain after Ctrl-C."""
     assert phase in printed(two_records(), terminal=False, seconds=seconds, draining=draining)
 
 

@@ -18,7 +18,7 @@ def polls(outstanding: list[int], idle_seconds: float) -> int:
 
 
 def test_run_with_progress_is_drained_to_its_end() -> None:
-    """A slow run may exceed the limit, which is for the time without progress."""
+    """A slow run may exceed the limit, which applies only to time without progress."""
     slow = [9, 9, 8, 8, 5, 5, 3, 3, 1, 1, 0]
 
     assert len(slow) - 2 + MIN_SETTLED_POLLS == polls(slow, idle_seconds=3)

@@ -81,7 +81,7 @@ def test_samples_of_the_reconciliation_do_not_count() -> None:
 
 
 def test_load_of_other_programs_is_recorded() -> None:
-    """Latency depends on the machine's load, so each minute contains that of other programs."""
+    """Latency depends on the machine's load, so each minute contains the load of other programs."""
     assert [0.5] * (MINUTES - 1) == foreign_cores(samples_of(0))
 
 

@@ -46,7 +46,7 @@ def result(**others: Any) -> RunResult:
 
 
 def test_row_contains_costs_and_the_state_that_was_really_filled() -> None:
-    """The state had fewer keys than requested, so the row contains both numbers; the memory is that of all queries."""
+    """The state had fewer keys than requested, so the row contains both numbers; the memory covers all queries."""
     row = point_row(PLANNED, result())
 
     assert (900, 900, 10_000) == (row["state_rows"], row["state_keys"], row["requested_state_keys"])

@@ -43,5 +43,5 @@ def test_part_of_a_comparison_is_not_published(
     ids=["quiet", "busy", "busy but sustained"],
 )
 def test_limit_is_invalid_if_other_programs_may_have_caused_it(change: dict[str, float], expected: list[str]) -> None:
-    """A sustained rate counts even beside other programs; a rate that was not sustained does not."""
+    """A sustained rate counts even if other programs were busy; a failed rate then does not count."""
     assert expected == limit_problems([STEP | change], 0.15)

@@ -23,7 +23,7 @@ def test_probe_replaces_its_own_published_row(tmp_path: Path, monkeypatch: pytes
 
 
 def test_items_come_at_their_times() -> None:
-    """A late item does not delay the later ones, so the rate stays the same."""
+    """A late item does not delay the items after it, so the rate stays the same."""
     begin = time.monotonic()
 
     items = [(item, time.monotonic() - begin) for item in when_due([(0.0, "a"), (0.05, "b"), (0.01, "c")])]

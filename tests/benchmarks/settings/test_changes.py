@@ -1,4 +1,4 @@
-"""Spark and the Kafka clients know each setting of the benchmark, and each change has an effect."""
+"""Spark and the Kafka clients recognize each setting of the benchmark, and each change has an effect."""
 
 from dataclasses import asdict
 from typing import Any

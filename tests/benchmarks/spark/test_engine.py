@@ -74,7 +74,7 @@ def test_mode_answers_with_the_state_of_the_transaction(
 @pytest.mark.spark
 @pytest.mark.parametrize("between", get_args(Between))
 def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession, between: Between) -> None:
-    """Two queries with a topic in between, in one session, lose no record; nor does one query with two outputs."""
+    """In one session, neither two queries with a topic in between nor one query with two outputs loses a record."""
     options = SparkOptions("real-time", interval_seconds=2, between=between)
 
     result = run_case(kafka, Case("real-time", "two hops", partial(queries_here, spark, options)), SHORT)
@@ -106,7 +106,7 @@ def test_engine_process_reports_its_batches_and_cpu_time(kafka: str) -> None:
 
 @dataclass
 class Copies:
-    """A run with two copies; the first one is killed after a batch of each."""
+    """A run with two copies; the first copy is killed after each copy has finished a batch."""
 
     interval_seconds: float
     batches: list[list[dict[str, Any]]]
@@ -158,7 +158,7 @@ def test_second_copy_starts_between_boundaries_of_the_first(copies: Copies) -> N
 @pytest.mark.spark
 @pytest.mark.proves("chaos rounds")
 def test_one_copy_answers_everything_after_the_other_is_killed(copies: Copies) -> None:
-    """Each copy is a separate process, so kill -9 of one costs no result."""
+    """Each copy is a separate process, so kill -9 of one copy loses no result."""
     assert_all_answered(copies.result)
     assert 1 < copies.result.numbers["outputs_per_record"] < 2
     assert not copies.is_first_running

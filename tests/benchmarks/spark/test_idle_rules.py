@@ -19,7 +19,7 @@ org.apache.spark.sql.catalyst.analysis.Analyzer$ResolveGroupingAnalytics    0 / 
 
 
 def test_rule_without_an_effect_is_idle() -> None:
-    """A rule that changed a query stays, and so do the rules of the analyzer."""
+    """Rules that changed a query stay, and all rules of the analyzer."""
     assert [f"{OPTIMIZER}LikeSimplification"] == idle_rules(REPORT)
 
 

@@ -14,9 +14,9 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Without a broker and a database the follower cannot start, so its supervisor tries again and again.
+    Without a broker and a database, the follower cannot start, so its supervisor restarts it repeatedly.
 
-    It finds the packages on the path of this process, as the driver on a cluster must.
+    The follower finds the packages on the path of this process, as the driver on a cluster must.
     """
     lines: list[str] = []
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
