@@ -73,7 +73,7 @@ def build(spark: SparkSession, options: Options) -> DataFrame:
 
 JOB = Job(
     name="alarms_to_first",
-    summary="Pass on the first alarm of each device and code in ten minutes: alarms -> alarms-first.",
+    summary="Pass on the first alarm of each device and code within ten minutes: alarms -> alarms-first.",
     reads=("alarms",),
     writes=("alarms-first", "alarms-rejected"),
     build=build,

@@ -34,12 +34,12 @@ BY_TEXT = {
     "PROTOBUF_NOT_LOADED": f"pass --packages org.apache.spark:spark-protobuf_2.13:{pyspark.__version__}",
     "DATA_SOURCE_NOT_FOUND": "pass the package of the data source: --packages GROUP:ARTIFACT:VERSION",
     "ClassNotFoundException": "pass the package of the class: --packages GROUP:ARTIFACT:VERSION",
-    "PATH_NOT_FOUND": "put some of its rows there, or give the reader a schema, so prove makes rows",
+    "PATH_NOT_FOUND": "put some of its rows there, or give the reader a schema, so prove can generate rows",
 }
 CALL = "PySpark also refuses this call without prove; correct it"
 BY_KIND = {
     FileNotFoundError: "start prove in the folder that contains the files of the job",
-    OSError: "start the server that it calls",
+    OSError: "start the server that the job calls",
     PySparkTypeError: CALL,
     PySparkValueError: CALL,
     Exception: "pass the settings of the job (--conf KEY=VALUE, arguments after `--`, variables of the environment)",

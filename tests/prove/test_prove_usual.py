@@ -401,7 +401,7 @@ STOPS = {
         "pip install shop_names into the virtual environment of this skill, or set PYTHONPATH",
     ),
     "file": ("x = open('no/such.avsc')\n", "job.py:1: FileNotFoundError"),
-    "server": ("import socket\nsocket.create_connection(('127.0.0.1', 1))\n", "start the server that it calls"),
+    "server": ("import socket\nsocket.create_connection(('127.0.0.1', 1))\n", "start the server that the job calls"),
     "client": (
         "import boto3\nint(boto3.client('ssm'))\n",
         "only placeholders for the modules 'boto3': pip install boto3",

@@ -161,7 +161,7 @@ def _has_user(record: ScheduledRecord) -> bool:
 
 
 def test_campaigns_reach_their_goals_one_after_the_other() -> None:
-    """Counting filled slots, each campaign reaches its goal at its planned time of the measured part, within 20 %."""
+    """Counted by filled slots, each campaign reaches its goal at its planned time of the measured part, within 20 %."""
     settings = DemoSettings(rate=1_000, warm_up_seconds=10, duration=30)
     traffic = TrafficGenerator(settings, "run", STARTED_AT)
     goals = campaign_goals(traffic)
