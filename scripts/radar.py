@@ -1,9 +1,9 @@
 """
 Run the feature tables on another version of PySpark, record the outcomes, and print what differs from the base.
 
-The version is installed into the user's cache, and sees the packages of this environment. The rows are those of the
-tests of the page. The error conditions, streaming settings and allow list are read from the jars. `scripts/skills.py
-generate` fills the columns `since` from the recorded outcomes.
+The version is installed into the user's cache, and uses the packages of this environment. The rows come from the page's
+tests. The error conditions, streaming settings and allow list are read from the jars. `scripts/skills.py generate`
+fills the columns `since` from the recorded outcomes.
 """
 
 import argparse

@@ -130,7 +130,7 @@ def _read(control: int) -> Iterator[str]:
 
 
 def frames(recording: Iterable[str]) -> list[list[list[Cell]]]:
-    """Return screens at equal intervals, without those that differ little from the previous one, and the last one."""
+    """Return screens at equal intervals, without screens that differ little from the previous one, and the last one."""
     first, *lines = recording
     head, events = json.loads(first), [json.loads(line) for line in lines]
     terminal, shown, before = Terminal(head["width"], head["height"]), list[list[list[Cell]]](), list[str]()

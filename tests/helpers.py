@@ -118,7 +118,7 @@ def _consumer_of_thread(kafka: str, _thread: int) -> Consumer:
 
 
 def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
-    """Return the end offset of a partition, as soon as the broker knows it after a restart."""
+    """Return the end offset of a partition, as soon as the broker returns it after a restart."""
 
     def offsets() -> tuple[int, ...]:
         try:

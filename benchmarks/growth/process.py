@@ -66,7 +66,7 @@ def fill(spark: SparkSession, point: Point, options: SparkOptions, run: Run, max
 
 
 def start(spark: SparkSession, point: Point, options: SparkOptions, run: Run) -> list[StreamingQuery]:
-    """Start the queries of a point. All but the first one write to an unread topic."""
+    """Start the queries of a point. All queries except the first write to an unread topic."""
     queries = list[StreamingQuery]()
     for number in range(point.queries):
         queries += start_queries(spark, options, run if number == 0 else replace(run, target=run.middle), number)

@@ -1,7 +1,7 @@
 """
 The baseline: a Kafka client that copies each record without an engine.
 
-Its latency comes only from the broker and the machine. Every engine adds its own.
+Only the broker and the machine cause its latency. Every engine adds its own.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 """
 Other stream processors, measured with the topics, traffic and verification of real-time mode.
 
-Each engine runs in its own process and environment, because its libraries conflict with those of Spark.
+Each engine runs in its own process and environment, because its libraries conflict with Spark's libraries.
 """

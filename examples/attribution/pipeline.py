@@ -92,7 +92,7 @@ def query_starters(
     """
     Check that the session has enough task slots, and return a function that starts each query.
 
-    Call the functions in their order: micro-batch queries with Python processors come first, and each waits for its
+    Call the functions in their order. Micro-batch queries with Python processors are first, and each waits for its
     first batch, so these queries start one after another while the machine is idle.
     """
     servers = {"kafka.bootstrap.servers": bootstrap_servers}

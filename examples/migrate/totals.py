@@ -47,7 +47,7 @@ def totals_before(payments: DataFrame) -> DataFrame:
 
 
 def totals_after(records: DataFrame, seeds: str) -> DataFrame:
-    """Return the same totals from payments and from seeds, which stand for many payments."""
+    """Return the same totals from payments and from seeds, each of which represents many payments."""
     value, is_seed = F.col("value").cast("string"), F.col("topic") == seeds
     seed, payment = F.from_json(value, TOTAL), F.from_json(value, PAYMENT)
     paid = records.select(

@@ -1,5 +1,5 @@
 """
-The coding assistants for which `install` knows the folders of personal skills and of a project's skills.
+The coding assistants that `install` supports, with their folders for personal skills and for a project's skills.
 
 The folders and commands come from the assistants' documentation. Each command was run on 2026-11-24 with a clone of
 this repository as ADDRESS, in Claude Code 2.1.197, Copilot CLI 1.0.102 and Gemini CLI 0.61.0.

@@ -50,7 +50,7 @@ def assistant_folders(_: Path, __: str) -> str:
 
 
 def lint_index(_: Path, __: str) -> str:
-    """Return the lint rules by severity and engine. The site shows what each checks for."""
+    """Return the lint rules by severity and engine. The site shows what each rule checks for."""
     groups: dict[tuple[str, str], list[str]] = {}
     for rule in RULES:
         engine = "differs" if len(rule.cases) > 1 else LABELS[rule.engines].replace("Both engines", "both")

@@ -1,7 +1,7 @@
 """
 Put `rtm` into the site: Python for the browser, and the modules of `spark_rtm`.
 
-Pyodide is Python for the browser. It comes from its pinned npm package, and stays in this machine's cache. A page loads
+Pyodide is Python for the browser. The pinned npm package provides it, and this machine's cache keeps it. A page loads
 it only when a reader presses the button; the reader's code never leaves the browser.
 """
 

@@ -181,7 +181,7 @@ def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
 
 
 def tree_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process and its descendants, including those of ended children."""
+    """Return the CPU seconds of a process and its descendants, including its ended children."""
     return sum(_of_running(process_tree([pid]), lambda process: sum(process.cpu_times()[:4])))
 
 

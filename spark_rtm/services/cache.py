@@ -40,7 +40,7 @@ def cached_folder(name: str, fill: Callable[[Path], None]) -> Path:
     Return the folder `name` of the cache, and create it with `fill` if it is missing.
 
     `fill` writes to a temporary folder, which is then renamed, so the folder is always complete. If several processes
-    need the folder, one fills it and the others wait. If `fill` raises, nothing remains in the cache.
+    need the folder, one process fills it and all others wait. If `fill` raises, nothing remains in the cache.
     """
     folder = cache_root() / name
     if folder.is_dir():

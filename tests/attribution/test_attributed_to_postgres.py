@@ -85,7 +85,7 @@ def test_restart_reads_only_new_records(kafka: str, dsn: str, settings: Settings
 
 
 def test_new_database_receives_all_results(kafka: str, dsn: str, settings: Settings) -> None:
-    """If the tables are lost, so are the offsets, and the consumer reads the topic from its start."""
+    """If the tables are lost, the offsets are lost too, and the consumer reads the topic from its start."""
     publish(kafka, settings, result("a", 2), result("bb", 2))
     with attributed_to_postgres(kafka, dsn, settings) as consumer:
         consumer.finish()

@@ -33,7 +33,7 @@ def _findings(checkpoint: Path) -> list[tuple[str, str]]:
 
 
 def test_sound_checkpoint_has_status_zero(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a problem the status is 0, and the report goes to standard output."""
+    """Without a problem, the status is 0 and the report is on standard output."""
     status, out, err = run_inspect(capsys, checkpoint)
 
     assert (0, "") == (status, err)

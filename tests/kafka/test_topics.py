@@ -26,7 +26,7 @@ def test_missing_topics_are_created_and_existing_ones_kept(kafka: str) -> None:
 
 @services
 def test_programs_can_create_the_same_topics_at_once(kafka: str) -> None:
-    """Each program finds the topics, whichever one creates them."""
+    """Each program finds the topics, no matter which program creates them."""
     topics = [f"test-{uuid.uuid4().hex[:8]}" for _ in range(20)]
 
     with ThreadPoolExecutor(8) as pool:

@@ -171,7 +171,7 @@ def test_prove_without_packages_names_the_remedy(copied: Path) -> None:
 
 
 def test_install_copies_to_each_installed_assistant(copied: Path, tmp_path: Path) -> None:
-    """Without `--to`, each installed assistant gets a copy, and `--check` reports a missing one."""
+    """Without `--to`, each installed assistant gets a copy, and `--check` reports a missing copy."""
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".cursor").mkdir()
 

@@ -46,7 +46,7 @@ def decoded(spark: SparkSession, data: bytes | None, options: dict[str, str] | N
 
 
 def test_distribution_has_neither_avro_nor_protobuf_functions(spark: SparkSession, tmp_path: Path) -> None:
-    """PySpark contains no jar of the functions, and the error of `from_protobuf` names the missing one."""
+    """PySpark contains no jar of the functions, and the error of `from_protobuf` names the missing jar."""
     jars = {jar.name for jar in Path(pyspark.__file__).parent.glob("jars/spark-*.jar")}
     assert jars
     assert not {name for name in jars if name.startswith(("spark-avro", "spark-protobuf"))}

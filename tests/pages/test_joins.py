@@ -19,7 +19,7 @@ def names(spark: SparkSession, name: str) -> DataFrame:
 
 
 def start_named(job: ModeJob, table: DataFrame) -> StreamingQuery:
-    """Join a table by broadcast, send two records and wait for their results; only the first one has a name."""
+    """Join a table by broadcast, send two records and wait for their results; only the first result has a name."""
     source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
     records = source.option("subscribe", job.source).option("startingOffsets", "earliest").load()
     named = records.select(F.col("value").cast("string")).join(F.broadcast(table), "value", "left")

@@ -99,5 +99,5 @@ def parts(message: str) -> list[str]:
 
 @pytest.mark.parametrize("path", files.references(files.ROOT), ids=lambda path: path.stem)
 def test_quoted_message_occurs_in_its_test_or_in_a_recorded_exception(path: Path) -> None:
-    """A row whose test never sees the message would prove nothing."""
+    """A row whose test never compares the message would prove nothing."""
     assert [] == unquoted(path.read_text(encoding="utf-8"))

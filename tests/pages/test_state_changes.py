@@ -121,7 +121,7 @@ def test_change_continues_or_is_refused_as_listed(
 
 @pytest.mark.parametrize("name", [name for name in CHANGES if "less" in name or "removed" in name])
 def test_change_back_is_refused_too(session: SparkSession, tmp_path: Path, name: str) -> None:
-    """A query with an addition comes first, and its checkpoint continues."""
+    """The query with the addition runs first, and the original query is refused on its checkpoint."""
     shape, condition = CHANGES[name][0]
     assert "" == failure_of(shape(rows_of(session)), tmp_path / "first")
 

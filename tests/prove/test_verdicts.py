@@ -243,7 +243,7 @@ def test_echo_of_bytes_is_not_blamed_for_broken_records() -> None:
     ],
 )
 def test_passwords_in_code_are_found_with_their_line(code: str, expected: dict[str, int]) -> None:
-    """A text assigned to a name such as `password` is a secret; a name read from the environment is not."""
+    """A text assigned to a name such as `password` is a secret, but not a value from the environment."""
     assert expected == secrets_in(code)
 
 
@@ -368,7 +368,7 @@ A, B = (Received("", None, value, (), 0) for value in (b"a", b"b"))
 def test_results_before_and_after_a_kill_are_compared(
     before: list[Received], again: list[Received], expected: int, status: str, evidence: str
 ) -> None:
-    """Each uncommitted result must come again with the same bytes."""
+    """Each uncommitted result must be written again with the same bytes."""
     verdict = compared(before, again, expected)
 
     assert status == verdict.status

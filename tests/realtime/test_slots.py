@@ -65,7 +65,7 @@ PLANS: dict[str, tuple[Callable[[DataFrame, DataFrame], DataFrame], int]] = {
 def test_slots_are_the_sum_over_all_stages_of_the_stream(
     spark: SparkSession, plan: Callable[[DataFrame, DataFrame], DataFrame], needed: int
 ) -> None:
-    """Source partitions and every shuffle count; the static side of a join runs before and does not."""
+    """Source partitions and every shuffle count, but not the static side of a join, which runs before the stream."""
     stream = read(spark, NO_BROKER, "any")
     table = spark.createDataFrame([(b"k", 1)], "key binary, price int")
 

@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def test_files_state_the_version_and_the_licence_of_the_project() -> None:
-    """`pyproject.toml` decides; `generate` writes the version into the other files."""
+    """`generate` copies the version from `pyproject.toml` into the other files."""
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     skill = yaml.safe_load((ROOT / "SKILL.md").read_text().split("---")[1])
     manifest = json.loads((ROOT / "manifest.json").read_text())

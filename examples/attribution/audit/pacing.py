@@ -1,7 +1,7 @@
 """
 Check a run's pacing: compare its counts with the replay, and compute each campaign's over-delivery.
 
-Over-delivery comes only from the replay, because the run's own counts are what prevents it.
+Over-delivery comes only from the replay, because the run's own counts prevent over-delivery.
 """
 
 from collections import Counter

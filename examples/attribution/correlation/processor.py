@@ -41,7 +41,7 @@ class CorrelationProcessor(StatefulProcessor):
     Keeps the first request and the times in value state, and all other records in list state.
 
     Each transaction has one timer, set to the next deadline or, without pending results, to the end of the state. A TTL
-    removes state that the timer does not.
+    removes state that the timer misses.
     """
 
     def __init__(self, settings: Settings, *, timeouts_only: bool = False) -> None:

@@ -79,8 +79,8 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     The first `windows.max_events` distinct records, in the order of `events`, are correlated. Each further record gets
     its own result with the code `too_many_events`, and changes no other result.
 
-    If `now` (UTC milliseconds) is given, pending results after their deadline become `unfilled` or `orphan_*`. The
-    version of such a timeout is above that of the pending result, and below that of any result after another record of
+    If `now` (UTC milliseconds) is given, pending results after their deadline become `unfilled` or `orphan_*`. A
+    timeout has a higher version than the pending result, and a lower version than any result after another record of
     the transaction.
     """
     arrived = distinct(events)

@@ -1,8 +1,8 @@
 """
 Apply the correlation rule over time without Spark: keep each transaction's state, emit timeouts, and end the state.
 
-A timeout never replaces a match. Its version is above that of the pending result, and below that of any result after
-another record of the transaction.
+A timeout never replaces a match. A timeout has a higher version than the pending result, and a lower version than any
+result after another record of the transaction.
 """
 
 from collections.abc import Iterable

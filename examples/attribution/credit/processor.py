@@ -45,7 +45,7 @@ class CreditProcessor(StatefulProcessor):
     Keeps touches in map state, conversions in list state, and all other values in value state.
 
     Each user has one timer, which is set to the next deadline or earlier. The state ends with the last timer. A TTL
-    removes state that the timer does not.
+    removes state that the timer misses.
     """
 
     def __init__(self, rules: CreditRules) -> None:

@@ -53,7 +53,7 @@ EXPECTED = {
 
 @dataclass(frozen=True)
 class Growth:
-    """The change of one resource of one part of the run, with its value in each minute."""
+    """How one resource of one part of the run changes, with its value in each minute."""
 
     group: str
     part: str

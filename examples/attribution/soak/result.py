@@ -81,7 +81,7 @@ def exit_status(result: Mapping[str, Any]) -> int:
 
 
 def folder_of(result: Mapping[str, Any], *, publish: bool) -> Path:
-    """Return the folder for the result; differences prevent its publication, growth does not."""
+    """Return the folder for the result; differences prevent publication, but growth is published."""
     return PUBLISHED if publish and not result["differences"] else FOLDER
 
 

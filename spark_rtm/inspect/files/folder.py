@@ -2,7 +2,7 @@
 List and read the files of a checkpoint, in a local folder or in an object store.
 
 The module reads only regular files of limited size inside the folder. It writes nothing and follows no links, because
-the folder may come from somebody else. Only paths with a scheme need `fsspec`.
+somebody else may have created the folder. Only paths with a scheme need `fsspec`.
 """
 
 import contextlib
@@ -80,7 +80,7 @@ class LocalFolder:
             return _limited(opened.read(MAX_BYTES + 1), str(file))
 
     def _inside(self, path: str) -> Path:
-        """Return the path of a file, which must be inside the folder, because the name can come from a file."""
+        """Return the path of a file inside the folder; a name from a file could lead out of it."""
         place = self.root
         for name in path.split("/") if path else ():
             place /= name

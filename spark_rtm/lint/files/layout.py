@@ -90,7 +90,7 @@ def _is_wrong_below(titles: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1000)
 def is_wrong_section(titles: tuple[str, ...]) -> bool:
-    """Return whether a heading calls the text below it wrong; questions do not."""
+    """Return whether a heading calls the text below it wrong. Questions never count."""
     return _is_wrong_below(tuple(HARMLESS_TITLE.sub("", title) for title in titles if not title.endswith("?")))
 
 

@@ -1,5 +1,5 @@
 """
-Convert definitions to one form: a tree of keys, whatever their language.
+Convert definitions to one form: a tree of keys, for each language.
 
 Dictionaries and calls in Python become objects, the flattened keys of a cluster policy become nested ones, and
 Terraform's references to local values become their values.

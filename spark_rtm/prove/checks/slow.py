@@ -1,8 +1,8 @@
 """
 Find expressions that need seconds for one long text, by filling each field of a good record.
 
-The lengths grow in steps, and a control record of the same size shows whether the machine itself is slow.
-Spark cannot interrupt an expression inside a record. The check abandons such a record and tries no longer one.
+The lengths grow in steps, and a control record of the same size shows whether the machine itself is slow. Spark cannot
+interrupt an expression inside a record. The check abandons such a record, and does not try longer ones.
 """
 
 import copy

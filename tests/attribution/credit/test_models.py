@@ -32,7 +32,7 @@ def millionths(ages_ms: Sequence[int], key: int | None = None, **settings: Any) 
     ],
 )
 def test_models_give_each_touch_its_published_share(model: Model, touches: int, expected: list[int]) -> None:
-    """First, last and linear give the published shares, and so does the U model with 40-20-40, 50-50 or 100 percent."""
+    """First, last, linear, and the U model with 40-20-40, 50-50 or 100 percent give the published shares."""
     assert expected == millionths(range(touches, 0, -1), model=model)
 
 

@@ -30,7 +30,7 @@ def test_code_of_a_slot_decides_its_count(code: str, delivered: int, reserved: i
 
 
 def test_changed_slot_raises_and_lowers_the_count() -> None:
-    """A match after a timeout counts as delivered, and a slot that becomes unfilled again does not."""
+    """A match after a timeout counts as delivered; a slot that becomes unfilled again no longer counts."""
     empty, filled = replace(SLOT, code="unfilled", version=3), replace(SLOT, code="filled", version=4)
     restated = replace(SLOT, code="unfilled", version=7)
 

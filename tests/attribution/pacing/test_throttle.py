@@ -65,7 +65,7 @@ def test_each_opening_and_closing_gives_one_notice() -> None:
 
 
 def test_groups_of_a_campaign_are_added_up() -> None:
-    """All shards and buckets of a campaign count; the slots of another campaign do not."""
+    """All shards and buckets of a campaign count, but not the slots of another campaign."""
     parts = [replace(COUNT, version=1, delivered=3, shard=shard, bucket_ts=T + shard // 2) for shard in range(3)]
 
     throttle = throttle_after([GOAL], [*parts, replace(COUNT, campaign_id="other", version=1, delivered=100)])
@@ -141,7 +141,7 @@ def test_restarted_throttle_reads_the_topic_from_its_start(kafka: str, settings:
 
 @pytest.mark.services
 def test_records_that_are_not_counts_are_skipped_and_counted(kafka: str, settings: Settings) -> None:
-    """A tombstone or garbage does not end the reader, so it still sees the cap."""
+    """A tombstone or garbage does not end the reader, so the reader still notices the cap."""
     garbage = [None, b"", b"{bad", b"[]", b"[" * 100_000, b"\xff", b'{"campaign_id": "c"}']
     produce(kafka, settings.topic(PACING_TOPIC), [(0, value) for value in garbage])
     publish(kafka, settings, *counts((4, 6)))

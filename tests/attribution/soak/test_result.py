@@ -91,7 +91,7 @@ def test_load_of_other_programs_is_recorded() -> None:
     ids=["good", "growth", "difference"],
 )
 def test_growth_and_differences_end_with_status_1(leak: float, differences: int, status: int, folder: Path) -> None:
-    """A run with growth is still published; a run whose results differ from the replay is not."""
+    """A run with growth is still published, but not a run whose results differ from the replay."""
     run = {**result(leak), "differences": differences}
 
     assert (status, folder) == (exit_status(run), folder_of(run, publish=True))
@@ -100,7 +100,7 @@ def test_growth_and_differences_end_with_status_1(leak: float, differences: int,
 
 @pytest.mark.parametrize("flag", ["--master", "--checkpoint-dir"])
 def test_options_without_effect_are_refused(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The soak starts Spark itself and uses a temporary checkpoint, so it has no option for another one."""
+    """The soak starts Spark itself and uses a temporary checkpoint, so it refuses the options for both."""
     with pytest.raises(SystemExit, match="2"):
         main([flag, "x"])
 
