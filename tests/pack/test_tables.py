@@ -146,7 +146,7 @@ def change_first_fault(content: Any) -> None:
             "measured-growth-conditions",
             "growth",
             change_rows("runs", state_rows=6_500_000),
-            "was over after 6,500,000 of 10,000,000 keys.",
+            "ended after 6,500,000 of 10,000,000 keys.",
             "",
         ),
         ("measured-chaos", "chaos", change_first_fault, " | no recovery | ", ""),

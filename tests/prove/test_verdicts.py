@@ -497,7 +497,7 @@ def test_job_that_catches_everything_is_ended_with_its_processes() -> None:
     [
         (("--rate", "inf"), "--rate: use a finite number above 0"),
         (("--duration", "nan"), "--duration: use a finite number above 0"),
-        (("--samples", "rows=deep.jsonl"), "'deep.jsonl' has a record that is nested too deep"),
+        (("--samples", "rows=deep.jsonl"), "'deep.jsonl' has a record that is nested too deeply"),
     ],
 )
 def test_wrong_option_is_named_before_a_server_starts(option: tuple[str, str], message: str, tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def test_query_that_cannot_obey_is_refused_with_a_remedy(spark: SparkSession, ka
     """A plain source, a mixed query, micro-batch mode and a stopped query each name the reason."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 2)
     plain = start(read(spark, kafka, source, "kafka"), kafka, target, tmp_path / "plain")
-    with pytest.raises(ControlError, match=r"no source of query 'plain' obeys commands.*'rtm-kafka'"):
+    with pytest.raises(ControlError, match=r"no source of query 'plain' supports commands.*'rtm-kafka'"):
         control.commit(plain)
     mixed_rows = read(spark, kafka, source).union(read(spark, kafka, source, "kafka"))
     mixed = start(mixed_rows, kafka, target, tmp_path / "mixed")

@@ -121,5 +121,5 @@ def _remedy(folder: Folder, path: str) -> str:
     if parent == "commits" and int(name) == newest == max(offsets.entries, default=-1):
         return f"delete it, and a restart runs batch {name} again and repeats its results"
     if parent == "offsets" and int(name) == max(offsets.entries) > newest:
-        return f"delete it, and a restart plans batch {name}, which is not committed, again"
+        return f"delete it, and a restart plans batch {name} again, because it is not committed"
     return "restore it from a copy, or start a new checkpoint"
