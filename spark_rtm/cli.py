@@ -255,7 +255,7 @@ COMMANDS = {
         },
     ),
     "resize": Command(
-        "rewrite the state of a stopped query for another number of partitions",
+        "rewrite the state of a stopped query with a different number of partitions",
         resize.add_options,
         resize.run,
         {"resize checkpoints/clicks --partitions 8 --to checkpoints/clicks-8": "write a copy with 8 state partitions"},

@@ -51,7 +51,7 @@ def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
     paths = options.paths or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:
-        raise SettingsError("- means standard input and excludes other paths, so nothing was checked; pass only -")
+        raise SettingsError("- means standard input and cannot be combined with other paths, so nothing was checked")
     name = Path(options.stdin_filename or "stdin.py")
     if missing := [str(path) for path in paths if path != STDIN and not path.exists()]:
         raise SettingsError(f"these paths do not exist, so nothing was checked: {', '.join(missing)}")

@@ -47,7 +47,7 @@ def restart(subject: Subject, process: OtherProcess) -> Verdict:
     except (RuntimeError, TimeoutError) as error:
         return _unchecked(subject, str(error).splitlines()[0])
     if not before:
-        return _unchecked(subject, "no sample gave a result inside a batch")
+        return _unchecked(subject, "no sample gave a result during a batch")
     verdict = compared(before, again, expected)
     return verdict if verdict.status == GOOD else replace(verdict, path=str(subject.path), line=subject.line)
 

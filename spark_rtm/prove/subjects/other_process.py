@@ -77,7 +77,7 @@ class OtherProcess:
         if not self.child.is_running():
             lines = self.child.log_path.read_text(errors="replace").splitlines()
             errors = [line for line in lines if ERROR.match(line)]
-            raise RuntimeError(f"the query in its own process has ended: {(errors or lines or ['?'])[-1][:300]}")
+            raise RuntimeError(f"the separate process of the query has ended: {(errors or lines or ['?'])[-1][:300]}")
 
     def kill(self) -> None:
         """Kill the JVM with driver and executor, then its Python process."""
