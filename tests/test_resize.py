@@ -1,4 +1,4 @@
-"""State in another number of partitions: it is unchanged, a restart continues it, and refusals write nothing."""
+"""State that is rewritten for other partitions is unchanged; a restart continues it; refusals write nothing."""
 
 import re
 import subprocess

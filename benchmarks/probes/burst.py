@@ -95,7 +95,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def run(spark: SparkSession, servers: str, topic: str, phases: Sequence[Phase]) -> tuple[Times, Times]:
-    """Send the phases to a new query; return when each record and its result were appended, in ms; 0 is never."""
+    """Send the phases to a new query; return when each record and its result were appended, in ms; 0 means never."""
     ensure_topics(servers, [topic, f"{topic}-counted"], PARTITIONS)
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     records = source.option("subscribe", topic).option("startingOffsets", "earliest").load()
@@ -141,7 +141,7 @@ def _send(servers: str, topic: str, phases: Sequence[Phase]) -> None:
 
 
 def digested(appended: Times, answered: Times, options: Options) -> dict[str, Any]:
-    """Return p99 before, during and after a burst, and the seconds from its end until p99 is normal; None is never."""
+    """Return p99 before, during and after a burst, and the seconds from its end until p99 is normal, or None."""
     start_ms, end_ms = int(appended[0]), max(int(appended.max()), int(answered.max())) + 1
     due = (appended - start_ms) // 1000
     # A record without a result waits at least until the end.

@@ -1,4 +1,4 @@
-"""Shared by Spark engine processes: read the run from the arguments, and write the progress file."""
+"""Code shared by the Spark engine processes: read the run from the arguments, and write the progress file."""
 
 import threading
 from collections.abc import Mapping, Sequence

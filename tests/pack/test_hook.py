@@ -135,7 +135,7 @@ def test_hook_has_only_documented_fields() -> None:
 
 
 def test_hook_of_cursor_is_the_same_program() -> None:
-    """Cursor has the documented shape of a hook, and the command of Claude Code with its own variable."""
+    """Cursor's hook has the documented form, and the command of Claude Code with Cursor's variable."""
     # https://cursor.com/docs/reference/plugins and https://cursor.com/docs/hooks (copies of 2026-08-25)
     [hook] = CURSOR["hooks"]["postToolUse"]
 

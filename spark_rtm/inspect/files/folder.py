@@ -179,7 +179,7 @@ def _open_store(target: str) -> Folder:
 
 @contextlib.contextmanager
 def _reported(target: str) -> Iterator[None]:
-    """Convert the errors of object stores, which have different exceptions."""
+    """Raise each exception of an object store as `UnreadableError`, because stores have different exceptions."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError, UnreadableError):

@@ -178,7 +178,7 @@ def _unjudged(format_: str, stream: str) -> str:
 
 
 def _examples(broken: Sequence[str], kinds: Mapping[str, Hostile]) -> list[str]:
-    """Return up to three kinds that break different things, then further kinds of the first."""
+    """Return up to three kinds that break different things, then further kinds that break the same as the first."""
     firsts = {kinds[name].breaks: name for name in reversed(broken)}
     chosen = [name for name in broken if name in firsts.values()]
     return [*chosen, *(name for name in broken if name not in chosen)][:MAX_EXAMPLES]
