@@ -1,4 +1,4 @@
-"""The function of the latency page reads both forms in which Databricks documents its latencies."""
+"""The functions of the latency page: one reads both forms in which Databricks documents its latencies."""
 
 import json
 from types import SimpleNamespace
@@ -8,8 +8,11 @@ import pytest
 
 from scripts.pack import files
 from spark_rtm.text import markdown
+from tests.pages.examples import definition_of
 
 PAGE = files.ROOT / "references/latency.md"
+CASES = json.loads((files.ROOT / "references/measured/latency.json").read_text())["cases"]
+RUNS = [case for case in CASES if case["engine"] in ("real-time", "real-time, untuned")]
 
 
 def latencies_of(event: dict[str, Any]) -> dict[str, Any]:
@@ -36,3 +39,14 @@ def test_both_documented_forms_have_the_same_keys(event: dict[str, Any]) -> None
 def test_event_without_latencies_gives_no_latencies(event: dict[str, Any]) -> None:
     """An event of OSS 4.3.0, and one of a micro-batch query on Databricks, has no latencies."""
     assert {} == latencies_of(event)
+
+
+@pytest.mark.parametrize("percent", [99, 99.9])
+@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case['workload']}, {case['engine']}")
+def test_wait_at_a_percentile_follows_from_pause_and_interval(case: dict[str, float], percent: float) -> None:
+    wait_ms = definition_of(PAGE, "wait_ms")
+    pause_ms, interval_seconds = case["pause_median_ms"], 12
+
+    expected_ms = case["p50_ms"] + wait_ms(percent, pause_ms, interval_seconds)
+
+    assert case[f"p{percent:g}_ms"] == pytest.approx(expected_ms, abs=pause_ms / 4)

@@ -110,17 +110,20 @@ def test_module_that_only_the_driver_has_stops_the_keeper(
     exec("def same(value):\n    return value", module.__dict__)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     produce(kafka, topic, [(0, b"1")])
+    started = list[StreamingQuery]()
 
     def starter() -> StreamingQuery:
         stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic)
         rows = stream.option("startingOffsets", "earliest").load().select(F.udf(module.same, "binary")("value"))
         writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).queryName("mapped")
-        return writer.trigger(processingTime="0 seconds").start()
+        started.append(writer.trigger(processingTime="0 seconds").start())
+        return started[-1]
 
     with pytest.raises(
         GaveUpError, match=r"'mapped' failed with .*lack a module, .*spark-submit --py-files.*--archives"
     ):
         keep(spark, {"mapped": starter}, threading.Event())
+    assert "ModuleNotFoundError: No module named 'only_on_the_driver'" in str(started[0].exception())
 
 
 def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
