@@ -8,9 +8,10 @@ from pathlib import Path
 
 from scripts.pack.checks.advice import check_advice, check_triggers
 from scripts.pack.checks.evidence import check_evidence
-from scripts.pack.checks.fences import check_fences
+from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
 from scripts.pack.checks.links import check_links, check_navigation, check_orphans
+from scripts.pack.checks.owners import check_owners
 from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
 from spark_rtm.text.finding import Finding
 
@@ -24,6 +25,8 @@ CHECKS = (
     check_orphans,
     check_navigation,
     check_fences,
+    check_blocking,
+    check_owners,
     check_evidence,
     check_advice,
     check_triggers,

@@ -11,9 +11,10 @@ import pytest
 from scripts.pack import files
 from scripts.pack.checks.advice import check_advice, check_triggers, wrong_triggers
 from scripts.pack.checks.evidence import check_evidence
-from scripts.pack.checks.fences import check_fences
+from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.generated import check_generated, check_manifest
 from scripts.pack.checks.links import check_links, check_navigation, check_orphans
+from scripts.pack.checks.owners import check_owners
 from scripts.pack.checks.skill import (
     MAX_PAGES,
     MAX_PAGES_BYTES,
@@ -216,6 +217,42 @@ FAULTS: dict[str, tuple[Check, Callable[[Path], None], str, str]] = {
         _append(PAGE, f'\n{TICKS}python {{requires="databricks"}}\nx\n{TICKS}\n' * 60),
         PAGE,
         "require Databricks",
+    ),
+    "blocking-target": (
+        check_blocking,
+        _replace("SKILL.md", "until Ctrl-C", "for trials"),
+        "SKILL.md",
+        "make services",
+    ),
+    "blocking-module": (
+        check_blocking,
+        _replace("references/alerts.md", "runs until Ctrl-C; reads", "reads"),
+        "references/alerts.md",
+        "notify lifts.* blocks, and nothing beside it says so",
+    ),
+    "blocking-call": (
+        check_blocking,
+        _replace("references/production.md", " Its last call blocks.", ""),
+        "references/production.md",
+        r"keep\(spark, .* blocks",
+    ),
+    "blocking-duration": (
+        check_blocking,
+        _replace("references/workers.md", " The last one runs until Ctrl-C.", ""),
+        "references/workers.md",
+        "--master .* blocks",
+    ),
+    "no-link-to-owner": (
+        check_owners,
+        _append(PAGE, "\nThe sink has a limit of 1 MiB.\n"),
+        PAGE,
+        "kafka_patterns.md owns",
+    ),
+    "no-owner": (
+        check_owners,
+        _replace("references/kafka_patterns.md", "buffer of 32 MB", "buffer"),
+        "references/kafka_patterns.md",
+        "does not state what it owns, the buffer of the producer",
     ),
     "evidence": (
         check_evidence,

@@ -24,6 +24,7 @@ from spark_rtm.realtime.queries import wait_until
 from spark_rtm.realtime.slots import preflight
 from spark_rtm.text import markdown
 from tests.helpers import end_offset, new_topic, produce, texts_of
+from tests.pages.examples import EXAMPLES
 
 PAGE = files.ROOT / "references" / "production.md"
 DATABRICKS = files.ROOT / "databricks"
@@ -69,12 +70,7 @@ def settings_of(block: str) -> list[Settings]:
 
 
 def test_blocks_that_readers_paste_have_windows_of_full_length() -> None:
-    blocks = [
-        fence.code
-        for page in sorted((files.ROOT / "references").glob("*.md"))
-        for fence in markdown.fences(page.read_text(encoding="utf-8"))
-    ]
-    found = [settings for block in blocks for settings in settings_of(block)]
+    found = [settings for example in EXAMPLES for settings in settings_of(example.fence.code)]
 
     assert {(Windows(), 300)} == {(settings.windows, settings.interval_seconds) for settings in found}
 
@@ -90,12 +86,7 @@ def missing_in_key(block: str) -> set[str]:
 
 def test_key_of_an_aggregation_that_readers_paste_holds_each_grouping_column() -> None:
     """Otherwise, a compacted topic, or a reader of the newest row, would drop other groups."""
-    blocks = [
-        fence.code
-        for page in sorted((files.ROOT / "references").glob("*.md"))
-        for fence in markdown.fences(page.read_text(encoding="utf-8"))
-        if fence.language == "python" and "raises" not in fence.options
-    ]
+    blocks = [example.fence.code for example in EXAMPLES if example.fate not in ("raises", "other")]
 
     assert 3 <= sum(".groupBy(" in block and "kafka" in block for block in blocks)
     assert [] == [missing for block in blocks if (missing := missing_in_key(block))]

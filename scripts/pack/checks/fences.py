@@ -1,10 +1,11 @@
 """
-Check that the tests, the site and the linter can parse every fence and its options.
+Check that every fence can be parsed, and that readers learn which commands run until they stop them.
 
 The tests in `tests/pages/` run the fences; this module only parses them.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,12 @@ LANGUAGES = {
 }
 MODES = {"micro-batch", "continuous", "batch"}
 MAX_REQUIRES_SHARE = 0.03
+UNTIL = re.compile(r'"""[^"]*\buntil Ctrl-C')
+TARGET = re.compile(r"^([\w-]+):.*## .*\buntil Ctrl-C", re.MULTILINE)
+WAITS = r"(?:^keep|\.awaitTermination|\.awaitAnyTermination)\((?:\)|[a-z])"
+# With an argument, this module only prepares files.
+WITHOUT_ARGUMENTS = "spark_rtm.services"
+SAYS_SO = re.compile(r"Ctrl-C|\bblocks\b|&$")
 
 
 def check_fences(root: Path) -> Iterator[Finding]:
@@ -49,6 +56,41 @@ def check_fences(root: Path) -> Iterator[Finding]:
         problem = f"{required_fences} of {python_fences} Python fences require Databricks, so no test runs them"
         remedy = f"keep at most {MAX_REQUIRES_SHARE:.0%}: rewrite this fence for open-source Spark or mark it as text"
         yield Finding(*last_required, "fence", problem, remedy)
+
+
+def check_blocking(root: Path) -> Iterator[Finding]:
+    """Yield commands that block the shell of a reader if neither their fence nor the text next to it says so."""
+    blocking = re.compile(_blocking(root), re.MULTILINE)
+    for path in files.pages(root):
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        for fence in parsed.fences(text):
+            before, after = lines[: fence.line - 1], lines[fence.end_line :]
+            near = "\n".join([*_paragraph(before[::-1]), *_paragraph(after)])
+            for number, line in enumerate(fence.code.splitlines(), fence.first_code_line):
+                if "raises" not in fence.options and blocking.search(line) and not SAYS_SO.search(f"{near}\n{line}"):
+                    problem = f"the command {line.strip()[:60]!r} blocks, and nothing beside it says so"
+                    remedy = "write `until Ctrl-C` next to the command, or run it with `&`"
+                    yield Finding(files.relative(root, path), number, "blocking", problem, remedy)
+
+
+def _blocking(root: Path) -> str:
+    """Return a pattern of all commands that run until Ctrl-C, read from docstrings and from the help of `make`."""
+    paths = [path for path in files.modules(root) if UNTIL.search(path.read_text(encoding="utf-8"))]
+    names = [
+        files.relative(root, path).removesuffix(".py").removesuffix("/__main__").replace("/", ".") for path in paths
+    ]
+    modules = [rf"python -m {re.escape(name)}\b(?![.\w])" for name in names if name != WITHOUT_ARGUMENTS]
+    targets = [rf"^make {name}\b" for name in TARGET.findall((root / "Makefile").read_text(encoding="utf-8"))]
+    alone = rf"^python -m {WITHOUT_ARGUMENTS}\s*(?:#|$)"
+    return "|".join([*modules, *targets, alone, r"--duration 0\b|\bDURATION=0\b", WAITS])
+
+
+def _paragraph(lines: list[str]) -> list[str]:
+    """Return the lines of the first paragraph."""
+    start = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
+    end = next((number for number, line in enumerate(lines) if number > start and not line.strip()), len(lines))
+    return lines[start:end]
 
 
 def _problems(fence: markdown.Fence) -> Iterator[tuple[str, str]]:

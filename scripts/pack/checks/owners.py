@@ -1,0 +1,64 @@
+"""
+Let one page own each fact that several pages need; another page that states it links to the owner in the same line.
+
+A fact on two pages without a link diverges when somebody corrects one of them.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.pack import files, parsed
+from scripts.pack.checks.claims import END_MARK, GENERATED_MARK
+from spark_rtm.text import markdown
+from spark_rtm.text.finding import Finding
+
+FACTS = {
+    "time until an unreachable broker is an error": ("errors_kafka", r"three minutes|18[34] s"),
+    "idle connections of Event Hubs": ("errors_kafka", r"\b240 s\b"),
+    "deleted records that the query has not read": ("errors_kafka", r"failOnDataLoss"),
+    "limit of the sink for a record": ("kafka_patterns", r"1 MiB|1048576|1,048,576"),
+    "wait of the client for further records": ("kafka_patterns", r"Kafka clients 4"),
+    "buffer of the producer": ("kafka_patterns", r"buffer of 32 MB"),
+    "groups of Kafka": ("kafka_patterns", r"does not commit offsets to Kafka"),
+    "lag of 1 without a record": ("throughput", r"end marker"),
+    "memory of the shuffle": ("throughput", r"writerMaxMemory"),
+    "sustained rates": ("throughput", r"(?:32|12|8|6),000 records/s"),
+    "limit of a broadcast table": ("sources_sinks_operators", r"10 MB or less"),
+    "latency that Databricks reports": ("latency", r"e2eLatencyMs"),
+    "dates of the runtimes": ("runtimes", r"2026-06-10|2026-07-23|2029-06-10"),
+    "names of runtime 18": ("runtimes", r"\b18\.[23]\b"),
+    "settings of a join of two streams": ("joins", r"five settings"),
+    "gain of async progress tracking": ("execution_modes", r"81 to 84%"),
+    "default garbage collector": ("tuning", r"two cores and 2 GB"),
+    "slow first batches": ("tuning", r"hundred (?:empty|pauses|times)"),
+    "rows that are too late": ("state", r"two batches too late"),
+    "number of state partitions": ("state", r"fixed by the first batch|partitions\S* for each checkpoint"),
+}
+"""The owner of each fact, and the words or numbers that state it."""
+
+
+def check_owners(root: Path) -> Iterator[Finding]:
+    """Yield lines that state a fact of another page without a link to it, and facts that their owner lacks."""
+    texts = {path: path.read_text(encoding="utf-8") for path in files.pages(root)}
+    lines = {path: _written(text) for path, text in texts.items()}
+    for fact, (owner, words) in FACTS.items():
+        page = root / "references" / f"{owner}.md"
+        stated = [(path, n) for path in texts for n, line in enumerate(lines[path], 1) if re.search(words, line)]
+        if not re.search(words, texts[page]):
+            problem = f"does not state what it owns, the {fact}"
+            yield Finding(files.relative(root, page), 1, "owner", problem, "state it, or change the owner in owners.py")
+        for path, line in stated:
+            targets = {link.target.partition("#")[0] for link in parsed.links(texts[path]) if link.line == line}
+            if path != page and page.resolve() not in {(path.parent / target).resolve() for target in targets}:
+                problem = f"states the {fact}, which {owner}.md owns, without a link"
+                yield Finding(files.relative(root, path), line, "owner", problem, "link the page, or delete the words")
+
+
+def _written(text: str) -> list[str]:
+    """Return the lines of a page; those of fences and generated parts are empty."""
+    lines, is_generated = markdown.prose(text), False
+    for number, line in enumerate(lines):
+        is_generated = (is_generated or line.startswith(GENERATED_MARK)) and not line.startswith(END_MARK)
+        lines[number] = "" if is_generated else line
+    return lines
