@@ -158,7 +158,7 @@ class Keeper:
     ) -> None:
         """Store `starters`, which map each query name to the function that starts it."""
         self.queries: dict[str, StreamingQuery] = {}
-        """The current run of each query, which is the failed run while it waits for a restart."""
+        """The current run of each query. While a query waits for a restart, this is the failed run."""
         self.history: list[Failure] = []
         self._spark, self._starters = spark, dict(starters)
         self._limits, self._on_decision = limits or Limits(), on_decision

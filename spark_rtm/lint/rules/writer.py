@@ -90,5 +90,5 @@ def value_column(module: Module) -> Iterator[Problem]:
         if columns is not None and "value" not in columns:
             shown = ", ".join(sorted(columns)) or "none"
             message = f"the rows have no column `value` (columns: {shown}), so the Kafka sink fails after the start"
-            fix = 'name the payload `value`, such as F.to_json(F.struct("*")).alias("value")'
+            fix = 'name the payload `value`, for example with F.to_json(F.struct("*")).alias("value")'
             yield Problem(writer.line or query.start_line or 1, message, fix, lines=writer.lines)
