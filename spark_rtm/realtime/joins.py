@@ -17,22 +17,29 @@ MICROS = 1_000_000
 
 @dataclass(frozen=True)
 class TimeBound:
-    """How much later than a left row a right row may occur, and how late rows may arrive."""
+    """How far apart the two rows of a pair may be, and how late rows may arrive."""
 
     within_seconds: int
-    """A pair needs `left.at <= right.at <= left.at + within_seconds`."""
+    """A pair needs `left.at - before_seconds <= right.at <= left.at + within_seconds`."""
     lateness_seconds: int
     """Maximum lead of the slower stream's newest row over a row that still finds its partner."""
+    before_seconds: int = 0
+    """How much earlier than a left row its right row may occur; equal to `within_seconds` in a symmetric bound."""
 
     def __post_init__(self) -> None:
         """Reject a bound without buckets, and a bound that would drop rows in time."""
-        if self.within_seconds < 1 or self.lateness_seconds < 0:
-            raise ValueError(f"{self} needs within_seconds of at least 1 and lateness_seconds of at least 0")
+        if self.within_seconds < 1 or self.lateness_seconds < 0 or self.before_seconds < 0:
+            raise ValueError(f"{self} needs within_seconds of at least 1, and no other number below 0")
+
+    @property
+    def length_seconds(self) -> int:
+        """Return the length of a bucket, which is that of the bound."""
+        return self.before_seconds + self.within_seconds
 
     @property
     def watermark(self) -> str:
-        """Return the delay after which a bucket of `within_seconds` is complete."""
-        return f"{2 * self.within_seconds + self.lateness_seconds} seconds"
+        """Return the delay after which a bucket is complete."""
+        return f"{2 * self.length_seconds + self.lateness_seconds} seconds"
 
 
 def inner_join(left: DataFrame, right: DataFrame, bound: TimeBound) -> DataFrame:
@@ -49,13 +56,13 @@ def inner_join(left: DataFrame, right: DataFrame, bound: TimeBound) -> DataFrame
     pairs = state.select("key", F.explode("left").alias("left"), "right")
     pairs = pairs.select("key", "left", F.explode("right").alias("right"))
     since_left = F.unix_micros("right.at") - F.unix_micros("left.at")
-    return pairs.where(since_left.between(0, bound.within_seconds * MICROS))
+    return pairs.where(since_left.between(-bound.before_seconds * MICROS, bound.within_seconds * MICROS))
 
 
 def _side(stream: DataFrame, number: int, bound: TimeBound) -> DataFrame:
-    """Add the bucket of each left row, and both possible buckets of each right row."""
-    length, at = bound.within_seconds * MICROS, F.unix_micros("at")
-    times = F.array(at) if number == 0 else F.array(at, at - length)
+    """Add the bucket of the earliest partner of each left row, and both possible buckets of each right row."""
+    length, at = bound.length_seconds * MICROS, F.unix_micros("at")
+    times = F.array(at, at - length) if number else F.array(at - bound.before_seconds * MICROS)
     starts = F.array_distinct(F.transform(times, lambda time: time - F.pmod(time, F.lit(length))))
     row = F.struct("at", "row").alias(SIDES[number])
     rows = stream.where("key IS NOT NULL AND at IS NOT NULL").select("key", F.explode(starts).alias("start"), row)

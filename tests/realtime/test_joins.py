@@ -18,6 +18,7 @@ from tests.helpers import new_topic, produce, texts_of
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
 
 BOUND = TimeBound(within_seconds=10, lateness_seconds=10)
+SYMMETRIC = TimeBound(within_seconds=10, lateness_seconds=10, before_seconds=10)
 START_MS = 1_700_000_000_000
 
 
@@ -48,7 +49,7 @@ def history(seed: int = 7) -> list[Event]:
         for number in range(chosen.randrange(4)):
             events.append(Event(0, key, begin_ms + chosen.choice([0, 1, 9_999]), f"left-{number}"))
         for number in range(chosen.randrange(4)):
-            after_ms = chosen.choice([-1, 0, 1, 5_000, 9_999, 10_000, 10_001, 19_999, 20_001])
+            after_ms = chosen.choice([-10_001, -10_000, -1, 0, 1, 5_000, 9_999, 10_000, 10_001, 19_999, 20_001])
             events.append(Event(1, key, begin_ms + after_ms, f"right-{number}"))
     events += chosen.sample(events, 10)
     chosen.shuffle(events)
@@ -68,12 +69,14 @@ def rows_of(records: DataFrame) -> DataFrame:
     )
 
 
-def start(spark: SparkSession, topics: Topics, checkpoint: Path, trigger: dict[str, object]) -> StreamingQuery:
+def start(
+    spark: SparkSession, topics: Topics, checkpoint: Path, trigger: dict[str, object], bound: TimeBound = BOUND
+) -> StreamingQuery:
     """Start the join; it writes each pair as text."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", topics.kafka)
     source = source.option("startingOffsets", "earliest")
     left, right = (rows_of(source.option("subscribe", topic).load()) for topic in (topics.left, topics.right))
-    pairs = inner_join(left, right, BOUND)
+    pairs = inner_join(left, right, bound)
     rows = pairs.select("key", F.concat_ws(" ", "key", "left.row", "right.row").alias("value"))
     writer = rows.writeStream.format("kafka").options(**KAFKA_SINK, topic=topics.target).outputMode("update")
     writer = writer.option("kafka.bootstrap.servers", topics.kafka).queryName("joined")
@@ -82,31 +85,35 @@ def start(spark: SparkSession, topics: Topics, checkpoint: Path, trigger: dict[s
     return query
 
 
-def batch_join(spark: SparkSession, topics: Topics) -> set[str]:
+def batch_join(spark: SparkSession, topics: Topics, bound: TimeBound) -> set[str]:
     source = spark.read.format("kafka").option("kafka.bootstrap.servers", topics.kafka)
     left, right = (rows_of(source.option("subscribe", topic).load()) for topic in (topics.left, topics.right))
     left, right = left.withColumnRenamed("at", "shown_at"), right.withColumnRenamed("row", "right_row")
-    pairs = left.join(right, "key").where("at BETWEEN shown_at AND shown_at + INTERVAL 10 SECONDS")
+    earliest = f"shown_at - INTERVAL {bound.before_seconds} SECONDS"
+    pairs = left.join(right, "key").where(f"at BETWEEN {earliest} AND shown_at + INTERVAL 10 SECONDS")
     return {row[0] for row in pairs.select(F.concat_ws(" ", "key", "row", "right_row")).collect()}
 
 
-@pytest.mark.parametrize("values", [(0, 0), (1, -1)], ids=["no bound", "negative lateness"])
-def test_bound_without_time_is_refused(values: tuple[int, int]) -> None:
+@pytest.mark.parametrize("values", [(0, 0), (1, -1), (1, 0, -1)], ids=["no bound", "negative lateness", "negative"])
+def test_bound_without_time_is_refused(values: tuple[int, ...]) -> None:
     """A bound of zero seconds has no buckets, and a negative lateness would drop rows in time."""
     with pytest.raises(ValueError, match="at least"):
         TimeBound(*values)
 
 
-def test_join_equals_batch_join_in_both_modes(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+@pytest.mark.parametrize("bound", [BOUND, SYMMETRIC], ids=["after", "symmetric"])
+def test_join_equals_batch_join_in_both_modes(
+    spark: SparkSession, topics: Topics, tmp_path: Path, bound: TimeBound
+) -> None:
     send(topics, history())
     for topic in (topics.left, topics.right):
         produce(topics.kafka, topic, [(0, b"{bad"), (0, b'{"key": "0", "name": "no time"}'), (0, None)])
-    expected = batch_join(spark, topics)
+    expected = batch_join(spark, topics, bound)
     assert len(expected) > 20
 
-    start(spark, topics, tmp_path / "batch", {"availableNow": True}).awaitTermination()
+    start(spark, topics, tmp_path / "batch", {"availableNow": True}, bound).awaitTermination()
     in_batch = texts_of(topics.kafka, topics.target)
-    query = start(spark, topics, tmp_path / "real-time", {"realTime": "1 minute"})
+    query = start(spark, topics, tmp_path / "real-time", {"realTime": "1 minute"}, bound)
     assert_real_time(query)
     wait_until(lambda: set(texts_of(topics.kafka, topics.target, len(in_batch))) >= expected, 60, "all pairs", [query])
 
