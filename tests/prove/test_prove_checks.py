@@ -118,6 +118,16 @@ def test_state_of_a_processor_ends_by_its_own_rules(
     assert state.line == (25 if status == WRONG else 0)
 
 
+def test_state_is_not_judged_by_records_that_the_query_rejects(bench: Bench) -> None:
+    """A login gives no result before the tenth failure; a rejected record does, and is a group of its own."""
+    job = target.load("examples/alerts/logins_to_spikes.py:logins_to_spikes")
+
+    (state,) = [verdict for verdict in prove(bench, job, STATE, lambda _step: None) if "state" == verdict.check]
+
+    assert GOOD == state.status, state.text
+    assert "rows under the same keys; the watermark removed" in state.evidence
+
+
 def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp_path: Path) -> None:
     (state,) = _prove(bench, tmp_path, LISTS, "listed", STATE)["state"]
 

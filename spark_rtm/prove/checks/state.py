@@ -3,13 +3,14 @@
 import json
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_rtm.prove.checks.input import are_rejected
 from spark_rtm.prove.subjects.samples import fields_of, is_time
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, line_of_call
@@ -33,11 +34,12 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
     if not subject.is_stateful:
         return Verdict("state", GOOD, "the query keeps no state")
     subject.trial.use_producer_times()
-    sizes = [_after(subject, query, subject.samples) for _ in range(ROUNDS + 1)]
+    records, is_accepted = _records(subject)
+    subject = replace(subject, samples=records)
+    sizes = [_after(subject, query, records) for _ in range(ROUNDS + 1)]
     rows, written = [size.rows for size in sizes], [size.written for size in sizes]
     if _grows(rows):
-        evidence = f"the same {len(subject.samples)} records make the state grow in each batch: {rows} rows"
-        return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
+        return _growing(subject, rows, is_accepted=is_accepted)
     growth = (
         f"each row grows with each record: the same records write {written} bytes of state" if _grows(written) else ""
     )
@@ -52,6 +54,29 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
             subject, f"{evidence}, and {growth}", f"{fix}; replace collect_list by an aggregate of fixed size"
         )
     return _wrong(subject, evidence, fix)
+
+
+def _growing(subject: Subject, rows: list[int], *, is_accepted: bool) -> Verdict:
+    evidence = f"the same {len(subject.samples)} records make the state grow in each batch: {rows} rows"
+    if is_accepted:
+        return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
+    evidence += "; the query rejects the made records, so each can be a group of its own"
+    return Verdict(
+        "state", UNCHECKED, evidence, f"pass records that it accepts in --samples {subject.stream}=FILE.jsonl", PAGE
+    )
+
+
+def _records(subject: Subject) -> tuple[list[Sent], bool]:
+    """Return records for the state, and whether the query accepts them; an accepted one can be without a result."""
+    if not subject.is_made:
+        return subject.samples, True
+    results = zip(subject.samples, subject.evaluate_all(subject.samples), strict=True)
+    rows = [(record, output) for record, found in results if isinstance(found, list) for output in found]
+    if not are_rejected(rows):
+        return subject.samples, True
+    others = zip(subject.others, subject.evaluate_all(subject.others), strict=True)
+    silent = [record for record, found in others if found == []]
+    return (silent, True) if silent else (subject.samples, False)
 
 
 def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growth: str) -> Verdict:

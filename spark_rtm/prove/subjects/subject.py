@@ -44,7 +44,7 @@ class Subject:
     """Returns a batch query's rows for some records."""
     origin: Origin
     others: list[Sent] = field(default_factory=list)
-    """Other records to try if generated samples give no result."""
+    """Other records to try if generated samples give no result; afterwards, the records that were tried first."""
     reads: tuple[str, ...] = ()
     """Topics that a job reads."""
     has_default_shuffles: bool = False
@@ -68,7 +68,7 @@ class Subject:
             return self
         others, accepted = self._useful(self.others)
         found = accepted or ([] if own else others)
-        return replace(self, samples=found[: len(self.samples)]) if found else self
+        return replace(self, samples=found[: len(self.samples)], others=self.samples) if found else self
 
     def _useful(self, records: list[Sent]) -> tuple[list[Sent], list[Sent]]:
         """Return the records with a result, and among them those whose result does not contain their bytes."""
