@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import functools
 import os
 import shutil
@@ -5,7 +7,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 import pytest
@@ -14,6 +16,10 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.queries import wait_until
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 T = TypeVar("T")
 
@@ -62,7 +68,6 @@ def eventually(probe: Callable[[], T], deadline_seconds: float, what: str) -> T:
 
 
 def ivy_settings(folder: Path) -> Path:
-    """Write Ivy settings beside `folder` that resolve packages only from it; return their path."""
     path = folder.with_name("ivysettings.xml")
     path.write_text(IVY_SETTINGS.format(folder=folder))
     return path
@@ -107,6 +112,26 @@ def produce(kafka: str, topic: str, records: Iterable[tuple[int, bytes | None]])
     assert producer.flush(30) == 0
 
 
+def kafka_rows(spark: SparkSession, kafka: str, topics: str, **options: str) -> DataFrame:
+    """Return a stream of the records of some topics, from the first one unless the options say otherwise."""
+    options = {"kafka.bootstrap.servers": kafka, "subscribe": topics, "startingOffsets": "earliest", **options}
+    return spark.readStream.format("kafka").options(**{name: text for name, text in options.items() if text}).load()
+
+
+def start_to_kafka(
+    rows: DataFrame,
+    kafka: str,
+    checkpoint: Path,
+    interval: str = "2 seconds",
+    trigger: str = "realTime",
+    **options: str,
+) -> StreamingQuery:
+    """Start a query; without the option `topic`, each row names its topic."""
+    options = {"kafka.bootstrap.servers": kafka, "checkpointLocation": str(checkpoint), **options}
+    writer = rows.writeStream.format("kafka").options(**options).queryName(checkpoint.name).outputMode("update")
+    return writer.trigger(**{trigger: interval}).start()
+
+
 def consumer_of(kafka: str) -> Consumer:
     """Return a consumer that all tests share, because opening one is slower than reading a test's records."""
     return _consumer_of_thread(kafka, threading.get_ident())
@@ -133,7 +158,6 @@ def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
 
 
 def records_of(kafka: str, topic: str, partition: int = 0, first: int = 0) -> list[Message]:
-    """Return the records of a partition from offset `first` to the end, in their order."""
     count = end_offset(kafka, topic, partition) - first
     return list(_records(kafka, topic, partition, first, count)) if count else []
 
@@ -150,5 +174,4 @@ def _records(kafka: str, topic: str, partition: int, first: int, count: int) -> 
 
 
 def texts_of(kafka: str, topic: str, first: int = 0) -> list[str]:
-    """Return the values in partition 0 as text, in their order."""
     return [(record.value() or b"").decode() for record in records_of(kafka, topic, first=first)]

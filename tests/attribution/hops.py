@@ -57,17 +57,14 @@ class RunningHop:
         self.query = start_with_python(writer) if self.has_python else writer.start()
 
     def has_committed(self) -> bool:
-        """Return whether a batch with input has been committed since the start."""
         raise_if_failed([self.query])
         return any(progress.numInputRows for progress in self.query.recentProgress)
 
     def ticks(self) -> DataFrame:
-        """Return the stream of ticks, which `ticking` writes."""
         source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
         return source.option("subscribe", TICKS).load()
 
     def state_rows(self) -> int:
-        """Return the number of state rows after the last batch, -1 before the first."""
         raise_if_failed([self.query])
         progress = self.query.lastProgress
         return progress.stateOperators[0].numRowsTotal if progress and progress.stateOperators else -1

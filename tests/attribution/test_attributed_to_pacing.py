@@ -1,5 +1,3 @@
-"""The pacing query: its SQL equals the rule, with and without a broker, and its buckets end."""
-
 import json
 import random
 from collections import Counter
@@ -34,7 +32,6 @@ def rows_of(counts: Iterable[CampaignCount]) -> dict[str, dict[str, Any]]:
 
 
 def counted(spark: SparkSession, results: list[Result], settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return the counts of `results`, computed in one batch."""
     records = spark.createDataFrame([(json.dumps(asdict(result)).encode(),) for result in results], "value binary")
     rows = attributed_to_pacing(records, settings).collect()
     by_id = {bytes(row.key).decode(): json.loads(row.value) for row in rows}
@@ -70,7 +67,6 @@ class PacingRun:
         self.start()
 
     def start(self) -> None:
-        """Start the query, from its checkpoint if there is one."""
         source, target = self.settings.topic("ad-attributed"), self.settings.topic("ad-pacing")
         self.hop.start([source], target, real_time=self.settings.trigger == "real-time")
         if self.settings.trigger == "real-time":
@@ -81,7 +77,6 @@ class PacingRun:
         self.client.send_all([(source, result.result_id, asdict(result)) for result in results])
 
     def await_newest(self, expected: dict[str, dict[str, Any]]) -> None:
-        """Wait until the newest counts equal `expected`, including versions."""
         wait_until(lambda: self.client.read() == expected, 120, "the counts of the rule", [self.hop.query])
 
     def progress(self, metric: str) -> int:

@@ -25,9 +25,8 @@ from examples.attribution.attributed_to_postgres import ResultsConsumer, attribu
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.services import postgres_server
-from tests.helpers import eventually, produce
+from tests.helpers import eventually, kafka_rows, produce
 
 pytestmark = pytest.mark.services
 
@@ -60,7 +59,6 @@ def test_result_is_stored_without_further_records(kafka: str, dsn: str, settings
 
 
 def test_versions_in_any_order_leave_the_newest(kafka: str, dsn: str, settings: Settings) -> None:
-    """Duplicates and older versions change nothing, and `finish` waits for the end of the topic."""
     versions = [("a", 2), ("bb", 6), ("a", 6), ("a", 4), ("bb", 2), ("a", 6)]
     publish(kafka, settings, *(result(*version) for version in versions))
 
@@ -101,7 +99,6 @@ def test_new_database_receives_all_results(kafka: str, dsn: str, settings: Setti
 def test_records_that_are_not_results_are_skipped_and_counted(
     kafka: str, dsn: str, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Tombstones, garbage and values that PostgreSQL refuses end neither the consumer nor its next start."""
     wrong = [{"result_id": "a"}, result("a", 2, "\0"), result("a", 2, "\ud800"), {**result("a", 2), "deadline": 2**63}]
     garbage = [None, b"", b"{bad", b"[]", b"\xff", b"[" * 100_000, *(json.dumps(row).encode() for row in wrong)]
     topic = settings.topic(ATTRIBUTED_TOPIC)
@@ -212,12 +209,9 @@ def stored_by_foreach(results: DataFrame, dsn: str, settings: Settings, checkpoi
 
 
 def read(spark: SparkSession, kafka: str, settings: Settings) -> DataFrame:
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-    topic = settings.topic(ATTRIBUTED_TOPIC)
-    return results_of(source.option("subscribe", topic).option("startingOffsets", "earliest").load())
+    return results_of(kafka_rows(spark, kafka, settings.topic(ATTRIBUTED_TOPIC)))
 
 
-@pytest.mark.spark
 def test_micro_batch_query_fills_the_same_table(
     spark: SparkSession, kafka: str, dsn: str, settings: Settings, tmp_path: Path
 ) -> None:
@@ -230,24 +224,6 @@ def test_micro_batch_query_fills_the_same_table(
 
     expected = {"a": result("a", 4), "bb": full | {"result_id": "bb", "clock_skew": True}}
     assert expected == stored_results(dsn, settings)
-
-
-@pytest.mark.spark
-def test_foreach_in_real_time_mode_writes_every_row(
-    spark: SparkSession, kafka: str, dsn: str, settings: Settings, tmp_path: Path
-) -> None:
-    """On OSS 4.3.0 a Python sink receives rows late in the batch, but it receives all of them."""
-    create_tables(dsn, settings)
-    publish(kafka, settings, result("a", 2), result("bb", 2))
-    sink = results_sink(dict(conninfo_to_dict(dsn)), settings)
-
-    writer = read(spark, kafka, settings).writeStream.foreach(sink).outputMode("update")
-    writer = writer.option("checkpointLocation", str(tmp_path)).trigger(realTime="5 seconds")  # type: ignore[call-overload]
-    query = writer.start()
-    assert_real_time(query)
-
-    expected = {"a": result("a", 2), "bb": result("bb", 2)}
-    eventually(lambda: stored_results(dsn, settings) == expected, 60, "both rows")
 
 
 @pytest.mark.parametrize(("index", "hot"), [("", 190), ("create index on {0} (version)", 0)])

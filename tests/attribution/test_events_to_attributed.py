@@ -80,7 +80,6 @@ class CorrelationRun:
 
 
 def rule(*events: Event) -> dict[str, Result]:
-    """Return the results of the rule in plain Python, by result id."""
     return {result.result_id: result for result in correlate(events, DemoSettings().windows)}
 
 

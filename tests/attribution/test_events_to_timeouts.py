@@ -76,7 +76,6 @@ class TimeoutsRun:
         self.client.send(self.source, "nobody", {"event_id": "wake"})
 
     def code(self, result_id: str) -> str | None:
-        """Return the code of the newest version, None before the first."""
         code: str | None = self.client.read().get(result_id, {}).get("code")
         return code
 
@@ -94,7 +93,6 @@ class TimeoutsRun:
 
 
 def shifted(history: list[Event], n: int, shift_ms: int) -> list[Event]:
-    """Return a generated history as transaction `n`, shifted in time."""
     return [
         replace(
             event,

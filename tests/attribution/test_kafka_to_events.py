@@ -1,5 +1,3 @@
-"""Decoding and rejecting: every kind of bad record, in one batch and in real-time mode."""
-
 import json
 import random
 from collections.abc import Iterator
@@ -17,10 +15,10 @@ from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import SOURCE_TOPICS
 from spark_rtm.kafka.consumer import read_topic
-from spark_rtm.realtime.limits import ID_PATTERN, MAX_HEADERS, MAX_RAW_BYTES, MAX_RECORD_BYTES
+from spark_rtm.realtime.limits import MAX_HEADERS, MAX_RAW_BYTES, MAX_RECORD_BYTES
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import raise_if_failed
-from tests.helpers import eventually
+from tests.helpers import eventually, kafka_rows, start_to_kafka
 
 pytestmark = pytest.mark.spark
 
@@ -152,7 +150,6 @@ def source_rows(spark: SparkSession, records: list[tuple[str, bytes | None]], he
 def routed(
     spark: SparkSession, records: list[tuple[str, bytes | None]], headers: list[Headers] | None = None
 ) -> list[Route]:
-    """Return the route of each record, in order; `headers` contains the headers of each record."""
     rows = kafka_to_events(source_rows(spark, records, headers or [T0 + JUNK] * len(records)), DemoSettings()).collect()
     assert len(records) == len(rows)
     return [
@@ -184,30 +181,12 @@ def test_good_record_passes_with_typed_fields(spark: SparkSession) -> None:
         assert ("events", {"t0": b"1"}, {**sent, **added}) == (target, headers, json.loads(event)), value
 
 
-@pytest.fixture(scope="module")
-def events_by_clock(spark: SparkSession) -> dict[int, Any]:
-    differences_ms = [SKEW_MS, SKEW_MS + 1, -SKEW_MS, -SKEW_MS - 1]
-    routes = routed(spark, [("ad-requests", encoded(event_ts=NOW + difference)) for difference in differences_ms])
-    return {difference: json.loads(event) for difference, (_, _, event) in zip(differences_ms, routes, strict=True)}
+def test_collector_clock_replaces_a_device_clock_that_is_off(spark: SparkSession) -> None:
+    skewed = {SKEW_MS: False, SKEW_MS + 1: True, -SKEW_MS: False, -SKEW_MS - 1: True}
+    routes = routed(spark, [("ad-requests", encoded(event_ts=NOW + off_ms)) for off_ms in skewed])
 
-
-@pytest.mark.parametrize(
-    ("device_minus_server_ms", "skewed"),
-    [
-        pytest.param(SKEW_MS, False, id="exactly-at"),
-        pytest.param(SKEW_MS + 1, True, id="just-outside"),
-        pytest.param(-SKEW_MS, False, id="behind-exactly-at"),
-        pytest.param(-SKEW_MS - 1, True, id="behind-just-outside"),
-    ],
-)
-def test_collector_clock_replaces_a_device_clock_that_is_off(
-    events_by_clock: dict[int, Any], device_minus_server_ms: int, skewed: bool
-) -> None:
-    """Beyond the limit, `server_ts` becomes `effective_ts` and `clock_skew` is set."""
-    event = events_by_clock[device_minus_server_ms]
-
-    expected = (NOW if skewed else NOW + device_minus_server_ms, skewed)
-    assert expected == (event["effective_ts"], event["clock_skew"])
+    found = [(event["effective_ts"], event["clock_skew"]) for event in (json.loads(value) for _, _, value in routes)]
+    assert [(NOW if is_off else NOW + off_ms, is_off) for off_ms, is_off in skewed.items()] == found
 
 
 def test_raw_value_beyond_a_megabyte_is_cut(spark: SparkSession) -> None:
@@ -229,36 +208,26 @@ KEPT_HEADERS: dict[str, tuple[Headers, dict[str, bytes]]] = {
     "no-number": ([("t0", None), ("t0", b""), ("t0", b"x"), ("t0", b"1\n"), ("t0", b"\xff")], {}),
 }
 """Headers of a record, and the subset in `events`."""
-TOO_MANY_HEADERS = {"just-outside": MAX_HEADERS + 1, "hostile": 300_000}
 
 
-@pytest.fixture(scope="module")
-def routes_by_headers(spark: SparkSession) -> dict[str, Route]:
-    headers = {name: sent for name, (sent, _) in KEPT_HEADERS.items()}
-    headers |= {name: EMPTY * count for name, count in TOO_MANY_HEADERS.items()}
-    routes = routed(spark, [("ad-requests", encoded()) for _ in headers], list(headers.values()))
-    return dict(zip(headers, routes, strict=True))
+def test_only_the_first_valid_send_time_is_kept(spark: SparkSession) -> None:
+    headers = [sent for sent, _ in KEPT_HEADERS.values()]
+    routes = routed(spark, [("ad-requests", encoded()) for _ in headers], headers)
+
+    found = {name: (target, kept) for name, (target, kept, _) in zip(KEPT_HEADERS, routes, strict=True)}
+    assert {name: ("events", kept) for name, (_, kept) in KEPT_HEADERS.items()} == found
 
 
-@pytest.mark.parametrize("name", KEPT_HEADERS)
-def test_only_the_first_valid_send_time_is_kept(routes_by_headers: dict[str, Route], name: str) -> None:
-    """At most one header reaches `events`, and it contains a number."""
-    target, kept, _ = routes_by_headers[name]
-
-    assert ("events", KEPT_HEADERS[name][1]) == (target, kept)
-
-
-@pytest.mark.parametrize("name", TOO_MANY_HEADERS)
-def test_record_with_too_many_headers_is_rejected(routes_by_headers: dict[str, Route], name: str) -> None:
+@pytest.mark.parametrize("count", [MAX_HEADERS + 1, 300_000], ids=["just-outside", "hostile"])
+def test_record_with_too_many_headers_is_rejected(count: int, spark: SparkSession) -> None:
     """A record whose headers would exceed the size limit of `events` goes to the reject topic, without its headers."""
-    target, headers, raw = routes_by_headers[name]
+    ((target, headers, raw),) = routed(spark, [("ad-requests", encoded())], [EMPTY * count])
 
     assert ("ad-rejected", b"bad_headers", encoded()) == (target, headers["reason"], raw)
     assert {"reason", "src", "bytes"} == headers.keys()
 
 
 def test_random_damage_never_ends_the_query(spark: SparkSession) -> None:
-    """Each of 4,000 damaged records is written to exactly one topic."""
     source = random.Random(11)
     records: list[tuple[str, bytes | None]] = []
     for _ in range(4_000):
@@ -276,16 +245,10 @@ def test_random_damage_never_ends_the_query(spark: SparkSession) -> None:
         assert target == "events" or value == raw
 
 
-def test_id_pattern_excludes_the_separator_of_result_ids() -> None:
-    """Result ids join ids with a slash, so no id may contain one."""
-    assert "/" not in ID_PATTERN
-
-
 @pytest.mark.services
 def test_real_time_mode_separates_bad_records_from_good_ones(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """One query over the three source topics writes every record once, to `events` or to `ad-rejected`."""
     now = json.loads(encoded())["server_ts"]
     broker_ms = eventually(lambda: _broker_time(kafka, settings), 60, "the broker's clock")
     cases = [(t, v, r) for t, v, r in bad_records() if not r.startswith(("future", "expired"))]
@@ -301,12 +264,9 @@ def test_real_time_mode_separates_bad_records_from_good_ones(
     cases.append(("ad-requests", hostile, "bad_headers"))
     assert 0 == producer.flush(30)
 
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("includeHeaders", "true")
-    source = source.option("subscribe", ",".join(settings.topic(t) for t in SOURCE_TOPICS))
-    rows = kafka_to_events(source.option("startingOffsets", "earliest").load(), settings)
-    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).outputMode("update")
-    writer = writer.option("kafka.max.request.size", "4000000").option("checkpointLocation", str(tmp_path / "c"))
-    query = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]  # missing in its hints
+    topics = ",".join(settings.topic(topic) for topic in SOURCE_TOPICS)
+    rows = kafka_to_events(kafka_rows(spark, kafka, topics, includeHeaders="true"), settings)
+    query = start_to_kafka(rows, kafka, tmp_path, **{"kafka.max.request.size": "4000000"})
 
     events_topic, rejected_topic = settings.topic("events"), settings.topic("ad-rejected")
     messages = read_topic(kafka, events_topic, rejected_topic, min_records=len(cases) + len(goods))

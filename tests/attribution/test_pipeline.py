@@ -52,7 +52,6 @@ class DemoProcess:
     folder: Path
 
     def printed(self, stream: str) -> str:
-        """Return the current `output` or `errors`."""
         return (self.folder / stream).read_text()
 
     def kill(self) -> None:
@@ -88,7 +87,6 @@ def dsn() -> Iterator[str]:
 
 
 def kill_an_executor(demo: DemoProcess) -> float:
-    """Kill one executor of the demonstration's cluster with -9, and return the time in milliseconds of the epoch."""
     find(EXECUTOR, demo.process.pid)[0].kill()
     return time.time() * 1000
 
@@ -139,7 +137,6 @@ class AppendTimes:
 
 
 def longest_gap_ms(times: list[int], from_ms: float, to_ms: float) -> int:
-    """Return the longest time without a record between two times, and up to the first record after them."""
     first = next(number for number, at in enumerate(times) if at > from_ms - 1000)
     last = next(number for number, at in enumerate(times) if at > to_ms)
     return max(later - earlier for earlier, later in pairwise(times[first : last + 1]))
@@ -195,7 +192,6 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
 def test_invented_result_fails_an_otherwise_correct_run(
     spark: SparkSession, kafka: str, dsn: str, settings: Settings
 ) -> None:
-    """A result that does not follow from the rule is reported by id, and the exit status is 1."""
     at = 1_000_000 * int(time.time() // 1_000)
     invented = Result("invented", 2, "slot", "filled", "invented", at, "c", at, "nowhere", at, clock_skew=False)
     produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(asdict(invented)).encode())])

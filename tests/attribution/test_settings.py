@@ -1,5 +1,3 @@
-"""Settings: time scale, horizon, and rejected values."""
-
 from typing import Any
 
 import pytest
@@ -8,7 +6,6 @@ from examples.attribution.settings import Settings, Windows
 
 
 def test_time_scale_divides_every_window() -> None:
-    """At a time scale of 60, every window shrinks from minutes to seconds."""
     scaled = Windows().scaled(60)
 
     assert (5_000, 15_000, 5_000, 5_000, 5_000, 33, 2_000) == (

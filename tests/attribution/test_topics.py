@@ -1,5 +1,3 @@
-"""Topics are created before a run and store append times."""
-
 import uuid
 
 import pytest

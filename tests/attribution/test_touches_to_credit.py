@@ -19,13 +19,7 @@ from examples.attribution.touches_to_credit import CREDITS, touches_to_credit
 from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.queries import raise_if_failed
 from tests.attribution.correlation.histories import drawn
-from tests.attribution.credit.histories import (
-    RULES,
-    UserRecord,
-    expected_credits,
-    expected_with_erasure,
-    histories,
-)
+from tests.attribution.credit.histories import RULES, UserRecord, expected_credits, expected_with_erasure, histories
 from tests.attribution.hops import PARTITIONS, TICKS, HopClient, RunningHop
 from tests.helpers import eventually, new_topic
 
@@ -74,7 +68,6 @@ class CreditHop:
         eventually(lambda: query.lastProgress and query.lastProgress.batchId > before, 120, "a committed batch")
 
     def send(self, *records: tuple[str | None, UserRecord]) -> list[UserRecord]:
-        """Send records of users in the form of the upstream hops; return them with their append times."""
         stored = self.client.send_all([self._source_record(user, record) for user, record in records])
         return [replace(record, stored_at=at) for (_, record), at in zip(records, stored, strict=True)]
 
@@ -151,7 +144,6 @@ class RandomUsers:
         hop.await_commit()
 
     def conversions(self) -> int:
-        """Return the number of conversions sent so far."""
         return sum(isinstance(record, Conversion) for records in self.stored.values() for record in records)
 
     def expected(self) -> dict[str, OrderCredit]:

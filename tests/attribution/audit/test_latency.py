@@ -1,11 +1,4 @@
-"""Latencies: their start and end, their records, and exact order statistics."""
-
-from examples.attribution.audit.latency import (
-    Latency,
-    boundary_pauses_ms,
-    latency_samples_ms,
-    timer_latencies,
-)
+from examples.attribution.audit.latency import Latency, boundary_pauses_ms, latency_samples_ms, timer_latencies
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.credit.models import CreditRules
 
@@ -61,5 +54,4 @@ def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:
 
 
 def test_boundary_pause_is_the_time_beyond_the_interval() -> None:
-    """A batch of 15.4 s with an interval of 15 s has a pause of 400 ms."""
     assert [400, 0] == boundary_pauses_ms([15_400, 15_000], 15)

@@ -91,19 +91,18 @@ REQUEST, CONVERSION, BAD = "ad-requests:0:000000000000", "ad-callbacks:1:0000000
 
 
 def reject_the_conversion(log: RunLog) -> None:
-    """Move a valid record from `events` to the rejects."""
     log.events.pop(CONVERSION)
     log.record_reject(CONVERSION, "bad", sources()[CONVERSION].value)
 
 
 def accept_the_malformed(log: RunLog) -> None:
-    """Move the malformed record from the rejects to `events`."""
     log.rejects.clear()
     log.record_event({"src": BAD, "kind": "click"}, 0, T)
 
 
-def change(newest: dict[str, dict[str, Any]], **fields: Any) -> None:
-    result_id = next(iter(newest))
+def change(newest: dict[str, dict[str, Any]], result_id: str = "", **fields: Any) -> None:
+    """Change the result with this id, or the first one."""
+    result_id = result_id or next(iter(newest))
     newest[result_id] = {**newest[result_id], **fields}
 
 
@@ -122,23 +121,14 @@ FAULTS: dict[str, tuple[Callable[[RunLog], object], str]] = {
         lambda x: x.rejects.update({BAD: ("not_json", b"{worse")}),
         f"{BAD} was rejected as 'not_json', but its raw bytes differ from the source record",
     ),
-    "valid-record-rejected": (
-        reject_the_conversion,
-        f"{CONVERSION} is labeled 'normal', but was rejected as 'bad'",
-    ),
-    "malformed-record-accepted": (
-        accept_the_malformed,
-        f"{BAD} is labeled 'malformed', but was accepted",
-    ),
+    "valid-record-rejected": (reject_the_conversion, f"{CONVERSION} is labeled 'normal', but was rejected as 'bad'"),
+    "malformed-record-accepted": (accept_the_malformed, f"{BAD} is labeled 'malformed', but was accepted"),
     "missing-result": (lambda x: x.results.pop(SLOT), f"{SLOT} is missing; expected code 'filled'"),
     "wrong-code": (
-        lambda x: x.results.update({SLOT: {**x.results[SLOT], "code": "pending"}}),
+        lambda x: change(x.results, SLOT, code="pending"),
         f"{SLOT} differs: code is 'pending' instead of 'filled'",
     ),
-    "wrong-deadline": (
-        lambda x: x.results.update({SLOT: {**x.results[SLOT], "deadline": 1}}),
-        "deadline is 1 instead of None",
-    ),
+    "wrong-deadline": (lambda x: change(x.results, SLOT, deadline=1), "deadline is 1 instead of None"),
     "invented-result": (
         lambda x: x.results.update({"other": {**x.results[SLOT], "result_id": "other"}}),
         "result other is not in the replay",
@@ -146,14 +136,6 @@ FAULTS: dict[str, tuple[Callable[[RunLog], object], str]] = {
     "same-version-different-content": (
         lambda x: x.record_result({**x.results[SLOT], "code": "pending"}, T),
         f"{SLOT} was written twice with the same version but different content",
-    ),
-    "counted-twice": (
-        lambda x: x.results.update({"other": {**x.results[SLOT], "result_id": "other"}}),
-        "slots: input is 2, but the outcomes add up to 3",
-    ),
-    "still-pending": (
-        lambda x: x.results.update({OPEN_SLOT: {**x.results[OPEN_SLOT], "code": "pending"}}),
-        f"{OPEN_SLOT} differs: code is 'pending' instead of 'unfilled'",
     ),
     "order-without-credit": (lambda x: x.credits.clear(), f"{ORDER} is missing for an order with 2 conversions"),
     "credit-not-final": (lambda x: change(x.credits, final=False), f"{ORDER} is not final"),
@@ -200,19 +182,17 @@ def test_every_fault_is_reported_with_its_record(inject: Callable[[RunLog], obje
     assert [] != [text for text in outcome_of(log).differences if message in text]
 
 
-STORED_FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "missing-row": (lambda rows: rows.pop(SLOT), f"row {SLOT} is missing; expected code 'filled'"),
-    "old-row": (
-        lambda rows: rows.update({SLOT: {**rows[SLOT], "code": "pending"}}),
-        f"row {SLOT} differs: code is 'pending' instead of 'filled'",
-    ),
-    "invented-row": (lambda rows: rows.update(other={}), "row other is not in the replay"),
-}
-
-
-@pytest.mark.parametrize(("inject", "message"), STORED_FAULTS.values(), ids=STORED_FAULTS)
+@pytest.mark.parametrize(
+    ("inject", "message"),
+    [
+        (lambda rows: rows.pop(SLOT), f"row {SLOT} is missing; expected code 'filled'"),
+        (lambda rows: change(rows, SLOT, code="pending"), f"row {SLOT} differs: code is 'pending' instead of 'filled'"),
+        (lambda rows: rows.update(other={}), "row other is not in the replay"),
+    ],
+    ids=["missing", "outdated", "invented"],
+)
 def test_every_fault_of_the_table_is_reported(inject: Callable[[dict[str, Any]], object], message: str) -> None:
-    """A missing, outdated or invented row of the table is a difference even if the topics are correct."""
+    """A wrong row of the table is a difference even if the topics are correct."""
     rows = good_log().results
 
     inject(rows)
@@ -231,7 +211,6 @@ def test_expired_record_is_counted_without_difference() -> None:
 
 
 def test_lag_of_a_hop_is_correct_in_any_order_of_reading() -> None:
-    """The lag of a hop grows with its input and shrinks with its output, in either order of reading."""
     src = "ad-requests:0:000000000000"
     steps: list[Callable[[RunLog], None]] = [
         lambda x: x.record_source(src, sources()[src]),

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from examples.attribution.chaos.faults import KINDS
+from examples.attribution.chaos.parts.driver import DELIVERY_SECONDS
 from examples.attribution.chaos.plan import Fault, plan
 
 
@@ -34,5 +35,6 @@ def test_faults_last_as_long_as_their_kind_allows() -> None:
         assert 0 <= fault.strength <= 1
         assert 3 <= fault.pause_seconds <= 8
     assert 0 == KINDS["kill-driver"].max_seconds
+    assert KINDS["remove-broker"].min_seconds > DELIVERY_SECONDS
     assert "pause-broker for 4 s" == str(Fault("pause-broker", 4, 0, 3))
     assert "kill-broker" == str(Fault("kill-broker", 0, 0, 3))

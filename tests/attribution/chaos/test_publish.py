@@ -1,5 +1,3 @@
-"""The published runs: a run replaces an earlier one with the same command, and Ctrl-C publishes nothing."""
-
 import json
 from collections import Counter
 from dataclasses import replace

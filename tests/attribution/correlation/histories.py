@@ -21,6 +21,10 @@ LIMITED = replace(WINDOWS, max_events=4)
 """Windows with a maximum number of events that about half of the generated histories exceed."""
 
 T = 10_000
+REQUEST = Event(T, "r", "src:0:r", "request", "t", T, "c", T, T, slots=("a",))
+IMPRESSION = replace(REQUEST, event_id="i", src="src:0:i", kind="impression", slots=(), slot_id="a", impression_id="x")
+IMPRESSION = replace(IMPRESSION, creative_length_ms=30)
+CLICK = replace(IMPRESSION, event_id="k", src="src:0:k", kind="click", slot_id=None, creative_length_ms=None)
 EDGES_MS = (300, 900, 330, -2, -300)
 TIMES = st.one_of(
     st.sampled_from([T + edge + near for edge in EDGES_MS for near in (-1, 0, 1)]), st.integers(T - 1_500, T + 2_500)

@@ -14,7 +14,7 @@ from examples.attribution.correlation.processor import CorrelationProcessor
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.settings import DemoSettings
-from tests.attribution.correlation.histories import WINDOWS, Results, T, fold, histories
+from tests.attribution.correlation.histories import CLICK, REQUEST, WINDOWS, Results, T, fold, histories
 
 pytestmark = pytest.mark.spark
 
@@ -24,10 +24,6 @@ SETTINGS = replace(DemoSettings(), time_scale=1_000, watermark_slack_ms=500)
 KEY = ("t", T)
 BEFORE, AFTER = 1, 10 * T
 TIMES = st.integers(T - 500, T + WINDOWS.horizon_ms)
-REQUEST = Event(T, "r", "src:0:1", "request", "t", T, "c", T, T, slots=("a",))
-IMPRESSION = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", slots=(), slot_id="a", impression_id="x")
-IMPRESSION = replace(IMPRESSION, creative_length_ms=30, effective_ts=T + 1)
-CLICK = replace(IMPRESSION, event_id="k", src="src:0:3", kind="click", slot_id=None, creative_length_ms=None)
 
 
 class Run:
@@ -97,7 +93,6 @@ def test_any_split_gives_the_results_of_the_rule(data: st.DataObject, history: l
 @hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
 def test_any_split_over_time_leaves_nothing_pending(data: st.DataObject, history: list[Event]) -> None:
-    """Final results equal the rule, and no state remains."""
     run = Run()
 
     for call in calls(data, history):
@@ -135,23 +130,6 @@ def test_timeouts_alongside_another_query_equal_the_rule(
     assert by_id(correlate(history, WINDOWS, AFTER), versions=False) == by_id(run.newest.values(), versions=False)
     assert "pending" not in {result.code for result in run.newest.values()}
     assert [] == run.state()
-
-
-@pytest.mark.parametrize(
-    ("after_ms", "expected"),
-    [
-        pytest.param(-1, [], id="just-inside"),
-        pytest.param(0, [], id="exactly-at"),
-        pytest.param(1, ["unfilled"], id="just-outside"),
-    ],
-)
-def test_slot_is_unfilled_when_its_window_has_passed(after_ms: int, expected: list[str]) -> None:
-    run = Run(timeouts_only=True)
-    run.at(T, REQUEST)
-
-    emitted = run.at(T + WINDOWS.request_to_impression_ms + after_ms)
-
-    assert expected == [result.code for result in emitted]
 
 
 def test_each_deadline_emits_its_own_timeouts() -> None:

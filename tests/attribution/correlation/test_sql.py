@@ -15,7 +15,18 @@ from examples.attribution.correlation.schemas import ATTRIBUTED, HISTORY
 from examples.attribution.correlation.sql import changes_of, limited_changes_of, results_of
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Windows
-from tests.attribution.correlation.histories import LIMITED, WINDOWS, Results, T, drawn, histories, history_row
+from tests.attribution.correlation.histories import (
+    CLICK,
+    IMPRESSION,
+    LIMITED,
+    REQUEST,
+    WINDOWS,
+    Results,
+    T,
+    drawn,
+    histories,
+    history_row,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +67,6 @@ def evaluated(
 
 
 def by_id(rows: list[Any]) -> Results:
-    """Return rows as results by id; ids must be unique."""
     results = {row.result_id: Result(**row.asDict()) for row in rows}
     assert len(rows) == len(results)
     return results
@@ -83,15 +93,7 @@ def differences(
 
 
 def repeats(kind: str) -> list[Event]:
-    request, impression = matched()
-    callback = replace(impression, kind=kind, slot_id=None, creative_length_ms=None)
-    return [request, impression, *(replace(callback, event_id=n, src=f"src:0:{n}") for n in "12")]
-
-
-def matched() -> list[Event]:
-    request = Event(T, "r", "src:0:r", "request", "t", T, "c", T, T, slots=("a",))
-    impression = replace(request, event_id="i", src="src:0:i", kind="impression", slots=(), slot_id="a")
-    return [request, replace(impression, impression_id="x", creative_length_ms=30)]
+    return [REQUEST, IMPRESSION, *(replace(CLICK, kind=kind, event_id=n, src=f"src:0:{n}") for n in "12")]
 
 
 def rare() -> list[list[Event]]:
@@ -100,19 +102,17 @@ def rare() -> list[list[Event]]:
 
     Which histories Hypothesis generates also depends on the numbers in other modules, so rare codes may be missing.
     """
-    request, impression = matched()
-    second = replace(impression, event_id="j", src="src:0:j", impression_id="y")
-    callback = replace(impression, event_id="k", src="src:0:k", kind="click", slot_id=None, creative_length_ms=None)
+    second = replace(IMPRESSION, event_id="j", src="src:0:j", impression_id="y")
     late_ms = WINDOWS.impression_to_click_ms + 1
-    late = replace(callback, effective_ts=T + late_ms, server_ts=T + late_ms, appended_at=T + late_ms)
+    late = replace(CLICK, effective_ts=T + late_ms, server_ts=T + late_ms, appended_at=T + late_ms)
     return [
         repeats("click"),
         repeats("start"),
-        [request, impression, second],
-        [request, impression, late],
-        [request, impression, replace(late, kind="start")],
-        [request, impression, replace(callback, kind="complete")],
-        [request, replace(request, event_id="r2", src="src:0:r2")],
+        [REQUEST, IMPRESSION, second],
+        [REQUEST, IMPRESSION, late],
+        [REQUEST, IMPRESSION, replace(late, kind="start")],
+        [REQUEST, IMPRESSION, replace(CLICK, kind="complete")],
+        [REQUEST, replace(REQUEST, event_id="r2", src="src:0:r2")],
     ]
 
 
@@ -139,8 +139,8 @@ def test_sql_equals_rule_for_histories_and_their_prefixes(
 
 
 def test_limited_state_gives_the_changes_of_the_whole_history(spark: SparkSession) -> None:
-    clicks = [replace(repeats("click")[-1], event_id=f"k{n}", src=f"src:0:{n}") for n in range(10, 22)]
-    history = [*matched(), *clicks, clicks[0]]
+    clicks = [replace(CLICK, event_id=f"k{n}", src=f"src:0:{n}") for n in range(10, 22)]
+    history = [REQUEST, IMPRESSION, *clicks, clicks[0]]
     rows = [(0, length, history_row(history[:length])) for length in range(1, len(history) + 1)]
     whole, first = F.col("history"), F.slice("history", 1, LIMITED.max_events)
     limited = limited_changes_of(first, F.element_at(whole, -1), F.size(whole), LIMITED)
@@ -155,8 +155,7 @@ def test_limited_state_gives_the_changes_of_the_whole_history(spark: SparkSessio
 
 def test_event_beyond_the_maximum_number_costs_little(spark: SparkSession) -> None:
     """A click after 5,000 other clicks of its transaction is evaluated without correlating them again."""
-    click = repeats("click")[-1]
-    row = history_row([replace(click, event_id=f"k{n}", src=f"src:0:{n}") for n in range(5_000)])
+    row = history_row([replace(CLICK, event_id=f"k{n}", src=f"src:0:{n}") for n in range(5_000)])
     frame = spark.createDataFrame([(n, 0, row) for n in range(100)], ROWS).repartition(1).cache()
     assert 100 == frame.count()
     started_at = time.monotonic()

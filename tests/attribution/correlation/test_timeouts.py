@@ -12,16 +12,12 @@ from hypothesis import strategies as st
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.timeouts import Transaction, advance
 from examples.attribution.settings import Windows
-from tests.attribution.correlation.histories import LIMITED, Results, T, fold, histories
+from tests.attribution.correlation.histories import CLICK, IMPRESSION, LIMITED, REQUEST, Results, T, fold, histories
 
 pytestmark = pytest.mark.spark
 
 MAX_SECONDS = 60
 BEFORE, AFTER = 1, 10 * T
-REQUEST = Event(T, "r", "src:0:r", "request", "t", T, "c", T, T, slots=("a",))
-IMPRESSION = replace(REQUEST, event_id="i", src="src:0:i", kind="impression", slots=(), slot_id="a", impression_id="x")
-IMPRESSION = replace(IMPRESSION, creative_length_ms=30)
-CLICK = replace(IMPRESSION, event_id="k", src="src:0:k", kind="click", slot_id=None, creative_length_ms=None)
 
 
 def clicks(count: int) -> list[Event]:
@@ -29,7 +25,6 @@ def clicks(count: int) -> list[Event]:
 
 
 def contents(results: Iterable[Result]) -> Results:
-    """Return results by id with all versions set to 0."""
     return {result.result_id: replace(result, version=0) for result in results}
 
 
@@ -45,10 +40,6 @@ def test_events_beyond_the_maximum_change_no_other_result() -> None:
         result.result_id for result in results if result.code == "too_many_events"
     ]
     assert {2 * Windows().max_events} == {result.version for result in results}
-
-
-def test_time_scale_does_not_change_the_maximum() -> None:
-    assert Windows().max_events == Windows().scaled(60).max_events
 
 
 def test_state_keeps_at_most_the_maximum_number_of_records() -> None:

@@ -1,5 +1,3 @@
-"""The credit rule: touches at every boundary, late touches, and repeated records."""
-
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +18,6 @@ def touch(name: str, age_ms: int, kind: str = "click", **fields: Any) -> Touch:
 
 
 def credit_of(*touches: Touch, rules: CreditRules = RULES, records: tuple[Conversion, ...] = (ORDER,)) -> OrderCredit:
-    """Return the credit of the order; it must not depend on the order of arrival."""
     credit = assign_credit("u", records, touches, rules)
     assert credit == assign_credit("u", tuple(reversed(records)), tuple(reversed(touches)), rules)
     return credit
@@ -121,7 +118,6 @@ def test_long_path_keeps_its_oldest_and_newest_touches() -> None:
     ],
 )
 def test_touch_earns_if_stored_soon_after_the_order(late_ms: int, expected: tuple[list[str], int]) -> None:
-    """A touch that is stored later than ten minutes after the order earns nothing and is counted as late."""
     late = touch("x", 5, stored_at=ORDER.stored_at + RULES.lateness_ms + late_ms)
 
     credit = credit_of(late)

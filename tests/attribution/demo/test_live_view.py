@@ -1,5 +1,3 @@
-"""The live view: plain lines without a terminal, and a screen that fits with one."""
-
 import io
 import time
 from collections import deque
@@ -70,11 +68,6 @@ def test_without_terminal_one_plain_line_per_period() -> None:
         in lines[2]
     )
     assert "\x1b" not in lines[2]
-
-
-def test_line_before_first_result_shows_no_latency() -> None:
-    """A latency is printed only after one was measured."""
-    assert "no result yet" in printed(RunLog(), terminal=False)
 
 
 @pytest.mark.parametrize("size", [(100, 30), (80, 24)])

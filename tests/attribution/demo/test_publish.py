@@ -1,5 +1,3 @@
-"""The published comparison: conditions, one row per mode and hop, and no file for an invalid run."""
-
 import json
 from dataclasses import replace
 from pathlib import Path

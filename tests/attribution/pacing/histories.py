@@ -1,5 +1,3 @@
-"""Generated versions of results for tests that count slots: the results after each record."""
-
 from dataclasses import replace
 from functools import cache
 
@@ -40,5 +38,4 @@ def versions(draw: st.DrawFn) -> list[Result]:
 
 @cache
 def generated(count: int) -> list[list[Result]]:
-    """Return the versions of `count` transactions, the same in every run."""
     return drawn(versions(), count)

@@ -1,26 +1,20 @@
 """The throttle closes a campaign at its cap and reopens it when impressions are available, despite duplicates."""
 
 import json
-import random
 from collections.abc import Iterable
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
-from examples.attribution.attributed_to_pacing import attributed_to_pacing
 from examples.attribution.correlation.rule import Result
 from examples.attribution.pacing.rule import CampaignCount, Goal, count_slots
 from examples.attribution.pacing.throttle import DeliveryThrottle, Notice, delivery_throttle
 from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import PACING_TOPIC
-from spark_rtm.realtime.proof import assert_real_time
-from tests.attribution.hops import HopClient, RunningHop
 from tests.attribution.pacing.histories import CAMPAIGNS, versions
 from tests.helpers import eventually, produce
 
@@ -41,14 +35,6 @@ def throttle_after(goals: Iterable[Goal], read: Iterable[CampaignCount]) -> Deli
     for now, count in enumerate(read, 1):
         throttle.update(count, now)
     return throttle
-
-
-@pytest.mark.parametrize(
-    ("delivered", "reserved", "is_open"),
-    [(0, 9, True), (0, 10, False), (9, 0, True), (10, 0, False), (4, 5, True), (4, 6, False), (11, 0, False)],
-)
-def test_campaign_is_open_until_its_goal_is_used_up(delivered: int, reserved: int, *, is_open: bool) -> None:
-    assert is_open == throttle_after([GOAL], counts((delivered, reserved))).is_open("c")
 
 
 def test_each_opening_and_closing_gives_one_notice() -> None:
@@ -105,20 +91,6 @@ def test_any_order_of_counts_closes_only_campaigns_at_caps(
         assert ["cap_reached" if n % 2 == 0 else "cap_reopened" for n in range(len(codes))] == codes
 
 
-def test_orders_agree_on_the_row_with_the_highest_version() -> None:
-    """Two copies that read two slots in another order write different first rows, then the same row."""
-    slots = [
-        Result(f"t/{n}", 2, "slot", code, "t", T, "c", T, f"src:0:{n}", T, clock_skew=False)
-        for n, code in enumerate(("pending", "filled"))
-    ]
-
-    first, second = ([count_slots(order[:n], DemoSettings()) for n in (1, 2)] for order in (slots, slots[::-1]))
-
-    assert (first[0][0].result_id, first[0][0].version) == (second[0][0].result_id, second[0][0].version)
-    assert first[0] != second[0]
-    assert first[1] == second[1]
-
-
 def publish(kafka: str, settings: Settings, *read: CampaignCount) -> None:
     rows = [json.dumps({"result_id": count.result_id, **asdict(count)}).encode() for count in read]
     produce(kafka, settings.topic(PACING_TOPIC), [(n % PARTITIONS, row) for n, row in enumerate(rows)])
@@ -160,46 +132,3 @@ def test_error_of_the_reader_fails_the_throttle() -> None:
 
     with pytest.raises(KafkaException, match="no access"):
         throttle.raise_if_failed()
-
-
-@pytest.mark.services
-@pytest.mark.timeout(300)
-def test_throttle_follows_the_real_time_query(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
-    hop = RunningHop(spark, kafka, lambda rows: attributed_to_pacing(rows, settings), tmp_path / "checkpoint")
-    source, target = settings.topic("ad-attributed"), settings.topic(PACING_TOPIC)
-    hop.start([source], target, real_time=True)
-    assert_real_time(hop.query)
-    client = HopClient(kafka, target)
-    slots = [
-        Result(f"t{n}/a", 2, "slot", "pending", f"t{n}", T + 100 * n, "c", T, f"src:0:{n}", T, clock_skew=False)
-        for n in range(12)
-    ]
-
-    def send(*results: Result) -> None:
-        for result in results:
-            client.send(source, result.result_id, asdict(result))
-
-    with delivery_throttle(kafka, settings, PARTITIONS, [GOAL]) as throttle:
-
-        def await_counts(delivered: int, reserved: int) -> None:
-            def is_reached() -> bool:
-                hop.state_rows()
-                throttle.raise_if_failed()
-                pacing = throttle.pacing_of("c", T)
-                return (pacing.delivered, pacing.reserved) == (delivered, reserved)
-
-            eventually(is_reached, 60, f"{delivered} delivered and {reserved} reserved")
-
-        send(*slots[:10])
-        await_counts(0, 10)
-        assert not throttle.is_open("c")
-        send(replace(slots[0], code="unfilled", version=3))
-        await_counts(0, 9)
-        assert throttle.is_open("c")
-        send(slots[10], *(replace(slot, code="filled", version=4) for slot in random.Random(7).sample(slots[1:11], 10)))
-        await_counts(10, 0)
-
-    assert not throttle.is_open("c")
-    assert ["cap_reached", "cap_reopened", "cap_reached"] == [notice.code for notice in throttle.notices]

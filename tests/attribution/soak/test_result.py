@@ -1,5 +1,3 @@
-"""The result of a soak: its numbers, its chart, its messages."""
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,15 +94,6 @@ def test_growth_and_differences_end_with_status_1(leak: float, differences: int,
 
     assert (status, folder) == (exit_status(run), folder_of(run, publish=True))
     assert FOLDER == folder_of(run, publish=False)
-
-
-@pytest.mark.parametrize("flag", ["--master", "--checkpoint-dir"])
-def test_options_without_effect_are_refused(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The soak starts Spark itself and uses a temporary checkpoint, so it refuses the options for both."""
-    with pytest.raises(SystemExit, match="2"):
-        main([flag, "x"])
-
-    assert f"unrecognized arguments: {flag} x" in capsys.readouterr().err
 
 
 def test_short_duration_is_refused_before_the_start(capsys: pytest.CaptureFixture[str]) -> None:

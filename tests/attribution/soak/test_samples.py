@@ -35,8 +35,5 @@ def test_error_of_a_sample_ends_the_run(tmp_path: Path) -> None:
         was_called.set()
         raise RuntimeError("no process table")
 
-    with (
-        pytest.raises(RuntimeError, match="no process table"),
-        sampling(fail, tmp_path / "samples.jsonl", 0.01),
-    ):
+    with pytest.raises(RuntimeError, match="no process table"), sampling(fail, tmp_path / "samples.jsonl", 0.01):
         assert was_called.wait(60)

@@ -13,12 +13,7 @@ PROGRAM = "print('started', flush=True); input()"
 
 def test_ended_process_has_no_command_line() -> None:
     """A process can end after it was listed; the search for other processes continues."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    child = subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     assert "started\n" == child.stdout.readline()
     process = psutil.Process(child.pid)
