@@ -59,7 +59,6 @@ def add_state(checkpoint: Path) -> None:
 
 
 def run_inspect(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    """Run the command; return its exit status and its two outputs."""
     status = skills.main(["inspect", *map(str, arguments)])
     output = capsys.readouterr()
     return status, output.out, output.err

@@ -50,7 +50,6 @@ class Writer:
         self.topics: dict[str, list[str]] = {}
 
     def job(self, name: str, shape: str = "stateless", partitions: int = 1) -> ModeJob:
-        """Return a job whose checkpoint is the subfolder `name`."""
         session = self.spark.newSession()
         for key in STATE_SETTINGS:
             session.conf.unset(key)
@@ -65,7 +64,6 @@ def sink_of(job: ModeJob, stream: DataFrame) -> DataStreamWriter:
 
 
 def wait_for(job: ModeJob, query: StreamingQuery, records: int, batch: int) -> None:
-    """Wait until a job has written records and committed a batch."""
     wait_until(
         lambda: end_offset(job.kafka, job.target) >= records, 90, f"{records} records of {job.checkpoint.name}", [query]
     )
@@ -73,7 +71,6 @@ def wait_for(job: ModeJob, query: StreamingQuery, records: int, batch: int) -> N
 
 
 def wait_for_next_commit(job: ModeJob, query: StreamingQuery, records: int) -> None:
-    """Wait until a real-time job has written records and then committed a second batch."""
     wait_for(job, query, records, 0)
     wait_for(job, query, records, newest_entry(job.checkpoint / "commits") + 1)
 

@@ -1,5 +1,3 @@
-"""What `inspect` reports about checkpoints of real queries with a real broker."""
-
 import json
 import os
 import re
@@ -76,7 +74,6 @@ def test_every_checkpoint_is_expected(written: Written) -> None:
 
 @pytest.mark.parametrize(("name", "expected"), EXPECTED.items(), ids=EXPECTED)
 def test_mode_format_and_moves(written: Written, name: str, expected: tuple[str, int, str | None, bool, bool]) -> None:
-    """The report names the mode and format of each query, and the modes that may continue it."""
     report = written.report(name)
 
     provider = report.state_store_provider and report.state_store_provider.rpartition(".")[2]
@@ -108,7 +105,6 @@ def test_pace_of_real_time_mode_is_the_trigger_interval(written: Written) -> Non
 
 
 def test_position_is_that_of_each_source(written: Written) -> None:
-    """Each source has its own offsets and its own line of `startingOffsets`."""
     first, second = written.topics["two-sources"]
 
     assert [f'{{"{first}": {{"0": 1}}}}', f'{{"{second}": {{"0": 1, "1": 0}}}}'] == starting_offsets(

@@ -9,10 +9,7 @@ import fsspec
 import pytest
 
 from scripts.pack import files
-from tests.inspect.files import (
-    add_state,
-    run_inspect,
-)
+from tests.inspect.files import add_state, run_inspect
 
 
 def _snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -122,7 +119,6 @@ def test_unreachable_broker_is_named(
 def test_wrong_client_properties_are_named(
     checkpoint: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], content: str | None, message: str
 ) -> None:
-    """A mistake in the properties of the client gives status 2 and no report."""
     config = checkpoint.with_name("client.properties")
     if content is not None:
         config.write_text(content)

@@ -1,20 +1,11 @@
 """Folders that `inspect` cannot inspect: other folders, damaged files, hostile files."""
 
 import json
-import os
-import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.inspect.files import (
-    STARTED_MS,
-    plan,
-    run_inspect,
-    write,
-    write_checkpoint,
-)
+from tests.inspect.files import STARTED_MS, plan, run_inspect, write
 
 FOREIGN: dict[str, tuple[list[str], str]] = {
     "empty": ([], "is empty, so no query has started here"),
@@ -88,7 +79,6 @@ DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
 def test_damaged_file_is_named_with_its_remedy(
     checkpoint: Path, capsys: pytest.CaptureFixture[str], path: str, content: bytes, problem: str, remedy: str
 ) -> None:
-    """One damaged file gives status 2, its path, the problem and what to do."""
     if path == "offsets/3":
         plan(checkpoint, 3, ["{}"])
     (checkpoint / path).parent.mkdir(parents=True, exist_ok=True)
@@ -124,57 +114,3 @@ def test_wrong_types_are_damage(
 
     assert status == done, err
     assert (status == 2) == (f" as {field}; " in err)
-
-
-SECRET = "aws_secret_access_key = hidden"
-
-
-def _hidden(path: Path) -> Path:
-    path.write_text(SECRET)
-    return path
-
-
-TRAPS: dict[str, Callable[[Path, Path], object]] = {
-    "link to a secret": lambda folder, outside: _linked(folder / "metadata", _hidden(outside)),
-    "secret as an offset": lambda folder, _: _hidden(folder / "offsets/2"),
-    "source outside": lambda folder, _: (folder / "offsets/2").write_text("v2\n{}\n../../out:{}"),
-    "pipe": lambda folder, _: os.mkfifo(_removed(folder / "offsets/2")),
-    "endless device": lambda folder, _: _linked(folder / "metadata", Path("/dev/zero")),
-    "sparse file": lambda folder, _: os.truncate(folder / "metadata", 20_000_000_000),
-}
-
-
-def _removed(path: Path) -> Path:
-    path.unlink()
-    return path
-
-
-def _linked(path: Path, target: Path) -> None:
-    _removed(path).symlink_to(target)
-
-
-@pytest.mark.parametrize("change", TRAPS.values(), ids=TRAPS)
-def test_refused_file_is_named_with_a_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path, Path], object]
-) -> None:
-    """The status is 2, and one line states the reason, without the content of the file."""
-    change(write_checkpoint(tmp_path / "checkpoint"), tmp_path / "out")
-
-    status, _, err = run_inspect(capsys, tmp_path / "checkpoint")
-
-    assert (2, 1, False) == (status, len(err.splitlines()), "hidden" in err)
-    reasons = "is a link, or leads out of|is not a regular file|more than 10,000,000 bytes|does not begin with"
-    assert re.search(reasons, err)
-
-
-def test_many_stores_of_many_partitions_are_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A few kilobytes of JSON cannot describe 30 million folders."""
-    checkpoint = write_checkpoint(tmp_path)
-    stores = [{"storeName": f"s{number}", "numPartitions": 100_000} for number in range(300)]
-    content = {"operatorInfo": {"operatorName": "stateStoreSave"}, "stateStoreInfo": stores}
-    write(checkpoint / "state/0/_metadata/metadata", "v1\n" + json.dumps(content), STARTED_MS)
-
-    status, _, err = run_inspect(capsys, checkpoint)
-
-    assert 2 == status
-    assert "states 100000 partitions of 300 stores" in err

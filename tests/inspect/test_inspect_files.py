@@ -1,5 +1,3 @@
-"""What `inspect` concludes from files, without Spark."""
-
 import json
 import os
 import shutil
@@ -59,28 +57,6 @@ def test_names_that_are_no_batch_numbers_are_ignored(checkpoint: Path) -> None:
     assert 2 == inspect(str(checkpoint)).last_planned
 
 
-def test_planned_batch_is_a_note(tmp_path: Path) -> None:
-    """A planned batch without commit is normal while a query runs; the report counts its records."""
-    report = inspect(str(write_checkpoint(tmp_path, planned=1)))
-
-    assert (2, 3) == (report.last_committed, report.last_planned)
-    assert 10 == report.replay.records
-    assert [("note", True)] == [
-        (each.level, "batch 3 is planned but not committed" in each.text) for each in report.findings
-    ]
-
-
-def test_commit_without_offsets_is_a_problem(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A committed batch whose offsets are missing gives status 1; the position comes from the batch before it."""
-    (checkpoint / "offsets/2").unlink()
-
-    status, out, _ = run_inspect(capsys, checkpoint)
-
-    assert 1 == status
-    assert "problem     batch 2 is committed, but offsets/2 is missing" in out
-    assert "last committed 1" in out
-
-
 STATE_FILES: dict[str, tuple[list[str], object, list[str]]] = {
     "complete": (["0/2_d.zip", "0/3_a.changelog", "1/3_b.zip"], {"0": [["a"], ["b"]]}, []),
     "one missing": (["0/3_a.changelog"], {"0": [["a"], ["b"]]}, ["state/0/1"]),
@@ -118,23 +94,6 @@ def test_new_layout_of_operator_metadata_is_read(checkpoint: Path) -> None:
     assert ("transformWithStateExec", 4) == (operator.name, operator.partitions)
 
 
-@pytest.mark.parametrize(
-    ("version", "delay_ms", "mode"),
-    [
-        (2, 20, "micro-batch"),
-        (2, 2900, "real-time"),
-        (1, 20, "micro-batch or async progress tracking"),
-        (1, 2900, "micro-batch or async progress tracking"),
-    ],
-)
-def test_time_of_the_offsets_tells_the_mode(tmp_path: Path, version: int, delay_ms: int, mode: str) -> None:
-    write_checkpoint(tmp_path, version=version)
-    for batch in range(3):
-        plan(tmp_path, batch, ['{"clicks":{"0":1}}'], delay_ms=delay_ms)
-
-    assert [mode] == [span.mode for span in inspect(str(tmp_path)).modes]
-
-
 def test_copied_files_do_not_tell_the_mode(checkpoint: Path) -> None:
     """If `metadata` is newer than the batches, all times come from the copy."""
     os.utime(checkpoint / "metadata")
@@ -143,14 +102,6 @@ def test_copied_files_do_not_tell_the_mode(checkpoint: Path) -> None:
 
     assert "real-time or micro-batch" == span.mode
     assert "not original" in span.evidence
-
-
-def test_missing_batches_tell_async_progress_tracking(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path, version=1)
-    for log in ("offsets", "commits"):
-        (tmp_path / log / "1").unlink()
-
-    assert ["async progress tracking"] == [span.mode for span in inspect(str(tmp_path)).modes]
 
 
 def test_silent_real_time_query_is_a_note(tmp_path: Path) -> None:
@@ -202,7 +153,6 @@ STARTING: dict[str, tuple[int, list[str], list[str]]] = {
 def test_starting_offsets_are_those_of_the_last_commit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], committed: int, sources: list[str], expected: list[str]
 ) -> None:
-    """The output is only JSON, one line for each Kafka source, and ignores the planned batch."""
     write_checkpoint(tmp_path, committed, planned=1)
     if sources:
         plan(tmp_path, committed - 1, sources)

@@ -1,5 +1,3 @@
-"""Fixtures of the sink: a server that tests may stop, and a table per test that records every change."""
-
 import uuid
 from collections.abc import Iterator
 

@@ -1,5 +1,3 @@
-"""Helpers of the sink's tests: a table that records its changes, queries, and sinks that write to it."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -32,24 +30,20 @@ class Table:
 
 
 def create_audited(table: Table) -> None:
-    """Create `table` with a trigger that records each change."""
     do(table.dsn, AUDITED.format(table.name))
 
 
 def do(dsn: str, statements: str) -> None:
-    """Run `statements`."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(statements.encode())
 
 
 def ask(dsn: str, query: str) -> list[Any]:
-    """Return the rows of `query`."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         return connection.execute(query.encode()).fetchall()
 
 
 def kill_backends(dsn: str, application: str) -> int:
-    """Terminate the connections of applications whose name starts with `application`; return their number."""
     pattern = application.replace("_", r"\_")
     query = f"select pg_terminate_backend(pid) from pg_stat_activity where application_name like '{pattern}%'"
     return len(ask(dsn, query))

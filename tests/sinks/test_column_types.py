@@ -29,18 +29,6 @@ def test_value_longer_than_its_column_is_refused(table: Table, type_name: str, f
     assert {"a": (1, fits)} == table.rows()
 
 
-def test_keys_with_the_same_beginning_are_not_merged(table: Table) -> None:
-    """Two keys that are equal only after truncation are refused, so no row replaces another one."""
-    do(table.dsn, f"alter table {table.name} alter key type varchar(4)")
-    columns = COLUMNS | {"key": "varchar(4)"}
-
-    with pytest.raises(RuntimeError) as failure:
-        write(sink_of(table, columns=columns), row("user1", 1), row("user2", 2))
-
-    assert isinstance(failure.value.__cause__, psycopg.errors.StringDataRightTruncation)
-    assert {} == table.rows()
-
-
 @pytest.mark.parametrize("type_name", ["{0}_code", "name", '"char"', "pg_catalog.char"])
 def test_type_that_truncates_in_a_cast_is_refused(table: Table, type_name: str) -> None:
     """Domains and internal types are refused by name, because the server would truncate their values silently."""

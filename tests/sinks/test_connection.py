@@ -1,5 +1,3 @@
-"""The connection of a sink: time limits, log-ins, and sinks that are opened twice or never closed."""
-
 import gc
 import threading
 import time
@@ -138,7 +136,6 @@ def test_sink_in_use_outlives_the_check_of_its_owner(table: Table) -> None:
 
 
 def test_open_sink_cannot_be_opened_again(table: Table) -> None:
-    """The second `open` is refused and loses no row of the first epoch."""
     sink = sink_of(table, linger_ms=60_000)
     sink.open(0, 0)
     sink.process(row("k", 1))

@@ -1,5 +1,3 @@
-"""Rows that can never be stored go to `on_rejected`; rows that prevent each other are written separately."""
-
 import math
 import traceback
 from collections.abc import Mapping

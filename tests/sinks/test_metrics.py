@@ -3,7 +3,7 @@ from collections import deque
 import pytest
 
 from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.sinks.metrics import MAX_DURATIONS, Metrics
+from spark_rtm.sinks.metrics import Metrics
 
 
 @pytest.mark.parametrize("count", [1, 2, 99, 100, 101, 1_000])
@@ -25,11 +25,3 @@ def test_log_line_without_flushes_shows_zeros() -> None:
     )
 
     assert expected == Metrics().line()
-
-
-def test_metrics_keep_only_the_newest_durations() -> None:
-    metrics = Metrics()
-
-    metrics.flush_ms.extend(range(MAX_DURATIONS + 1))
-
-    assert (MAX_DURATIONS, 1) == (len(metrics.flush_ms), metrics.flush_ms[0])

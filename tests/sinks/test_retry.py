@@ -2,7 +2,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from spark_rtm.sinks.retry import is_refused_login, is_transient, pause_seconds
+from spark_rtm.sinks.retry import is_transient, pause_seconds
 
 CASES: dict[str, tuple[psycopg.Error, int, bool]] = {
     # error, statement timeouts so far, is it retried
@@ -29,15 +29,6 @@ CASES: dict[str, tuple[psycopg.Error, int, bool]] = {
 def test_only_errors_that_can_pass_are_retried(error: psycopg.Error, timeouts: int, expected: bool) -> None:
     """A failover or a deadlock is retried, but not a row that does not fit the table."""
     assert expected is is_transient(error, timeouts=timeouts, refused_logins=0)
-
-
-@pytest.mark.parametrize(("refused_logins", "expected"), [(1, True), (2, False)])
-def test_refused_login_is_retried_once(refused_logins: int, expected: bool) -> None:
-    """A token may expire just before a login, so the sink fetches a new token once."""
-    error = psycopg.OperationalError('connection failed: FATAL:  password authentication failed for user "ads"')
-
-    assert is_refused_login(error)
-    assert expected is is_transient(error, timeouts=0, refused_logins=refused_logins)
 
 
 @pytest.mark.parametrize(("attempt", "max_seconds"), [(0, 0.05), (1, 0.1), (5, 1.6), (6, 2.0), (2_000, 2.0)])

@@ -51,7 +51,6 @@ CYCLIC["b"] = CYCLIC
     ids=["cyclic", "deep", "no-json", "no-time-in-utc"],
 )
 def test_value_that_cannot_be_converted_reaches_on_rejected(type_name: str, value: Any) -> None:
-    """The reason names the column and not the value."""
     rejected = list[str]()
     sink = sink_of(
         Table("host=127.0.0.1 port=1", "nowhere"),

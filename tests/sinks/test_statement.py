@@ -1,27 +1,8 @@
-"""The upsert statement: its text, and the targets that it rejects."""
-
 from typing import Any
 
 import pytest
 
-from spark_rtm.sinks.statement import check_target, upsert_statement
-
-
-def test_statement_has_an_array_per_column_and_a_version_guard() -> None:
-    statement = upsert_statement(("ads", "won"), ("id",), {"id": "text", "version": "bigint"}, "version")
-
-    assert (
-        'insert into "ads"."won" as target ("id", "version") select * from unnest(%b::text[], %b::bigint[]) '
-        'on conflict ("id") do update set "version" = excluded."version" '
-        'where target."version" is null or excluded."version" > target."version"'
-    ) == statement.decode()
-
-
-def test_statement_without_version_has_no_guard() -> None:
-    statement = upsert_statement(("ads", "won"), ("id",), {"id": "text", "n": "int"}, None)
-
-    assert statement.decode().endswith('on conflict ("id") do update set "n" = excluded."n" ')
-
+from spark_rtm.sinks.statement import check_target
 
 REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "dotted-table": ({"table": "ads.won"}, r"expected \(schema, table\)"),
@@ -51,28 +32,3 @@ def test_invalid_target_is_rejected_on_the_driver(change: dict[str, Any], messag
 def test_version_of_an_ordered_type_is_accepted(type_name: str) -> None:
     """Numbers and times have the same order in Python and in PostgreSQL."""
     check_target(("ads", "won"), ("id",), {"id": "text", "v": type_name}, "v", allow_reverts=False)
-
-
-def test_table_of_keys_only_needs_no_version() -> None:
-    """A row without other columns never changes, so it cannot be reverted."""
-    check_target(("ads", "won"), ("id",), {"id": "text"}, None, allow_reverts=False)
-
-
-CAST_TYPES = {
-    "varchar(4)": "varchar",
-    "character varying (4)": "character varying",
-    "char(4)": "bpchar",
-    "CHARACTER": "bpchar",
-    "bit(4)": "bit varying",
-    "numeric(6, 2)": "numeric",
-    "timestamp(3) with time zone": "timestamp with time zone",
-    'ads."Color"': 'ads."Color"',
-}
-
-
-@pytest.mark.parametrize(("type_name", "expected"), CAST_TYPES.items(), ids=CAST_TYPES)
-def test_statement_casts_to_types_without_length(type_name: str, expected: str) -> None:
-    """A cast to a type with a length would truncate values, and `char` and `bit` without a length have the length 1."""
-    statement = upsert_statement(("ads", "won"), ("id",), {"id": type_name}, None)
-
-    assert f"unnest(%b::{expected}[])" in statement.decode()
