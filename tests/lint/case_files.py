@@ -15,7 +15,6 @@ def cases_in(path: Path) -> dict[str, str]:
 
 
 def cases_of_rules() -> dict[str, str]:
-    """Return all cases in `cases/RULE.cases`, by `RULE/NAME`."""
     return {
         f"{path.stem}/{name}": text
         for path in sorted((FOLDER / "cases").glob("*.cases"))

@@ -105,12 +105,7 @@ SINK = (
     '.option("checkpointLocation", "{checkpoint}").outputMode("update")'
 )
 REAL_TIME = '.trigger(realTime="5 minutes")'
-PLACEHOLDERS = {
-    "servers": "127.0.0.1:1",
-    "topic": "events",
-    "target": "results",
-    "checkpoint": "/checkpoints/example",
-}
+PLACEHOLDERS = {"servers": "127.0.0.1:1", "topic": "events", "target": "results", "checkpoint": "/checkpoints/example"}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ CASES = cases_of_rules()
 
 @cache
 def findings_in(case: str, engine: str | None) -> tuple[Finding, ...]:
-    """Return the findings in a case, which several tests need."""
     return tuple(lint_text(CASES[case], case.rpartition("/")[2], engine))
 
 
@@ -102,7 +101,6 @@ def test_finding_names_the_engines_of_its_case(changes: dict[str, str], engines:
 
 
 def test_finding_on_databricks_names_no_condition_of_oss() -> None:
-    """No message for Databricks contains the name of a condition of another engine."""
     names = ("OPERATOR_OR_SINK_NOT_IN_ALLOWLIST", "STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED")
     cases = [case for case in CASES if case.endswith(".py")]
 

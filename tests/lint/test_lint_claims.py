@@ -1,5 +1,3 @@
-"""`lint --claims` lists statements about real-time mode; warnings about fixed phrases are silent when denied."""
-
 import io
 from pathlib import Path
 
@@ -39,7 +37,6 @@ def test_each_place_has_the_rule_that_decides() -> None:
 def test_claims_are_listed_without_a_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The exit status is 0 for files and for standard input."""
     (tmp_path / "page.md").write_text(PAGE)
     (tmp_path / "job.py").write_text("# Real-time mode needs Photon\n")
 

@@ -1,5 +1,3 @@
-"""The command `lint`: arguments, output and exit status."""
-
 import io
 import json
 import subprocess
@@ -20,7 +18,6 @@ GOOD = BAD.replace("True", '"5 minutes"')
 
 
 def lint(*arguments: object) -> int:
-    """Run `lint` in this process and return its exit status."""
     return main(["lint", *map(str, arguments)])
 
 
@@ -157,7 +154,6 @@ def test_fix_passes_over_a_file_that_cannot_be_read(folder: Path, capsys: pytest
 def test_fix_that_cannot_be_written_leaves_the_file_and_the_others(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With a full disk or a read-only file, the old text stays, one line names the file, and the status is 2."""
     full = folder / "a_full.py"
     full.write_text(BAD)
     write = Path.write_bytes
@@ -222,7 +218,6 @@ def test_only_terminals_get_colors(
 
 
 def test_page_that_cannot_be_read_is_named_among_the_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--claims` names unreadable pages, and escapes the content of pages."""
     (tmp_path / "a.md").write_bytes("# Real-time mode\n\nIt is \xe9.\n".encode("latin-1"))
     (tmp_path / "b.md").write_text("# Real-time mode\n\nReal-time mode of Spark answers \x1b[2J in milliseconds.\n")
 

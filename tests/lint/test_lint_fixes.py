@@ -1,5 +1,3 @@
-"""Corrections of Python files: triggers, output modes and broadcasts."""
-
 import ast
 from collections.abc import Iterator
 
@@ -18,7 +16,6 @@ REAL_TIME = '.trigger(realTime="5 minutes")'
 
 
 def corrected(text: str, path: str = "job.py") -> str:
-    """Return the text after all corrections."""
     return fixed(text, path, lint_text(text, path), Settings())
 
 

@@ -48,5 +48,4 @@ def test_public_source_of_a_rule_has_the_date_of_reading() -> None:
 
 
 def test_every_code_rule_declares_its_error_on_spark() -> None:
-    """Every rule about code has an entry in `CONDITIONS`, and every entry has a rule."""
     assert set(CONDITIONS) == {rule.id for rule in RULES if rule.subject == "module"}

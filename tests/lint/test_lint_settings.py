@@ -1,5 +1,3 @@
-"""Settings of the linter, from the command line and from `pyproject.toml`."""
-
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,6 @@ def project(tmp_path: Path, table: str) -> Path:
 
 
 def found(root: Path, **given: object) -> set[tuple[str, str]]:
-    """Return the files below `src` and the rules of their findings."""
     settings = settings_for([root / "src"], NAMES, given)
     findings = lint_paths([root / "src"], settings=settings)
     return {(Path(each.path).relative_to(root / "src").as_posix(), each.rule) for each in findings}

@@ -10,7 +10,6 @@ from tests.lint.test_lint import BAD
 
 
 def unchecked(findings: list[Finding]) -> dict[str, str]:
-    """Return the reason for each file that was not checked."""
     return {Path(finding.path).name: finding.message for finding in findings if finding.rule == "unchecked"}
 
 
@@ -66,13 +65,6 @@ def test_file_that_cannot_be_checked_is_reported(tmp_path: Path, data: bytes, re
 def test_unparsable_file_about_other_topics_is_not_reported() -> None:
     """A broken file that does not name `realTime` gives no warning."""
     assert [] == lint_text("print 'continuous'\n", "old.py")
-
-
-def test_file_with_byte_order_mark_is_checked(tmp_path: Path) -> None:
-    """A UTF-8 byte order mark, which Python allows, does not prevent the check."""
-    (tmp_path / "job.py").write_bytes(b"\xef\xbb\xbf" + BAD.replace("\n", "\r\n").encode())
-
-    assert ["job.py"] == linted(lint_paths([tmp_path]), tmp_path)
 
 
 def test_linted_code_is_neither_executed_nor_changed(tmp_path: Path) -> None:

@@ -1,5 +1,3 @@
-"""A copy of the pack that a test may modify."""
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -2,7 +2,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import skills_ref
 from PIL import Image
@@ -22,66 +21,15 @@ NAME = "spark-real-time-mode"
 # (both of 2026-04-23; our manifests conform to them), https://code.claude.com/docs/en/plugins/marketplace-reference,
 # https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-plugin-reference
 # Unknown fields are errors here, because Claude Code ignores them without a message.
-IDENTIFIER = {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 64}
-DESCRIPTION = {"type": "string", "minLength": 1, "maxLength": 1024}
-PERSON = {
-    "type": "object",
-    "properties": {field: {"type": "string", "minLength": 1} for field in ("name", "email", "url")},
-    "required": ["name"],
-    "additionalProperties": False,
+PLUGIN_FIELDS = {"name", "version", "description", "author", "homepage", "repository", "license", "keywords"}
+FIELDS = {
+    ".claude-plugin/plugin": PLUGIN_FIELDS | {"skills"},
+    ".claude-plugin/marketplace": {"name", "description", "owner", "plugins"},
+    # schemas/plugin.schema.json of https://github.com/cursor/plugins at 195d9359 (2026-08-07) and
+    # https://cursor.com/docs/reference/plugins: without `skills`, the SKILL.md of the root is the only skill.
+    ".cursor-plugin/plugin": PLUGIN_FIELDS | {"logo", "hooks"},
 }
-PATH = {"type": "string", "pattern": r"^\./"}
-PLUGIN_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "name": IDENTIFIER,
-        "version": {"type": "string", "pattern": r"^\d+\.\d+\.\d+$"},
-        "description": DESCRIPTION,
-        "author": PERSON,
-        "homepage": {"type": "string", "pattern": "^https://"},
-        "repository": {"type": "string", "pattern": "^https://"},
-        "license": {"type": "string"},
-        "keywords": {"type": "array", "items": {"type": "string"}},
-        "skills": {"type": "array", "items": PATH, "minItems": 1},
-    },
-    "required": ["name"],
-    "additionalProperties": False,
-}
-MARKETPLACE_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "name": IDENTIFIER,
-        "description": DESCRIPTION,
-        "owner": PERSON,
-        "plugins": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"name": IDENTIFIER, "source": PATH, "description": DESCRIPTION},
-                "required": ["name", "source"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["name", "owner", "plugins"],
-    "additionalProperties": False,
-}
-# schemas/plugin.schema.json of https://github.com/cursor/plugins at 195d9359 (2026-08-07), with the fields that we use,
-# and https://cursor.com/docs/reference/plugins: without the field `skills`, the SKILL.md of the root is the only skill.
-CURSOR_SCHEMA = {
-    **PLUGIN_SCHEMA,
-    "properties": {
-        **{name: rule for name, rule in PLUGIN_SCHEMA["properties"].items() if name != "skills"},  # type: ignore[attr-defined]
-        "author": {**PERSON, "properties": {field: {"type": "string", "minLength": 1} for field in ("name", "email")}},
-        "logo": {"type": "string"},
-        "hooks": {"type": "object"},
-    },
-}
-SCHEMAS = {
-    ".claude-plugin/plugin": PLUGIN_SCHEMA,
-    ".claude-plugin/marketplace": MARKETPLACE_SCHEMA,
-    ".cursor-plugin/plugin": CURSOR_SCHEMA,
-}
+MAX_DESCRIPTION = 1024
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -89,33 +37,21 @@ def _read(name: str) -> dict[str, Any]:
     return content
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("name", FIELDS)
 def test_plugin_manifest_has_only_documented_fields(name: str) -> None:
-    jsonschema.validate(_read(name), SCHEMAS[name])
+    content = _read(name)
+    entries = content.get("plugins", [])
 
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        (".claude-plugin/plugin", {"name": "Spark RTM"}),
-        (".claude-plugin/plugin", {"skills": ["SKILL.md"]}),
-        (".claude-plugin/plugin", {"skill": ["./"]}),
-        (".claude-plugin/plugin", {"author": "us"}),
-        (".cursor-plugin/plugin", {"skills": ["./"]}),
-        (".cursor-plugin/plugin", {"author": {"name": "us", "url": "https://example.com"}}),
-        (".claude-plugin/marketplace", {"owner": {}}),
-        (".claude-plugin/marketplace", {"plugins": [{"name": NAME}]}),
-        (".claude-plugin/marketplace", {"plugins": [{"name": NAME, "source": "../elsewhere"}]}),
-    ],
-)
-def test_wrong_plugin_manifest_is_refused(name: str, change: dict[str, Any]) -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(_read(name) | change, SCHEMAS[name])
+    assert set() == set(content) - FIELDS[name]
+    assert {"name"} == set(content.get("author", {"name": ""})) == set(content.get("owner", {"name": ""}))
+    assert [] == [each for each in entries if set(each) - {"name", "source", "description"}]
+    assert [] == [each for each in (content, *entries) if len(each.get("description", "")) > MAX_DESCRIPTION]
+    assert [] == [path for path in content.get("skills", []) if not path.startswith("./")]
 
 
 def test_plugin_contains_the_skill_of_the_repository() -> None:
     """The marketplace lists one plugin, and its only skill is the SKILL.md of the root, with its name and version."""
-    plugin, marketplace, cursor = (_read(name) for name in SCHEMAS)
+    plugin, marketplace, cursor = (_read(name) for name in FIELDS)
     skill = read_frontmatter((files.ROOT / files.SKILL).read_text(encoding="utf-8"))
     pack = json.loads((files.ROOT / "manifest.json").read_text(encoding="utf-8"))
 

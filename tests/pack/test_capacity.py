@@ -1,5 +1,3 @@
-"""The command `capacity` computes the needs of a query from the published runs, and warns outside of them."""
-
 import json
 import math
 from pathlib import Path

@@ -46,7 +46,6 @@ def test_excerpt_includes_decorators_and_comment_above(tmp_path: Path, name: str
     ("target", "missing"), [("m.py:gone", "'gone'"), ("n.py:run", "'n.py'"), ("m.py:Box.gone", "gone")]
 )
 def test_missing_symbol_is_named(tmp_path: Path, target: str, missing: str) -> None:
-    """An excerpt of a file or symbol that no longer exists fails with its name."""
     (tmp_path / "m.py").write_text(MODULE)
 
     with pytest.raises(ValueError, match=missing):

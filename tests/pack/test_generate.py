@@ -1,5 +1,3 @@
-"""Generated parts are correct after one run, and other text is not changed."""
-
 from pathlib import Path
 
 import pytest

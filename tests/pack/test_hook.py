@@ -85,7 +85,6 @@ def test_findings_go_back_in_the_dialect_of_the_assistant(
     ],
 )
 def test_clean_and_other_files_are_silent(event: Any, project: Path) -> None:
-    """An assistant that writes other files is not disturbed."""
     assert (0, "", "") == _run(json.dumps(event).encode(), project)
 
 
@@ -99,7 +98,6 @@ def test_clean_and_other_files_are_silent(event: Any, project: Path) -> None:
     ],
 )
 def test_unreadable_file_is_one_line(name: str, reason: str, project: Path) -> None:
-    """An unreadable file or wrong settings do not stop the assistant."""
     (project / "folder.py").mkdir()
     (project / "latin.py").write_bytes(BAD.encode() + b"# \xe9\n")
     if name == "bad.py":

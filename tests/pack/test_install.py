@@ -19,7 +19,6 @@ def _messages(findings: Iterable[object]) -> str:
 
 
 def test_copy_contains_exactly_the_files_of_the_manifest(copied: Path, skills: Path) -> None:
-    """The files of the manifest are copied byte for byte; caches and tests are not copied."""
     (copied / "examples/__pycache__").mkdir(exist_ok=True)
     (copied / "examples/__pycache__/x.pyc").write_bytes(b"x")
 
@@ -29,13 +28,6 @@ def test_copy_contains_exactly_the_files_of_the_manifest(copied: Path, skills: P
     files = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
     assert {*manifest.read(copied).digests, "manifest.json"} == files
     assert [] == incomplete(target)
-    assert [] == stale(copied, skills)
-
-
-def test_second_installation_changes_nothing(copied: Path, skills: Path) -> None:
-    install(copied, skills)
-
-    assert [] == install(copied, skills)
     assert [] == stale(copied, skills)
 
 
@@ -68,15 +60,6 @@ def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -
     assert "Other\n" != (skills / NAME / "LICENSE").read_text()
 
 
-def test_edited_copy_is_replaced_when_forced(copied: Path, skills: Path) -> None:
-    """With `force`, an edited file is replaced by the published one."""
-    install(copied, skills)
-    (skills / NAME / "SKILL.md").write_text("mine")
-
-    assert [] == install(copied, skills, force=True)
-    assert [] == stale(copied, skills)
-
-
 def test_folder_from_another_source_is_not_overwritten(copied: Path, skills: Path) -> None:
     (skills / NAME).mkdir(parents=True)
     (skills / NAME / "SKILL.md").write_text("theirs")
@@ -103,7 +86,6 @@ def test_skill_is_not_installed_into_itself(copied: Path) -> None:
 
 
 def test_uninstalled_copy_leaves_nothing_but_files_of_others(copied: Path, skills: Path) -> None:
-    """Added files stay with their folders."""
     install(copied, skills)
     cache = skills / NAME / "spark_rtm/__pycache__"
     cache.mkdir()

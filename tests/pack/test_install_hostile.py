@@ -117,7 +117,6 @@ def test_symbolic_link_in_the_copy_is_refused(
 
 
 def test_link_with_the_temporary_name_is_not_followed(tmp_path: Path, source: Path, copy: Path) -> None:
-    """A link that waits under the name of a temporary file is replaced, and its destination stays unchanged."""
     (copy / ".SKILL.md.unfinished").symlink_to(tmp_path / "victim")
 
     assert [] == install(source, copy.parent)

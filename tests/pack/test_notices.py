@@ -1,5 +1,3 @@
-"""`THIRD_PARTY.md` lists every pinned package and jar with its own licence."""
-
 import json
 import re
 import shutil
@@ -76,7 +74,6 @@ def pinned(tmp_path: Path) -> Path:
 
 
 def test_licences_of_packages_are_those_of_their_metadata() -> None:
-    """Each installed package of `requirements/` states the licence that the page lists."""
     installed = [name for name in LICENCES["packages"] if _is_installed(name)]
 
     assert [] == _differences("packages", ((name, _of_package(name)) for name in installed))

@@ -1,5 +1,3 @@
-"""The page of other engines ranks them by their published medians."""
-
 import itertools
 import json
 import re

@@ -39,7 +39,6 @@ def is_refused(code: str, engine: str) -> bool:
 
 @pytest.mark.parametrize("feature", OSS_REFUSES)
 def test_skill_allows_on_databricks_what_only_oss_refuses(feature: str) -> None:
-    """A feature that only OSS refuses has a rule for Databricks, and no rule for both engines."""
     assert is_refused(OSS_REFUSES[feature], OSS)
     assert not is_refused(OSS_REFUSES[feature], DATABRICKS)
 

@@ -1,5 +1,3 @@
-"""The command line: no output on success, findings on standard output, a separate status for wrong usage."""
-
 import ast
 import contextlib
 import io
@@ -76,20 +74,6 @@ def test_old_python_is_named_in_one_line() -> None:
     assert (2, "skills.py: this is Python 3.9; run it with Python 3.11 or newer\n") == (done.returncode, done.stderr)
 
 
-@pytest.mark.parametrize("style", ["text", "github"])
-def test_unchecked_file_exits_with_status_two(tmp_path: Path, bad_file: Path, style: str) -> None:
-    """A file that was not checked gives status 2, whether or not there are findings in other files."""
-    latin = tmp_path / "latin.py"
-    latin.write_bytes("# é realTime=True\n".encode("latin-1"))
-
-    alone = _called("lint", "--format", style, str(latin))
-    both = _called("lint", "--format", style, str(latin), str(bad_file))
-
-    assert (2, 2) == (alone.returncode, both.returncode)
-    assert "unchecked" in alone.stderr + alone.stdout
-    assert bad_file.name in both.stderr + both.stdout
-
-
 def test_github_format_prints_any_file_name(tmp_path: Path) -> None:
     """A file name that the encoding of the output cannot represent is escaped instead of ending the run."""
     path = os.fsencode(tmp_path) + "/é".encode() + b"\xff.py"
@@ -105,7 +89,6 @@ def test_github_format_prints_any_file_name(tmp_path: Path) -> None:
 
 
 def test_no_command_prints_the_help_and_the_version_is_known() -> None:
-    """Like `rtm`, the program alone prints its help and exits with status 0."""
     shown, version = _called(), _called("--version")
 
     assert (0, True) == (shown.returncode, "skills.py validate" in shown.stdout)
@@ -127,7 +110,6 @@ def test_no_command_prints_the_help_and_the_version_is_known() -> None:
     ids=["unknown", "stdin-and-path", "rule", "missing-path", "engine"],
 )
 def test_wrong_usage_exits_with_status_two(arguments: tuple[str, ...], message: str) -> None:
-    """Wrong usage exits with status 2, which findings never do."""
     done = _called(*arguments)
 
     assert 2 == done.returncode
@@ -147,7 +129,6 @@ def test_help_of_each_command_shows_its_example(command: str) -> None:
 
 
 def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path, bad_file: Path) -> None:
-    """`lint` and `install` need only the standard library."""
     linted = _bare("lint", str(bad_file), root=copied)
     installed = _bare("install", "--to", str(tmp_path / "skills"), root=copied)
     again = _bare("install", "--check", "--to", str(tmp_path / "skills"), root=tmp_path / "skills/spark-real-time-mode")
@@ -158,7 +139,6 @@ def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path, 
 
 
 def test_validate_without_packages_names_the_remedy(copied: Path) -> None:
-    """Without its packages, `validate` names the command that installs them."""
     done = _bare("validate", root=copied)
 
     assert 2 == done.returncode
@@ -166,7 +146,6 @@ def test_validate_without_packages_names_the_remedy(copied: Path) -> None:
 
 
 def test_prove_without_packages_names_the_remedy(copied: Path) -> None:
-    """Without PySpark, `prove` names the command that installs it."""
     done = _bare("prove", "job.py:transform", root=copied)
 
     assert 2 == done.returncode

@@ -7,7 +7,6 @@ from scripts.pack.verification import BLOCKS, ROWS, verification
 
 
 def printed(root: Path) -> dict[str, int]:
-    """Return the numbers of the table by their lines."""
     return {
         name: int(number) for name, number in re.findall(r"^\| (.*) \| (\d+) \|$", verification(root, ""), re.MULTILINE)
     }

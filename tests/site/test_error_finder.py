@@ -9,7 +9,7 @@ from scripts.pack import files
 from scripts.site import error_finder
 from spark_rtm.errors import NAME, find
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
 TEXTS = json.loads((files.ROOT / "tests/pages/known_errors.json").read_text(encoding="utf-8"))
 ENTRIES = error_finder.entries(files.ROOT)
@@ -109,7 +109,6 @@ def test_pasted_text_shows_its_cause(finder: Page, text: dict[str, str]) -> None
 
 @pytest.mark.parametrize("words", ["topic was deleted and created again", "two applications on one checkpoint"])
 def test_description_shows_what_the_command_prints(finder: Page, words: str) -> None:
-    """A description in words leads to the same findings as `rtm errors`."""
     assert [each.condition for each in find(words)] == [condition for condition, _ in found(finder, words)]
 
 

@@ -1,13 +1,10 @@
 import json
-import zipfile
 from dataclasses import asdict
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from scripts.pack import files
 from scripts.site import playground
 from spark_rtm.cli import main
 from spark_rtm.lint.engine import lint_text
@@ -52,7 +49,6 @@ def test_browser_finds_what_the_command_finds_in_all_cases(form: Page, address: 
 
 
 def test_form_shows_findings_and_asks_no_other_server(form: Page) -> None:
-    """A press of the button loads Python from the site, and a finding leads to the page of its rule."""
     requested: list[str] = []
     form.on("request", lambda request: requested.append(request.url))
     form.locator("#playground-text").fill('df.writeStream.trigger(realTime=True).option("checkpointLocation", "/a")')
@@ -70,7 +66,6 @@ def test_form_shows_findings_and_asks_no_other_server(form: Page) -> None:
 def test_form_estimates_what_the_command_estimates(
     phone: Page, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The form shows the output of `capacity` with its warnings, and its address contains the numbers."""
     phone.goto(f"{address}references/growth.html")
     phone.locator("#rate").fill("900")
     phone.locator("#partitions").fill("3")
@@ -86,13 +81,3 @@ def test_form_estimates_what_the_command_estimates(
 
     assert ["capacity", "--rate", "900"] == arguments[:3]
     assert printed.out + printed.err == estimate.text_content()
-
-
-def test_archive_has_the_modules_as_they_are() -> None:
-    """The browser's archive contains the unchanged modules of `spark_rtm`, and always has the same bytes."""
-    content = playground.archive(files.ROOT)
-    with zipfile.ZipFile(BytesIO(content)) as archive:
-        engine = archive.read("spark_rtm/lint/engine.py")
-
-    assert content == playground.archive(files.ROOT)
-    assert (files.ROOT / "spark_rtm/lint/engine.py").read_bytes() == engine

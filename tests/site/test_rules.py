@@ -1,5 +1,3 @@
-"""The site has a page for each lint rule, which the index of the rules and the findings of `lint` link."""
-
 import re
 from html import unescape
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The files of the built site: same tree as the repository, valid links, no external resources."""
-
 import ast
 import json
 import re
@@ -79,7 +77,6 @@ def test_pages_have_an_address_an_edit_link_a_version_and_a_card(built: Path) ->
 
 
 def test_footer_of_every_page_links_licence_and_third_parties(built: Path, pages: dict[str, Document]) -> None:
-    """Each page leads to the licence, to the notices and to Material for MkDocs."""
     theme = "https://squidfunk.github.io/mkdocs-material/"
     linked = {name: {urljoin(name, address) for address in document.addresses} for name, document in pages.items()}
 
@@ -104,7 +101,6 @@ def test_api_pages_have_every_public_name(pages: dict[str, Document]) -> None:
 
 
 def test_pages_can_be_written_for_another_generator(tmp_path: Path) -> None:
-    """The folder has each page of the navigation and of the site, and the target of each of its links."""
     assert machines.write(files.ROOT, tmp_path) > len(tree.sources(files.ROOT))
 
     configured = (files.ROOT / "mkdocs.yml").read_text(encoding="utf-8")
@@ -173,7 +169,6 @@ def test_diagrams_are_rendered_at_build_with_their_source(built: Path) -> None:
 
 
 def test_llms_txt_links_the_raw_text_of_every_page(built: Path) -> None:
-    """`llms.txt` links every page of the references, and all its links exist."""
     links = {link.target: link.text for link in markdown.links((built / "llms.txt").read_text(encoding="utf-8"))}
 
     assert {files.relative(files.ROOT, page) for page in files.references(files.ROOT)} <= set(links)
@@ -181,7 +176,6 @@ def test_llms_txt_links_the_raw_text_of_every_page(built: Path) -> None:
 
 
 def test_all_pages_are_in_one_file(built: Path) -> None:
-    """`llms-full.txt` contains the whole text of every page."""
     everything = (built / "llms-full.txt").read_text(encoding="utf-8")
 
     assert all(page.read_text(encoding="utf-8") in everything for page in files.references(files.ROOT))

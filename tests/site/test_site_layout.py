@@ -1,5 +1,3 @@
-"""Pages adapt to the screen: contents lists, wide pages, and names that wrap only between their words."""
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,7 +69,6 @@ def test_contents_are_listed_only_where_no_sidebar_lists_them(page: Page, addres
 
 
 def test_page_of_tables_uses_the_width_of_the_screen(page: Page, address: str) -> None:
-    """The article of a page of tables is much wider than a page of prose."""
     widths = {
         name: visit(page, address, name, {"width": 1700, "height": 900}).locator("article").bounding_box()
         for name in ("latency", "sources_sinks_operators")
@@ -98,14 +95,6 @@ def test_page_of_tables_uses_the_width_of_the_screen(page: Page, address: str) -
 def test_names_may_wrap_after_separators_and_before_capitals(html: str, expected: str) -> None:
     """Only long words in inline code get places for a line break."""
     assert expected == layout.breakable(html)
-
-
-def test_contents_list_is_marked_and_other_lists_are_not() -> None:
-    """Only a list before the first section whose items are links to sections is marked."""
-    marked = layout.adapted("# T\n\n- [A](#a) · [B](#b)\n- [C](#c)\n\n## A\n\n- [B](#b)\n")
-
-    assert 1 == marked.count('<div class="page-contents" markdown>')
-    assert "page-contents" not in layout.adapted("# T\n\n- [A](a.md)\n- text\n\n## A\n\n- [B](#b)\n")
 
 
 def test_wide_table_says_that_it_scrolls(page: Page, address: str) -> None:

@@ -1,5 +1,3 @@
-"""Every page in a browser: no errors, fits a phone, stable layout, readable text."""
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ from scripts.pack import files
 from scripts.site import redirects, tree
 from tests.site.helpers import SUBPATH, Document
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
 MAX_HOME_BYTES = 500_000
 # One page of each kind; the other pages consist of the same parts.
@@ -86,7 +84,6 @@ def phone_visit(browser: Browser, address: str) -> Iterator[Visit]:
 
 
 def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pages: dict[str, Document]) -> None:
-    """No page logs an error, sends a request to another server, or is wider than 360 pixels."""
     widths = {
         name: phone_visit.to(name).page.evaluate("document.documentElement.scrollWidth")
         for name in pages
@@ -115,7 +112,6 @@ def is_source(name: str) -> bool:
 
 
 def test_error_of_a_page_would_be_found(phone_visit: Visit) -> None:
-    """The check reports a logged error and a failed request."""
     phone_visit.to("index.html").page.evaluate("console.error('broken')")
     phone_visit.page.evaluate("fetch('nowhere.json').then(() => null)")
 
@@ -144,7 +140,6 @@ def test_pages_meet_wcag_aa_in_both_schemes(browser: Browser, address: str, sche
 
 
 def test_layout_does_not_shift_while_pages_load(browser: Browser, address: str) -> None:
-    """The content of a page does not move while the page loads."""
     context = browser.new_context(viewport={"width": 360, "height": 740})
     context.add_init_script(SHIFTS_SCRIPT)
     visit = Visit(context, address)

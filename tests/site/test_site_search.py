@@ -14,21 +14,8 @@ pytestmark = pytest.mark.services
 
 CONF = re.compile(r"spark\.[a-z][\w.]*\w")
 STOP_WORDS = {
-    "after",
-    "does",
-    "from",
-    "into",
-    "that",
-    "these",
-    "this",
-    "what",
-    "when",
-    "where",
-    "which",
-    "while",
-    "with",
-    "your",
-}
+    "after", "does", "from", "into", "that", "these", "this", "what", "when", "where", "which", "while", "with", "your",
+}  # fmt: skip
 """Words that the search ignores."""
 # Sends queries to the worker of the site with the index of the site, as a page does.
 ASK_SCRIPT = """

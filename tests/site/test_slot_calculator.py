@@ -28,7 +28,6 @@ def shown(page: Page, name: str) -> str:
 
 
 def test_calculator_shows_the_same_slots_as_preflight(calculator: Page) -> None:
-    """The form agrees with `preflight` on every case of their shared table."""
     slots_shown = {}
     for case in CASES:
         joined = ", ".join(map(str, case["repartitions"]))
@@ -56,10 +55,7 @@ def test_calculator_is_filled_from_the_keyboard(calculator: Page) -> None:
     [
         ({"stateful_stages": 0, "slots_available": 8}, "Enough: 8 of 8 available slots are used, 0 are left"),
         ({"stateful_stages": 0, "slots_available": 6}, "Too few: 2 of 8 source partitions are never read"),
-        (
-            {"slots_available": 13},
-            MISSING_SLOT,
-        ),
+        ({"slots_available": 13}, MISSING_SLOT),
         ({"slots_available": 20, "queries": 2}, "Too few: 1 of 2 queries fit"),
     ],
     ids=["enough", "stateless starves", "stateful fails", "second query fails"],

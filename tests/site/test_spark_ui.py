@@ -9,7 +9,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
 
 def shown(page: Page, address: str) -> dict[str, str]:
-    """Return the text of each tab."""
     texts = {}
     for tab in ("jobs", "stages", "StreamingQuery", "executors"):
         page.goto(f"{address}/{tab}/")

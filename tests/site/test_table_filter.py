@@ -89,16 +89,6 @@ def test_link_to_a_hidden_section_shows_it(page: Page) -> None:
     assert "" == page.locator("#filter-text").input_value()
 
 
-def test_only_pages_of_tables_are_wide() -> None:
-    """Pages with mostly prose, or with few rows, are not wide."""
-    row = "| a | b |\n"
-    table = "| x | y |\n|---|---|\n"
-
-    assert layout.is_wide(f"# T\n\n{table}{row * layout.MIN_ROWS}")
-    assert not layout.is_wide(f"# T\n\n{table}{row * (layout.MIN_ROWS - 1)}")
-    assert not layout.is_wide(f"# T\n\n{'long prose ' * 200}\n\n{table}{row * layout.MIN_ROWS}")
-
-
 def test_engine_is_offered_only_where_a_table_names_engines() -> None:
     """The form has the choice of an engine if a table has a column for each engine, or a column named engine."""
     for header, is_offered in [("a | OSS 4.3.0 | Databricks", True), ("engine | b", True), ("a | OSS 4.3.0", False)]:

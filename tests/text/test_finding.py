@@ -1,5 +1,3 @@
-"""The four renderings of findings: text, JSON, GitHub annotations and SARIF."""
-
 import json
 from dataclasses import replace
 
@@ -22,7 +20,6 @@ def test_text_has_one_sorted_line_for_each_finding() -> None:
 
 @pytest.mark.parametrize(("engine", "expected"), [((OSS,), "on OSS 4.3, m; f"), ((DATABRICKS,), "on Databricks, m; f")])
 def test_text_names_the_only_engine_of_a_finding(engine: tuple[str, ...], expected: str) -> None:
-    """A finding that concerns one engine begins with its name."""
     assert f"a.py:1: error: sink: {expected}" == render([Finding("a.py", 1, "sink", "m", "f", engine=engine)])
     assert "a.py:1: error: sink: m; f" == render([Finding("a.py", 1, "sink", "m", "f")])
 
@@ -98,7 +95,6 @@ def test_control_characters_of_names_are_escaped(style: str) -> None:
 
 
 def test_sarif_address_is_percent_encoded() -> None:
-    """Blanks, percent signs and bytes that are not UTF-8 are percent-encoded in the address of a file."""
     log = json.loads(render([Finding("a b/100%/é\udcff.py", 1, "sink", "m", "f")], "sarif"))
 
     place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 import skills_ref
 
@@ -8,7 +6,6 @@ from spark_rtm.text.frontmatter import read_frontmatter
 
 
 def test_fields_of_skill_equal_the_reference_implementation() -> None:
-    """Our parser and `skills_ref` return the same fields for SKILL.md."""
     theirs = skills_ref.read_properties(files.ROOT)
 
     ours = read_frontmatter((files.ROOT / files.SKILL).read_text(encoding="utf-8"))
@@ -32,9 +29,3 @@ def test_fields_of_skill_equal_the_reference_implementation() -> None:
 )
 def test_plain_nested_and_folded_fields_are_parsed(text: str, fields: dict[str, str]) -> None:
     assert fields == read_frontmatter(text)
-
-
-def test_version_of_skill_equals_project_version() -> None:
-    fields = read_frontmatter((Path(files.ROOT) / files.SKILL).read_text(encoding="utf-8"))
-
-    assert f'version = "{fields["metadata.version"]}"' in (files.ROOT / "pyproject.toml").read_text()

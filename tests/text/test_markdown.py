@@ -21,7 +21,6 @@ TICKS = "```"
     ids=["ticks", "tildes", "quoted", "in-list", "on-bullet", "four-ticks", "never-closed", "upper-case", "braces"],
 )
 def test_fence_in_any_form_is_parsed_with_its_code(page: str, code: str) -> None:
-    """Code is returned without marks and indentation."""
     [fence] = fences(page)
 
     assert code == fence.code
@@ -73,8 +72,7 @@ def test_code_span_ends_at_next_run_of_same_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "title"),
-    [("# a  ##  ", "a"), ("# a#", "a#"), ("# #", "#"), ("# a # b ##", "a # b"), ("#   a", "a")],
+    ("line", "title"), [("# a  ##  ", "a"), ("# a#", "a#"), ("# #", "#"), ("# a # b ##", "a # b"), ("#   a", "a")]
 )
 def test_heading_title_omits_closing_marks(line: str, title: str) -> None:
     """Number signs after a blank at the end of a heading do not belong to its title."""

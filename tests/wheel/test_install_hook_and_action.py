@@ -140,7 +140,6 @@ def test_action_checks_yaml_or_says_why_not(project: Path, tmp_path: Path) -> No
 
 
 def test_action_with_an_old_python_fails_clearly(project: Path, tmp_path: Path) -> None:
-    """The step names the version and the remedy, and leaves a valid file for the upload."""
     old = tmp_path / "python3"
     old.write_text(OLD_PYTHON.format(python=sys.executable))
     old.chmod(0o755)

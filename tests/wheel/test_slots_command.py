@@ -1,5 +1,3 @@
-"""The command `slots` counts like Spark and like the calculator of the site."""
-
 import json
 
 import pytest
@@ -38,7 +36,6 @@ def test_too_few_slots_exit_with_status_1(options: str, message: str, capsys: py
 
 
 def test_wrong_number_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """A number below zero exits with status 2."""
     with pytest.raises(SystemExit, match="2"):
         skills.main(["slots", "--source-partitions=-1"])
     assert "'-1' is not a whole number" in capsys.readouterr().err

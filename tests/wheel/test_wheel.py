@@ -137,21 +137,6 @@ def test_guards_name_packages_of_their_extras() -> None:
         assert [] == [name for name in names if name not in required]
 
 
-def test_inspect_reads_checkpoint_without_any_package(environment: Path, project: Path) -> None:
-    """`inspect` explains a checkpoint and rejects other folders."""
-    for folder, text in {"offsets": "v1\n{}\n{}", "commits": 'v1\n{"nextBatchWatermarkMs":0}'}.items():
-        (project / "checkpoint" / folder).mkdir(parents=True)
-        (project / "checkpoint" / folder / "0").write_text(text)
-    (project / "checkpoint/metadata").write_text('{"id":"5b1d0a8a-8f0a-4c0e-9d6b-3f6f5f2b7c11"}')
-
-    read = _run(environment, "rtm", "inspect", "checkpoint", "--format", "json", cwd=project)
-    wrong = _run(environment, "rtm", "inspect", "job.py", cwd=project)
-
-    assert read.returncode in {0, 1}, read.stderr
-    assert isinstance(json.loads(read.stdout), dict)
-    assert (2, True) == (wrong.returncode, wrong.stderr.startswith("rtm: "))
-
-
 IMPORTS = """\
 import ast, importlib, json, sys
 for part in sys.argv[1:]:
@@ -199,19 +184,6 @@ def test_extra_names_each_package_that_its_modules_import(
     assert set() == imported - set(" ".join(PROVIDES.get(name, name) for name in required).split())
 
 
-def test_library_modules_import(environment: Path, project: Path, with_packages: dict[str, str]) -> None:
-    code = (
-        "import spark_rtm.realtime.queries as q, spark_rtm.realtime.slots, spark_rtm.realtime.decoding\n"
-        "import spark_rtm.services.kafka\n"
-        "from spark_rtm.sinks import PostgresUpsertSink\n"
-        "print(q.__file__)"
-    )
-    done = _run(environment, "python", "-c", code, cwd=project, env=with_packages)
-
-    assert 0 == done.returncode, done.stderr
-    assert done.stdout.startswith(str(environment.parent))
-
-
 def test_pytest_finds_plugin_by_entry_point(environment: Path, project: Path, with_packages: dict[str, str]) -> None:
     """The fixtures exist without a line in `conftest.py`."""
     done = _run(environment, "python", "-m", "pytest", "--fixtures", "-q", cwd=project, env=with_packages)
@@ -243,7 +215,6 @@ def _files(package: Path) -> dict[str, int]:
 
 
 def test_wheel_contains_no_name_of_the_checkout(wheel: Path) -> None:
-    """No module imports `examples` or `scripts`, and every file is below `spark_rtm` or in the metadata."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         modules = [archive.read(name).decode() for name in names if name.endswith(".py")]
@@ -281,12 +252,6 @@ def test_type_checker_of_a_user_sees_the_types(environment: Path, project: Path)
     assert "list[spark_rtm.text.finding.Finding]" in done.stdout, done.stdout
     assert "-> int" in done.stdout
     assert "py.typed" not in done.stdout
-
-
-def test_module_is_a_program(environment: Path, project: Path) -> None:
-    done = _run(environment, "python", "-m", "spark_rtm", "--version", cwd=project)
-
-    assert (0, f"rtm {VERSION}\n") == (done.returncode, done.stdout)
 
 
 def test_capacity_knows_the_published_runs(environment: Path, project: Path) -> None:

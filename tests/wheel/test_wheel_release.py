@@ -1,6 +1,5 @@
 """The files of a release state the version of `pyproject.toml`."""
 
-import json
 import re
 import shutil
 import subprocess
@@ -16,15 +15,10 @@ from spark_rtm.text import markdown
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def test_files_state_the_version_and_the_licence_of_the_project() -> None:
-    """`generate` copies the version from `pyproject.toml` into the other files."""
+def test_files_state_the_licence_of_the_project() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     skill = yaml.safe_load((ROOT / "SKILL.md").read_text().split("---")[1])
-    manifest = json.loads((ROOT / "manifest.json").read_text())
-    plugin = json.loads((ROOT / ".claude-plugin/plugin.json").read_text())
 
-    versions = [each["version"] for each in (citation, skill["metadata"], manifest, plugin)]
-    assert [PROJECT["version"]] * len(versions) == versions
     assert {PROJECT["license"]} == {citation["license"], skill["license"]}
 
 
@@ -67,7 +61,6 @@ def _promises_without_a_test(policy: str) -> list[str]:
 
 
 def test_each_promise_of_the_security_policy_names_its_test() -> None:
-    """A promise of `SECURITY.md` without an existing test is reported."""
     policy = (ROOT / "SECURITY.md").read_text()
 
     assert [] == _promises_without_a_test(policy)
