@@ -1,5 +1,3 @@
-"""Results of imaginary runs."""
-
 from typing import Any
 
 import numpy as np

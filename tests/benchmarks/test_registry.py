@@ -1,5 +1,3 @@
-"""Every benchmark is run by its name, and `make` lists all of them."""
-
 import re
 import subprocess
 import sys
@@ -13,7 +11,6 @@ SPARK_FREE = "import sys, benchmarks.registry; print({'pyspark', 'matplotlib'} &
 
 
 def output_of(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Run Python in the root of the repository."""
     return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
 
 

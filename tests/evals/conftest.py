@@ -1,5 +1,3 @@
-"""Fixtures of the tests of `evals`: the services of the test run as a bench."""
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

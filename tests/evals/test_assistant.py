@@ -16,7 +16,6 @@ def _assistant(code: str, *arguments: str, pack_dir: str | None = None, timeout_
 
 
 def test_prompt_comes_on_standard_input_or_as_argument(tmp_path: Path) -> None:
-    """`{prompt}` in the command stands for the prompt; without it, the prompt is on standard input."""
     shows = "import sys; print(sys.argv[1:], sys.stdin.read())"
 
     by_input = ask(_assistant(shows), "it's 1", tmp_path / "a")

@@ -46,22 +46,12 @@ SAYS = "import sys; print('ANSWER: 18' if 'repartition' in sys.stdin.read() else
 def test_solution_that_cannot_be_run_is_wrong(
     text: str, solution: str | None, reason: str, tmp_path: Path, bench: Bench
 ) -> None:
-    """The reason names what is missing."""
     if solution:
         (tmp_path / "solution.py").write_text(solution)
 
     verdict = graded(Answered(TASK, Reply(text, 1.5, 7), tmp_path), lambda: bench)
 
     assert (reason, False, 7, 1.5) == (verdict.reason, verdict.is_right, verdict.read_bytes, verdict.seconds)
-
-
-def test_solution_in_a_file_is_verified(tmp_path: Path, bench: Bench) -> None:
-    """The code may build columns when it is imported, because a session is running."""
-    (tmp_path / "solution.py").write_text(SOLUTION)
-
-    verdict = graded(Answered(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path), lambda: bench)
-
-    assert "" == verdict.reason
 
 
 REPLACES = """\
@@ -76,9 +66,7 @@ def transform(records):
 """
 CHEATS = {
     "replaced verifier": (REPLACES, "the query ended with"),
-    "ends": ("import os\nos._exit(0)\n", "solution.py ended its process"),
     "ends later": ("import os\ndef transform(records):\n    os._exit(0)\n", "solution.py ended its process"),
-    "endless": ("while True:\n    pass\n", "solution.py was still running after 5 s"),
     "endless later": ("def transform(records):\n    while True:\n        pass\n", "still running after 5 s"),
     "no frame": ("def transform(records):\n    return 1\n", "AttributeError"),
     "raises": ("def transform(records):\n    raise KeyError('amount')\n", "KeyError: 'amount'"),
@@ -131,6 +119,5 @@ def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: py
 def test_wrong_usage_ends_with_a_message(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The status is 2, and the message names what was not found."""
     assert 2 == main(arguments)
     assert message in capsys.readouterr().err

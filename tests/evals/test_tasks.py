@@ -3,11 +3,10 @@
 import importlib
 
 import pytest
-from pyspark.sql import DataFrame
 
 from evals import items
 from evals.answers import two_outputs
-from evals.tasks import broken_tasks, known_answers, verify
+from evals.tasks import broken_tasks, known_answers
 from spark_rtm.prove.subjects.bench import Bench
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
@@ -45,12 +44,3 @@ def test_unexpected_verdict_of_an_answer_would_be_found(bench: Bench, monkeypatc
 
     assert "expected right" in first
     assert "expected wrong, because 'some other reason'" in second
-
-
-def test_answer_that_raises_is_wrong_with_its_error(bench: Bench) -> None:
-    """Code of an assistant may raise anything; the verdict quotes it."""
-
-    def transform(_records: DataFrame) -> DataFrame:
-        raise KeyError("amount")
-
-    assert "KeyError: 'amount'" == verify(bench, "two_outputs", transform).reason

@@ -1,5 +1,3 @@
-"""Folders that `inspect` reads."""
-
 import json
 import random
 from collections.abc import Callable

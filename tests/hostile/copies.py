@@ -1,5 +1,3 @@
-"""Skills folders and projects into which `install` copies this skill."""
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Python files that `lint --fix` and `lint --diff` change."""
-
 import random
 import re
 

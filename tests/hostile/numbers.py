@@ -1,5 +1,3 @@
-"""Numbers and files that `slots` and `capacity` read."""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Folders, names, settings and standard input that `lint` reads."""
-
 import os
 import socket
 from dataclasses import replace

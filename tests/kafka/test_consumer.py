@@ -17,14 +17,6 @@ def test_topic_is_read_to_its_end_in_the_order_of_each_partition(kafka: str) -> 
     assert {0: [b"%d" % n for n in range(0, 2_500, 2)], 1: [*(b"%d" % n for n in range(1, 2_500, 2)), None]} == values
 
 
-def test_several_topics_are_read_together(kafka: str) -> None:
-    first, second = new_topic(kafka, 1), new_topic(kafka, 3)
-    produce(kafka, first, [(0, b"a")])
-    produce(kafka, second, [(2, b"b")])
-
-    assert {(first, b"a"), (second, b"b")} == {(r.topic(), r.value()) for r in read_topic(kafka, first, second)}
-
-
 def test_missing_records_end_the_wait_with_what_was_read(kafka: str) -> None:
     topic = new_topic(kafka, 1)
     produce(kafka, topic, [(0, b"only")])

@@ -1,5 +1,3 @@
-"""Records that a reader cannot use are recognized without an error."""
-
 import json
 from typing import Any
 
@@ -12,7 +10,6 @@ GOOD = {"id": "a", "version": 1}
 
 
 def encoded(**changes: Any) -> bytes:
-    """Return a valid record with `changes`."""
     return json.dumps({**GOOD, **changes}).encode()
 
 

@@ -1,5 +1,3 @@
-"""Topics are created once, with append times; topics with another clock are refused."""
-
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,7 +24,6 @@ def test_missing_topics_are_created_and_existing_ones_kept(kafka: str) -> None:
 
 @services
 def test_programs_can_create_the_same_topics_at_once(kafka: str) -> None:
-    """Each program finds the topics, no matter which program creates them."""
     topics = [f"test-{uuid.uuid4().hex[:8]}" for _ in range(20)]
 
     with ThreadPoolExecutor(8) as pool:
@@ -37,7 +34,6 @@ def test_programs_can_create_the_same_topics_at_once(kafka: str) -> None:
 
 @services
 def test_topic_that_cannot_be_created_is_named_with_a_remedy(kafka: str) -> None:
-    """The broker's reason and the remedy are in one message."""
     with pytest.raises(RuntimeError, match=r"cannot create topic 'not/valid': .*create the topic yourself"):
         ensure_topics(kafka, ["not/valid"], 1)
 

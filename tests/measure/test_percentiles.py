@@ -4,13 +4,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from spark_rtm.measure.percentiles import (
-    PERCENTILES,
-    median_of_runs,
-    percentiles,
-    percentiles_ms,
-    percentiles_of_runs,
-)
+from spark_rtm.measure.percentiles import PERCENTILES, median_of_runs, percentiles, percentiles_ms, percentiles_of_runs
 
 PARTS = 100_000
 """Shares are counted in whole parts of this, because products of floating-point numbers are not exact."""

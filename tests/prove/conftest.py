@@ -1,5 +1,3 @@
-"""Fixtures of the tests of `prove`: the services of the test run as a bench."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Faults for a copy of `examples/alerts/payments_to_flagged.py`."""
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +9,6 @@ FUNCTION = "payments_to_flagged"
 
 @dataclass(frozen=True)
 class Fault:
-    """A replacement in the original, and the expected verdict."""
-
     right: str
     wrong: str
     check: str

@@ -1,5 +1,3 @@
-"""Replacements for a cluster in `prove`: topics for a pattern, texts in a format, missing modules."""
-
 import importlib
 import sys
 from datetime import UTC, datetime, timedelta
@@ -27,7 +25,6 @@ def test_pattern_of_topics_names_one_topic(pattern: str, topic: str) -> None:
 
 
 def test_pattern_that_is_not_understood_is_named() -> None:
-    """The message contains the right form."""
     with pytest.raises(ValueError, match="name the topics with the option subscribe"):
         matching("(?!orders).*x{3}")
 

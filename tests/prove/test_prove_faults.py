@@ -35,7 +35,6 @@ def test_job_of_the_repository_gets_only_good_verdicts(bench: Bench) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_fault_is_named_with_line_condition_and_fix(fault: Fault, bench: Bench, tmp_path: Path) -> None:
-    """The line is the one with the fault, or the first line of the function."""
     path = broken_copy(tmp_path, fault)
 
     assert_named(fault, path, _prove(bench, path, replace(OPTIONS, checks=frozenset({fault.check}))))
@@ -69,7 +68,6 @@ def assert_named(fault: Fault, path: Path, verdicts: list[Verdict]) -> None:
 
 
 def test_too_few_slots_are_named_before_the_start(bench: Bench) -> None:
-    """With one slot for two partitions, the verdict is wrong and nothing else is checked."""
     verdicts = _prove(bench, ORIGINAL, replace(OPTIONS, slots=1))
 
     (slots,) = [verdict for verdict in verdicts if verdict.check == "slots"]

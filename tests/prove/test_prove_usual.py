@@ -1,5 +1,3 @@
-"""`prove` runs foreign jobs: cluster settings, arguments, notebooks, waiting loops, several queries."""
-
 import json
 import logging
 from dataclasses import replace
@@ -290,8 +288,6 @@ FILTERS = {
 
 @pytest.mark.parametrize("condition", FILTERS.values(), ids=FILTERS)
 def test_made_records_pass_the_filter_of_the_query(condition: str, spark: SparkSession) -> None:
-    """A record that `prove` makes from comparisons in the plan gives a result."""
-
     def kept(rows: DataFrame) -> DataFrame:
         return spark.sql(FIELDS, rows=rows).where(condition)
 

@@ -1,9 +1,6 @@
-"""Verdicts: exit status, formats, and the records and texts of the checks."""
-
 import contextlib
 import json
 import math
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -25,7 +22,6 @@ from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.decoding import CSV, JSON, NONE, Decoding
-from spark_rtm.prove.subjects.placeholders import Dbutils
 from spark_rtm.prove.subjects.target import Target, TargetError, code_of, load
 from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, failure_of, line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render, summary
@@ -43,7 +39,6 @@ VERDICTS = [
     ids=["all good", "one wrong", "wrong before unchecked", "unchecked"],
 )
 def test_exit_status_is_that_of_the_worst_verdict(statuses: list[str], expected: int) -> None:
-    """A wrong verdict gives status 1, an incomplete check 2."""
     assert expected == exit_status([Verdict("mode", status, "") for status in statuses])
 
 
@@ -215,7 +210,6 @@ def test_broken_records_must_not_come_out_as_good_results(name: str) -> None:
 
 
 def test_echo_of_bytes_is_not_blamed_for_broken_records() -> None:
-    """A query that does not decode its records has no broken records."""
     kinds = hostile_records(GOOD_RECORD, Decoding(NONE))
     records = {kind: hostile.record for kind, hostile in kinds.items()}
     echoed = {kind: [Received("good", r.key, r.value, (), 0)] for kind, r in records.items()}
@@ -265,15 +259,6 @@ def test_message_has_neither_the_condition_again_nor_advice_to_bypass_the_check(
 
     assert (condition, text) == (failure.condition, failure.message)
     assert "write to Kafka" in failure.fix
-
-
-def test_dbutils_answers_with_placeholders_and_defaults() -> None:
-    """A widget returns its default, and everything that a notebook may call accepts the call."""
-    dbutils = Dbutils()
-    dbutils.widgets.text("topic", "clicks")
-
-    assert ("clicks", "prove-rate") == (dbutils.widgets.get("topic"), dbutils.widgets.get("rate"))
-    assert "prove-secret-kafka-login" == dbutils.secrets.get(scope="kafka", key="login")
 
 
 @pytest.mark.parametrize(
@@ -501,7 +486,6 @@ def test_job_that_catches_everything_is_ended_with_its_processes() -> None:
     ],
 )
 def test_wrong_option_is_named_before_a_server_starts(option: tuple[str, str], message: str, tmp_path: Path) -> None:
-    """The status is 2, and the only line names the option."""
     (tmp_path / "job.py").write_text("def f(rows): ...")
     (tmp_path / "deep.jsonl").write_text("[" * 100_000)
     command = [sys.executable, str(files.ROOT / "scripts/skills.py"), "prove", "job.py:f", *option]
@@ -511,15 +495,3 @@ def test_wrong_option_is_named_before_a_server_starts(option: tuple[str, str], m
     assert 2 == done.returncode
     assert message in done.stderr
     assert 1 == len(done.stderr.splitlines()), done.stderr
-
-
-def test_missing_packages_are_named_with_the_command_that_installs_them(tmp_path: Path) -> None:
-    """Without `make setup`, the command names the missing package and the remedy, and ends with status 2."""
-    for folder in ("scripts", "spark_rtm"):
-        shutil.copytree(files.ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-I", "-S", str(tmp_path / "scripts/skills.py"), "prove", "job.py"]
-
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-
-    assert 2 == done.returncode
-    assert "which is not installed; run `make setup` once" in done.stderr

@@ -58,11 +58,7 @@ threading.Event().wait()
 def _running_parent(log_path: Path) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", PARENT, str(log_path), SERVER]
     with subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     ) as parent:
         try:
             yield parent
@@ -134,7 +130,6 @@ def test_log_that_is_a_link_is_refused(tmp_path: Path) -> None:
 
 
 def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
-    """A server that ignores the stop signal is killed after its grace period."""
     log_path = tmp_path / "log"
     server = _start_server(log_path, STUBBORN_SERVER)
     eventually(log_path.read_text, 60, "a server that ignores the signal")
@@ -145,7 +140,6 @@ def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
 
 
 def test_server_that_exits_during_startup_shows_its_log(tmp_path: Path) -> None:
-    """The error contains the end of the log."""
     server = _start_server(tmp_path / "log", "raise SystemExit('the port is taken')")
 
     with pytest.raises(RuntimeError, match=r"Test server exited during startup[\s\S]*the port is taken"):
@@ -153,7 +147,6 @@ def test_server_that_exits_during_startup_shows_its_log(tmp_path: Path) -> None:
 
 
 def test_server_that_is_not_ready_is_killed_at_the_deadline(tmp_path: Path) -> None:
-    """The wait ends with the elapsed time and the log, and no server keeps running."""
     log_path = tmp_path / "log"
     server = _start_server(log_path, "print('reading data', flush=True); " + WAIT_FOREVER)
     eventually(log_path.read_text, 60, "the first output of the server")
@@ -165,7 +158,6 @@ def test_server_that_is_not_ready_is_killed_at_the_deadline(tmp_path: Path) -> N
 
 
 def test_exception_of_a_probe_kills_the_server(tmp_path: Path) -> None:
-    """Ctrl-C during the wait leaves no server running."""
     server = _start_server(tmp_path / "log", SERVER)
 
     def interrupt() -> bool:

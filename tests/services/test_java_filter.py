@@ -23,7 +23,6 @@ CHILD_LINES = (
 
 
 def test_filter_drops_only_known_lines_of_a_child(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Errors of the JVM and lines of this process still reach the terminal."""
     script = tmp_path / "child.py"
     script.write_text(f"import sys\nprint(*{CHILD_LINES!r}, sep='\\n', file=sys.stderr)\n")
     before = set(threading.enumerate())

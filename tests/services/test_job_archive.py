@@ -9,7 +9,6 @@ from spark_rtm.services.files import job_archive
 
 
 def test_module_is_imported_from_the_code_archive(tmp_path: Path) -> None:
-    """A Python with only the archive imports a module of the pipeline from it."""
     archive = job_archive.write_code_archive(tmp_path / "job.zip", ["examples"])
     program = f"import sys; sys.path.insert(0, {str(archive)!r})\n"
     program += "import examples.attribution.credit.rule as rule; print(rule.__file__)"

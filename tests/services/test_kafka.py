@@ -1,14 +1,11 @@
-import socket
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_rtm.services.child import free_ports
-from spark_rtm.services.files.run_folder import run_folder
 from spark_rtm.services.kafka import LocalKafka, kafka_broker
 from spark_rtm.services.local_server import running
 
@@ -94,34 +91,3 @@ def test_unreachable_external_cluster_is_an_error(monkeypatch: pytest.MonkeyPatc
         kafka_broker(),
     ):
         pytest.fail("an unreachable address was accepted")
-
-
-def test_occupied_port_shows_the_log_of_the_broker() -> None:
-    """If a broker cannot start, the error contains the reason from its log."""
-    with socket.create_server(("127.0.0.1", free_ports(1)[0])) as taken:
-        local = LocalKafka(ports=[taken.getsockname()[1], *free_ports(1)])
-        try:
-            with pytest.raises(RuntimeError, match=r"Kafka broker exited during startup[\s\S]*Address already in use"):
-                local.start()
-        finally:
-            local.remove()
-
-
-def test_broker_and_data_are_removed_when_the_block_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KAFKA_BOOTSTRAP_SERVERS", raising=False)
-    before = set(run_folder().glob("kafka-*"))
-    addresses, folders = list[str](), set[Path]()
-
-    def fail_in_the_block() -> None:
-        with kafka_broker() as bootstrap_servers:
-            addresses.append(bootstrap_servers)
-            folders.update(set(run_folder().glob("kafka-*")) - before)
-            raise ValueError("the job failed")
-
-    with pytest.raises(ValueError, match="the job failed"):
-        fail_in_the_block()
-
-    assert 1 == len(folders)
-    assert not any(folder.exists() for folder in folders)
-    with pytest.raises(KafkaException):
-        AdminClient({"bootstrap.servers": addresses[0], "log_level": 0}).list_topics(timeout=1)

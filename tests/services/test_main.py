@@ -1,5 +1,3 @@
-"""`python -m spark_rtm.services` runs both servers and leaves no process or file behind."""
-
 import os
 import shlex
 import signal
@@ -14,9 +12,6 @@ import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient
 from psycopg.conninfo import conninfo_to_dict
-
-from spark_rtm.services.child import free_ports
-from tests.helpers import eventually
 
 pytestmark = pytest.mark.services
 
@@ -92,26 +87,3 @@ def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[s
     assert len(servers) == 2
     assert [] == _are_running(servers)
     assert [] == list(data_folder.iterdir())
-
-
-def test_both_servers_end_with_a_killed_command(services: subprocess.Popen[str], data_folder: Path) -> None:
-    """After `kill -9` of the command, neither server keeps running, and their data is deleted."""
-    _read_exports(services)
-    servers = _server_pids(services)
-
-    services.kill()
-
-    assert len(servers) == 2
-    eventually(lambda: not _are_running(servers), 60, "the end of broker and database")
-    eventually(lambda: not list(data_folder.iterdir()), 60, "the deletion of the data")
-
-
-def test_unreachable_cluster_ends_the_command_with_one_message(environment: dict[str, str]) -> None:
-    dead = {**environment, "KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{free_ports(1)[0]}"}
-
-    result = subprocess.run(COMMAND, env=dead, capture_output=True, text=True, check=False, timeout=60)
-
-    assert result.returncode == 1
-    assert result.stdout == ""
-    assert result.stderr.startswith("no Kafka broker responded at")
-    assert "Traceback" not in result.stderr

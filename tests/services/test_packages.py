@@ -1,8 +1,6 @@
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +23,6 @@ FALLBACK_JARS = [
 ]
 BROKER_JARS = ["kafka_2.13-4.4.0.jar", "slf4j-simple-1.7.36.jar"]
 PREFERRED_JAR = "spark-sql-kafka-0-10_2.13-4.3.0.jar"
-FETCH_BROKER = """
-import sys
-from pathlib import Path
-from spark_rtm.services.packages import broker_jars, connector
-print(broker_jars(Path(sys.argv[1])), connector(Path(sys.argv[1])))
-"""
 
 
 @dataclass(frozen=True)
@@ -132,7 +124,6 @@ def test_package_that_cannot_be_used_is_named(coordinate: str, message: str) -> 
 
 
 def test_connector_of_sparks_own_version_is_preferred(repository: Path, ivy_dir: Path) -> None:
-    """The connector of Spark's own version is used if the repository contains it."""
     _publish(repository, PREFERRED_JAR, *FALLBACK_JARS)
 
     preferred = connector(ivy_dir)
@@ -165,20 +156,6 @@ def test_preferred_connector_is_tried_again_after_a_day(
     os.utime(folder, (tried_at, tried_at))
 
     assert version == connector(ivy_dir).version
-
-
-def test_two_processes_at_once_fetch_the_same_sets(repository: Path, ivy_dir: Path) -> None:
-    _publish(repository, *BROKER_JARS, *FALLBACK_JARS)
-    command = [sys.executable, "-c", FETCH_BROKER, str(ivy_dir)]
-
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    outputs = [process.communicate(timeout=100)[0] for process in both]
-
-    assert [0, 0] == [process.returncode for process in both]
-    assert outputs[0] == outputs[1]
-    assert BROKER_JARS == _names_of(broker_jars(ivy_dir))
-    left_behind = [path for path in (repository.parent / "cache" / "jars").iterdir() if path.name.startswith(".")]
-    assert [] == left_behind
 
 
 def test_jar_with_other_content_is_not_fetched(repository: Path, ivy_dir: Path) -> None:

@@ -1,7 +1,4 @@
-"""A local and an external PostgreSQL server behave as the examples require."""
-
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +50,6 @@ def test_wrong_password_is_rejected_by_the_server(server: LocalPostgres) -> None
 
 
 def test_password_is_in_neither_the_log_nor_the_repr(server: LocalPostgres) -> None:
-    """The password is not in the log, not in the `repr` and not in a file."""
     assert server.password not in server.log_path.read_text()
     assert server.password not in repr(server)
     assert not server.folder.joinpath("password").exists()
@@ -90,17 +86,6 @@ def test_malformed_connection_string_is_not_quoted(monkeypatch: pytest.MonkeyPat
     assert "secret" not in str(failure.value)
 
 
-def test_occupied_port_shows_the_log_of_the_server() -> None:
-    """If a server cannot start, the error contains the reason from its log."""
-    with socket.create_server(("127.0.0.1", free_ports(1)[0])) as taken:
-        local = LocalPostgres(port=taken.getsockname()[1])
-        try:
-            with pytest.raises(RuntimeError, match=r"exited during startup[\s\S]*Address already in use"):
-                local.start()
-        finally:
-            local.remove()
-
-
 def test_connection_string_without_password_names_a_private_file(server: LocalPostgres) -> None:
     dsn = without_password(server.dsn)
 
@@ -133,15 +118,3 @@ def test_inaccessible_data_folder_is_an_error_with_a_remedy(tmp_path: Path) -> N
         LocalPostgres(folder=folder).start()
 
     assert tmp_path.stat().st_mode & 0o777 == 0o700
-
-
-def test_server_and_data_are_removed_after_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("POSTGRES_DSN", raising=False)
-
-    with postgres_server() as dsn, psycopg.connect(dsn) as connection:
-        data_directory = connection.execute("show data_directory").fetchone()
-
-    assert data_directory is not None
-    assert not Path(data_directory[0]).exists()
-    with pytest.raises(psycopg.OperationalError):
-        psycopg.connect(dsn)

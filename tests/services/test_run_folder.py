@@ -26,7 +26,6 @@ def _environment(temporary: Path) -> dict[str, str]:
 
 
 def _run(temporary: Path) -> Path:
-    """Start a run, wait for its end, and return the folder that it used."""
     command = [sys.executable, "-c", PRINT_FOLDER]
     result = subprocess.run(command, env=_environment(temporary), capture_output=True, text=True, check=True)
     return Path(result.stdout.strip())

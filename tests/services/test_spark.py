@@ -53,7 +53,6 @@ def test_program_without_the_secret_is_refused(spark: SparkSession) -> None:
 
 
 def test_files_of_the_session_are_private(spark: SparkSession) -> None:
-    """Shuffle files and the temporary files of the JVM are in the folder of the run."""
     spark.range(1_000).repartition(2).count()
 
     java: str = spark._jvm.System.getProperty("java.io.tmpdir")  # type: ignore[union-attr] # noqa: SLF001 - not public

@@ -1,5 +1,3 @@
-"""`run_real_time` reports a function's output in real-time mode, its latency and its failure."""
-
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F

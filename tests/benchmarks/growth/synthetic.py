@@ -1,5 +1,3 @@
-"""Rows of imaginary runs with known coefficients."""
-
 from collections.abc import Mapping
 from typing import Any
 

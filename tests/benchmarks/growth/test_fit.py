@@ -34,7 +34,6 @@ def test_noise_of_the_runs_becomes_the_error_of_new_points() -> None:
 
 
 def test_combined_points_do_not_change_the_fit() -> None:
-    """Combined points with ten times the cost leave the model as it is, and have an error of 90%."""
     wrong = [row | {"busy_cores": 10 * row["busy_cores"]} if row["dimension"] == COMBINED else row for row in rows()]
 
     assert fit(rows()) == fit(wrong)
@@ -43,7 +42,6 @@ def test_combined_points_do_not_change_the_fit() -> None:
 
 
 def test_runs_that_fell_behind_or_lack_cores_do_not_count() -> None:
-    """The fit ignores a run that did not keep up, and a run on one core."""
     found = rows()
     found[1] |= {"kept_up": False, "busy_cores": 99.0}
     found[-6] |= {"busy_cores": 99.0}

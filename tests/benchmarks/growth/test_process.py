@@ -47,7 +47,6 @@ def _written(run: Run, query: StreamingQuery) -> bool:
 
 
 @pytest.mark.services
-@pytest.mark.spark
 def test_queries_count_every_record_above_a_filled_state(kafka: str, spark: SparkSession) -> None:
     found = dict[str, int]()
     case = Case("point", "counts", partial(point_here, spark, found), shape=POINT.shape)

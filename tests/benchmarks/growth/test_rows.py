@@ -70,11 +70,7 @@ def test_late_records_are_a_result_and_lost_records_a_problem() -> None:
 
 @pytest.mark.parametrize(
     ("is_part", "problem", "folder", "status"),
-    [
-        (False, "", "references/measured", 0),
-        (False, "wrong", "build/benchmarks", 1),
-        (True, "", "build/benchmarks", 1),
-    ],
+    [(False, "", "references/measured", 0), (False, "wrong", "build/benchmarks", 1), (True, "", "build/benchmarks", 1)],
     ids=["published", "invalid", "part"],
 )
 def test_only_complete_and_valid_runs_are_published(

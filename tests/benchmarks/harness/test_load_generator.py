@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.harness.engine import fresh_run
 from benchmarks.harness.load_generator import read_times, sending
-from benchmarks.harness.workloads import Shape, counted_record, key_of_count, record, transaction
+from benchmarks.harness.workloads import record, transaction
 from benchmarks.results.record_times import SETTLE_SECONDS, Arrivals, Traffic
 from tests.helpers import records_of
 
@@ -39,19 +39,6 @@ def test_warm_up_at_another_rate_ends_at_the_measured_rate(kafka: str, tmp_path:
     assert (2000 + 500 * (SETTLE_SECONDS + 1), 500) == (traffic.records, times.measured(traffic).sum())
     assert {500} == set(gaps_us[:2000].tolist())
     assert {2000} == set(gaps_us[2000:].tolist())
-
-
-def test_load_generator_sends_counted_records_of_the_requested_shape(kafka: str, tmp_path: Path) -> None:
-    shape = Shape(keys=7, stride=30, record_bytes=90)
-    with fresh_run(kafka, "counts", 1, tmp_path, shape) as run:
-        with sending(run, Traffic(rate=500, warm_up_seconds=0, duration_seconds=0.1, drain_seconds=0)) as generator:
-            generator.supervisor.wait(60)
-        messages = records_of(kafka, run.source)
-
-    assert [(key_of_count(shape, seq).encode(), counted_record(shape, seq).encode()) for seq in range(50)] == [
-        (message.key(), message.value()) for message in messages
-    ]
-    assert {90} == {len(message.value() or b"") for message in messages}
 
 
 @pytest.mark.parametrize("arrivals", get_args(Arrivals))

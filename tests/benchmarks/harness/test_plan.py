@@ -10,13 +10,7 @@ import pytest
 
 from benchmarks.harness.baseline import BASELINE, baseline_case, echo
 from benchmarks.harness.engine import Engine, Run
-from benchmarks.harness.plan import (
-    PlannedRun,
-    alternate,
-    plain_console,
-    rotate,
-    run_on_broker,
-)
+from benchmarks.harness.plan import PlannedRun, alternate, plain_console, rotate, run_on_broker
 from benchmarks.harness.run import Case
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.summary import summarize

@@ -2,11 +2,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.plan import plain_console
-from benchmarks.harness.rate_search import find_limit, highest_rate, is_sustained
-from benchmarks.harness.run import Case
-from benchmarks.results.record_times import Traffic
-from tests.benchmarks.harness.checks import half_echo
+from benchmarks.harness.rate_search import highest_rate, is_sustained
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.test_validity import GOOD
 
@@ -61,14 +57,3 @@ def test_rate_is_raised_until_the_engine_falls_behind(limit: float, tried: list[
 
     assert highest == highest_rate([100, 200], keeps_up)
     assert tried == rates
-
-
-@pytest.mark.services
-def test_engine_that_loses_records_sustains_no_rate(kafka: str) -> None:
-    case, traffic = Case("half echo", "echo", half_echo), Traffic(0, 0.5, 2, drain_seconds=2)
-
-    highest, steps = find_limit(kafka, case, [100, 200], traffic, 2, plain_console())
-
-    assert 0 == highest
-    assert [(100, False), (50, False)] == [(step["rate"], step["sustained"]) for step in steps]
-    assert all(step["missing"] for step in steps)

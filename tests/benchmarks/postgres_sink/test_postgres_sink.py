@@ -74,7 +74,6 @@ def test_commit_time_is_between_sending_and_reading(server: LocalPostgres) -> No
 
 
 def test_sent_results_have_the_append_time_of_the_broker(kafka: str, settings: Settings) -> None:
-    """The measured time starts with the append in Kafka, as the latencies of the pipeline do."""
     before = int(time.time() * 1000)
 
     appended = send(kafka, settings, rate=100, seconds=0.2)

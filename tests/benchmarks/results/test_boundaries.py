@@ -17,7 +17,6 @@ def progress(started_at: float, took_ms: float, name: str = "copy_0") -> dict[st
 
 
 def test_boundary_lasts_from_interval_end_to_batch_end() -> None:
-    """A batch of 2.3 s with an interval of 2 s has a boundary of 0.3 s, and its phases exclude the interval."""
     batches = [progress(1000, 2300), progress(1002.3, 900), progress(1003.2, 2100), progress(1000, 2300, "other")]
 
     found = boundaries(batches, {"copy_0": 2})

@@ -25,12 +25,10 @@ CHECKS = ("kafka.check.crcs", "spark.sql.streaming.checkpoint.fileChecksum", "sp
 
 
 def jvm(spark: SparkSession) -> Any:
-    """Return the JVM of a session."""
     return spark._jvm  # noqa: SLF001 - there is no public API
 
 
 def knows(spark: SparkSession, setting: str) -> bool:
-    """Return whether Spark defines a setting of the session or of the context."""
     return jvm(spark).org.apache.spark.internal.config.ConfigEntry.findEntry(setting) is not None
 
 
@@ -42,7 +40,6 @@ def rocksdb_settings(spark: SparkSession) -> str:
     return text.rpartition(",")[0]
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("setting", SPARK_SETTINGS)
 def test_spark_defines_each_setting(spark: SparkSession, setting: str) -> None:
     """Spark ignores unknown settings, so a wrong name would measure nothing."""
@@ -50,7 +47,6 @@ def test_spark_defines_each_setting(spark: SparkSession, setting: str) -> None:
     assert not knows(spark, f"{setting}s")
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("setting", [*ROCKSDB_SETTINGS, f"{ROCKSDB}.unknown"])
 def test_state_store_reads_each_setting(spark: SparkSession, setting: str) -> None:
     """A state store setting changes the values that the store reads; a wrong name changes nothing."""
@@ -62,7 +58,6 @@ def test_state_store_reads_each_setting(spark: SparkSession, setting: str) -> No
         spark.conf.unset(setting)
 
 
-@pytest.mark.spark
 def test_kafka_clients_define_each_option(spark: SparkSession) -> None:
     clients = jvm(spark).org.apache.kafka.clients
     consumer, producer = clients.consumer.ConsumerConfig.configNames(), clients.producer.ProducerConfig.configNames()

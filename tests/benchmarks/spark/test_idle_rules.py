@@ -1,6 +1,5 @@
 """Only rules of the optimizer that never changed a query are excluded."""
 
-import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.spark.idle_rules import EXCLUDED_CONF, OPTIMIZER, exclude_idle_rules, idle_rules
@@ -23,7 +22,6 @@ def test_rule_without_an_effect_is_idle() -> None:
     assert [f"{OPTIMIZER}LikeSimplification"] == idle_rules(REPORT)
 
 
-@pytest.mark.spark
 def test_idle_rules_come_from_the_report_of_spark(spark: SparkSession) -> None:
     """The report of Spark has the expected form, and a query has the same result without the rules."""
     query = "select id, count(*) as n from range(9) where id % 2 = 1 and 1 = 1 group by id order by id"
