@@ -5,12 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import trustme
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 ADDRESS = "127.0.0.1"
 

@@ -76,7 +76,6 @@ def rtm_confs() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def spark(workplace: Path, rtm_spark: SparkSession) -> SparkSession:
-    """Return one session for all tests, with enough slots for any query."""
     return rtm_spark
 
 

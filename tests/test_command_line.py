@@ -1,5 +1,3 @@
-"""Flags follow from a dataclass: names, types, defaults and help."""
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -20,11 +20,7 @@ IMPORT_LINTER = tomllib.loads((files.ROOT / "pyproject.toml").read_text(encoding
 (CONTRACT,) = IMPORT_LINTER["contracts"]
 FORBIDDEN_IN_TESTS = {"sleep", "mock", "magicmock", "patch", "xfail"}
 # Only root can lend a server another user, and not every machine has the packaged Java or a Chromium; CI has them all.
-MAY_SKIP = {
-    "tests/helpers.py",
-    "tests/services/test_postgres.py",
-    "tests/services/test_java.py",
-}
+MAY_SKIP = {"tests/helpers.py", "tests/services/test_postgres.py", "tests/services/test_java.py"}
 
 
 def private_imports(tree: ast.Module) -> list[str]:
@@ -129,7 +125,6 @@ def imported_programs(root: Path, paths: list[Path]) -> list[str]:
 
 
 def crowded_folders(paths: Iterable[Path]) -> dict[str, int]:
-    """Return folders with too many modules for a reader."""
     counts = Counter(path.parent.as_posix() for path in paths if path.name != "__init__.py")
     return {folder: count for folder, count in counts.items() if count > MAX_MODULES_IN_FOLDER}
 

@@ -1,5 +1,3 @@
-"""The installation shows what it waits for, and prints nothing without a wait."""
-
 import io
 import sys
 from pathlib import Path

@@ -17,6 +17,7 @@ LINE = re.compile(r"click (\d+) +-> CLICK (\d+) +[\d,]+ ms +[\d,]+ ms")
 
 @pytest.mark.spark
 @pytest.mark.services
+@pytest.mark.timeout(200)
 def test_ten_records_go_through_and_show_their_latency(kafka: str) -> None:
     # The JVM reports this variable of the tests on its standard error.
     own = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
@@ -37,7 +38,6 @@ def test_ten_records_go_through_and_show_their_latency(kafka: str) -> None:
 @pytest.mark.services
 @pytest.mark.parametrize("module", ["examples.quickstart", "evals"])
 def test_missing_service_is_named_without_a_traceback(module: str, tmp_path: Path) -> None:
-    """A missing Java or network is a message with its remedy."""
     # No Java can run, and the cache of the downloads is empty.
     environment = {
         **os.environ,

@@ -1,5 +1,3 @@
-"""Every installed Python package is pinned with the hashes of its files."""
-
 import re
 import subprocess
 import tomllib
@@ -42,7 +40,6 @@ def test_files_with_hashes_pin_what_constraints_pin() -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_required_packages_of_group_are_pinned(group: str) -> None:
-    """Each requirement of `pyproject.toml` is in the files of its group."""
     names = {_canonical(re.split(r"[^\w.-]", requirement)[0]) for requirement in _required(group)}
 
     assert set() == names - _pins_of(group).keys()

@@ -1,5 +1,3 @@
-"""State that is rewritten for other partitions is unchanged; a restart continues it; refusals write nothing."""
-
 import re
 import subprocess
 import sys
@@ -28,15 +26,14 @@ QUERIES: dict[str, tuple[Callable[[DataFrame], DataFrame], list[str]]] = {
 
 
 def send(kafka: str, topic: str, number: int) -> None:
-    """Send a record for each key."""
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
     for key in range(KEYS):
         producer.produce(topic, str(number), str(key))
     assert 0 == producer.flush(30)
 
 
-@pytest.mark.spark
 @pytest.mark.services
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize(("transform", "expected"), QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("partitions", [3, 1])
 def test_restart_continues_with_the_state_of_all_keys(
@@ -70,7 +67,6 @@ def test_restart_continues_with_the_state_of_all_keys(
     assert sorted(one.format(key=key) for key in range(KEYS) for one in expected) == sorted(outputs(kafka, target))
 
 
-@pytest.mark.spark
 @pytest.mark.services
 def test_command_prints_rows_and_a_difference_is_found(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     source, target, old = new_topic(kafka, 2), new_topic(kafka, 2), tmp_path / "old"

@@ -1,5 +1,3 @@
-"""Fixtures of the alert tests: options of a run with its own topics."""
-
 from collections.abc import Iterator
 from pathlib import Path
 

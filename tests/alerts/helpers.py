@@ -1,5 +1,3 @@
-"""Helper functions of the alert tests: send records to a job's topics and read its output."""
-
 import json
 import os
 import signal

@@ -21,7 +21,6 @@ SLACK_MS = 60_000
 
 
 def alarm(raised_ts: int | None, **changes: Any) -> bytes:
-    """Return an alarm of device d1 with `changes`."""
     fields = {"device_id": "d1", "code": "smoke", "raised_ts": raised_ts, "severity": "high"}
     return encoded(fields, **changes)
 
@@ -37,12 +36,7 @@ def test_only_first_alarms_pass_and_bad_records_are_rejected(spark: SparkSession
     now = int(time.time() * 1000)
     window_start = now - now % REPEAT_MS
     first = alarm(window_start)
-    firsts = [
-        first,
-        alarm(window_start, device_id="d2"),
-        alarm(window_start, code="water"),
-        alarm(window_start - 1),
-    ]
+    firsts = [first, alarm(window_start, device_id="d2"), alarm(window_start, code="water"), alarm(window_start - 1)]
     repeats = [first, alarm(window_start + 1), alarm(now, severity="low")]
     bad = {
         **BROKEN,

@@ -1,5 +1,3 @@
-"""Login spikes, lift notices and machine incidents: what raises an alert, what does not, and what is rejected."""
-
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,5 +1,3 @@
-"""Personal data in log lines: matches, near misses, and alerts without the data."""
-
 from typing import Any
 
 import pytest

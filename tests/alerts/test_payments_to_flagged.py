@@ -1,5 +1,3 @@
-"""Payments and their rules: flags, rejects, and rules that change while the job runs."""
-
 from dataclasses import replace
 from typing import Any
 
@@ -77,7 +75,6 @@ def test_payments_are_flagged_by_newest_rule_of_country(outputs: list[Output]) -
 
 
 def test_unreadable_payment_is_rejected_and_next_one_passes(outputs: list[Output]) -> None:
-    """Each rejected record keeps its bytes and has a reason. The query continues."""
     rejected, following = outputs[: len(BAD)], outputs[len(BAD)]
 
     assert "payments-passed" == following.topic

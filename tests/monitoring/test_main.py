@@ -1,5 +1,3 @@
-"""The command of the monitoring page serves metrics until Ctrl-C."""
-
 import os
 import signal
 import socket

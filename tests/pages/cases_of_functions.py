@@ -76,9 +76,6 @@ FUNCTIONS = (
     _raises("n / (n - 1)", "while running: `DIVIDE_BY_ZERO`"),
     _raises("array(n)[n]", "while running: `INVALID_ARRAY_INDEX`"),
     _raises("validate_utf8(concat(cast(unhex('FF') as string), k))", "while running: `INVALID_UTF8_STRING`"),
-    together(
-        _raises("parse_json(k)", MALFORMED),
-        _raises("from_json(k, 'a int', map('mode', 'FAILFAST'))", MALFORMED),
-    ),
+    together(_raises("parse_json(k)", MALFORMED), _raises("from_json(k, 'a int', map('mode', 'FAILFAST'))", MALFORMED)),
     _raises("from_json(k, 'a int', map('mode', 'DROPMALFORMED'))", "while running: `PARSE_MODE_UNSUPPORTED`"),
 )

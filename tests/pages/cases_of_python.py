@@ -1,5 +1,3 @@
-"""Cases for the table of Python code: OSS 4.3.0 refuses all of it in real-time mode."""
-
 from collections.abc import Iterator
 from typing import Any
 

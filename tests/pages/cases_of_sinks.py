@@ -1,5 +1,3 @@
-"""Cases for the table of sinks and output modes: their outcome in real-time mode on OSS 4.3.0."""
-
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -30,11 +28,8 @@ class _DiscardingWriter(DataSourceStreamWriter):
 
 
 class PythonSink(DataSource):
-    """A minimal sink in Python."""
-
     @classmethod
     def name(cls) -> str:
-        """Return the name for `format()`."""
         return "python_sink"
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> _DiscardingWriter:  # noqa: ARG002, N802 - Spark's signature

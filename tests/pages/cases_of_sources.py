@@ -32,11 +32,8 @@ class _EmptyReader(SimpleDataSourceStreamReader):
 
 
 class PythonSource(DataSource):
-    """A minimal source in Python."""
-
     @classmethod
     def name(cls) -> str:
-        """Return the name for `format()`."""
         return "python_source"
 
     def schema(self) -> str:

@@ -1,5 +1,3 @@
-"""Compile the Java code of a page."""
-
 import subprocess
 import zipfile
 from hashlib import sha256

@@ -39,24 +39,20 @@ class OperatorProbe:
         return self.spark.readStream.format("kafka").options(**_present({**defaults, **options})).load()
 
     def rows(self, options: Options = NO_OPTIONS) -> DataFrame:
-        """Return the source topic as key `k` and number `n`."""
         return self.records(options).selectExpr("cast(key as string) k", "cast(cast(value as string) as int) n")
 
     def timed(self) -> DataFrame:
-        """Return the rows with a watermark on their event time `at`, which is `n` minutes after the epoch."""
         return self.rows().withColumn("at", F.expr("timestamp_seconds(60 * n)")).withWatermark("at", "1 minute")
 
     def names(self) -> DataFrame:
         return self.spark.sql("select * from values ('a', 'Ann'), ('z', 'Zoe') as names(k, name)")
 
     def sql(self, query: str) -> DataFrame:
-        """Return the result of a query over the views `rows` and `names`."""
         self.rows().createOrReplaceTempView("rows")
         self.names().createOrReplaceTempView("names")
         return self.spark.sql(query)
 
     def write(self, stream: DataFrame, options: Options = NO_OPTIONS) -> DataStreamWriter:
-        """Return a writer that sends rows to Kafka as text, with spaces between columns and `-` for null."""
         renamed = stream.toDF(*(f"c{number}" for number in range(len(stream.columns))))
         texts = [F.coalesce(F.col(name).cast("string"), F.lit("-")) for name in renamed.columns]
         return self.write_columns(renamed.select(F.concat_ws(" ", *texts).alias("value")), options)
@@ -90,7 +86,6 @@ def open_probe(spark: SparkSession, kafka: str, topic: str, folder: Path) -> Ope
 
 
 def create_input(kafka: str, partitions: int = 1) -> str:
-    """Create a topic, send `INPUT` to each of its partitions and return its name."""
     topic = new_topic(kafka, partitions)
     for partition in range(partitions):
         send(kafka, topic, INPUT, partition)

@@ -41,7 +41,6 @@ def connector_jars(version: str) -> Sequence[Path]:
 
 
 def outcomes(version: str, folder: Path) -> dict[str, str]:
-    """Return the outcome of each row by its name."""
     os.environ.update(JAVA_HOME=str(java_home()), PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable)
     confs = {**CONFS, **MIN_INTERVAL, **SURVIVE_ERRORS, "spark.default.parallelism": "2"}
     confs |= {"spark.jars": ",".join(map(str, (*connector_jars(version), *packages.avro_jars())))}

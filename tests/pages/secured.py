@@ -128,8 +128,5 @@ def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
 def secured_postgres(certificates: Certificates) -> Iterator[str]:
     """Yield the connection string of a PostgreSQL server that is reached over TLS only."""
     key, certificate = certificates.identity("postgres")
-    with (
-        running(LocalPostgres()) as server,
-        tls_proxy(("127.0.0.1", server.port), key, certificate) as port,
-    ):
+    with running(LocalPostgres()) as server, tls_proxy(("127.0.0.1", server.port), key, certificate) as port:
         yield make_conninfo(server.dsn, port=port)

@@ -50,7 +50,6 @@ def test_condition_in_spark_list_is_reproduced_and_documented() -> None:
 
 
 def test_conditions_of_databricks_page_are_not_in_the_list_of_oss() -> None:
-    """Each condition in the first table of the page about Databricks is missing from the error list of OSS."""
     table = markdown.tables((files.ROOT / "references/errors_on_databricks.md").read_text(encoding="utf-8"))[0]
 
     names = {f"STREAMING_REAL_TIME_MODE.{cells[0].strip('`')}" for _, cells in table.rows}
@@ -92,7 +91,6 @@ def restarts(error: BaseException) -> str:
 
 
 def test_quote_without_fence_is_in_spark_list_or_a_test() -> None:
-    """A quoted message without a fence in its section is in Spark's list, or a test compares it with an exception."""
     known = [*spark_templates().values(), *spark_templates(), *TESTS]
     without_fence = [text for page in PAGES for text, line in quotes(page).items() if not line]
 
@@ -100,9 +98,7 @@ def test_quote_without_fence_is_in_spark_list_or_a_test() -> None:
     assert [] == [text for text in without_fence if not any(text in source for source in known)]
 
 
-@pytest.mark.spark
 def test_exception_of_start_returns_its_condition(spark: SparkSession) -> None:
-    """`getCondition()` of an exception raised by `start()` returns the condition."""
     writer = spark.readStream.format("rate").load().writeStream.format("console")
 
     with pytest.raises(Exception, match="OUTPUT_MODE_NOT_SUPPORTED") as raised:
@@ -111,7 +107,6 @@ def test_exception_of_start_returns_its_condition(spark: SparkSession) -> None:
     assert f"{FAMILY}.OUTPUT_MODE_NOT_SUPPORTED" == raised.value.getCondition()  # type: ignore[attr-defined]
 
 
-@pytest.mark.spark
 def test_exception_of_query_has_condition_only_in_its_text(spark: SparkSession) -> None:
     """`getCondition()` of a query's exception returns None; `QueryFailedError` has the condition."""
     writer = spark.readStream.format("rate").load().writeStream.format("console").outputMode("update")

@@ -1,5 +1,3 @@
-"""Kafka failures of real-time queries: rejected options, unreachable brokers, deleted records."""
-
 import time
 from collections.abc import Mapping
 
@@ -28,7 +26,6 @@ Row = tuple[str, ...]
 
 
 def rows_of_the_page() -> list[Row]:
-    """Return the rows of the table of rejected options: value, where it is set, when it fails, message."""
     (table,) = (table for table in markdown.tables(PAGE) if table.header[0] == "value or option")
     return [tuple(_without_code_marks(cell) for cell in cells[:4]) for _, cells in table.rows]
 
@@ -45,7 +42,6 @@ def start(
     columns: tuple[str, ...] = ("value",),
     trigger: Mapping[str, object] | None = None,
 ) -> StreamingQuery:
-    """Start a query from Kafka to Kafka."""
     reader = session.readStream.format("kafka").options(**{"kafka.bootstrap.servers": kafka, "subscribe": "clicks"})
     writer = reader.options(**source).load().selectExpr(*columns).writeStream.format("kafka").outputMode("update")
     writer = writer.options(**{"kafka.bootstrap.servers": kafka, "kafka.max.block.ms": "3000", **sink})
@@ -114,19 +110,6 @@ def test_unreachable_source_fails_after_three_timeouts(environment: PageEnvironm
         assert 3 * 4 <= time.monotonic() - began < 30
         assert [None, None] == [query.lastProgress for query in queries]
         assert all("TimeoutException: Timed out waiting for a node" in str(query.exception()) for query in queries)
-
-
-def test_default_kafka_timeouts_are_one_minute(environment: PageEnvironment) -> None:
-    """Three tries of the source take three minutes, and a row for an unknown topic waits one minute."""
-    clients = environment.spark.sparkContext._jvm.java.lang.Class  # type: ignore[union-attr]  # noqa: SLF001 - not public
-    loader = environment.spark.sparkContext._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001
-
-    def default(config: str, key: str) -> int:
-        definition = clients.forName(config, True, loader).getMethod("configDef", None).invoke(None, None)
-        return int(definition.defaultValues().get(key))
-
-    assert 60_000 == default("org.apache.kafka.clients.admin.AdminClientConfig", "default.api.timeout.ms")
-    assert 60_000 == default("org.apache.kafka.clients.producer.ProducerConfig", "max.block.ms")
 
 
 def test_pattern_without_topic_commits_empty_batches(environment: PageEnvironment) -> None:

@@ -1,5 +1,3 @@
-"""Claims of the page on execution modes: plans, accepted operations, duplicates after a stop."""
-
 from dataclasses import replace
 from functools import partial
 

@@ -32,7 +32,6 @@ def rows(group: str) -> dict[str, dict[str, Any]]:
 
 
 def largest_fall(minutes: list[float]) -> float:
-    """Return the largest fall from one minute to the next, as a share of the value before."""
     return max((before - after) / before for before, after in pairwise(minutes) if before)
 
 
@@ -78,7 +77,6 @@ def test_run_ends_with_status_1_for_two_growths() -> None:
 
 
 def test_causes_of_the_table_are_those_of_the_code() -> None:
-    """The page must follow a corrected cause."""
     causes = {(row["group"], row["part"]): row["cause"] for row in RUN["growth"] if row["cause"]}
 
     assert EXPECTED == causes

@@ -51,7 +51,6 @@ def test_every_python_fence_runs_in_one_test() -> None:
 
 @pytest.mark.parametrize("path", files.pages(files.ROOT), ids=lambda path: files.relative(files.ROOT, path))
 def test_commonmark_parser_finds_the_same_fences(path: Path) -> None:
-    """A CommonMark parser finds the same fences in any notation."""
     text = path.read_text(encoding="utf-8")
 
     found = [(fence.line, fence.info) for fence in markdown.fences(text)]
@@ -108,7 +107,6 @@ def test_fence_in_another_language_is_valid(example: Example, tmp_path: Path) ->
 
 @pytest.mark.parametrize("example", [e for e in _examples_with("other") if e.fence.language == "sql"], ids=str)
 def test_sql_fence_parses(example: Example, spark: SparkSession) -> None:
-    """Spark parses each statement of the block."""
     parser = spark._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - not public
     for statement in filter(str.strip, example.fence.code.split(";\n")):
         assert parser.parsePlan(statement.rstrip().rstrip(";")) is not None

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
 
 from spark_rtm.realtime.positions import NO_BATCH, committed_position
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
-from tests.helpers import eventually, produce
 from tests.pages.jobs import Mode, ModeJob, newest_entry, prepare, run_until, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
@@ -49,29 +48,11 @@ def test_planned_batch_without_commit_is_read_again(job: ModeJob) -> None:
 
 
 def test_without_commit_new_query_starts_where_old_one_did(job: ModeJob) -> None:
-    """The old query starts at its second record and never commits; the new query starts there, too."""
     send(job, "a", "b")
     fail_in_next_batch(replace(job, starting_offsets=json.dumps({job.source: {"0": 1}})))
     assert NO_BATCH == committed_position(job.checkpoint).batch_id
 
     assert ["b"] == run_until(moved(job), "real-time", 1)
-
-
-def test_partition_added_after_commit_is_read_from_its_start(job: ModeJob) -> None:
-    """Without an offset for the new partition, Spark refuses to start; with -2, its first record is read."""
-    send(job, "a")
-    run_until(job, "micro-batch", 1)
-    admin = AdminClient({"bootstrap.servers": job.kafka})
-    admin.create_partitions([NewPartitions(job.source, 2)])[job.source].result(30)
-    eventually(lambda: len(admin.list_topics(job.source, 10).topics[job.source].partitions) == 2, 60, "2 partitions")
-    produce(job.kafka, job.source, [(1, b"b")])
-    refused = start(moved(job), "real-time")
-    with pytest.raises(QueryFailedError, match="must specify all TopicPartitions"):
-        wait_until(lambda: False, 60, "an error", [refused])
-
-    complete = replace(moved(job, partitions=2), checkpoint=job.checkpoint.with_name("complete"))
-
-    assert ["a", "b"] == sorted(run_until(complete, "real-time", 2))
 
 
 def test_state_is_rebuilt_by_replay(job: ModeJob) -> None:

@@ -9,6 +9,8 @@ from pytest_examples import EvalExample
 from tests.pages.examples import EXAMPLES, Example
 from tests.pages.running import PageEnvironment, check_example
 
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
+
 MUTATIONS: dict[str, tuple[str, str, str]] = {
     "boolean-trigger": ('realTime="5 minutes"', "realTime=True", '"5 minutes"'),
     "append": ('outputMode("update")', 'outputMode("append")', "OUTPUT_MODE_NOT_SUPPORTED"),
@@ -24,9 +26,6 @@ def _first(is_wanted: Callable[[Example], bool]) -> Example:
     )
 
 
-@pytest.mark.spark
-@pytest.mark.services
-@pytest.mark.timeout(200)
 @pytest.mark.parametrize(("right", "wrong", "message"), MUTATIONS.values(), ids=MUTATIONS)
 def test_broken_hard_rule_fails_with_its_reason(
     right: str, wrong: str, message: str, eval_example: EvalExample, environment: PageEnvironment
@@ -40,11 +39,7 @@ def test_broken_hard_rule_fails_with_its_reason(
     assert message in str(failure.value)
 
 
-@pytest.mark.spark
-@pytest.mark.services
-@pytest.mark.timeout(200)
 def test_refusal_with_another_condition_fails(eval_example: EvalExample, environment: PageEnvironment) -> None:
-    """A code block that raises a condition other than its option `raises` fails the check."""
     example = next(example for example in EXAMPLES if example.fence.options.get("raises") == "VALUE_NOT_NON_EMPTY_STR")
     example.fence.options["raises"] = "VALUE_NOT_STR"
     try:
@@ -54,11 +49,7 @@ def test_refusal_with_another_condition_fails(eval_example: EvalExample, environ
         example.fence.options["raises"] = "VALUE_NOT_NON_EMPTY_STR"
 
 
-@pytest.mark.spark
-@pytest.mark.services
-@pytest.mark.timeout(200)
 def test_missing_refusal_fails_the_check(eval_example: EvalExample, environment: PageEnvironment) -> None:
-    """A code block with `raises` that runs to its end fails the check."""
     example = next(example for example in EXAMPLES if example.fence.options.get("raises") == "VALUE_NOT_NON_EMPTY_STR")
 
     with pytest.raises(AssertionError, match="the code ran to its end"):

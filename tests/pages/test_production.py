@@ -197,6 +197,7 @@ def last_value(kafka: str, topic: str) -> str:
 
 @pytest.mark.spark
 @pytest.mark.services
+@pytest.mark.timeout(240)
 def test_rollback_to_micro_batch_keeps_state_and_shuffle_partitions(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:

@@ -14,7 +14,6 @@ MAX_DAYS = 106_751_991
 
 
 def test_scala_trigger_without_argument_means_five_minutes(spark: SparkSession) -> None:
-    """`Trigger.RealTime()` has the same interval as `Trigger.RealTime("5 minutes")`."""
     trigger: Any = spark._jvm.org.apache.spark.sql.streaming.Trigger  # type: ignore[union-attr]  # noqa: SLF001 - not public
 
     intervals = [trigger.RealTime().batchDurationMs(), trigger.RealTime("5 minutes").batchDurationMs()]

@@ -1,5 +1,3 @@
-"""Claims of the page on runtimes: forms of the trigger, Spark Connect, versions, what PySpark contains."""
-
 import json
 import re
 import tomllib
@@ -42,7 +40,6 @@ def revision(file: str, module: str) -> str:
     return found.attrib["rev"]
 
 
-@pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize(("language", "expected"), [("scala", "CLICK"), ("java", "click")])
@@ -70,7 +67,6 @@ def test_program_of_page_and_its_twin_in_java_run_in_real_time_mode(
         query.stop()
 
 
-@pytest.mark.spark
 def test_form_of_databricks_is_the_same_trigger(spark: Any) -> None:
     """`RealTimeTrigger.apply`, which the examples of Databricks use, equals `Trigger.RealTime` on OSS."""
     streaming = spark._jvm.org.apache.spark.sql  # noqa: SLF001 - not public

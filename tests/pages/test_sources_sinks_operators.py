@@ -35,22 +35,18 @@ CASES = [case for cases in TABLES.values() for case in cases]
 
 @pytest.fixture(scope="session")
 def five_rows(kafka: str) -> str:
-    """Return a topic with the input rows; all cases read it, and no case writes to it."""
     return create_input(kafka)
 
 
-@pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.proves("operators tried")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
 def test_construct_has_the_outcome_of_its_row(
     case: Case, spark: SparkSession, kafka: str, five_rows: str, tmp_path: Path
 ) -> None:
-    """The outcome on Spark equals the cell of the table."""
     assert case.cell == case.observe(open_probe(spark, kafka, five_rows, tmp_path))
 
 
-@pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.parametrize(
     ("withhold", "delivered"),

@@ -1,5 +1,3 @@
-"""Claims of the page on state: removal of state, late rows, timers, state partitions."""
-
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -75,7 +73,6 @@ def start(probe: OperatorProbe, stream: DataFrame, interval: str) -> StreamingQu
 
 
 def wait_for(query: StreamingQuery, is_true: Callable[[], object], what: str) -> None:
-    """Wait until `is_true` returns a true value; a failure of the query ends the wait."""
     wait_until(is_true, DEADLINE_SECONDS, what, [query])
 
 
@@ -89,7 +86,6 @@ def wait_for_text(probe: OperatorProbe, query: StreamingQuery, *texts: str) -> N
 
 
 def wait_for_commit(query: StreamingQuery, rows: int) -> None:
-    """Wait until the committed batches contain this many rows."""
     wait_for(query, lambda: rows <= sum(p.numInputRows for p in query.recentProgress), f"a commit of {rows} rows")
 
 
@@ -143,22 +139,6 @@ def test_counts_are_written_in_input_order(probe: OperatorProbe) -> None:
     wait_for(query, lambda: 30 == len(probe.texts()), "30 results")
     expected = {key: [f"{key} {count}" for count in range(1, 11)] for key in "abc"}
     assert expected == {key: [text for text in probe.texts() if text[0] == key] for key in "abc"}
-
-
-def test_checkpoint_keeps_its_number_of_state_partitions(probe: OperatorProbe) -> None:
-    checkpoint = probe.new_folder()
-    partition_counts = []
-    for rows, partitions in enumerate(("1", "3"), 1):
-        probe.spark.conf.set("spark.sql.shuffle.partitions", partitions)
-        stream = probe.rows().groupBy("k").count()
-        query = in_real_time(probe.write(stream, {"checkpointLocation": checkpoint}), "2 seconds").start()
-        probe.send("a", rows)
-        wait_for_commit(query, 1)
-        partition_counts.append(state_metric(query, "numShufflePartitions")[-1])
-        query.stop()
-
-    assert [1, 1] == partition_counts
-    assert "a 2" == probe.texts()[-1]
 
 
 def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, tmp_path: Path) -> None:
@@ -228,7 +208,6 @@ def test_state_with_ttl_expires_within_the_batch(probe: OperatorProbe, processor
 
 
 def test_event_time_timer_fires_in_batch_after_watermark(probe: OperatorProbe, processors: Any) -> None:
-    """An event-time timer fires in the batch after the one whose rows advanced the watermark past it."""
     query = start(probe, in_python(processors.overdue)(probe.timed().select("k", "at")), LONG_INTERVAL)
     send(probe.kafka, probe.topic, [("a", 1), ("z", 100), ("b", 100)])
 

@@ -97,7 +97,6 @@ def counted(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def copy_of(checkpoint: Path, folder: Path) -> Path:
-    """Return a copy that a case may change."""
     return Path(shutil.copytree(checkpoint, folder / "copy"))
 
 

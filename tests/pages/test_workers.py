@@ -1,5 +1,3 @@
-"""The page about workers: its command, and what a standalone cluster refuses."""
-
 import os
 import subprocess
 import sys

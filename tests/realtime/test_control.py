@@ -28,7 +28,7 @@ from spark_rtm.realtime.queries import KAFKA_SINK, stop_completely, wait_until
 from spark_rtm.services.scala import scala_object
 from tests.helpers import add_partition, end_offset, new_topic, produce, records_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.services]
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
 COUNTED = Path(counted.__file__).with_suffix(".scala")
 COUNTS = "cast(key as string) || ' ' || count as value"
@@ -48,7 +48,6 @@ def start(rows: DataFrame, kafka: str, target: str, checkpoint: Path, interval: 
 
 
 def processed(rows: DataFrame) -> DataFrame:
-    """Count the rows of each key with `transformWithState`."""
     numbers = "cast(cast(value as string) as long) number", "unix_millis(timestamp) appended_ts"
     arrivals = rows.selectExpr("cast(key as string) key", *numbers, "cast(null as boolean) _tick")
     counts = scala_object(rows.sparkSession, COUNTED, "counted.Counted").of(arrivals._jdf, 600_000, 3_600_000)  # noqa: SLF001 - for Scala

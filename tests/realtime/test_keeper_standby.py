@@ -80,7 +80,6 @@ def running(program: str, *arguments: str) -> Iterator[Popen[str]]:
 
 
 def wait_for_line(process: Popen[str], beginning: str) -> None:
-    """Read the output of a program until a line that begins with a text."""
     assert process.stdout is not None
     assert any(line.startswith(beginning) for line in process.stdout), beginning
 
@@ -110,6 +109,7 @@ def test_processes_never_lead_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.services
+@pytest.mark.timeout(200)
 def test_standby_takes_over_after_a_kill_without_a_gap(kafka: str, tmp_path: Path) -> None:
     """A warm standby has written nothing; after kill -9 of the driver, it continues the checkpoint."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
@@ -139,7 +139,6 @@ def test_standby_takes_over_after_a_kill_without_a_gap(kafka: str, tmp_path: Pat
             assert ["a 1", "a 2", "a 3", "a 4", "a 5"] == texts_of(kafka, target)[5:10]
 
 
-@pytest.mark.spark
 @pytest.mark.services
 def test_warm_up_silently_refuses_a_source_that_reads(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Kafka's own source would write another process's results again."""

@@ -29,7 +29,7 @@ from tests.realtime.python_processors import REPORTS, STEPS, Reporting, scored
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
 
 NAMES = ("update", "forget", "append", "extend", "put", "empty", "set", "remove", "clear", "register", "delete")
-HISTORIES = int(os.environ.get("RTM_HISTORIES", "100"))
+HISTORIES = int(os.environ.get("RTM_HISTORIES", "30"))
 """Number of histories; acceptance runs use 1,000."""
 ROWS = 5
 DEADLINE_SECONDS = 90

@@ -14,7 +14,7 @@ from spark_rtm.realtime.slots import slots_free
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.services]
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
 
 
 def copy(

@@ -73,26 +73,6 @@ def test_slots_are_the_sum_over_all_stages_of_the_stream(
 
 
 @services
-def test_a_stateless_query_with_too_few_slots_starves_partitions_without_an_error(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
-    """Without the check, some partitions are never read, and the query stays active."""
-    partitions = SLOTS + 2
-    source, target = new_topic(kafka, partitions), new_topic(kafka, 1)
-    produce(kafka, source, [(n, b"value") for n in range(partitions)])
-
-    query = start(read(spark, kafka, source), kafka, target, tmp_path / "starved")
-
-    # On a busy machine, the tasks of the first batches may start after the end of their batch and read nothing.
-    eventually(lambda: end_offset(kafka, target) >= SLOTS, 60, "a record of each slot")
-    finished = len(query.recentProgress)
-    eventually(lambda: len(query.recentProgress) >= finished + 2, 60, "two more finished batches")
-    assert query.isActive
-    assert query.exception() is None
-    assert SLOTS == end_offset(kafka, target)
-
-
-@services
 def test_task_that_starts_after_the_end_of_its_batch_reads_nothing(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
