@@ -1,5 +1,6 @@
 """Draining: a stop after which a restart repeats nothing."""
 
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,12 +10,18 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from scripts.pack import files
+from spark_rtm.inspect.broker import Connection
+from spark_rtm.inspect.inspection import inspect
 from spark_rtm.realtime.queries import drain, stop_completely, wait_until
 from spark_rtm.realtime.slots import slots_free
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
+from tests.pages.examples import definition_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
+
+DEBUGGING = files.ROOT / "references/debugging.md"
 
 
 def copy(
@@ -116,7 +123,11 @@ def test_batch_whose_tasks_started_late_does_not_end_the_input(spark: SparkSessi
 
 
 def test_query_whose_input_ends_with_a_transaction_is_drained(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A transaction's end marker has an offset that no batch reads; two batches without rows are enough."""
+    """
+    A transaction's end marker has an offset that no batch reads; two batches without rows are enough.
+
+    `starved` and `inspect` cannot tell the marker from an unread record, so they name the partition.
+    """
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     producer = Producer({"bootstrap.servers": kafka, "transactional.id": source, "log_level": 2})
     producer.init_transactions(60)
@@ -131,3 +142,11 @@ def test_query_whose_input_ends_with_a_transaction_is_drained(spark: SparkSessio
     *_, before, last = query.recentProgress
     assert [0, 0] == [before.numInputRows, last.numInputRows]
     assert ["1", "1"] == [each.sources[0].metrics["maxOffsetsBehindLatest"] for each in (before, last)]
+    ends = [each.sources[0].endOffset for each in (before, last)]
+    newest = json.dumps({source: {"0": end_offset(kafka, source)}})
+    assert [f"{source}-0"] == definition_of(DEBUGGING, "starved")(*ends, newest)
+    for log in ("offsets", "commits"):
+        # Spark also deletes old entries. Without the first, no entry is older than the row.
+        (tmp_path / log / "0").unlink()
+    [problem] = [each.text for each in inspect(str(tmp_path), Connection(kafka)).findings if each.level == "problem"]
+    assert "does not move: it stays at offset 1" in problem

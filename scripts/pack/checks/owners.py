@@ -30,7 +30,7 @@ FACTS = {
     "names of runtime 18": ("runtimes", r"\b18\.[23]\b"),
     "settings of a join of two streams": ("joins", r"five settings"),
     "gain of async progress tracking": ("execution_modes", r"81 to 84%"),
-    "default garbage collector": ("tuning", r"two cores and 2 GB"),
+    "default garbage collector": ("tuning", r"two cores and 1,792 MB"),
     "slow first batches": ("tuning", r"hundred (?:empty|pauses|times)"),
     "rows that are too late": ("state", r"two batches too late"),
     "number of state partitions": ("state", r"fixed by the first batch|partitions\S* for each checkpoint"),
