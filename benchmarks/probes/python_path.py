@@ -53,9 +53,9 @@ class Options(BenchmarkOptions):
 
     duration: float = 15
     """Seconds of measured records per query and round, after its warm-up."""
-    warm_up: float = 8
+    warm_up: float = 20
     """Seconds of records before the measured ones."""
-    rounds: int = 5
+    rounds: int = 3
     """How often each query in real-time mode is measured; an earlier round warms up the JVM."""
     rate: float = 1_000
     """Records per second."""

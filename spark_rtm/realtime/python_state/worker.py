@@ -7,6 +7,7 @@ contains all changes.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import struct
@@ -244,6 +245,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
         has_conversions = _has_conversions(output)
         readers = {"row": _reader(row_schema, dict), "initial": _reader(initial_schema or StructType(), dict)}
         processor.init(handle)
+        gc.freeze()  # so no collection goes through all modules between two rows
         while request := _receive(source):
             kind, key, payload, now, values = request
             key = tuple(read_key(key) or ())
