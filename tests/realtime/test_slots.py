@@ -21,10 +21,11 @@ services = pytest.mark.services
 NO_BROKER = "127.0.0.1:1"
 
 
-def read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
+def read(spark: SparkSession, kafka: str, topic: str, **options: str) -> DataFrame:
     """Return keys and values only: the sink would take the column `partition` for the target's partition."""
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-    return source.option("subscribe", topic).option("startingOffsets", "earliest").load().select("key", "value")
+    source = source.option("subscribe", topic).option("startingOffsets", "earliest")
+    return source.options(**options).load().select("key", "value")
 
 
 def start(
@@ -42,6 +43,10 @@ def start(
         query: StreamingQuery = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]  # not in its hints
         return query
     return writer.trigger(processingTime="0 seconds").start()
+
+
+def counted(stream: DataFrame) -> DataFrame:
+    return stream.groupBy("value").count().select(F.col("count").cast("string").alias("value"))
 
 
 PLANS: dict[str, tuple[Callable[[DataFrame, DataFrame], DataFrame], int]] = {
@@ -116,6 +121,28 @@ def test_partition_without_a_slot_is_read_when_one_becomes_free(
 
 
 @services
+def test_query_with_exactly_its_slots_answers_in_its_first_batch(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """All source partitions and both shuffle partitions have a task; until these run, the query holds no slot."""
+    source, target = new_topic(kafka, SLOTS - 2), new_topic(kafka, 1)
+    produce(kafka, source, [(n, str(n).encode()) for n in range(SLOTS - 2)])
+    eventually(lambda: slots_free(spark) == SLOTS, 60, "the end of the last tasks of other tests")
+    times = {"kafka.request.timeout.ms": "2000", "kafka.default.api.timeout.ms": "3000"}
+    unstarted = counted(read(spark, NO_BROKER, "any", **times))
+    without_tasks = start(unstarted, NO_BROKER, "any", tmp_path / "without-tasks")
+    assert without_tasks.isActive
+    assert SLOTS == slots_free(spark)
+    without_tasks.stop()
+
+    query = start(counted(read(spark, kafka, source)), kafka, target, tmp_path / "exact", interval="10 minutes")
+
+    wait_until(lambda: end_offset(kafka, target) == SLOTS - 2, 60, "a result of each partition", [query])
+    assert 0 == slots_free(spark)
+    assert query.lastProgress is None
+
+
+@services
 def test_preflight_refuses_what_would_starve(spark: SparkSession, kafka: str) -> None:
     """The error names object, consequence and remedy."""
     stream = read(spark, kafka, "any")
@@ -133,11 +160,11 @@ def test_preflight_refuses_what_would_starve(spark: SparkSession, kafka: str) ->
 def test_preflight_adds_up_all_queries(spark: SparkSession) -> None:
     """Queries that fit one by one may not fit together."""
     stream = read(spark, NO_BROKER, "any")
-    counted = stream.groupBy("key").count()
+    by_key = stream.groupBy("key").count()
 
-    assert SLOTS == preflight(spark, {"first": (stream, 4), "second": (counted, SLOTS - 6)})
+    assert SLOTS == preflight(spark, {"first": (stream, 4), "second": (by_key, SLOTS - 6)})
     with pytest.raises(NotEnoughSlotsError, match=rf"need {SLOTS + 1} task slots.*first 5, second {SLOTS - 4}"):
-        preflight(spark, {"first": (stream, 5), "second": (counted, SLOTS - 6)})
+        preflight(spark, {"first": (stream, 5), "second": (by_key, SLOTS - 6)})
 
 
 @services
@@ -145,9 +172,8 @@ def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: 
     """A running aggregation over 3 partitions always holds 3 + 2 slots."""
     source, target = new_topic(kafka, 3), new_topic(kafka, 1)
     produce(kafka, source, [(n, b"value") for n in range(3)])
-    counted = read(spark, kafka, source).groupBy("value").count().select(F.col("count").cast("string").alias("value"))
 
-    query = start(counted, kafka, target, tmp_path / "running")
+    query = start(counted(read(spark, kafka, source)), kafka, target, tmp_path / "running")
 
     eventually(lambda: slots_free(spark) == SLOTS - 5, 60, "five slots taken in the first batch")
     eventually(lambda: len(query.recentProgress) >= 1, 60, "a finished batch")
@@ -165,9 +191,8 @@ def test_preflight_counts_the_largest_stage_of_a_micro_batch(spark: SparkSession
     """The stages of a micro-batch run one after the other, so 3 + 2 tasks hold 3 slots; the other slots are free."""
     source, target = new_topic(kafka, 3), new_topic(kafka, 1)
     produce(kafka, source, [(n, b"value") for n in range(3)])
-    counted = read(spark, kafka, source).groupBy("value").count().select(F.col("count").cast("string").alias("value"))
 
-    query = start(counted, kafka, target, tmp_path / "micro-batch", real_time=False)
+    query = start(counted(read(spark, kafka, source)), kafka, target, tmp_path / "micro-batch", real_time=False)
 
     eventually(lambda: query.lastProgress, 60, "a finished batch")
     eventually(lambda: slots_free(spark) == SLOTS - 3, 60, "three slots taken")
