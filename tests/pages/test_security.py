@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -181,6 +182,26 @@ def test_foreign_authority_and_certificate_are_refused(
     assert "SslAuthenticationException: SSL handshake failed" == refused[0]
     # With TLS 1.3, the client learns only after the handshake that its certificate was refused.
     assert "SslAuthenticationException: Failed to process post-handshake messages" == refused[1]
+
+
+def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path) -> None:
+    """A JKS file needs no password; without it, no certificate of a PKCS12 file is read."""
+    secured.allow(("TOPIC", source, "READ"))
+    word, home = "of-the-file", spark._jvm.java.lang.System.getProperty("java.home")  # type: ignore[union-attr]  # noqa: SLF001 - not public
+
+    def read(kind: str, word: str, **times: str) -> int:
+        options = password(secured) | {"kafka.ssl.truststore.location": str(tmp_path / kind), "subscribe": source}
+        options |= {"kafka.ssl.truststore.type": kind, **({"kafka.ssl.truststore.password": word} if word else {})}
+        return spark.read.format("kafka").options(**options, **times).load().count()
+
+    for kind in ("JKS", "PKCS12"):
+        entry = ["-importcert", "-noprompt", "-alias", "authority", "-file", secured.trusted, "-storepass", word]
+        keytool = [f"{home}/bin/keytool", *entry, "-keystore", str(tmp_path / kind), "-storetype", kind]
+        subprocess.run(keytool, capture_output=True, timeout=60, check=True)
+
+    assert [1, 1, 1] == [read("JKS", word), read("JKS", ""), read("PKCS12", word)]
+    with pytest.raises(Exception, match="TimeoutException: Timed out waiting for a node assignment"):
+        read("PKCS12", "", **{"kafka.request.timeout.ms": "1000", "kafka.default.api.timeout.ms": "2000"})
 
 
 MISSING = {
