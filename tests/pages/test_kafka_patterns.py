@@ -1,5 +1,3 @@
-"""Claims of the page on Kafka patterns that its code blocks do not show."""
-
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -9,38 +7,21 @@ from typing import Any
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
-from tests.helpers import end_offset, eventually, new_topic, produce, records_of
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, records_of, start_to_kafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 SOURCE = "array(struct('src' as key, cast(concat_ws(':', topic, partition, offset) as binary) as value)) as headers"
+LONG = "5 minutes"
 NULL_STRUCT = """select to_json(if(id = 0, null, struct(id))), to_json(struct(if(id = 0, null, id) as id)),
 to_json(struct(if(id = 0, null, id) as id), map('ignoreNullFields', 'false')) from range(1)"""
 Record = tuple[str, dict[str, str]]
-
-
-def read(spark: SparkSession, kafka: str, **options: str) -> DataFrame:
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-    return source.option("startingOffsets", "earliest").options(**options).load()
-
-
-def default_read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
-    return spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic).load()
-
-
-def start(
-    stream: DataFrame, kafka: str, checkpoint: Path, interval: str = "5 minutes", **options: str
-) -> StreamingQuery:
-    """Start a query that routes rows by their column `topic`."""
-    writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).outputMode("update")
-    writer = writer.option("checkpointLocation", str(checkpoint)).options(**options)
-    return writer.trigger(realTime=interval).start()  # type: ignore[call-overload, no-any-return]
 
 
 def written(kafka: str, topic: str, count: int) -> list[Record]:
@@ -54,7 +35,6 @@ def written(kafka: str, topic: str, count: int) -> list[Record]:
 
 
 def committed_after(query: StreamingQuery, batches: int) -> Any:
-    """Wait until `batches` more batches are committed, and return the progress of the last batch."""
     first = query.lastProgress.batchId if query.lastProgress else -1
     eventually(lambda: query.lastProgress and query.lastProgress.batchId >= first + batches, 60, "the next commit")
     return query.lastProgress
@@ -88,25 +68,26 @@ def test_row_without_topic_ends_query_for_all_rows(spark: SparkSession, kafka: s
     """Each restart fails on the same row; a total expression then writes the whole open batch again."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     produce(kafka, source, numbered_records(0, 10))
-    with_null_topic = read(spark, kafka, subscribe=source).selectExpr(
+    with_null_topic = kafka_rows(spark, kafka, source).selectExpr(
         "value", f"if(value = '5', null, '{target}') as topic"
     )
 
     for _ in range(2):
-        query = start(with_null_topic, kafka, tmp_path)
+        query = start_to_kafka(with_null_topic, kafka, tmp_path, LONG)
         eventually(query.exception, 60, "the failure")
         assert "null topic" in str(query.exception())
 
     before = end_offset(kafka, target)
-    start(read(spark, kafka, subscribe=source).selectExpr("value", f"'{target}' as topic"), kafka, tmp_path)
+    rows = kafka_rows(spark, kafka, source).selectExpr("value", f"'{target}' as topic")
+    start_to_kafka(rows, kafka, tmp_path, LONG)
     found = written(kafka, target, before + 10)[before:]
     assert [str(n) for n in range(10)] == [value for value, _ in found]
 
 
 def test_second_copy_continues_when_first_copy_ends(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    rows = read(spark, kafka, subscribe=source).selectExpr("value", f"'{target}' as topic", SOURCE)
-    first, second = (start(rows, kafka, tmp_path / name) for name in ("first", "second"))
+    rows = kafka_rows(spark, kafka, source).selectExpr("value", f"'{target}' as topic", SOURCE)
+    first, second = (start_to_kafka(rows, kafka, tmp_path / name, LONG) for name in ("first", "second"))
     produce(kafka, source, numbered_records(0, 10))
     found = written(kafka, target, 20)
     assert {2} == set(Counter(headers["src"] for _, headers in found).values())
@@ -123,11 +104,11 @@ def test_new_partitions_and_topics_are_read_in_the_next_batch(spark: SparkSessio
     """The query reads both from their first record, including records sent before it discovered them."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     part_of_names = source.removeprefix("test-")
-    pattern = read(spark, kafka, subscribePattern=part_of_names, includeHeaders="true")
+    pattern = kafka_rows(spark, kafka, "", subscribePattern=part_of_names, includeHeaders="true")
     rows = pattern.selectExpr(
         "concat(topic, ':', partition) as value", "headers", "0 as partition", f"'{target}' as topic"
     )
-    query = start(rows, kafka, tmp_path, "2 seconds")
+    query = start_to_kafka(rows, kafka, tmp_path)
     produce(kafka, source, numbered_records(0, 1))
     written(kafka, target, 1)
 
@@ -147,10 +128,10 @@ def test_new_partitions_and_topics_are_read_in_the_next_batch(spark: SparkSessio
 def test_topic_loaded_twice_is_read_twice(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Spark accepts a union of two loads of one topic, and the option `topic` overrides the column."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    both = read(spark, kafka, subscribe=source).union(read(spark, kafka, subscribe=source))
+    both = kafka_rows(spark, kafka, source).union(kafka_rows(spark, kafka, source))
     produce(kafka, source, numbered_records(0, 3))
 
-    start(both.selectExpr("value", "'nowhere' as topic"), kafka, tmp_path, topic=target)
+    start_to_kafka(both.selectExpr("value", "'nowhere' as topic"), kafka, tmp_path, LONG, topic=target)
 
     assert {"0": 2, "1": 2, "2": 2} == Counter(value for value, _ in written(kafka, target, 6))
 
@@ -158,8 +139,8 @@ def test_topic_loaded_twice_is_read_twice(spark: SparkSession, kafka: str, tmp_p
 def test_only_progress_metrics_show_lag_at_a_commit(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """`latestOffset` is the start of the batch, the metrics contain the lag, and no consumer group commits offsets."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    rows = read(spark, kafka, subscribe=source, **{"kafka.group.id": f"{source}-group"})
-    query = start(rows.selectExpr("value", f"'{target}' as topic"), kafka, tmp_path, "5 seconds")
+    rows = kafka_rows(spark, kafka, source, **{"kafka.group.id": f"{source}-group"})
+    query = start_to_kafka(rows.selectExpr("value", f"'{target}' as topic"), kafka, tmp_path, "5 seconds")
     assert_real_time(query)
     produce(kafka, source, numbered_records(0, 50))
     written(kafka, target, 50)
@@ -180,15 +161,14 @@ def test_only_progress_metrics_show_lag_at_a_commit(spark: SparkSession, kafka: 
 def test_newer_record_of_another_partition_overtakes_older_records(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """A partition with a backlog is read later than a newer record elsewhere."""
     source, target, count = new_topic(kafka, 2), new_topic(kafka, 1), 100
     produce(kafka, source, numbered_records(0, count))
     produce(kafka, source, [(1, b"newest")])
     slow = "if(partition = 0, reflect('java.lang.Thread', 'sleep', 10L), 'not slow') as slept"
-    rows = read(spark, kafka, subscribe=source).selectExpr("partition", slow).where("slept is not null")
+    rows = kafka_rows(spark, kafka, source).selectExpr("partition", slow).where("slept is not null")
     arrived = rows.groupBy().agg(F.to_json(F.collect_list("partition")).alias("value"))
 
-    query = start(arrived.withColumn("topic", F.lit(target)), kafka, tmp_path / "overtaken")
+    query = start_to_kafka(arrived.withColumn("topic", F.lit(target)), kafka, tmp_path / "overtaken", LONG)
     eventually(lambda: end_offset(kafka, target) == count + 1, 60, "all rows")
     query.stop()
 
@@ -203,8 +183,9 @@ def test_new_checkpoint_starts_at_the_end_of_the_topic(spark: SparkSession, kafk
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     produce(kafka, source, numbered_records(0, 1))
 
-    for number, stream in enumerate((default_read(spark, kafka, source), read(spark, kafka, subscribe=source)), 1):
-        query = start(stream.selectExpr("value", f"'{target}' as topic"), kafka, tmp_path, "2 seconds")
+    for number, offsets in enumerate(("", "earliest"), 1):
+        stream = kafka_rows(spark, kafka, source, startingOffsets=offsets)
+        query = start_to_kafka(stream.selectExpr("value", f"'{target}' as topic"), kafka, tmp_path)
         committed_after(query, 1)
         produce(kafka, source, numbered_records(number, number + 1))
         written(kafka, target, number)
@@ -220,9 +201,9 @@ def test_compacted_topic_refuses_records_without_a_key(spark: SparkSession, kafk
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_topics([NewTopic(target, 1, config={"cleanup.policy": "compact"})])[target].result(30)
     produce(kafka, source, numbered_records(1, 2))
-    rows = read(spark, kafka, subscribe=source).selectExpr("cast(value as string) as number")
+    rows = kafka_rows(spark, kafka, source).selectExpr("cast(value as string) as number")
 
-    query = start(
+    query = start_to_kafka(
         rows.selectExpr("if(number = '1', 'a', null) as key", "cast(null as string) as value", f"'{target}' as topic"),
         kafka,
         tmp_path,
@@ -263,7 +244,6 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("name", DEFAULTS)
 def test_kafka_client_defaults_equal_the_table(spark: SparkSession, name: str) -> None:
-    """The Kafka client of the connector has the defaults that this page and the page on security state."""
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
     definition = loader.loadClass(f"org.apache.kafka.clients.{name}").getMethod("configDef", None).invoke(None, None)
 

@@ -1,5 +1,3 @@
-"""The production page: its job, its command, and its statements about restarts and progress events."""
-
 import re
 import subprocess
 import sys
@@ -23,7 +21,7 @@ from spark_rtm.lint.files.documents import read_yaml
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.realtime.slots import preflight
 from spark_rtm.text import markdown
-from tests.helpers import end_offset, new_topic, produce, texts_of
+from tests.helpers import end_offset, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 from tests.pages.examples import EXAMPLES
 
 PAGE = files.ROOT / "references" / "production.md"
@@ -38,7 +36,6 @@ def first_fence(language: str) -> str:
     return next(fence.code for fence in fences if fence.language == language)
 
 
-@pytest.mark.spark
 def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
     text = first_fence("yaml")
     job = next(iter(yaml.safe_load(text)["resources"]["jobs"].values()))
@@ -157,7 +154,6 @@ def test_notebook_for_databricks_is_proved_as_far_as_open_source_can(tmp_path: P
 
 
 def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
-    """The job imports only PySpark and the packages of the bundle, whose versions are the tested ones."""
     job = next(iter(yaml.safe_load(first_fence("yaml"))["resources"]["jobs"].values()))
     installed = [library["pypi"]["package"] for library in job["tasks"][0]["libraries"]]
     imports = [line for line in first_fence("python").splitlines() if line.startswith("from ")]
@@ -175,16 +171,10 @@ def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
     assert [] == [package for package in installed if package not in PINNED]
 
 
-def start(
-    spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path, **trigger: str
-) -> StreamingQuery:
-    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
-    counted = stream.option("startingOffsets", "earliest").load().groupBy("value").count()
+def start(spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path, *trigger: str) -> StreamingQuery:
+    counted = kafka_rows(spark, kafka, source).groupBy("value").count()
     text = counted.select(F.concat_ws(" ", F.col("value").cast("string"), "count").alias("value"))
-    writer = text.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
-    writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint))
-    query: StreamingQuery = writer.trigger(**trigger).start()
-    return query
+    return start_to_kafka(text, kafka, checkpoint, *trigger, topic=target)
 
 
 def has_committed_a_row(query: StreamingQuery) -> bool:
@@ -195,7 +185,6 @@ def last_value(kafka: str, topic: str) -> str:
     return texts_of(kafka, topic, end_offset(kafka, topic) - 1)[0]
 
 
-@pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.timeout(240)
 def test_rollback_to_micro_batch_keeps_state_and_shuffle_partitions(
@@ -206,13 +195,10 @@ def test_rollback_to_micro_batch_keeps_state_and_shuffle_partitions(
     session, checkpoint = spark.newSession(), tmp_path / "moved"
 
     counts = []
-    for shuffle_partitions, trigger in (
-        ("2", {"realTime": "2 seconds"}),
-        ("3", {"processingTime": "0 seconds"}),
-        ("3", {"realTime": "2 seconds"}),
-    ):
+    moves = (("2", ("2 seconds",)), ("3", ("0 seconds", "processingTime")), ("3", ("2 seconds",)))
+    for shuffle_partitions, trigger in moves:
         session.conf.set("spark.sql.shuffle.partitions", shuffle_partitions)
-        query = start(session, kafka, source, target, checkpoint, **trigger)
+        query = start(session, kafka, source, target, checkpoint, *trigger)
         produce(kafka, source, [(0, b"a")])
         wait_until(partial(has_committed_a_row, query), 60, "a committed record", [query])
         counts.append((last_value(kafka, target), query.recentProgress[-1].stateOperators[0].numShufflePartitions))
@@ -221,14 +207,13 @@ def test_rollback_to_micro_batch_keeps_state_and_shuffle_partitions(
     assert [("a 1", 2), ("a 2", 2), ("a 3", 2)] == counts
 
 
-@pytest.mark.spark
 @pytest.mark.services
 def test_no_progress_event_while_results_are_written(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """During a five-minute batch, results are written without a progress event, so alerts need another signal."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     produce(kafka, source, [(0, b"a")])
 
-    query = start(spark, kafka, source, target, tmp_path / "silent", realTime="5 minutes")
+    query = start(spark, kafka, source, target, tmp_path / "silent", "5 minutes")
 
     wait_until(lambda: end_offset(kafka, target) == 1, 60, "the first count", [query])
     assert query.lastProgress is None

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,7 @@ from tests.helpers import end_offset, eventually, new_topic, produce
 from tests.pages.examples import Example
 from tests.pages.running import PageEnvironment, check_example
 from tests.pages.samples import ALL_TOPICS, PARTITIONS, create_page_topics
-from tests.pages.secured import (
-    PACKAGE,
-    PASSWORD,
-    USER,
-    SecuredKafka,
-    secured_examples,
-    secured_kafka,
-    secured_postgres,
-)
+from tests.pages.secured import PACKAGE, PASSWORD, USER, SecuredKafka, secured_examples, secured_kafka, secured_postgres
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -141,47 +133,36 @@ def test_right_login_with_two_rights_copies_a_record(
     assert "copied" == copied(spark, secured, source, options, options, tmp_path, READ, WRITE)
 
 
-WRONG = {
-    "PLAIN": "SaslAuthenticationException: Authentication failed: Invalid username or password",
-    "SCRAM-SHA-512": "SaslAuthenticationException: Authentication failed during authentication due to invalid "
-    "credentials with SASL mechanism SCRAM-SHA-512",
+REFUSED_PLAIN = "SaslAuthenticationException: Authentication failed: Invalid username or password"
+REFUSED_SCRAM = "SaslAuthenticationException: Authentication failed during authentication due to invalid credentials "
+REFUSED_SCRAM += "with SASL mechanism SCRAM-SHA-512"
+Login = Callable[[SecuredKafka], Options]
+LOGINS: dict[str, tuple[Login, Login, str]] = {
+    "password of the source, PLAIN": (lambda k: password(k, "PLAIN", WRONG_PASSWORD), password, REFUSED_PLAIN),
+    "password of the source, SCRAM": (lambda k: password(k, word=WRONG_PASSWORD), password, REFUSED_SCRAM),
+    # The source and the sink log in separately, and the sink fails in a task.
+    "password of the sink": (password, lambda k: password(k, "PLAIN", WRONG_PASSWORD), REFUSED_PLAIN),
+    "authority of the broker": (
+        lambda k: password(k) | {"kafka.ssl.truststore.location": str(k.stranger.trusted())},
+        password,
+        "SslAuthenticationException: SSL handshake failed",
+    ),
+    # With TLS 1.3, the client learns only after the handshake that its certificate was refused.
+    "certificate of the client": (
+        lambda k: certificate(k, str(k.stranger.identity_file(USER))),
+        password,
+        "SslAuthenticationException: Failed to process post-handshake messages",
+    ),
 }
 
 
-@pytest.mark.parametrize("mechanism", WRONG)
-def test_wrong_password_of_the_source_is_named(
-    mechanism: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
+@pytest.mark.parametrize(("reader", "writer", "expected"), LOGINS.values(), ids=LOGINS)
+def test_wrong_login_ends_the_query_with_its_error(
+    reader: Login, writer: Login, expected: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
 ) -> None:
-    wrong = password(secured, mechanism, WRONG_PASSWORD)
+    found = copied(spark, secured, source, reader(secured), writer(secured), tmp_path, READ, WRITE)
 
-    found = copied(spark, secured, source, wrong, password(secured), tmp_path, READ, WRITE)
-
-    assert WRONG[mechanism] == found
-
-
-def test_wrong_password_of_the_sink_is_named(
-    spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
-) -> None:
-    """The source and the sink log in separately, and the sink fails in a task."""
-    wrong = password(secured, "PLAIN", WRONG_PASSWORD)
-
-    assert copied(spark, secured, source, password(secured), wrong, tmp_path, READ, WRITE).startswith(WRONG["PLAIN"])
-
-
-def test_foreign_authority_and_certificate_are_refused(
-    spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
-) -> None:
-    foreign = password(secured) | {"kafka.ssl.truststore.location": str(secured.stranger.trusted())}
-    stranger = certificate(secured, str(secured.stranger.identity_file(USER)))
-
-    refused = [
-        copied(spark, secured, source, options, password(secured), tmp_path / str(n), READ, WRITE)
-        for n, options in enumerate((foreign, stranger))
-    ]
-
-    assert "SslAuthenticationException: SSL handshake failed" == refused[0]
-    # With TLS 1.3, the client learns only after the handshake that its certificate was refused.
-    assert "SslAuthenticationException: Failed to process post-handshake messages" == refused[1]
+    assert found.startswith(expected)
 
 
 def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path) -> None:
@@ -331,7 +312,8 @@ def test_page_names_every_message_of_this_module() -> None:
     text = files.ROOT.joinpath("references", "security.md").read_text(encoding="utf-8")
 
     messages = [
-        *WRONG.values(),
+        REFUSED_PLAIN,
+        REFUSED_SCRAM,
         *(message.replace("[source]", "[…]").replace("[target]", "[…]") for _, message in MISSING.values()),
     ]
     assert [] == [message for message in messages if message.partition(": ")[2] not in text]

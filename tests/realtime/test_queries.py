@@ -16,7 +16,7 @@ from spark_rtm.inspect.inspection import inspect
 from spark_rtm.realtime.queries import drain, stop_completely, wait_until
 from spark_rtm.realtime.slots import slots_free
 from tests.conftest import SLOTS
-from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 from tests.pages.examples import definition_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
@@ -27,12 +27,8 @@ DEBUGGING = files.ROOT / "references/debugging.md"
 def copy(
     spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path, interval: str = "2 seconds"
 ) -> StreamingQuery:
-    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
-    values = stream.option("startingOffsets", "earliest").load().select("value")
-    writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
-    writer = writer.option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name).outputMode("update")
-    query: StreamingQuery = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]
-    return query
+    rows = kafka_rows(spark, kafka, source).select("value")
+    return start_to_kafka(rows, kafka, checkpoint, interval, topic=target)
 
 
 def test_drained_query_repeats_nothing_although_its_last_batch_was_idle(
