@@ -15,7 +15,7 @@ from scripts.pack import files, shipped
 from scripts.pack.checks.links import link_targets
 
 EXTRA_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", files.NOTICES, "evals/README.md")
-IMAGE_SUFFIXES = {".svg"}
+IMAGE_SUFFIXES = {".png", ".svg"}
 MEASURED_DIR = "references/measured"
 SITE_ASSETS = "scripts/site/assets"
 FRONTMATTER = "---\ntitle: {title}\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"

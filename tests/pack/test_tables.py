@@ -9,6 +9,7 @@ import pytest
 
 from scripts.pack import files
 from scripts.pack.blocks import BLOCKS
+from scripts.site import measured
 
 MEASURED = "references/measured"
 STEMS = sorted(path.stem for path in (files.ROOT / MEASURED).glob("*.json"))
@@ -176,3 +177,22 @@ def test_unusual_run_is_shown_as_what_it_is(
 
     assert present in text
     assert not absent or absent not in text
+
+
+def test_charts_of_one_measurement_share_a_section(tmp_path: Path) -> None:
+    """A measurement has one or several charts, or no chart; the longest name counts."""
+    folder = tmp_path / "references/measured"
+    folder.mkdir(parents=True)
+    for name in ("gro", "growth", "growth_limits", "prove"):
+        (folder / f"{name}.json").write_text(json.dumps({"conditions": {"date": name}, "runs": [{"rate": 1}]}))
+    charts = ("gro.svg", "growth_limits_stateful.svg", "growth_rate.svg", "growth_state.svg")
+    for chart in charts:
+        (folder / chart).write_text('<svg viewBox="0 0 504 230"></svg>')
+
+    _, *sections = measured.page(tmp_path).split("\n## ")
+
+    assert ["Gro", "Growth", "Growth limits"] == [section.splitlines()[0] for section in sections]
+    assert [["gro.svg"], ["growth_rate.svg", "growth_state.svg"], ["growth_limits_stateful.svg"]] == [
+        [chart for chart in charts if f'src="{chart}"' in section] for section in sections
+    ]
+    assert [1, 1, 1] == [section.count("1 rows") for section in sections]

@@ -1,41 +1,124 @@
+"""What the Spark UI shows during a batch and after it. As a program, this module runs the query of the test."""
+
+import os
+import re
 import subprocess
 import sys
 import uuid
+from collections.abc import Callable
 
 import pytest
+from confluent_kafka import Producer
 from playwright.sync_api import Browser, Page
+
+from scripts.pack import files
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
+from spark_rtm.services import new_folder
+from spark_rtm.services.spark import build_session
+from spark_rtm.text import markdown
+from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
+INTERVAL_SECONDS = 20
+PICTURES = os.environ.get("UI_PICTURES")
+"""Folder for the pictures of the page; by default none is taken."""
+UI = {"spark.ui.enabled": "true", "spark.ui.port": "0", "spark.executor.heartbeatInterval": "1s"}
+PLAN, ROWS = "the plan in the SQL tab", "100 100 100 100 WriteToDataSourceV2 "
+# The path of each tab, and patterns for its text during batch 1, which has written its 100 results, and after it.
+TABS = {
+    "Jobs": (
+        "jobs/",
+        r"Active Jobs: 1 Completed Jobs: 1 .* batch = 1 .* 0/2 0/4 (\(4 running\) )?Page.* batch = 0 .* 2/2 4/4 Page",
+        r"Active Jobs: 1 Completed Jobs: 2 .* batch = 2 .* batch = 1 .* 2/2 4/4 ",
+    ),
+    # Between the tasks and the next row or `Page`, the columns for input, output and shuffle have no text.
+    "Stages": (
+        "stages/",
+        r"Active Stages: 2 Completed Stages: 2 .* 0/2 \(2 running\) 2 counts .* 0/2 \(2 running\) Page",
+        r"Active Stages: 2 Completed Stages: 4 .* 2/2 2 counts .* 2/2 1 counts .* 2/2 0 counts .* 2/2 Page",
+    ),
+    "SQL / DataFrame": (
+        "SQL/",
+        r"Failure Rate 2 .* RUNNING counts .* COMPLETED counts",
+        r"Failure Rate 3 .* RUNNING counts (.* COMPLETED counts){2}",
+    ),
+    # The plan of the batch belongs to its second execution. Its numbers arrive with the heartbeats of the executors.
+    PLAN: ("SQL/execution/?id=3", rf" RUNNING counts .* {ROWS}", rf" COMPLETED counts .* {ROWS}"),
+    "Executors": ("executors/", r" 8 4 0 4 8 .*( 0\.0 B){3}", r" 8 4 0 8 12 .*( 0\.0 B){3}"),
+    "Structured Streaming": (
+        "StreamingQuery/",
+        r" counts RUNNING .* 0\.00 0\.00 0 Page",
+        r" counts RUNNING .* (?!0\.00)\d+\.\d+ (?!0\.00)\d+\.\d+ 1 Page",
+    ),
+}
 
-def shown(page: Page, address: str) -> dict[str, str]:
-    texts = {}
-    for tab in ("jobs", "stages", "StreamingQuery", "executors"):
-        page.goto(f"{address}/{tab}/")
-        page.wait_for_load_state("networkidle")
-        texts[tab] = " ".join(page.inner_text("body").split())
-    return texts
+
+def check_tabs(page: Page, address: str, moment: int) -> None:
+    """Wait for the text of each tab. Scripts complete some tabs after the page has loaded."""
+    for tab, (path, *texts) in TABS.items():
+
+        def has_text(text: str = texts[moment]) -> bool:
+            return re.search(text, " ".join(page.inner_text("body").split())) is not None
+
+        def has_loaded(url: str = f"{address}/{path}", has_text: Callable[[], bool] = has_text) -> bool:
+            page.goto(url)
+            if not has_text():
+                page.wait_for_load_state("networkidle")
+            return has_text()
+
+        eventually(has_loaded, 20, f"the text of the tab {tab} {('during', 'after')[moment]} the batch")
 
 
-def test_spark_ui_shows_rows_of_a_batch_only_after_its_end(browser: Browser, kafka: str) -> None:
-    """Batch 1 has written its 100 results, while the UI shows running tasks, no input, and batch 0 as the latest."""
+def test_spark_ui_counts_rows_of_a_running_batch_only_in_the_plan(browser: Browser, kafka: str) -> None:
     topics = [f"test-ui-{name}-{uuid.uuid4().hex[:8]}" for name in ("source", "target")]
-    command, page = [sys.executable, "-m", "tests.site.ui_query", kafka, *topics], browser.new_page()
+    command = [sys.executable, "-m", "tests.site.test_spark_ui", kafka, *topics]
+    page = browser.new_page(viewport={"width": 760, "height": 620})
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdin
         assert program.stdout
-        during = shown(page, program.stdout.readline().strip())
-        program.stdin.write("\n")
-        program.stdin.flush()
-        after = shown(page, program.stdout.readline().strip())
-        program.stdin.write("\n")
-        program.stdin.flush()
+        for moment, name in enumerate(("during", "after")):
+            check_tabs(page, program.stdout.readline().strip(), moment)
+            if PICTURES:
+                clip = {"x": 0, "y": 0, "width": 760, "height": 368}
+                page.screenshot(path=f"{PICTURES}/spark_ui_{name}.png", clip=clip)  # type: ignore[arg-type]
+            print(file=program.stdin, flush=True)
     page.close()
 
-    assert "Active Jobs: 1 Completed Jobs: 1" in during["jobs"]
-    assert "Active Stages (2)" in during["stages"]
-    assert 2 == during["stages"].count(" 0/2 ")
-    assert " 0.00 0.00 0 Page:" in during["StreamingQuery"]
-    assert "0.0 B 0.0 B 0.0 B" in during["executors"]
-    assert " 0.00 0.00 " not in after["StreamingQuery"]
-    assert " 1 Page:" in after["StreamingQuery"]
+
+def test_page_has_a_row_for_each_tab() -> None:
+    text = (files.ROOT / "references/debugging.md").read_text(encoding="utf-8")
+    [table] = [table for table in markdown.tables(text) if table.header[0] == "tab"]
+
+    assert [tab for tab in TABS if tab != PLAN] == [cells[0] for _, cells in table.rows]
+
+
+def main() -> None:
+    """Count 100 records in batch 1, and print the address of the UI in the middle of this batch and after it."""
+    servers, source, target = sys.argv[1:]
+    spark = build_session("spark-ui", confs=UI)
+    ensure_topics(servers, [source, target], 2)
+    kafka = {"kafka.bootstrap.servers": servers}
+    counts = spark.readStream.format("kafka").options(**kafka, subscribe=source).load().groupBy("key").count()
+    writer = counts.selectExpr("key", "string(count) AS value").writeStream.format("kafka").outputMode("update")
+    writer = writer.options(**kafka, **KAFKA_SINK, topic=target, checkpointLocation=str(new_folder("checkpoint")))
+    query = writer.queryName("counts").trigger(realTime=f"{INTERVAL_SECONDS} seconds").start()  # type: ignore[call-overload]
+    wait_until(lambda: len(query.recentProgress) > 0, 60, "the end of the first batch", [query])
+    with Producer({"bootstrap.servers": servers}) as producer:
+        for number in range(100):
+            producer.produce(source, b"", f"k{number}")
+    read_topic(servers, target, min_records=100)
+    ended = len(query.recentProgress)
+    print(spark.sparkContext.uiWebUrl, flush=True)
+    sys.stdin.readline()
+    wait_until(lambda: len(query.recentProgress) > ended, 60, "the end of the batch", [query])
+    print(spark.sparkContext.uiWebUrl, flush=True)
+    sys.stdin.readline()
+    query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
