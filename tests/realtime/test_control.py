@@ -253,7 +253,7 @@ def test_query_that_cannot_obey_is_refused_with_a_remedy(spark: SparkSession, ka
     batches = rows.option("checkpointLocation", str(tmp_path / "batches")).trigger(processingTime="1 second").start()
     produce(kafka, source, [(0, b"row")])
     wait_until(lambda: batches.lastProgress, 60, "a micro-batch", [batches])
-    with pytest.raises(ControlError, match="no source of query 'batches' obeys commands"):
+    with pytest.raises(ControlError, match="no source of query 'batches' supports commands"):
         control.commit(batches)
     plain.stop()
     with pytest.raises(ControlError, match="'plain' has stopped"):
