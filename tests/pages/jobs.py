@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.realtime.queries import stop_completely, wait_until
-from tests.helpers import end_offset, produce, texts_of
+from tests.helpers import end_offset, kafka_rows, produce, texts_of
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -43,8 +43,7 @@ def prepare(session: SparkSession) -> SparkSession:
 
 def stream_of(job: ModeJob) -> DataFrame:
     """Return the streaming DataFrame of a job, with the columns `key` and `value` for the sink."""
-    source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
-    records = source.option("subscribe", job.source).option("startingOffsets", job.starting_offsets).load()
+    records = kafka_rows(job.spark, job.kafka, job.source, startingOffsets=job.starting_offsets)
     stream = records.select(F.lit("all").alias("key"), F.col("value").cast("string"))
     match job.shape:
         case "counted":
@@ -107,12 +106,10 @@ def run_until(job: ModeJob, mode: Mode, count: int, interval: str = "2 seconds")
 
 
 def newest_entry(log: Path) -> int:
-    """Return the number of the newest entry of an offset or commit log, or -1 if it is empty."""
     return max((int(entry.name) for entry in log.glob("[0-9]*") if entry.suffix == ""), default=-1)
 
 
 def ends_of_batches(query: StreamingQuery, rows: int, interval_seconds: int) -> list[float]:
-    """Wait for the commit of `rows` rows, and return the ends of the batches with rows, in epoch seconds."""
     wait_until(lambda: sum(p.numInputRows for p in query.recentProgress) >= rows, 60, "the commit of all rows", [query])
     starts = [progress.timestamp for progress in query.recentProgress if progress.numInputRows]
     return [datetime.fromisoformat(start).timestamp() + interval_seconds for start in starts]

@@ -1,5 +1,3 @@
-"""Queries while the broker of their target topic does not respond."""
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,7 +11,7 @@ from spark_rtm.realtime.keeper import Decision, Keeper, judge
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.local_server import running
-from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -30,12 +28,8 @@ def broker() -> Iterator[LocalKafka]:
 def copy(
     spark: SparkSession, kafka: str, source: str, broker: LocalKafka, target: str, folder: Path, **options: str
 ) -> StreamingQuery:
-    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
-    values = stream.option("startingOffsets", "earliest").load().select("value")
-    writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
-    writer = writer.options(**options, topic=target, checkpointLocation=str(folder)).queryName("copied")
-    query: StreamingQuery = writer.outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
-    return query
+    rows = kafka_rows(spark, kafka, source).select("value")
+    return start_to_kafka(rows, broker.bootstrap_servers, folder / "copied", "5 minutes", topic=target, **options)
 
 
 def test_outage_beyond_the_delivery_timeout_ends_the_query(

@@ -1,5 +1,3 @@
-"""Claims of the page on clusters and slots: slot counts and starved partitions."""
-
 import json
 import re
 from dataclasses import dataclass
@@ -7,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from scripts.pack import files
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
@@ -15,7 +12,7 @@ from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.services.spark import CONFS
 from spark_rtm.text import markdown
 from tests.conftest import SLOTS
-from tests.helpers import end_offset, eventually, new_topic, produce
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka
 from tests.pages.examples import definition_of
 
 PAGE = files.ROOT / "references" / "cluster_and_slots.md"
@@ -44,27 +41,15 @@ CASES = [Case(**fields) for fields in json.loads(Path(__file__).with_name("slot_
 REFUSED_CASES = [case for case in CASES if case.slots_needed > max(SLOTS, case.source_partitions)]
 
 
-def read(session: SparkSession, kafka: str, topic: str, **options: str) -> DataFrame:
-    source = session.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic)
-    return source.option("startingOffsets", "earliest").options(**options).load().select("key", "value")
-
-
 def stream_of(spark: SparkSession, case: Case, kafka: str = NO_BROKER, topic: str = "any") -> DataFrame:
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", case.shuffle_partitions)
-    stream = read(session, kafka, topic)
+    stream = kafka_rows(session, kafka, topic).select("key", "value")
     for partitions in case.repartitions:
         stream = stream.repartition(partitions)
     if case.stateful_stages == 2:
         stream = stream.dropDuplicates(["key"])
     return stream.groupBy("value").count().select("value") if case.stateful_stages else stream
-
-
-def start(stream: DataFrame, kafka: str, target: str, checkpoint: Path, interval: str = "2 seconds") -> StreamingQuery:
-    writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
-    writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).queryName(checkpoint.name)
-    query: StreamingQuery = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]  # not in its hints
-    return query
 
 
 def rows(title: str) -> list[tuple[str, ...]]:
@@ -90,27 +75,25 @@ def test_slot_formula_gives_the_number_in_the_table(case: Case) -> None:
     assert case.slots_needed == case.queries * (case.source_partitions + sum(case.repartitions) + stateful)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_slots_needed_equals_the_number_in_the_table(spark: SparkSession, case: Case) -> None:
     assert case.slots_needed == case.queries * slots_needed(stream_of(spark, case), case.source_partitions)
 
 
-@pytest.mark.spark
 @pytest.mark.services
 @pytest.mark.parametrize("case", REFUSED_CASES, ids=str)
 def test_spark_requires_the_slots_in_the_table(spark: SparkSession, kafka: str, tmp_path: Path, case: Case) -> None:
     """Spark refuses a query that needs too many slots, and its message has the number in the table."""
     topic = new_topic(kafka, case.source_partitions)
+    rows = stream_of(spark, case, kafka, topic)
 
-    query = start(stream_of(spark, case, kafka, topic), kafka, new_topic(kafka, 1), tmp_path / "large")
+    query = start_to_kafka(rows, kafka, tmp_path / "large", topic=new_topic(kafka, 1))
 
     with pytest.raises(QueryFailedError, match=f"it needs {case.slots_needed} concurrent task slots") as refused:
         wait_until(lambda: False, 60, "the refusal", [query])
     assert "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT" == refused.value.condition
 
 
-@pytest.mark.spark
 @pytest.mark.services
 def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Two of four partitions are never read without an error, and two progress events show which ones."""
@@ -119,7 +102,8 @@ def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, 
     one_each = [(partition, b"value") for partition in range(partitions)]
     produce(kafka, source, one_each)
 
-    query = start(read(spark, kafka, source).select("value"), kafka, target, tmp_path / "starving")
+    rows = kafka_rows(spark, kafka, source).select("value")
+    query = start_to_kafka(rows, kafka, tmp_path / "starving", topic=target)
     eventually(lambda: end_offset(kafka, target) == SLOTS and query.lastProgress, 60, "a record of each slot")
     before = query.recentProgress[-1].sources[0].endOffset
     produce(kafka, source, one_each)

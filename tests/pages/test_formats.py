@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_rtm.realtime.failures import name_of
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
-from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 from tests.pages.jobs import newest_entry
 from tests.pages.samples import avro_click
 
@@ -39,14 +39,12 @@ def schema(version: int) -> str:
 
 
 def decoded(spark: SparkSession, data: bytes | None, options: dict[str, str] | None = None) -> Any:
-    """Return the struct that `from_avro` reads from bytes, as a tuple, or None."""
     rows = spark.createDataFrame([(bytearray(data) if data is not None else None,)], "data binary")
     found = rows.select(from_avro("data", SCHEMA, options or {}).alias("click")).collect()[0].click
     return found if found is None else tuple(found)
 
 
 def test_distribution_has_neither_avro_nor_protobuf_functions(spark: SparkSession, tmp_path: Path) -> None:
-    """PySpark contains no jar of the functions, and the error of `from_protobuf` names the missing jar."""
     jars = {jar.name for jar in Path(pyspark.__file__).parent.glob("jars/spark-*.jar")}
     assert jars
     assert not {name for name in jars if name.startswith(("spark-avro", "spark-protobuf"))}
@@ -116,20 +114,7 @@ def click_of(versions: tuple[int, ...]) -> Column:
     return F.coalesce(*(F.when(head == f"00{v:08X}", from_avro(data, schema(v), options)) for v in versions))
 
 
-def start(rows: DataFrame, kafka: str, checkpoint: Path) -> StreamingQuery:
-    """Start a query that routes rows by their column `topic`."""
-    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).outputMode("update")
-    writer = writer.option("checkpointLocation", str(checkpoint))
-    return writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload, no-any-return]
-
-
-def read(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-    return source.option("subscribe", topic).option("startingOffsets", "earliest").load()
-
-
 def stop_after_commit(spark: SparkSession, query: StreamingQuery, checkpoint: Path) -> None:
-    """Wait until all written rows are committed, and stop the query."""
     committed = newest_entry(checkpoint / "commits")
     eventually(lambda: newest_entry(checkpoint / "commits") > committed + 1, 60, "two commits")
     stop_completely(spark, query)
@@ -142,18 +127,18 @@ def test_new_schema_goes_to_the_reject_topic_until_the_restart(spark: SparkSessi
     old, new = avro_click(1, "k1", "u1"), avro_click(2, "k2", "u2") + b"\x02\x04NL"
 
     def routed(*versions: int) -> DataFrame:
-        rows = read(spark, kafka, source).withColumn("click", click_of(versions))
+        rows = kafka_rows(spark, kafka, source).withColumn("click", click_of(versions))
         known = F.col("click.click_id").isNotNull()
         value = F.when(known, F.to_json("click").cast("binary")).otherwise(F.col("value"))
         return rows.select(value.alias("value"), F.when(known, good).otherwise(bad).alias("topic"))
 
-    query = start(routed(1), kafka, tmp_path)
+    query = start_to_kafka(routed(1), kafka, tmp_path)
     produce(kafka, source, [(0, old), (0, new)])
     wait_until(lambda: (end_offset(kafka, good), end_offset(kafka, bad)) == (1, 1), 60, "both records", [query])
     assert_real_time(query)
     stop_after_commit(spark, query, tmp_path)
 
-    query = start(routed(1, 2), kafka, tmp_path)
+    query = start_to_kafka(routed(1, 2), kafka, tmp_path)
     produce(kafka, source, [(0, old), (0, new)])
     wait_until(lambda: end_offset(kafka, good) == 3, 60, "the accepted records", [query])
 
@@ -170,23 +155,23 @@ def test_state_survives_a_new_field_but_not_a_new_aggregate(spark: SparkSession,
     new = avro_click(2, "k2", "u1") + b"\x02\x04NL"
 
     def counted(versions: tuple[int, ...], *aggregates: Column) -> DataFrame:
-        clicks = read(spark, kafka, source).select(click_of(versions).alias("click")).select("click.*")
+        clicks = kafka_rows(spark, kafka, source).select(click_of(versions).alias("click")).select("click.*")
         counts = clicks.groupBy("user_id").agg(F.count("*").alias("n"), *aggregates)
         # All columns are written, because Spark removes aggregates that nobody reads.
         return counts.select(F.concat_ws(":", *counts.columns).alias("value"), F.lit(target).alias("topic"))
 
-    query = start(counted((1,)), kafka, tmp_path)
+    query = start_to_kafka(counted((1,)), kafka, tmp_path)
     produce(kafka, source, [(0, avro_click(1, "k1", "u1"))])
     wait_until(lambda: end_offset(kafka, target) == 1, 60, "the first count", [query])
     stop_after_commit(spark, query, tmp_path)
 
-    query = start(counted((1, 2)), kafka, tmp_path)
+    query = start_to_kafka(counted((1, 2)), kafka, tmp_path)
     produce(kafka, source, [(0, new)])
     wait_until(lambda: end_offset(kafka, target) == 2, 60, "the second count", [query])
     assert ["u1:1", "u1:2"] == texts_of(kafka, target)
     stop_after_commit(spark, query, tmp_path)
 
-    query = start(counted((1, 2), F.max("country").alias("country")), kafka, tmp_path)
+    query = start_to_kafka(counted((1, 2), F.max("country").alias("country")), kafka, tmp_path)
     produce(kafka, source, [(0, new)])
     eventually(query.exception, 60, "the refusal")
     with pytest.raises(QueryFailedError) as refused:

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
-from tests.helpers import eventually
+from tests.helpers import eventually, kafka_rows
 from tests.pages.jobs import ModeJob, send, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
@@ -20,8 +20,7 @@ def names(spark: SparkSession, name: str) -> DataFrame:
 
 def start_named(job: ModeJob, table: DataFrame) -> StreamingQuery:
     """Join a table by broadcast, send two records and wait for their results; only the first result has a name."""
-    source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
-    records = source.option("subscribe", job.source).option("startingOffsets", "earliest").load()
+    records = kafka_rows(job.spark, job.kafka, job.source)
     named = records.select(F.col("value").cast("string")).join(F.broadcast(table), "value", "left")
     rows = named.select(F.concat_ws(":", "value", F.coalesce("name", F.lit("-"))).alias("value"))
     writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", job.kafka).outputMode("update")

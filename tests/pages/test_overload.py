@@ -1,14 +1,12 @@
-"""Queries whose records arrive faster than they can process them."""
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from spark_rtm.realtime.queries import wait_until
-from tests.helpers import end_offset, new_topic, produce, texts_of
+from tests.helpers import end_offset, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -28,14 +26,11 @@ def overload(spark: SparkSession, kafka: str, checkpoint: Path, *, shuffled: boo
     """Send a burst to a query that needs 10 ms per row; check its output, and return its batches."""
     source, target, session = new_topic(kafka, 1), new_topic(kafka, 1), spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    stream = session.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
-    rows: DataFrame = stream.option("startingOffsets", "earliest").load().select("value")
+    rows = kafka_rows(session, kafka, source).select("value")
     rows = rows.groupBy("value").count() if shuffled else rows
     slow = rows.selectExpr("value", f"reflect('java.lang.Thread', 'sleep', {ROW_MS}L) as slept")
-    writer = slow.where("slept is not null").select("value").writeStream.format("kafka").queryName("overloaded")
-    writer = writer.option("kafka.bootstrap.servers", kafka).option("topic", target).outputMode("update")
-    writer = writer.option("checkpointLocation", str(checkpoint))
-    query = writer.trigger(realTime=f"{INTERVAL_MS // 1000} seconds").start()  # type: ignore[call-overload]
+    rows = slow.where("slept is not null").select("value")
+    query = start_to_kafka(rows, kafka, checkpoint, f"{INTERVAL_MS // 1000} seconds", topic=target)
     produce(kafka, source, [(0, b"warm")])
     wait_until(lambda: end_offset(kafka, target) and query.lastProgress, 60, "the first batch", [query])
 

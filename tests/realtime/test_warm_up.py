@@ -1,5 +1,3 @@
-"""Empty batches before traffic: their number, their clean-up and their refusals."""
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,20 +9,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from benchmarks.spark.queries import trigger_interval
 from spark_rtm.realtime.queries import QueryFailedError
 from spark_rtm.realtime.warm_up import MIN_INTERVAL_CONF, Start, warm_up
-from tests.helpers import end_offset, new_topic, produce
+from tests.helpers import end_offset, kafka_rows, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 
 def counting(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-    stream = source.option("subscribe", topic).option("startingOffsets", "earliest").load()
-    return stream.groupBy("key").count().select(F.col("count").cast("string").alias("value"))
+    return kafka_rows(spark, kafka, topic).groupBy("key").count().select(F.col("count").cast("string").alias("value"))
 
 
 def starting(stream: DataFrame, kafka: str, target: str, started: list[StreamingQuery]) -> Start:
-    """Return a function that starts `stream` and stores the query."""
-
     def start(folder: Path, interval_seconds: float) -> Iterator[StreamingQuery]:
         writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
         writer = writer.outputMode("update").option("checkpointLocation", str(folder / "query"))
