@@ -17,7 +17,7 @@ from scripts.pack import files
 from spark_rtm.realtime.queries import stop_completely, wait_until
 from spark_rtm.services.scala import scala_object
 from spark_rtm.text import markdown
-from tests.helpers import end_offset, new_topic, produce, records_of
+from tests.helpers import end_offset, kafka_rows, new_topic, produce, records_of
 from tests.pages.examples import definition_of
 from tests.pages.jobs import ends_of_batches
 
@@ -31,8 +31,6 @@ TOLERANCE_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Way:
-    """A path from the query to its target: start the query, and read the write times in ms."""
-
     start: Callable[[DataFrame], StreamingQuery]
     read: Callable[[], list[float]]
 
@@ -48,7 +46,6 @@ def times_of(path: Path) -> list[float]:
 
 
 def through_python(folder: Path) -> Way:
-    """Return the path through a Python function."""
     log = folder / "python"
 
     def write(row: Row) -> None:
@@ -100,8 +97,7 @@ def waits(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFact
     for way in ways.values():
         session = spark.newSession()
         session.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
-        stream = session.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
-        rows = stream.option("startingOffsets", "earliest").load().selectExpr("cast(value as string) as value")
+        rows = kafka_rows(session, kafka, source).selectExpr("cast(value as string) as value")
         queries.append(way.start(rows))
     # Tasks of the first batch start late on a busy machine, so the rows belong to a later batch.
     wait_until(lambda: all(query.lastProgress for query in queries), 90, "the first batches", queries)
@@ -137,9 +133,9 @@ def test_writer_of_the_page_stores_each_record_once_over_a_restart(
     """Spark opens the writer for each batch; rows that a restart processes again change nothing."""
     source, store = new_topic(kafka, 1), tmp_path / "clicks.db"
     writer: Any = definition_of(PAGE, "ClickWriter")
-    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
-    rows = stream.option("startingOffsets", "earliest").load()
-    rows = rows.selectExpr("cast(offset as string) as src", "cast(value as string) as value")
+    rows = kafka_rows(spark, kafka, source).selectExpr(
+        "cast(offset as string) as src", "cast(value as string) as value"
+    )
     produce(kafka, source, [(0, b"a"), (0, b"b")])
 
     for runs in (1, 2):
@@ -164,8 +160,7 @@ def test_rows_are_lost_if_open_returns_nothing(spark: SparkSession, kafka: str, 
                 lines.write(f"row {row.value}\n")
 
     produce(kafka, source, [(0, b"a"), (1, b"b")])
-    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", source)
-    rows = stream.option("startingOffsets", "earliest").load()
+    rows = kafka_rows(spark, kafka, source)
     query = started(rows.writeStream.foreach(Closed()), tmp_path / "state", 2)
     wait_until(lambda: len(query.recentProgress) > 1, 60, "two batches", [query])
     stop_completely(spark, query)
@@ -177,7 +172,6 @@ def test_rows_are_lost_if_open_returns_nothing(spark: SparkSession, kafka: str, 
 
 
 def stored(store: Path) -> list[tuple[str, str]]:
-    """Return the rows of the table, or none if it does not exist yet."""
     with sqlite3.connect(store) as db:
         exists = db.execute("select count(*) from sqlite_master where name = 'clicks'").fetchone()[0]
         return list(db.execute("select src, value from clicks order by src")) if exists else []

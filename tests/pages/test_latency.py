@@ -1,5 +1,3 @@
-"""Test the page on latency: the content of progress events, the clocks, and the pause at a batch boundary."""
-
 import itertools
 import json
 import time
@@ -19,7 +17,7 @@ from examples.attribution.audit.latency import boundary_pauses_ms
 from scripts.pack import files
 from spark_rtm.realtime.queries import raise_if_failed, wait_until
 from spark_rtm.text import markdown
-from tests.helpers import end_offset, eventually, new_topic, records_of
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, records_of, start_to_kafka
 from tests.pages.jobs import ModeJob, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
@@ -36,20 +34,14 @@ def job(spark: SparkSession, kafka: str, tmp_path: Path) -> ModeJob:
 
 
 def start_values(job: ModeJob, values: DataFrame, interval: str = "2 seconds") -> StreamingQuery:
-    """Start a real-time query that writes the column `value`."""
-    writer = values.writeStream.format("kafka").option("kafka.bootstrap.servers", job.kafka).option("topic", job.target)
-    writer = writer.option("checkpointLocation", str(job.checkpoint)).outputMode("update")
-    query: StreamingQuery = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]
-    return query
+    return start_to_kafka(values, job.kafka, job.checkpoint, interval, topic=job.target)
 
 
 def records(job: ModeJob) -> DataFrame:
-    source = job.spark.readStream.format("kafka").option("kafka.bootstrap.servers", job.kafka)
-    return source.option("subscribe", job.source).option("startingOffsets", "earliest").load()
+    return kafka_rows(job.spark, job.kafka, job.source)
 
 
 def has_written(job: ModeJob, count: int) -> bool:
-    """Return whether the target topic of a job contains at least `count` records."""
     return end_offset(job.kafka, job.target) >= count
 
 

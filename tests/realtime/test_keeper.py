@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import GaveUpError, Keeper, Limits, keep
-from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -45,12 +45,9 @@ QUICK = Limits(first_pause_seconds=0.1)
 
 
 def start(spark: SparkSession, kafka: str, topics: tuple[str, str], checkpoint: Path) -> StreamingQuery:
-    stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topics[0])
-    numbers = stream.option("startingOffsets", "earliest").load().select(F.col("value").cast("string").cast("long"))
-    writer = numbers.selectExpr("string(value) AS value").writeStream.format("kafka").option("topic", topics[1])
-    writer = writer.option("kafka.bootstrap.servers", kafka).option("checkpointLocation", str(checkpoint))
-    writer = writer.queryName("numbers").outputMode("update")
-    return writer.trigger(realTime="1 second").start()  # type: ignore[call-overload, no-any-return]
+    numbers = kafka_rows(spark, kafka, topics[0]).select(F.col("value").cast("string").cast("long"))
+    rows = numbers.selectExpr("string(value) AS value")
+    return start_to_kafka(rows, kafka, checkpoint / "numbers", "1 second", topic=topics[1])
 
 
 def test_poison_record_stops_the_keeper_after_its_second_failure(
@@ -113,8 +110,7 @@ def test_module_that_only_the_driver_has_stops_the_keeper(
     started = list[StreamingQuery]()
 
     def starter() -> StreamingQuery:
-        stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("subscribe", topic)
-        rows = stream.option("startingOffsets", "earliest").load().select(F.udf(module.same, "binary")("value"))
+        rows = kafka_rows(spark, kafka, topic).select(F.udf(module.same, "binary")("value"))
         writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).queryName("mapped")
         started.append(writer.trigger(processingTime="0 seconds").start())
         return started[-1]
