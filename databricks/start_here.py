@@ -34,7 +34,9 @@ servers, checkpoints = dbutils.widgets.get("bootstrap_servers"), dbutils.widgets
 clicks = (
     spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", "clicks").load()
 )
-shouts = clicks.selectExpr("key", "upper(try_validate_utf8(cast(value as string))) as value")
+shouts = clicks.selectExpr(
+    "left(key, 1000) as key", "left(upper(try_validate_utf8(cast(value as string))), 100000) as value"
+)
 query = (
     shouts.writeStream.format("kafka")
     .option("kafka.bootstrap.servers", servers)

@@ -53,6 +53,8 @@ REMEDIES = {
     "DATETIME_OVERFLOW": "check the range of a number before you convert it to a time",
     "DIVIDE_BY_ZERO": "use try_divide",
     "INVALID_ARRAY_INDEX": "use get() instead of an index",
+    "RecordTooLargeException": "cut long keys and values, or send them cut to a reject topic; a larger "
+    "kafka.max.request.size of the sink and max.message.bytes of its topic only move the limit",
     "null topic": "give every row a topic, for example with coalesce and a reject topic",
     "Python": "replace the Python function by SQL functions, or run it with python_state.with_python; on OSS, "
     "nothing else "

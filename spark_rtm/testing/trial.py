@@ -28,10 +28,12 @@ from spark_rtm.realtime.queries import KAFKA_SINK, stop_completely, wait_until
 from spark_rtm.realtime.slots import preflight
 from spark_rtm.testing.records import TOPIC_HEADER, Received, Sent, received
 
-SINK = KAFKA_SINK | {
-    # A target topic that does not exist would delay the failure by 60 s.
-    "kafka.max.block.ms": "10000"
-}
+BLOCK = "kafka.max.block.ms"
+# A target topic that does not exist would delay the failure by 60 s.
+SINK = KAFKA_SINK | {BLOCK: "10000"}
+MAX_SENT_BYTES = 12_000_000
+# The limit to examine is that of the sink's client, so the topics accept larger records.
+ANY_SIZE = REJECT_TOPIC | {"max.message.bytes": str(MAX_SENT_BYTES)}
 FLUSH_SECONDS = 30.0
 START_SECONDS = 60.0
 MAX_MESSAGES = 1_000
@@ -74,11 +76,13 @@ class Trial:
     folder: Path
     """Folder for checkpoints."""
     target: str = field(default_factory=lambda: f"rtm-test-{uuid.uuid4().hex[:12]}")
+    sink: Mapping[str, str] = field(default_factory=lambda: SINK)
+    """Options of the Kafka sink."""
 
     def __post_init__(self) -> None:
         """Create the target topic and the clients."""
-        ensure_topics(self.bootstrap_servers, [self.target], 1, {self.target: REJECT_TOPIC})
-        confs = {"bootstrap.servers": self.bootstrap_servers, "linger.ms": 0, "message.max.bytes": 4_000_000}
+        ensure_topics(self.bootstrap_servers, [self.target], 1, {self.target: ANY_SIZE})
+        confs = {"bootstrap.servers": self.bootstrap_servers, "linger.ms": 0, "message.max.bytes": MAX_SENT_BYTES}
         self._producer = Producer(confs)
         self._consumer: Consumer = consumer_from_start(self.bootstrap_servers, {self.target: 1})
         self._ends = dict[tuple[str, int], int]()
@@ -86,7 +90,7 @@ class Trial:
     def start(self, checkpoint: str, interval_ms: int) -> StreamingQuery:
         """Start the query in real-time mode on this checkpoint, and wait until its plan proves the mode."""
         preflight(self.spark, {"query": (self.rows, sum(self.partitions.values()))})
-        writer = redirected(self.rows, self.target).writeStream.format("kafka").options(**SINK)
+        writer = redirected(self.rows, self.target).writeStream.format("kafka").options(**self.sink)
         writer = writer.option("kafka.bootstrap.servers", self.bootstrap_servers)
         writer = writer.option("checkpointLocation", str(self.folder / checkpoint))
         # The name contains no run id: an error message quotes it.

@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession, functions as F
 spark = SparkSession.builder.getOrCreate()
 servers = {"kafka.bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]}
 rows = spark.readStream.format("kafka").options(**servers, subscribe="words").load()
-shouted = rows.select("key", F.upper(F.col("value").cast("string")).alias("value"))
+shouted = rows.select(F.expr("left(key, 99) key"), F.expr("left(upper(cast(value as string)), 100000) value"))
 writer = shouted.writeStream.format("kafka").options(**servers, topic="shouts", checkpointLocation="/mnt/checkpoint")
 writer.queryName("shouts").outputMode("update").trigger(realTime="5 minutes").start().awaitTermination()
 """

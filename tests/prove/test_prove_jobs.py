@@ -37,7 +37,8 @@ clicks = source.option("subscribe", dbutils.widgets.get("topic")).load()
 # COMMAND ----------
 # MAGIC %md a comment
 count = F.col("value").cast("string").try_cast("long")
-rows = clicks.select("key", "value", F.when(count > 0, "good").otherwise("rejected").alias("topic"))
+kept = [F.substring(name, 1, 1_000_000).alias(name) for name in ("key", "value")]
+rows = clicks.select(*kept, F.when(count > 0, "good").otherwise("rejected").alias("topic"))
 writer = rows.writeStream.format("kafka").options(**servers).option("checkpointLocation", "/mnt/checkpoints/clicks")
 query = writer.queryName("clicks").outputMode("update").trigger(realTime="5 minutes").start()
 query.awaitTermination()
@@ -169,6 +170,37 @@ def test_sink_of_job_is_not_opened(bench: Bench, tmp_path: Path) -> None:
 
     assert "real-time mode accepts the sink 'foreach'" in verdicts[0].evidence
     assert not (tmp_path / "opened").exists()
+
+
+LARGE = """\
+stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "x:1").option("subscribe", "large").load()
+value = "if(length(value) > 9999, repeat('x', 1500000), 'y') value"
+writer = stream.selectExpr("left(cast(key as string), 9) key", value).writeStream.format("kafka")
+writer = writer.option("kafka.bootstrap.servers", "x:1").option("topic", "large-out"){option}
+writer.outputMode("update").trigger(realTime="5 minutes").start().awaitTermination()
+"""
+LIMITS = [
+    (
+        "",
+        WRONG,
+        ("RecordTooLargeException: ", "a value of 1 MB", "a result of 1,500,", "size=1048576"),
+        "cut long keys",
+    ),
+    ('.option("kafka.max.request.size", 2_000_000)', GOOD, ("they do not end the query", "size=2000000"), ""),
+]
+
+
+@pytest.mark.parametrize(("option", "status", "evidence", "fix"), LIMITS, ids=["default limit", "own limit"])
+def test_result_above_the_limit_of_the_sink_ends_the_query(
+    option: str, status: str, evidence: tuple[str, ...], fix: str, bench: Bench, tmp_path: Path
+) -> None:
+    """The sink has the client options of the job, and the records to try are as long as its limit."""
+    verdicts = _prove(bench, tmp_path, LARGE.replace("{option}", option), "input")
+
+    input_ = next(verdict for verdict in verdicts if verdict.check == "input")
+    assert status == input_.status, input_.text
+    assert [] == [part for part in evidence if part not in input_.evidence], input_.text
+    assert input_.fix.startswith(fix)
 
 
 ENDLESS = """\

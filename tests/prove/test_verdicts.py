@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from scripts.pack import files
 from spark_rtm.errors import page_of
 from spark_rtm.prove.checks.access import fetch, login, secrets_in
-from spark_rtm.prove.checks.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records
+from spark_rtm.prove.checks.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records, too_large
 from spark_rtm.prove.checks.input import are_rejected, judged, outcome_of
 from spark_rtm.prove.checks.restart import compared
 from spark_rtm.prove.checks.slow import REPORTED_LENGTH, cases_of, search
@@ -22,10 +22,13 @@ from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.decoding import CSV, JSON, NONE, Decoding
+from spark_rtm.prove.subjects.recorders import Caught
+from spark_rtm.prove.subjects.settings import sink_options
 from spark_rtm.prove.subjects.target import Target, TargetError, code_of, load
 from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, failure_of, line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render, summary
 from spark_rtm.testing.records import Received, Sent
+from spark_rtm.testing.trial import SINK
 
 VERDICTS = [
     Verdict("slots", GOOD, "2 task slots needed"),
@@ -207,6 +210,36 @@ def test_broken_records_must_not_come_out_as_good_results(name: str) -> None:
     assert f"{len(kinds)} kinds of hostile record tried: {len(outcome.rejected)} rejected" in verdict.evidence
     assert evidence in verdict.evidence
     assert status == GOOD or "reject topic" in verdict.fix
+
+
+def test_record_above_the_limit_of_the_sink_ends_the_query_unless_it_is_cut() -> None:
+    """The limit includes the key and what the client adds; the names of the records tell their length."""
+    records = {kind: hostile.record for kind, hostile in too_large(GOOD_RECORD, 2_000).items()}
+
+    def ended(kept: int) -> dict[str, Exception]:
+        cut = {
+            kind: [Received("", (r.key or b"")[:kept], r.value[:kept], (), 0)] for kind, r in records.items() if r.value
+        }
+        return outcome_of(records, cut, [], 2_000).ends
+
+    assert ["a value of 2,000 bytes", "a key of 2,000 bytes", "id: a text of 2,000 bytes"] == list(ended(1_950))
+    failure = failure_of(ended(2_000)["a key of 2,000 bytes"], Path("job.py"))
+    assert ("RecordTooLargeException", page_of("RecordTooLargeException")) == (failure.condition, failure.page)
+    assert "a result of 2,127 bytes is larger than kafka.max.request.size=2000 of the sink" == failure.message
+    assert "cut long keys and values" in failure.fix
+    assert {} == ended(900)
+
+
+@pytest.mark.parametrize(
+    ("sink", "expected"),
+    [("kafka", {"kafka.max.block.ms": "10000", "kafka.max.request.size": "9"}), ("foreach", SINK)],
+)
+def test_sink_has_the_client_options_of_a_job_but_not_its_servers(sink: str, expected: dict[str, str]) -> None:
+    options = {"kafka.Max.Request.Size": "9", "kafka.bootstrap.servers": "x:1", "kafka.sasl.mechanism": "PLAIN"}
+
+    caught = Caught(None, sink, {**options, "topic": "t"}, "", "update", 1, None)  # type: ignore[arg-type]
+
+    assert expected == sink_options(caught)
 
 
 def test_echo_of_bytes_is_not_blamed_for_broken_records() -> None:

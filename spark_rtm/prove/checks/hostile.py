@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from spark_rtm.prove.subjects.decoding import CSV, Decoding
-from spark_rtm.prove.subjects.samples import fields_of
+from spark_rtm.prove.subjects.samples import fields_of, is_time
 from spark_rtm.testing.records import Sent
 
 NESTING = 20_000
@@ -109,6 +109,18 @@ def hostile_records(sample: Sent, decoding: Decoding) -> dict[str, Hostile]:
         "a key of bad UTF-8": Hostile(replace(sample, key=b"\xff")),
         **(dict(_of_headers(sample)) if sample.headers else {}),
     }
+
+
+def too_large(sample: Sent, limit: int) -> dict[str, Hostile]:
+    """Return records above a limit of the sink; compressed, they fit into a topic with default limits."""
+    fields, long = fields_of(sample) or {}, "x" * limit
+    records = {
+        "a value": replace(sample, value=b'{"a":"%b"}' % long.encode()),
+        "a key": replace(sample, key=long.encode()),
+    }
+    if name := next((name for name, value in fields.items() if isinstance(value, str) and not is_time(name)), ""):
+        records[f"{name}: a text"] = replace(sample, value=json.dumps({**fields, name: long}).encode())
+    return {f"{kind} of {limit:,} bytes": Hostile(record) for kind, record in records.items()}
 
 
 def _of_headers(sample: Sent) -> Iterator[tuple[str, Hostile]]:

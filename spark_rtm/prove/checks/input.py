@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.prove.checks.hostile import MISSING, Hostile, hostile_records
+from spark_rtm.prove.checks.hostile import MISSING, Hostile, hostile_records, too_large
 from spark_rtm.prove.checks.slow import long_values, verdict_on
 from spark_rtm.prove.subjects.decoding import NONE, decoding
 from spark_rtm.prove.subjects.samples import DEFAULT
-from spark_rtm.prove.subjects.subject import KEPT_BYTES, Subject, has_null_topic, holds
+from spark_rtm.prove.subjects.subject import KEPT_BYTES, SIZE, Subject, has_null_topic, holds
 from spark_rtm.prove.verdicts.failure import Failure, failure_of
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.queries import QueryFailedError
@@ -23,6 +23,12 @@ from spark_rtm.testing.records import Received, Sent
 PAGE = "references/errors_in_rows.md"
 REJECTS_PAGE = "references/kafka_patterns.md#routing-and-the-reject-topic"
 NULL_TOPIC = "the row has a null topic"
+TOO_LARGE = (
+    "a result of {:,} bytes is larger than {}={} of the sink\norg.apache.kafka.common.errors.RecordTooLargeException"
+)
+# What the client adds to the key, value and headers of a record, at most.
+RECORD_OVERHEAD = 90
+MAX_LIMIT = 10_000_000
 MAX_NAMES, MAX_EXAMPLES = 6, 3
 MAX_MESSAGE, MAX_VALUE = 120, 50
 # Shorter values occur in other outputs by accident.
@@ -47,6 +53,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
         yield verdict_on(subject, slow, found)
     longest = min((slow.length for slow in long.slow), default=sys.maxsize)
     kinds = {**hostile_records(sample, found), **{name: Hostile(record) for name, record in long.ends.items()}}
+    kinds |= too_large(sample, subject.max_sink_bytes) if _has_known_limit(subject) else {}
     kinds = {name: hostile for name, hostile in kinds.items() if len(hostile.record.value or b"") < longest}
     records = {name: hostile.record for name, hostile in kinds.items()}
     results = dict(zip(records, subject.evaluate_all(list(records.values())), strict=True))
@@ -54,7 +61,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     samples = [sample] if subject.is_made else subject.samples
     evaluated = zip(samples, subject.evaluate_all(samples), strict=True)
     good = [(one, output) for one, result in evaluated if isinstance(result, list) for output in result]
-    outcome = outcome_of(records, results, good)
+    outcome = outcome_of(records, results, good, subject.max_sink_bytes)
     yield from _ends(subject, outcome)
     try:
         _send(subject, query, records, results, outcome)
@@ -69,7 +76,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     is_known = found.format != NONE and [s.value for s in subject.samples] != [s.value for s in DEFAULT]
     is_known &= not (subject.is_made and are_rejected(good))
     unjudged = "" if is_known else _unjudged(found.format, subject.stream)
-    for verdict in judged(outcome, kinds, unjudged, f"; {long.text}"):
+    for verdict in judged(outcome, kinds, unjudged, f"; {long.text}; {_limit(subject)}"):
         yield verdict if verdict.status == GOOD else verdict.at(subject.path, subject.line)
 
 
@@ -104,8 +111,9 @@ def outcome_of(
     records: Mapping[str, Sent],
     results: Mapping[str, list[Received] | Exception],
     good: Sequence[tuple[Sent, Received]],
+    limit: int = sys.maxsize,
 ) -> Outcome:
-    """Sort the kinds of record by their results; `good` contains good records with their results."""
+    """Sort the kinds of record by their results; `good` has good records with theirs, `limit` is that of the sink."""
     outcome = Outcome({}, [], [], [])
     topics = {output.topic for _, output in good}
     # A query that writes the bytes of good records, too, cannot mark a bad record with its bytes.
@@ -116,6 +124,8 @@ def outcome_of(
             outcome.ends[name] = result
         elif has_null_topic(result):
             outcome.ends[name] = StreamingQueryException(NULL_TOPIC)
+        elif (size := max(map(_size_of, result), default=0)) > limit:
+            outcome.ends[name] = StreamingQueryException(TOO_LARGE.format(size, SIZE, limit))
         elif not result:
             outcome.vanished.append(name)
         elif any(
@@ -216,6 +226,22 @@ def _ended(subject: Subject, failure: Failure, names: Sequence[str]) -> Verdict:
         f"({failure.message[:MAX_MESSAGE]})"
     )
     return Verdict("input", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line or subject.line)
+
+
+def _has_known_limit(subject: Subject) -> bool:
+    """Return whether the sink has the limit of the job, and a record above it fits into the topics of `prove`."""
+    return subject.has_own_sink and subject.max_sink_bytes <= MAX_LIMIT
+
+
+def _limit(subject: Subject) -> str:
+    own = "the sink of the job" if subject.has_own_sink else "the sink of prove"
+    more = "" if _has_known_limit(subject) else ", and no larger record was tried"
+    return f"{own} has {SIZE}={subject.max_sink_bytes}{more}"
+
+
+def _size_of(output: Received) -> int:
+    headers = [part for name, value in output.headers for part in (name.encode(), value)]
+    return RECORD_OVERHEAD + sum(len(part or b"") for part in (output.key, output.value, *headers))
 
 
 def _list(names: Sequence[str]) -> str:

@@ -32,7 +32,8 @@ def order_of(subject: Subject, slots: int) -> Order:
     trial, bench = subject.trial, subject.bench
     folder = str(trial.folder)
     interval_ms = COMMANDED_INTERVAL_MS if control.source_format() == control.SOURCE else INTERVAL_MS
-    return Order(subject.origin, bench.kafka, trial.target, folder, CHECKPOINT, interval_ms, slots, bench.packages)
+    place = (bench.kafka, trial.target, folder, CHECKPOINT)
+    return Order(subject.origin, *place, interval_ms, slots, bench.packages, trial.sink)
 
 
 def restart(subject: Subject, process: OtherProcess) -> Verdict:

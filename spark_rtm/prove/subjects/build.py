@@ -22,12 +22,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
+from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.target import Job, Target, subscribed
 from spark_rtm.testing.records import Sent
-from spark_rtm.testing.trial import FLUSH_SECONDS, read_stream, read_table
+from spark_rtm.testing.trial import ANY_SIZE, FLUSH_SECONDS, MAX_SENT_BYTES, read_stream, read_table
 
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 SOURCE_ROW = StructType(
@@ -105,14 +105,15 @@ class StaticQuery:
         """Run the job on the rows of the topic, unless another of its queries already did."""
         self._kafka, self._topic = recording.kafka, f"prove-rows-of-{recording.topics[0]}"
         if recording.on_static is None:
-            ensure_topics(self._kafka, [self._topic], 1, {self._topic: REJECT_TOPIC})
+            ensure_topics(self._kafka, [self._topic], 1, {self._topic: ANY_SIZE})
             rows = read_table(recording.spark, self._kafka, self._topic)
             again = Recording(recording.spark, self._kafka, recording.job, recording.partitions, static=rows)
             again.side_effects = recording.side_effects
             job.record(again)
             recording.on_static = again
         self._rows = caught_rows(recording.on_static, number)
-        self._producer = Producer({"bootstrap.servers": self._kafka, "linger.ms": 0, "message.max.bytes": 4_000_000})
+        confs = {"bootstrap.servers": self._kafka, "linger.ms": 0, "message.max.bytes": MAX_SENT_BYTES}
+        self._producer = Producer(confs)
         self._admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 3})
 
     def rows_of(self, records: Iterable[Sent]) -> DataFrame:

@@ -41,7 +41,9 @@ class Order:
     checkpoint: str
     interval_ms: int
     slots: int
-    packages: Sequence[str] = ()
+    packages: Sequence[str]
+    sink: Mapping[str, str]
+    """Options of the Kafka sink."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def main(folder: Path) -> None:
     wait_until((folder / GO).exists, WAIT_SECONDS, "the check of restarts")
     rows = rows_of(spark, order.kafka, target, order.origin)
     partitions: Mapping[str, int] = order.origin.partitions
-    trial = Trial(spark, order.kafka, rows, partitions, Path(order.checkpoints), order.target)
+    trial = Trial(spark, order.kafka, rows, partitions, Path(order.checkpoints), order.target, order.sink)
     query = trial.start(order.checkpoint, order.interval_ms)
     partial = folder / f"{RUNNING}.partial"
     process = jvm()

@@ -16,6 +16,7 @@ from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.placeholders import Anything, Started
 from spark_rtm.prove.subjects.target import Job, subscribed
 from spark_rtm.realtime import control
+from spark_rtm.testing.trial import ANY_SIZE
 
 BROKER_OPTION = "kafka.bootstrap.servers"
 # The security options of the job stay, but a plaintext connection does not use them.
@@ -107,7 +108,7 @@ class Recording:
     def redirect(self, options: dict[str, str], *, is_stream: bool) -> dict[str, str]:
         """Create the topics of a Kafka source, and return replacements for the job's options."""
         names, replaced = subscribed(options)
-        ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, REJECT_TOPIC))
+        ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, ANY_SIZE))
         if is_stream:
             self.source_options.update(options)
             self.source_line = self.line()

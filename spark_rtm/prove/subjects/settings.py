@@ -8,12 +8,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.conf import RuntimeConfig
 
-from spark_rtm.prove.subjects.recorders import Recording
+from spark_rtm.prove.subjects.recorders import Caught, Recording
+from spark_rtm.testing.trial import BLOCK, SINK
 
 # The catalog of a package such as Delta, without which no table of the session can be named.
 CATALOG = "spark.sql.catalog.spark_catalog"
 FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 SHUFFLES = "spark.sql.shuffle.partitions"
+# Options of a job's sink under `prove`. The servers, login and topic of the job do not exist there.
+CLIENT = ("acks", "batch.size", "buffer.memory", "compression.type", "delivery.timeout.ms", "enable.idempotence",
+          "linger.ms", "max.block.ms", "max.request.size", "request.timeout.ms", "retries")  # fmt: skip
 
 
 def configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSession:
@@ -55,6 +59,14 @@ def set_for_now(session: SparkSession, confs: Mapping[str, str]) -> Iterator[Non
                 session.conf.unset(name)
             else:
                 session.conf.set(name, kept)
+
+
+def sink_options(caught: Caught) -> Mapping[str, str]:
+    """Return the client options of a job's Kafka sink, or those of `prove` if the job has another sink."""
+    if caught.sink.lower() != "kafka":
+        return SINK
+    own = {name.lower(): value for name, value in caught.options.items()}
+    return {BLOCK: SINK[BLOCK], **{name: own[name] for name in (f"kafka.{part}" for part in CLIENT) if name in own}}
 
 
 def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:

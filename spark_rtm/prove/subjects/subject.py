@@ -17,12 +17,14 @@ from spark_rtm.prove.subjects.bench import Bench, in_time
 from spark_rtm.prove.subjects.build import Origin, StaticQuery, caught_rows, local_rows, rows_of, topics_of
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.samples import compared_texts, made_samples, other_samples
+from spark_rtm.prove.subjects.settings import sink_options
 from spark_rtm.prove.subjects.target import Target, TargetError
 from spark_rtm.prove.subjects.texts import adapted
 from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.testing.records import Received, Sent
 from spark_rtm.testing.trial import Trial, new_checkpoints
 
+SIZE, DEFAULT_SIZE = "kafka.max.request.size", "1048576"
 KEPT_BYTES = 1_000
 EVALUATION_SECONDS = 120.0
 
@@ -53,6 +55,13 @@ class Subject:
     """The topic in the sink's options, and the topics of evaluated rows."""
     is_made: bool = False
     """Whether `prove` made the samples."""
+    has_own_sink: bool = False
+    """Whether the sink has the client options of a job."""
+
+    @property
+    def max_sink_bytes(self) -> int:
+        """The limit of the sink's client for a record."""
+        return int(self.trial.sink.get(SIZE, DEFAULT_SIZE))
 
     @property
     def is_stateful(self) -> bool:
@@ -167,8 +176,8 @@ def subject_of_job(
     """Yield one query of a job as a subject. Its topics stay, and rows for a sink other than Kafka become JSON."""
     folder, rows = new_checkpoints(bench.folder), caught_rows(recording, number)
     names = topics_of(rows) or recording.topics
-    first, topics = names[0], dict.fromkeys(names, recording.partitions)
-    trial = Trial(bench.spark, bench.kafka, rows, topics, folder)
+    first, topics, caught = names[0], dict.fromkeys(names, recording.partitions), recording.caught[number]
+    trial = Trial(bench.spark, bench.kafka, rows, topics, folder, sink=sink_options(caught))
 
     @cache
     def static_query() -> StaticQuery:
@@ -188,7 +197,7 @@ def subject_of_job(
         yield Subject(
             bench,
             recording.path,
-            recording.caught[number].line,
+            caught.line,
             first,
             trial,
             own,
@@ -197,8 +206,9 @@ def subject_of_job(
             others,
             (*names, *recording.tables),
             recording.has_default_shuffles,
-            {recording.caught[number].options["topic"]} if "topic" in recording.caught[number].options else set(),
+            {caught.options["topic"]} if "topic" in caught.options else set(),
             is_made=not given,
+            has_own_sink=caught.sink.lower() == "kafka",
         )
     finally:
         trial.close()
