@@ -170,7 +170,6 @@ def test_silent_device_raises_alarm_that_its_return_clears(observed: Observed) -
 
 
 def test_repeated_and_overtaken_heartbeats_change_no_alarm(observed: Observed) -> None:
-    """A heartbeat that is repeated or older than the newest one neither delays nor clears an alarm."""
     (raised,) = observed.changes_of(observed.before, "repeated")
 
     assert "offline" == raised["status"]
@@ -275,9 +274,10 @@ def test_tick_keys_reach_every_state_partition_once(spark: SparkSession, partiti
 
 @pytest.mark.timeout(400)
 def test_command_on_cluster_raises_alarm_and_stops_on_ctrl_c(options: Options, tmp_path: Path) -> None:
+    """The executor, which is another process, gets the compiled processor."""
     create(JOB, options)
     send(options, "heartbeats", [beat("d1")])
-    with standalone_cluster(workers=2, cores_per_worker=3) as master:
+    with standalone_cluster(workers=1, cores_per_worker=6) as master:
         arguments = ("--topic-prefix", options.topic_prefix, "--checkpoint-dir", str(tmp_path), "--master", master)
         found, status, printed, errors = interrupted(JOB, arguments, options, 1)
 

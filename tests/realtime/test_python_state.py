@@ -23,7 +23,7 @@ from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.python_state import transform_with_state, with_python
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
-from tests.helpers import eventually, new_topic
+from tests.helpers import eventually, kafka_rows, new_topic
 from tests.realtime.python_processors import REPORTS, STEPS, Reporting, scored
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
@@ -51,9 +51,7 @@ class PythonQuery:
         self.query: StreamingQuery
 
     def start(self) -> None:
-        source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
-        source = source.option("startingOffsets", "earliest")
-        records, ticks = (source.option("subscribe", one).load() for one in (self.source, self.ticks))
+        records, ticks = (kafka_rows(self.spark, self.kafka, one) for one in (self.source, self.ticks))
         row = F.from_json(F.col("value").cast("string"), self.schema).alias("row")
         results = self.transform(records.select(row).select("row.*"), ticks)
         writer = results.select(F.to_json(F.struct("*")).alias("value")).writeStream.format("kafka")
@@ -67,7 +65,6 @@ class PythonQuery:
         assert 0 == self.producer.flush(30)
 
     def results(self) -> list[dict[str, Any]]:
-        """Return all results so far."""
         return [json.loads(message.value() or b"") for message in read_topic(self.kafka, self.target)]
 
     def await_results(self, is_enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
@@ -132,7 +129,6 @@ def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_p
 
 
 def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, spark: SparkSession) -> None:
-    """Rows that a stop or kill interrupts are processed again with the same reports."""
     rows = histories()
     third = len(rows) // 3
     expected = expected_of(rows)
@@ -225,7 +221,6 @@ def test_timer_fires_with_a_tick(reporting: PythonQuery) -> None:
 
 
 def test_function_maps_and_removes_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A Python function of one row runs in real-time mode, and None removes a row."""
     query = PythonQuery(
         *(spark, kafka, tmp_path / "checkpoint", "number long, text string"),
         lambda rows, _: with_python(rows, scored, "number long, length long"),
