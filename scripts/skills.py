@@ -78,7 +78,7 @@ def _install(options: argparse.Namespace) -> int:
         if not (options.check or options.uninstall) and (broken := install.incomplete(files.ROOT)):
             return _report(broken, "text")
     except (OSError, ValueError) as error:
-        return PROGRAM.wrong(f"cannot install this skill: {error}; fetch it again")
+        return PROGRAM.wrong(f"cannot install this skill: {error}; clone or download the skill again")
     # Each folder has its own result: an error or a finding in one folder does not affect the others.
     return max(_install_into(folder, options) for folder in folders)
 

@@ -43,7 +43,7 @@ PHASES = {
 
 @dataclass(frozen=True)
 class Explained:
-    """The slowest record at one boundary, and the phases in ms after it was due."""
+    """The slowest record at one batch boundary, and its phases in ms since the record was due."""
 
     batch: int
     wait_ms: float

@@ -149,8 +149,8 @@ def _outcome(
     repeated, repeated_in_all = (sum(one for _, one in found.values()) for found in (by_stops, in_all))
     lost = sum(one for one, _ in in_all.values())
     console.print(
-        f"{len(seconds)} stops: {latency_text(stops_ms)}; {sent} records; repeated by stops {repeated}, by "
-        f"{options.kills} kills {repeated_in_all - repeated}; lost {lost}; {machine_text()}"
+        f"{len(seconds)} stops ({latency_text(stops_ms)}), {sent} records; repeated results: {repeated} by stops, "
+        f"{repeated_in_all - repeated} by {options.kills} kills; lost results: {lost}; {machine_text()}"
     )
     problems = [f"{lost} results were lost"] if lost else []
     problems += [f"{repeated} results were repeated by a stop"] if repeated else []

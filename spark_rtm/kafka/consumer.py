@@ -80,7 +80,7 @@ def read_topic(
         wait_until(is_read, deadline_seconds, f"{max(min_records, 1)} or more records in {', '.join(topics)}")
     except TimeoutError as error:
         raise TimeoutError(
-            f"{error}, but only {len(records)} arrived; check that the broker and the writer are running"
+            f"{error}; {len(records)} arrived; check that the broker and the writer are running"
         ) from error
     finally:
         consumer.close()

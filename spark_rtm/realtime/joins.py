@@ -29,7 +29,7 @@ class TimeBound:
     def __post_init__(self) -> None:
         """Reject a bound without buckets, and a bound that would drop rows in time."""
         if self.within_seconds < 1 or self.lateness_seconds < 0 or self.before_seconds < 0:
-            raise ValueError(f"{self} needs within_seconds of at least 1, and no other number below 0")
+            raise ValueError(f"{self}: within_seconds must be at least 1, and no other number may be negative")
 
     @property
     def length_seconds(self) -> int:

@@ -21,9 +21,7 @@ def test_missing_records_end_the_wait_with_what_was_read(kafka: str) -> None:
     topic = new_topic(kafka, 1)
     produce(kafka, topic, [(0, b"only")])
 
-    with pytest.raises(
-        TimeoutError, match=rf"timed out after 1 s waiting for 2 or more records in {topic}, but only 1 arrived"
-    ):
+    with pytest.raises(TimeoutError, match=rf"timed out after 1 s waiting for 2 or more records in {topic}; 1 arrived"):
         read_topic(kafka, topic, min_records=2, deadline_seconds=1)
 
 

@@ -190,7 +190,7 @@ def test_skill_with_malformed_manifest_is_not_installed(copied: Path, tmp_path: 
     done = _skills("install", "--to", str(tmp_path / "skills"), root=copied)
 
     assert (2, 1) == (done.returncode, len(done.stderr.splitlines()))
-    assert "fetch it again" in done.stderr
+    assert "download the skill again" in done.stderr
     assert not (tmp_path / "skills").exists()
 
 

@@ -149,7 +149,7 @@ def test_query_with_deleted_records_continues_after_micro_batch(environment: Pag
     """
     Real-time mode fails with either value of the option; a micro-batch run on the same checkpoint skips the gap.
 
-    The count of 10 is the result of a batch that was not committed, and three of its records are deleted.
+    The count of 10 comes from a batch that was not committed. Three of its records are then deleted.
     """
     source, target = new_topic(environment.kafka, 1), new_topic(environment.kafka, 1)
     reads = {"subscribe": source, "startingOffsets": "earliest"}

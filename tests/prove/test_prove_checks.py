@@ -125,7 +125,7 @@ def test_state_is_not_judged_by_records_that_the_query_rejects(bench: Bench) -> 
     (state,) = [verdict for verdict in prove(bench, job, STATE, lambda _step: None) if "state" == verdict.check]
 
     assert GOOD == state.status, state.text
-    assert "rows under the same keys; the watermark removed" in state.evidence
+    assert "rows for the same keys; the watermark removed" in state.evidence
 
 
 def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
 
 
 def _special(function: ast.expr, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
-    """Return a trigger, a collection or a call with keywords, or None."""
+    """Return the value of a call that builds a trigger, a collection or keyword arguments, or None for other calls."""
     owner = function.value if isinstance(function, ast.Attribute) else None
     if member in COLLECTIONS and owner is None:
         return at(ast.List(given, ast.Load()), line)

@@ -159,7 +159,7 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
     verdicts = list[Verdict]()
     if dropped:
         evidence = f"{len(dropped)} kinds of broken record vanish without a trace: {_list(dropped)}"
-        fix = "send them to a reject topic with their bytes and a reason"
+        fix = "send them to a reject topic with their bytes and the reason"
         verdicts.append(Verdict("input", WRONG, evidence, fix, PAGE))
     counts = (
         f"{len(kinds)} kinds of hostile record tried: {len(outcome.rejected)} rejected with their bytes, "

@@ -84,7 +84,7 @@ def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growt
     before = _watermark(query)
     removed = sum(_after(subject, query, subject.samples, days).removed for days in FORWARD_DAYS)
     if removed:
-        evidence = f"{rows} rows under the same keys; the watermark removed {removed} rows"
+        evidence = f"{rows} rows for the same keys; the watermark removed {removed} rows"
         return Verdict("state", GOOD, f"{evidence}; until then, {growth}" if growth else evidence, page=PAGE)
     if _watermark(query) == before:
         fix = f"pass records with the event time in --samples {subject.stream}=FILE.jsonl"
@@ -109,13 +109,11 @@ def _after_own_rules(subject: Subject, rows: int, metrics: Counter[str]) -> Verd
     """Return the verdict on a processor, whose state is removed by a TTL or by the processor's code."""
     endless, ending = (sum(metrics[f"num{kind}State{ttl}Vars"] for kind in KINDS) for ttl in ("", "WithTTL"))
     if ending and not endless:
-        return Verdict(
-            "state", GOOD, f"{rows} rows under the same keys; each state variable has a TTL", page=PROCESSORS
-        )
+        return Verdict("state", GOOD, f"{rows} rows for the same keys; each state variable has a TTL", page=PROCESSORS)
     fix = "give each state variable a TTL, or clear it in handleExpiredTimer"
     if metrics["numRegisteredTimers"]:
         evidence = "the processor sets timers, and this check does not wait until they clear the state"
-        return Verdict("state", UNCHECKED, evidence, f"test that handleExpiredTimer clears it, or {fix}", PROCESSORS)
+        return Verdict("state", UNCHECKED, evidence, "test that handleExpiredTimer clears the state", PROCESSORS)
     evidence = f"{rows} rows of state never expire, because a state variable has no TTL and no timer is set"
     return _wrong(subject, evidence, fix, PROCESSORS)
 
