@@ -3,7 +3,10 @@
 import json
 import os
 import random
+import re
 import signal
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
@@ -232,3 +235,16 @@ def test_function_maps_and_removes_rows(spark: SparkSession, kafka: str, tmp_pat
 
     assert_real_time(query.query)
     assert [{"number": n, "length": n} for n in (1, 2, 3)] == sorted(results, key=lambda row: row["number"])
+
+
+def test_workers_have_the_shortest_time_slice() -> None:
+    """A fork inherits the slice. Systems without slices per process leave the program as it is."""
+    program = (
+        "import os; from pathlib import Path; from spark_rtm.realtime.python_state.__main__ import *; "
+        "ask_for_short_slices(); shown = Path('/proc/self/sched'); "
+        "os.fork() or print(shown.read_text() if shown.exists() else '')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    has_slices = Path("/proc/self/sched").exists() and [*map(int, os.uname().release.split(".")[:2])] >= [6, 12]
+    assert (["100000"] if has_slices else []) == re.findall(r"se\.slice\s*:\s*(100000)\b", done.stdout)
