@@ -47,14 +47,12 @@ def main(parts: Sequence[str] = ()) -> None:
     with bench(0) as services:
         loaded = {name: functions.get(name) or _job_of(services, name) for name in chosen}
         found = {name: _statuses(_proved(services, name, loaded[name])) for name in chosen}
-    conditions = {
-        "command": "make prove-examples",
-        "date": datetime.now(UTC).date().isoformat(),
-        "pyspark": pyspark.__version__,
-    }
+    today = datetime.now(UTC).date().isoformat()
+    conditions = {"command": "make prove-examples", "date": today, "pyspark": pyspark.__version__}
     content = json.loads(PUBLISHED.read_text(encoding="utf-8"))["targets"] if PUBLISHED.is_file() else []
-    known = {row["target"]: row["verdicts"] for row in content} | found
-    rows = [{"target": name, "verdicts": known[name]} for name in (*TARGETS, *PAGES) if name in known]
+    known = {row["target"]: row for row in content}
+    known |= {name: {"target": name, "date": today, "verdicts": verdicts} for name, verdicts in found.items()}
+    rows = [known[name] for name in (*TARGETS, *PAGES) if name in known]
     PUBLISHED.write_text(json.dumps({"conditions": conditions, "targets": rows}, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {files.relative(files.ROOT, PUBLISHED)}")
 

@@ -166,6 +166,13 @@ def change_first_fault(content: Any) -> None:
             "| `a.py:f` | 1 | `input` wrong: a \\| b |",
             "",
         ),
+        (
+            "output-prove-examples",
+            "prove_examples",
+            lambda content: content["targets"][0].update(date="2026-01-02"),
+            "`make prove-examples`, 2026-01-02 to ",
+            "",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith(("measured", "output")) else "",
 )

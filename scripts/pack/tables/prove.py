@@ -29,11 +29,11 @@ def output(root: Path, _: str) -> str:
 def examples(root: Path, _: str) -> str:
     """Return a table of this repository's queries with their bad verdicts."""
     content = measured(root, EXAMPLES, "make prove-examples")
-    known = content["conditions"]
+    known, dates = content["conditions"], sorted({row["date"] for row in content["targets"]})
     rows = [f"| `{row['target']}` | {len(row['verdicts'])} | {_rest(row['verdicts'])} |" for row in content["targets"]]
     return "\n".join(
         [
-            f"Output of `{known['command']}` on {known['date']} with PySpark {known['pyspark']}:\n",
+            f"Output of `{known['command']}`, {' to '.join(dates[:1] + dates[1:][-1:])}, PySpark {known['pyspark']}:\n",
             "| query | checks | not good |",
             "|---|---|---|",
             *rows,
