@@ -58,9 +58,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     records = {name: hostile.record for name, hostile in kinds.items()}
     results = dict(zip(records, subject.evaluate_all(list(records.values())), strict=True))
     # Of the samples that prove has made, some may stand on the other side of a condition, and be rejected.
-    samples = [sample] if subject.is_made else subject.samples
-    evaluated = zip(samples, subject.evaluate_all(samples), strict=True)
-    good = [(one, output) for one, result in evaluated if isinstance(result, list) for output in result]
+    good = subject.results_of([sample] if subject.is_made else subject.samples)
     outcome = outcome_of(records, results, good, subject.max_sink_bytes)
     yield from _ends(subject, outcome)
     try:

@@ -68,11 +68,7 @@ def _growing(subject: Subject, rows: list[int], *, is_accepted: bool) -> Verdict
 
 def _records(subject: Subject) -> tuple[list[Sent], bool]:
     """Return records for the state, and whether the query accepts them; an accepted one can be without a result."""
-    if not subject.is_made:
-        return subject.samples, True
-    results = zip(subject.samples, subject.evaluate_all(subject.samples), strict=True)
-    rows = [(record, output) for record, found in results if isinstance(found, list) for output in found]
-    if not are_rejected(rows):
+    if not subject.is_made or subject.is_accepted or not are_rejected(subject.results_of(subject.samples)):
         return subject.samples, True
     others = zip(subject.others, subject.evaluate_all(subject.others), strict=True)
     silent = [record for record, found in others if found == []]

@@ -55,6 +55,8 @@ class Subject:
     """The topic in the sink's options, and the topics of evaluated rows."""
     is_made: bool = False
     """Whether `prove` made the samples."""
+    is_accepted: bool = False
+    """Whether a sample is known to give a result that does not contain its bytes."""
     has_own_sink: bool = False
     """Whether the sink has the client options of a job."""
 
@@ -74,10 +76,12 @@ class Subject:
             return self
         own, accepted = self._useful(self.samples)
         if accepted:
-            return self
+            return replace(self, is_accepted=True)
         others, accepted = self._useful(self.others)
         found = accepted or ([] if own else others)
-        return replace(self, samples=found[: len(self.samples)], others=self.samples) if found else self
+        if not found:
+            return self
+        return replace(self, samples=found[: len(self.samples)], others=self.samples, is_accepted=bool(accepted))
 
     def _useful(self, records: list[Sent]) -> tuple[list[Sent], list[Sent]]:
         """Return the records with a result, and among them those whose result does not contain their bytes."""
@@ -85,6 +89,11 @@ class Subject:
         useful = [(record, found) for record, found in results if isinstance(found, list)]
         accepted = [record for record, found in useful if not any(holds(output, record) for output in found)]
         return [record for record, _ in useful], accepted
+
+    def results_of(self, records: list[Sent]) -> list[tuple[Sent, Received]]:
+        """Return each row of a batch query together with its record; failing records have no rows."""
+        evaluated = zip(records, self.evaluate_all(records), strict=True)
+        return [(record, output) for record, found in evaluated if isinstance(found, list) for output in found]
 
     def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
         """
