@@ -7,6 +7,7 @@ The tests in `tests/pages/` run the fences; this module only parses them.
 import ast
 import re
 from collections.abc import Iterator
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 from scripts.pack import files, parsed
@@ -63,12 +64,11 @@ def check_blocking(root: Path) -> Iterator[Finding]:
     blocking = re.compile(_blocking(root), re.MULTILINE)
     for path in files.pages(root):
         text = path.read_text(encoding="utf-8")
-        lines = text.splitlines()
         for fence in parsed.fences(text):
-            before, after = lines[: fence.line - 1], lines[fence.end_line :]
-            near = "\n".join([*_paragraph(before[::-1]), *_paragraph(after)])
+            if "raises" in fence.options:
+                continue
             for number, line in enumerate(fence.code.splitlines(), fence.first_code_line):
-                if "raises" not in fence.options and blocking.search(line) and not SAYS_SO.search(f"{near}\n{line}"):
+                if blocking.search(line) and not SAYS_SO.search(f"{_beside(fence, text)}\n{line}"):
                     problem = f"the command {line.strip()[:60]!r} blocks, and nothing beside it says so"
                     remedy = "write `until Ctrl-C` next to the command, or run it with `&`"
                     yield Finding(files.relative(root, path), number, "blocking", problem, remedy)
@@ -86,11 +86,15 @@ def _blocking(root: Path) -> str:
     return "|".join([*modules, *targets, alone, r"--duration 0\b|\bDURATION=0\b", WAITS])
 
 
-def _paragraph(lines: list[str]) -> list[str]:
+def _beside(fence: markdown.Fence, text: str) -> str:
+    """Return the paragraphs before and after a fence; the lines of the first one are in reverse order."""
+    lines = text.splitlines()
+    return "\n".join([*_paragraph(lines[: fence.line - 1][::-1]), *_paragraph(lines[fence.end_line :])])
+
+
+def _paragraph(lines: list[str]) -> Iterator[str]:
     """Return the lines of the first paragraph."""
-    start = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
-    end = next((number for number, line in enumerate(lines) if number > start and not line.strip()), len(lines))
-    return lines[start:end]
+    return takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines))
 
 
 def _problems(fence: markdown.Fence) -> Iterator[tuple[str, str]]:
