@@ -13,7 +13,7 @@ from spark_rtm.realtime.joins import TimeBound, inner_join
 from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
-from tests.helpers import new_topic, produce, texts_of
+from tests.helpers import kafka_rows, new_topic, produce, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
 
@@ -73,9 +73,7 @@ def start(
     spark: SparkSession, topics: Topics, checkpoint: Path, trigger: dict[str, object], bound: TimeBound = BOUND
 ) -> StreamingQuery:
     """Start the join; it writes each pair as text."""
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", topics.kafka)
-    source = source.option("startingOffsets", "earliest")
-    left, right = (rows_of(source.option("subscribe", topic).load()) for topic in (topics.left, topics.right))
+    left, right = (rows_of(kafka_rows(spark, topics.kafka, topic)) for topic in (topics.left, topics.right))
     pairs = inner_join(left, right, bound)
     rows = pairs.select("key", F.concat_ws(" ", "key", "left.row", "right.row").alias("value"))
     writer = rows.writeStream.format("kafka").options(**KAFKA_SINK, topic=topics.target).outputMode("update")
