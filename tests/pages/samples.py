@@ -76,7 +76,7 @@ ALL_TOPICS = tuple(dict.fromkeys([*SOURCES, *TOPICS, *TARGETS]))
 
 
 def create_page_topics(kafka: str) -> None:
-    ensure_topics(kafka, ALL_TOPICS, PARTITIONS)
+    assert {PARTITIONS} == set(ensure_topics(kafka, ALL_TOPICS, PARTITIONS).values())
 
 
 def feed(kafka: str, topics: list[str]) -> None:

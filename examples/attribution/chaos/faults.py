@@ -27,7 +27,10 @@ MAX_DEVICE_ERROR_SECONDS = 600
 # Shares of the limits into the past and into the future beyond which a record would be rejected. A record can also be
 # late for other reasons.
 PAST_SHARE, FUTURE_SHARE = 0.6, 0.8
-TERMINATE_FOLLOWER = b"select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'public.%'"
+# With a timeout in ms, PostgreSQL returns after the process has gone, and then its place is free.
+TERMINATE_FOLLOWER = (
+    b"select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name like 'public.%'"
+)
 LOCK = threading.Lock()
 
 Ongoing = AbstractContextManager[None]
