@@ -75,10 +75,9 @@ def speed_up(root: Path, _: str) -> str:
     )
     longest, slow_longest = (milliseconds(row["max_ms"]) for row in (fast_state, slow_state))
     return (
-        f"On OSS 4.3.0 with tuned settings, a query without state answers half of the records within {p50} ms in "
-        f"real-time mode, and within {slow_p50} ms in micro-batch mode; a query with state within {state_p50} ms and "
-        f"within {slow_state_p50} ms.\n"
-        f"With state, the slowest record took {longest} ms in real-time mode, because it waited for "
+        f"On OSS 4.3.0 with tuned settings, the median latency of a stateless query is {p50} ms in real-time mode and "
+        f"{slow_p50} ms in micro-batch mode. With state, it is {state_p50} ms and {slow_state_p50} ms.\n"
+        f"The slowest record of the stateful query took {longest} ms in real-time mode, because it arrived during "
         f"[the pause between two batches](references/latency.md); in micro-batch mode, it took {slow_longest} ms.\n"
         f"Measured with `make {COMMAND} PUBLISH=1` on {known['date']} "
         f"([all modes](references/execution_modes.md#latency-of-each-mode)).\n"

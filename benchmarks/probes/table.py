@@ -8,7 +8,7 @@ from benchmarks.results.format import Block, published, table
 MODES = {"drains": "local mode", "drains-on-a-cluster": "cluster with two executors"}
 MIN_SHARE = 0.99
 """Share of the due rows in the sink below which a query has fallen behind."""
-HEADER = ("where", "stops", "p50 / p99 / max", "lost", "repeated", "killed in a stop", "lost", "repeated")
+HEADER = ("where", "stops", "p50 / p99 / max", "lost", "repeated", "killed during a stop", "lost", "repeated")
 
 
 def _found(root: Path, command: str, *probes: str) -> tuple[str, list[dict[str, Any]]]:
@@ -29,8 +29,8 @@ def drains(root: Path, _: str) -> str:
         by_kills = (str(row["lost"]), str(row["repeated_by_kills"]))
         rows.append((where, str(row["found"]), f"{seconds} s", *by_stops, str(row["kills"]), *by_kills))
     intro = (
-        f"{conditions}, 100 records/s: a stateless and a stateful query, with an interval of five minutes, are stopped "
-        "alternately after their first commit, and start again."
+        f"{conditions}, 100 records/s: a stateless and a stateful query with a five-minute interval are stopped in "
+        "turn after their first commit, and restarted."
     )
     return f"{intro}\n\n{table(HEADER, rows)}"
 

@@ -24,7 +24,7 @@ DATABRICKS_PAGE = "references/errors_on_databricks.md"
 FAMILY = "STREAMING_REAL_TIME_MODE"
 OSS, DATABRICKS = "OSS 4.3.0", "Databricks, according to its documentation"
 QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
-SYMPTOMS = ("you see", "change", "the phase that grows")
+SYMPTOMS = ("you see", "change", "growing phase")
 """The first column of tables without messages."""
 FIXES = ("fix", "what to do", "do")
 
@@ -106,7 +106,7 @@ def _listed(path: Path) -> Iterator[KnownError]:
         if "message" not in names or not fixes:
             continue
         section = _section(text, table.line)
-        parts = [number for number, name in enumerate(names) if name.startswith("cause") or "told apart" in name]
+        parts = [number for number, name in enumerate(names) if name.startswith("cause") or name == "similar cases"]
         for _, cells in table.rows:
             quotes = re.findall(r"`([^`]+)`", cells[names.index("message")])
             name = next((quote for quote in quotes if NAME.fullmatch(quote)), "")

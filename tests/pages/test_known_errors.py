@@ -18,7 +18,7 @@ from tests.pages.refusals import quotes
 TEXTS = json.loads(Path(__file__).with_name("known_errors.json").read_text(encoding="utf-8"))
 IDS = [f"{number} {text['name']}" for number, text in enumerate(TEXTS)]
 CODE, DATA = re.compile(r"`([^`]+)`"), re.compile(r'"([\w.]+\.(?:scala|json))"')
-QUOTING = re.compile("symptom|you see|told apart|alert when|without it|condition|failure")
+QUOTING = re.compile("symptom|you see|similar cases|alert when|without it|condition|failure")
 NO_ERRORS = {"Databricks", "value", "setting"}
 """Columns whose names in capitals are options, or conditions of an engine that no test runs."""
 CHANGED = [

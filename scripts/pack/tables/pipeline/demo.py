@@ -33,8 +33,8 @@ def comparison(root: Path, _: str) -> str:
     )
     over, cpu = content["over_delivered"], content["cpu"]
     effects = (
-        f"Beyond a combined goal of {over['goal']:,}, {over['real_time']} impressions were delivered in real-time "
-        f"mode and {over['micro_batch']} in micro-batch mode.{_load(cpu['micro_batch'], known['cores'])}\n"
+        f"The campaigns exceeded their combined goal of {over['goal']:,} impressions by {over['real_time']} in "
+        f"real-time mode and by {over['micro_batch']} in micro-batch mode.{_load(cpu['micro_batch'], known['cores'])}\n"
     )
     return f"{conditions}\n{latencies}\n{effects}"
 
