@@ -32,9 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stop = threading.Event()
     stop_on_interrupt(stop)
     try:
-        server, _ = start_http_server(options.port, addr="127.0.0.1")
+        server, _ = start_http_server(options.port, addr=options.address)
     except OSError as error:
-        print(f"cannot serve metrics at port {options.port}: {error.strerror}; use another --port", file=sys.stderr)
+        place = f"port {options.port} of {options.address}"
+        print(f"cannot serve metrics at {place}: {error.strerror}; use another --port or --address", file=sys.stderr)
         return 2
     try:
         _watch(options, servers, stop)
@@ -70,7 +71,7 @@ def _watch(options: argparse.Namespace, servers: str, stop: threading.Event) -> 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m spark_rtm.monitoring",
-        description="Watch the topics of the query at KAFKA_BOOTSTRAP_SERVERS, and serve metrics on this machine.",
+        description="Watch the topics of the query at KAFKA_BOOTSTRAP_SERVERS, and serve metrics.",
         epilog="""example: python -m spark_rtm.monitoring payments payments-checked payments-rejected
         --canary '{"card":"KEY","amount_cents":0}'""",
     )
@@ -86,6 +87,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--partitions", type=int, default=1, help="partitions of the source topic (default: 1)")
     parser.add_argument("--port", type=int, default=9109, help="port of the metrics (default: 9109)")
+    parser.add_argument(
+        "--address",
+        default="127.0.0.1",
+        help="address of this machine at which Prometheus reaches the metrics, without a login (default: 127.0.0.1)",
+    )
     return parser
 
 

@@ -78,12 +78,13 @@ def test_wrong_call_is_named_at_once(canary: str, variables: dict[str, str], mes
     assert message in result.stderr
 
 
-def test_port_that_is_taken_is_named_in_one_line() -> None:
-    """The command notices this without a broker."""
+@pytest.mark.parametrize("address", ["127.0.0.1", "192.0.2.1"], ids=["port is taken", "address of no machine"])
+def test_port_or_address_without_access_is_named_in_one_line(address: str) -> None:
+    """The command notices this without a broker; 192.0.2.1 is reserved for documentation."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         result = subprocess.run(
-            [*COMMAND, "a", "b", "c", "--canary", "{}", "--port", port],
+            [*COMMAND, "a", "b", "c", "--canary", "{}", "--port", port, "--address", address],
             cwd=files.ROOT,
             env=os.environ | {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"},
             text=True,
@@ -93,4 +94,4 @@ def test_port_that_is_taken_is_named_in_one_line() -> None:
         )
 
     assert (2, 1) == (result.returncode, len(result.stderr.splitlines())), result.stderr
-    assert f"cannot serve metrics at port {port}" in result.stderr
+    assert f"cannot serve metrics at port {port} of {address}" in result.stderr
