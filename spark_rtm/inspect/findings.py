@@ -123,8 +123,8 @@ def _of_partition(each: PartitionState, first: int, end: int) -> Iterator[Findin
             PROBLEM,
             f"the broker has deleted {first - each.committed:,} records of {name} that no committed batch has read, "
             "so a restart in real-time mode fails, even with failOnDataLoss=false",
-            "raise the retention of the topic; to accept the loss, run the query once with "
-            "trigger(availableNow=True) and failOnDataLoss=false on this checkpoint",
+            "raise the retention of the topic; to accept the loss, run the query once with trigger(availableNow=True) "
+            f"and failOnDataLoss=false on this checkpoint ({page('references/errors_kafka.md#offset-out-of-range')})",
         )
     elif each.is_stuck:
         yield Finding(

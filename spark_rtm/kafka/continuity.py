@@ -2,7 +2,7 @@
 Check that a consumer which stores its own offsets can continue without missing a record.
 
 A Kafka consumer continues without an error if the records at its offset were deleted, or if the topic was deleted and
-created again. These checks raise an error instead, like the option `failOnDataLoss` of Spark's Kafka source.
+created again. These checks raise an error instead, as Spark's Kafka source does by default.
 """
 
 from collections.abc import Mapping

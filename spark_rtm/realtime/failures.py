@@ -108,7 +108,8 @@ CAUSES = (
         "unread records are missing in Kafka",
         ("OffsetOutOfRangeException", "KAFKA_DATA_LOSS"),
         "run the query once with trigger(availableNow=True) and failOnDataLoss=false on the same checkpoint, which "
-        "skips the missing records; then start it again, and raise the retention of the topic",
+        "skips the missing records; then start it again, and raise the retention of the topic (the page "
+        "references/errors_kafka.md#offset-out-of-range)",
     ),
     Cause(
         Kind.PERMANENT,

@@ -112,6 +112,13 @@ FAULTS: dict[Check, dict[str, tuple[Any, ...]]] = {
     },
     check_owners: {
         "no-link-to-owner": ("kafka_patterns.md owns", _append, PAGE, "\nThe sink has a limit of 1 MiB.\n"),
+        "message-without-owner": (
+            "a message states the deleted records that the query has not read, which errors_kafka.md owns",
+            _replace,
+            "spark_rtm/inspect/findings.py",
+            "errors_kafka.md",
+            "errors.md",
+        ),
         "no-owner": (
             "does not state what it owns, the buffer of the producer",
             _replace,

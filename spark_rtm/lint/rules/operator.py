@@ -29,7 +29,7 @@ def stream_join(module: Module) -> Iterator[Problem]:
         events.join(events_2, "key", "left")
     Use instead:
         events.union(events_2).groupBy("key").count()
-    Source: [test], [setup]
+    Source: [test], [setup], [settings](joins.md#two-streams-on-databricks)
     """
     for query in module.real_time:
         for step in steps(query, "join", "crossJoin"):

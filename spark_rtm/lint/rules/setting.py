@@ -66,7 +66,8 @@ def option(module: Module) -> Iterator[Problem]:
         spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
     Use instead:
         spark.readStream.format("kafka").option("startingOffsets", "earliest")
-    Source: [test], [options](sources_sinks_operators.md#options-and-settings)
+    Source: [test], [options](sources_sinks_operators.md#options-and-settings),
+    [data loss](errors_kafka.md#offset-out-of-range)
     """
     for query in module.real_time:
         for each in query.writer.frame.sources:
