@@ -81,7 +81,7 @@ def conditions(root: Path, _: str) -> str:
         f"trigger interval {known['interval_seconds']:g} s."
     )
     times = (
-        f"Runs: {len(runs)}, each with {known['warm_up_seconds']:g} s of warm-up and then "
+        f"Runs: {len(runs)}, each with {known['warm_up_seconds']:g} s of warm-up and "
         f"{known['duration_seconds']:g} s of measurement."
     )
     foreign = f"Other programs used at most {max(row['foreign_cores'] for row in runs):.2f} cores."

@@ -79,7 +79,7 @@ def conditions(content: Mapping[str, Any], command: str, unit: str = "", clients
         f"Load: {known['partitions']} partitions{rate}, trigger interval {known['interval_seconds']:g} s.",
         (
             f"Runs: {known['repeats']} per case, each with {known['warm_up_seconds']:g} s of warm-up{faster} "
-            f"and then {known['duration_seconds']:g} s of measurement."
+            f"and {known['duration_seconds']:g} s of measurement."
         ),
     ]
     if foreign_cores := [run["foreign_cores"] for run in runs if "foreign_cores" in run]:
