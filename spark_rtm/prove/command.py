@@ -70,7 +70,7 @@ def _stop(arguments: argparse.Namespace, progress: "_Progress", show: Callable[[
     others = adopt_orphans()
     try:
         _verdicts(arguments, progress, show)
-        # The JVM ends with Python, and deletes its files before.
+        # The JVM is kept: it deletes its files and ends with this process.
         others |= {child for child in psutil.Process().children() if (spark := jvm()) and child.pid == spark.pid}
     except (OSError, RuntimeError, ValueError, TimeoutError, Py4JError) as error:
         if progress.is_interrupted:

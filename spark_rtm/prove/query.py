@@ -86,7 +86,7 @@ def _running(
             say(f"sending {options.rate:g} records/s for {options.duration:g} s")
             yield from flow(examined, query, options.duration, options.rate)
         if "restart" in options.checks:
-            # The other process needs a few seconds to start Spark; before this point, it would disturb the latencies.
+            # The start of Spark in another process takes seconds. Before this point, it would increase the latencies.
             with other_process(examined.bench, order_of(examined, options.slots)) as process:
                 yield from _not_restarted(examined, query, options, say)
                 examined.trial.stop(query)
@@ -96,7 +96,7 @@ def _running(
             yield from _not_restarted(examined, query, options, say)
     except QueryFailedError as error:
         failure = failure_of(error, examined.path, examined.line)
-        evidence = f"the samples end the query: {failure.condition}: {failure.message}"
+        evidence = f"the samples make the query fail: {failure.condition}: {failure.message}"
         yield Verdict("flow", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
     finally:
         examined.trial.stop(query)

@@ -26,7 +26,7 @@ def prove(
     """Return the verdicts in the order of `CHECKS`; call `say` with each step and `show` with each verdict."""
     verdicts = list[Verdict]()
     for verdict in _verdicts(bench, target, options, say):
-        # The query has to start for any check, so what prevents the start is always reported.
+        # No check can run unless the query starts, so problems that prevent the start are always reported.
         if verdict.check in options.checks or verdict.status != GOOD:
             show(verdict)
         verdicts.append(verdict)

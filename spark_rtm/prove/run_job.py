@@ -34,7 +34,7 @@ BY_TEXT = {
     "PROTOBUF_NOT_LOADED": f"pass --packages org.apache.spark:spark-protobuf_2.13:{pyspark.__version__}",
     "DATA_SOURCE_NOT_FOUND": "pass the package of the data source: --packages GROUP:ARTIFACT:VERSION",
     "ClassNotFoundException": "pass the package of the class: --packages GROUP:ARTIFACT:VERSION",
-    "PATH_NOT_FOUND": "put some of its rows there, or give the reader a schema, so prove can generate rows",
+    "PATH_NOT_FOUND": "put some of its rows at this path, or give the reader a schema, so prove can generate rows",
 }
 CALL = "PySpark also refuses this call without prove; correct it"
 BY_KIND = {
@@ -80,7 +80,7 @@ def _queries(bench: Bench, recording: Recording, options: Options, say: Callable
     shown = set[Verdict]()
     for number, caught in enumerate(recording.caught):
         for verdict in _of_query(bench, recording, number, options, say):
-            # The passwords of a file are those of all its queries.
+            # All queries of a file have the same verdicts on passwords.
             if verdict.check == "secrets" and verdict in shown:
                 continue
             shown.add(verdict)
@@ -120,8 +120,8 @@ def _of_query(
     caught = recording.caught[number]
     if _is_deliberate(recording, caught):
         own = caught.trigger or "the default"
-        evidence = f"not judged: the trigger {own} and the sink {caught.sink} beside a query in real-time mode"
-        yield Verdict("mode", GOOD, f"{evidence} show that this query runs in micro-batches")
+        evidence = f"not checked: the trigger {own} and the sink {caught.sink}, next to a query in real-time mode,"
+        yield Verdict("mode", GOOD, f"{evidence} show that this query is meant to run in micro-batch mode")
         return
     yield from _refused_settings(recording, caught)
     try:
@@ -171,7 +171,7 @@ def _is_deliberate(recording: Recording, caught: Caught) -> bool:
 
 
 def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
-    """Start a query with another sink than Kafka, and return the engine's answer."""
+    """Start a query whose sink is not Kafka, and return the verdict on the sink."""
     if caught.writer is None:
         raise AssertionError("internal error: a caught stream has no writer")
     query: StreamingQuery | None = None

@@ -56,14 +56,14 @@ SMALL_FAULTS = {
         "decode(payments, PAYMENTS, checks)",
         'decode(payments.where("value is not null and length(value) > 0"), PAYMENTS, checks)',
         "input",
-        "vanish without a trace: a null value, an empty value",
+        "are dropped without a trace: a null value, an empty value",
         "reject topic",
     ),
     "clock in a result": Fault(
         'value=F.to_json(F.struct(*fields, "flags"))',
         'value=F.to_json(F.struct(*fields, "flags", F.expr("uuid()").alias("id")))',
         "restart",
-        "with other bytes",
+        "with different bytes",
         "derive every output only from the source record",
     ),
     "password in the plan": Fault(

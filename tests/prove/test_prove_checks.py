@@ -217,11 +217,11 @@ def test_slow_expressions_and_broken_records_that_pass_are_named(
 
     assert [WRONG] * 3 == [verdict.status for verdict in found], found
     by_line = {verdict.line: verdict for verdict in found}
-    assert "80,000 characters (   ...) in text needs " in by_line[6].evidence
-    assert r" in regexp_replace(text, '\\s+$'), a control record 0." in by_line[6].evidence
+    assert "80,000 characters (   ...) in text takes " in by_line[6].evidence
+    assert r" in regexp_replace(text, '\\s+$'), a control record takes 0." in by_line[6].evidence
     assert "limit the length" in by_line[6].fix
     assert "StackOverflowError: one record with " in by_line[7].evidence
-    assert "in note needs too much stack in regexp_extract(note, '(.*?)*x'), which ends the exec" in by_line[7].evidence
+    assert "in note overflows the stack in regexp_extract(note, '(.*?)*x') and ends the exec" in by_line[7].evidence
     assert " 0 rejected with their bytes, 0 dropped silently, " in found[-1].evidence
     assert "are broken: a null value (null), no id ({" in found[-1].evidence
 

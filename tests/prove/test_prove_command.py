@@ -90,7 +90,7 @@ def test_command_prints_verdicts_and_leaves_nothing_behind(project: Path, tempor
     verdicts = json.loads(printed)["verdicts"]
     assert {"good"} == {verdict["status"] for verdict in verdicts}, printed
     (restart,) = [verdict["evidence"] for verdict in verdicts if verdict["check"] == "restart"]
-    assert "killed inside a batch and started again on the same checkpoint: 0 lost" in restart
+    assert "killed during a batch and restarted on the same checkpoint: 0 results lost" in restart
     (broken,) = [verdict["evidence"] for verdict in verdicts if verdict["check"] == "input"]
     assert "the query does not decode its records, so it accepts all of them" in broken
     assert [check for check in CHECKS if check in {verdict["check"] for verdict in verdicts}] == [

@@ -186,7 +186,7 @@ LIMITS = [
         ("RecordTooLargeException: ", "a value of 1 MB", "a result of 1,500,", "size=1048576"),
         "cut long keys",
     ),
-    ('.option("kafka.max.request.size", 2_000_000)', GOOD, ("they do not end the query", "size=2000000"), ""),
+    ('.option("kafka.max.request.size", 2_000_000)', GOOD, ("none makes the query fail", "size=2000000"), ""),
 ]
 
 

@@ -225,7 +225,7 @@ def test_record_above_the_limit_of_the_sink_ends_the_query_unless_it_is_cut() ->
     assert ["a value of 2,000 bytes", "a key of 2,000 bytes", "id: a text of 2,000 bytes"] == list(ended(1_950))
     failure = failure_of(ended(2_000)["a key of 2,000 bytes"], Path("job.py"))
     assert ("RecordTooLargeException", page_of("RecordTooLargeException")) == (failure.condition, failure.page)
-    assert "a result of 2,127 bytes is larger than kafka.max.request.size=2000 of the sink" == failure.message
+    assert "a result of 2,127 bytes is larger than the sink's kafka.max.request.size=2000" == failure.message
     assert "cut long keys and values" in failure.fix
     assert {} == ended(900)
 
@@ -251,7 +251,7 @@ def test_echo_of_bytes_is_not_blamed_for_broken_records() -> None:
     (verdict,) = judged(outcome, kinds, "the query does not decode its records, so it accepts all of them")
 
     assert GOOD == verdict.status
-    assert f"0 rejected with their bytes, 0 dropped silently, {len(kinds)} come out" in verdict.evidence
+    assert f"0 rejected with their bytes, 0 dropped silently, {len(kinds)} accepted as good" in verdict.evidence
     assert "does not decode" in verdict.evidence
 
 
@@ -376,10 +376,10 @@ A, B = (Received("", None, value, (), 0) for value in (b"a", b"b"))
 @pytest.mark.parametrize(
     ("before", "again", "expected", "status", "evidence"),
     [
-        ([A, B], [A, B, A, B], 4, GOOD, "0 lost, 2 that were not committed are written again, byte by byte the same"),
-        ([A], [A, B], 0, GOOD, "0 lost, 1 that"),
-        ([A, B], [A], 2, WRONG, "1 lost"),
-        ([A, B], [A, A], 2, WRONG, "1 of them with other bytes"),
+        ([A, B], [A, B, A, B], 4, GOOD, "0 results lost, 2 uncommitted results written again, byte for byte identical"),
+        ([A], [A, B], 0, GOOD, "0 results lost, 1 unc"),
+        ([A, B], [A], 2, WRONG, "1 results lost"),
+        ([A, B], [A, A], 2, WRONG, "1 of them with different bytes"),
     ],
     ids=["written again", "unknown number", "lost", "other bytes"],
 )

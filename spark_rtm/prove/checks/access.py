@@ -40,7 +40,7 @@ def topics(subject: Subject, existing: Collection[str]) -> Verdict:
     parts += [f"writes {', '.join(written)}"] if written else []
     missing = [topic for topic in (*read, *written) if topic not in existing] if existing else []
     if not missing:
-        listed = "--topics lists them" if existing else "prove creates them; --topics compares them with production"
+        listed = "--topics lists them" if existing else "prove creates them; pass --topics to check production"
         return Verdict("topics", GOOD, f"the query {' and '.join(parts)}; {listed}")
     evidence = f"{NO_TOPIC}: {', '.join(missing)} is used, but --topics does not list it, so the query fails"
     fix = "create the topic before the query starts, or correct its name"
@@ -61,8 +61,8 @@ def login(
     if not sasl:
         return None
     if not calls_others and (why := _calls(sasl)):
-        evidence = f"not checked, because {why} would receive the login of the job"
-        return Verdict("login", UNCHECKED, evidence, "check it on your cluster, or allow it with --side-effects")
+        evidence = f"not checked, because {why} would receive the credentials"
+        return Verdict("login", UNCHECKED, evidence, "check it on your cluster, or allow the call with --side-effects")
     reader = bench.spark.read.format("kafka").option("subscribe", topic).options(**sasl, **TIMEOUTS)
     reader = reader.option("kafka.bootstrap.servers", bench.kafka).option("kafka.security.protocol", "SASL_PLAINTEXT")
     try:
@@ -70,7 +70,7 @@ def login(
     except (PySparkException, Py4JJavaError) as error:
         text = str(error)
         if ANSWER in text:
-            evidence = "the login has a valid form; prove cannot check the password, because its broker has no login"
+            evidence = "the login is well-formed; prove cannot check the password, because its broker requires no login"
             return Verdict("login", GOOD, evidence, page=page_of(ANSWER))
         reason = next((part.strip() for part in text.splitlines() if "Caused by" in part), text.splitlines()[0])
         fix = "correct kafka.sasl.mechanism and kafka.sasl.jaas.config"
@@ -157,7 +157,7 @@ def _places(subject: Subject, text: str) -> list[str]:
     log = subject.bench.log
     places = {
         "the plan": text in plan_of_frame(subject.trial.rows),
-        "the log of Spark": log is not None and log.is_file() and data in log.read_bytes(),
+        "Spark's log": log is not None and log.is_file() and data in log.read_bytes(),
         "the checkpoint": any(data in path.read_bytes() for path in _files(subject.trial.folder)),
     }
     return [place for place, is_there in places.items() if is_there]

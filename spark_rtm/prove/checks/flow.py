@@ -26,8 +26,8 @@ def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) 
     if failing:
         text = (failing[0].value or b"null").decode(errors="replace")[:80]
         if subject.is_made:
-            return [_verdict(subject, UNCHECKED, f"the generated record {text} ends the query", _fix(subject))]
-        return [_verdict(subject, WRONG, f"the sample {text} ends the query", "correct the sample with --samples")]
+            return [_verdict(subject, UNCHECKED, f"the generated record {text} makes the query fail", _fix(subject))]
+        return [_verdict(subject, WRONG, f"the sample {text} makes the query fail", "correct it with --samples")]
     counts = [len(result) for result in predicted if not isinstance(result, Exception)]
     if not sum(counts):
         filters = " and ".join(filters_of(subject.trial.rows)[:MAX_FILTERS])

@@ -26,13 +26,13 @@ from spark_rtm.testing.records import Sent
 NESTING = 20_000
 MEGABYTE = 1_000_000
 HUGE = 10**30
-# A reader that writes out its digits needs a megabyte for them.
+# A parser that expands the exponent needs a megabyte for the digits.
 EXPONENT = "1e999999"
 FIELD_CHANGES: dict[str, Any] = {
     "null": None,
     "an object": {"a": 1},
     "a list": [1, 2],
-    # Readers of JSON accept up to 1,000 levels.
+    # JSON parsers accept up to 1,000 levels.
     "nested lists": json.loads("[" * 500 + "]" * 500),
     "text": "not a number",
     "empty text": "",
@@ -48,7 +48,7 @@ HUGE_NUMBERS = {"a huge number", "a huge exponent"}
 NUMBERS = HUGE_NUMBERS | {"a negative number", "a fraction", "NaN"}
 NO_NUMBER = OBJECTS | TEXTS | {"true", "NaN"}
 LOST: dict[str, set[str]] = {
-    # A reader of texts keeps other values as their texts.
+    # A string field keeps values of other types as text.
     TEXT: set(),
     INTEGER: NO_NUMBER | HUGE_NUMBERS | {"a fraction"},
     FRACTION: NO_NUMBER,
@@ -171,7 +171,7 @@ def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) 
     yield "an unknown field", hostile(json.dumps({**fields, "unknown": {"deep": [1]}}))
     yield "a repeated field", hostile(f"{text[:-1]},{json.dumps({first: 'again'})[1:]}")
     for name, before in fields.items():
-        # A field that the query does not read can be missing.
+        # Records without a field that the query does not read are good.
         missing = MISSING if name in decoding.schema.names or not decoding.schema.fields else NOTHING
         lost = LOST[_kind_of(decoding, name, before)]
         yield f"no {name}", hostile(json.dumps({k: v for k, v in fields.items() if k != name}), missing)

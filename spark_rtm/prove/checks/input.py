@@ -1,4 +1,4 @@
-"""Send hostile records, and find kinds that end the query, vanish, or are accepted as good."""
+"""Send hostile records, and find kinds that make the query fail, are dropped, or are accepted as good."""
 
 import base64
 import json
@@ -24,14 +24,14 @@ PAGE = "references/errors_in_rows.md"
 REJECTS_PAGE = "references/kafka_patterns.md#routing-and-the-reject-topic"
 NULL_TOPIC = "the row has a null topic"
 TOO_LARGE = (
-    "a result of {:,} bytes is larger than {}={} of the sink\norg.apache.kafka.common.errors.RecordTooLargeException"
+    "a result of {:,} bytes is larger than the sink's {}={}\norg.apache.kafka.common.errors.RecordTooLargeException"
 )
-# What the client adds to the key, value and headers of a record, at most.
+# Maximum number of bytes that the client adds to the key, value and headers of a record.
 RECORD_OVERHEAD = 90
 MAX_LIMIT = 10_000_000
 MAX_NAMES, MAX_EXAMPLES = 6, 3
 MAX_MESSAGE, MAX_VALUE = 120, 50
-# Shorter values occur in other outputs by accident.
+# Shorter values occur in other outputs by chance.
 MIN_HELD = 5
 
 
@@ -46,7 +46,7 @@ class Outcome:
 
 
 def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
-    """Yield verdicts on slow fields, reasons that end the query, vanished records, and the other records."""
+    """Yield verdicts on slow fields, on each error that makes the query fail, and on all other records."""
     sample, found = _best_sample(subject), decoding(subject.trial.rows)
     long = long_values(subject, sample, found)
     for slow in long.slow:
@@ -57,7 +57,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     kinds = {name: hostile for name, hostile in kinds.items() if len(hostile.record.value or b"") < longest}
     records = {name: hostile.record for name, hostile in kinds.items()}
     results = dict(zip(records, subject.evaluate_all(list(records.values())), strict=True))
-    # Of the samples that prove has made, some may stand on the other side of a condition, and be rejected.
+    # Some generated samples may fail a condition of the query, which then rejects them.
     good = subject.results_of([sample] if subject.is_made else subject.samples)
     outcome = outcome_of(records, results, good, subject.max_sink_bytes)
     yield from _ends(subject, outcome)
@@ -68,7 +68,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
             yield _ended(subject, failure_of(error, subject.path, subject.line), list(records))
             return
     except TimeoutError as error:
-        evidence = f"the query did not finish {len(records)} hostile records: {error}"
+        evidence = f"the query did not finish processing {len(records)} hostile records: {error}"
         yield Verdict("input", UNCHECKED, evidence, "run it again with --only input", PAGE)
         return
     is_known = found.format != NONE and [s.value for s in subject.samples] != [s.value for s in DEFAULT]
@@ -85,7 +85,7 @@ def _send(
     results: Mapping[str, list[Received] | Exception],
     outcome: Outcome,
 ) -> None:
-    """Send the records to the running query, which must give the results of the batch query."""
+    """Send the records to the running query, and check that its results equal those of the batch query."""
     subject.trial.send([record for name, record in records.items() if name not in outcome.ends])
     subject.trial.wait_for_commit(query)
     written = len(subject.trial.received())
@@ -111,10 +111,10 @@ def outcome_of(
     good: Sequence[tuple[Sent, Received]],
     limit: int = sys.maxsize,
 ) -> Outcome:
-    """Sort the kinds of record by their results; `good` has good records with theirs, `limit` is that of the sink."""
+    """Group the kinds of record by outcome. `good` has good records and their results; `limit` is the sink's."""
     outcome = Outcome({}, [], [], [])
     topics = {output.topic for _, output in good}
-    # A query that writes the bytes of good records, too, cannot mark a bad record with its bytes.
+    # If a query also writes the bytes of good records, these bytes do not mark a record as bad.
     is_echo = any(_keeps(output, record) for record, output in good)
     for name, result in results.items():
         record = records[name]
@@ -139,14 +139,14 @@ def outcome_of(
 
 def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", tried: str = "") -> list[Verdict]:
     """
-    Return the verdicts on records that do not end the query.
+    Return the verdicts on records that do not make the query fail.
 
     `unjudged` is the reason why no record can be broken, and `tried` describes other attempts. A missing field is
     allowed if the query rejects records without another field.
     """
     gone = {*outcome.vanished, *outcome.rejected, *outcome.ends}
     is_checked = any(kinds[name].breaks == MISSING for name in gone)
-    # A query that marks bad records in its results has also marked these, whose few bytes occur everywhere.
+    # A query that marks bad records probably marks short ones too; their few bytes occur in any output.
     short = {n for n in kinds if len(kinds[n].record.value or b"") < MIN_HELD} if outcome.rejected else set()
     broken = [
         name
@@ -156,14 +156,14 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
     dropped = [name for name in outcome.vanished if kinds[name].breaks]
     verdicts = list[Verdict]()
     if dropped:
-        evidence = f"{len(dropped)} kinds of broken record vanish without a trace: {_list(dropped)}"
+        evidence = f"{len(dropped)} kinds of broken record are dropped without a trace: {_list(dropped)}"
         fix = "send them to a reject topic with their bytes and the reason"
         verdicts.append(Verdict("input", WRONG, evidence, fix, PAGE))
     counts = (
         f"{len(kinds)} kinds of hostile record tried: {len(outcome.rejected)} rejected with their bytes, "
-        f"{len(outcome.vanished)} dropped silently, {len(outcome.accepted)} come out as good results"
+        f"{len(outcome.vanished)} dropped silently, {len(outcome.accepted)} accepted as good"
     )
-    ends = f"{len(outcome.ends)} of them end the query" if outcome.ends else "they do not end the query"
+    ends = f"{len(outcome.ends)} of them make the query fail" if outcome.ends else "none makes the query fail"
     if unjudged:
         verdicts.append(Verdict("input", GOOD, f"{counts}, {ends}; {unjudged}{tried}", page=PAGE))
     elif broken:
@@ -181,12 +181,12 @@ def _unjudged(format_: str, stream: str) -> str:
     if format_ == NONE:
         return "the query does not decode its records, so it accepts all of them"
     return (
-        f"prove does not know the fields of good records, so it cannot judge this: pass --samples {stream}=FILE.jsonl"
+        f"prove does not know the fields of good records, so it judged none of them: pass --samples {stream}=FILE.jsonl"
     )
 
 
 def _examples(broken: Sequence[str], kinds: Mapping[str, Hostile]) -> list[str]:
-    """Return up to three kinds that break different things, then further kinds that break the same as the first."""
+    """Return kinds for a message: first one per kind of breakage, then others."""
     firsts = {kinds[name].breaks: name for name in reversed(broken)}
     chosen = [name for name in broken if name in firsts.values()]
     return [*chosen, *(name for name in broken if name not in chosen)][:MAX_EXAMPLES]
@@ -220,14 +220,14 @@ def _ends(subject: Subject, outcome: Outcome) -> list[Verdict]:
 
 def _ended(subject: Subject, failure: Failure, names: Sequence[str]) -> Verdict:
     evidence = (
-        f"{failure.condition}: {len(names)} kinds of record end the query, again after each restart: {_list(names)} "
-        f"({failure.message[:MAX_MESSAGE]})"
+        f"{failure.condition}: these kinds of record make the query fail, again after each restart: "
+        f"{_list(names)} ({failure.message[:MAX_MESSAGE]})"
     )
     return Verdict("input", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line or subject.line)
 
 
 def _has_known_limit(subject: Subject) -> bool:
-    """Return whether the sink has the limit of the job, and a record above it fits into the topics of `prove`."""
+    """Return whether the sink has the job's size limit, and the topics of `prove` accept larger records."""
     return subject.has_own_sink and subject.max_sink_bytes <= MAX_LIMIT
 
 

@@ -1,4 +1,4 @@
-"""Kill a query's process inside a batch, restart the query, and count lost and repeated results."""
+"""Kill a query's process during a batch, restart the query, and count lost and repeated results."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ from spark_rtm.testing.records import Received, Sent
 
 PAGE = "references/restarts.md#what-ends-a-query"
 CHECKPOINT = "restart"
-# A query that obeys commands commits on command, so its batch cannot end by itself before the kill.
+# If commands can end the batch, the interval is long, so the batch does not end by itself before the kill.
 INTERVAL_MS, COMMANDED_INTERVAL_MS = 5_000, 300_000
 AGAIN_INTERVAL_MS = 1_000
 ATTEMPTS = 3
@@ -43,12 +43,12 @@ def restart(subject: Subject, process: OtherProcess) -> Verdict:
         again = _started_again(subject) if before else []
     except QueryFailedError as error:
         failure = failure_of(error, subject.path, subject.line)
-        evidence = f"the query does not start again: {failure.condition}: {failure.message}"
+        evidence = f"the query does not restart: {failure.condition}: {failure.message}"
         return Verdict("restart", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
     except (RuntimeError, TimeoutError) as error:
         return _unchecked(subject, str(error).splitlines()[0])
     if not before:
-        return _unchecked(subject, "no sample gave a result during a batch")
+        return _unchecked(subject, "no sample produced a result before the batch ended")
     verdict = compared(before, again, expected)
     return verdict if verdict.status == GOOD else replace(verdict, path=str(subject.path), line=subject.line)
 
@@ -59,19 +59,20 @@ def compared(before: list[Received], again: list[Received], expected: int) -> Ve
     different = len(before) - sum((first & second).values())
     lost = max(0, (expected or len(before)) - len(again))
     counts = (
-        f"killed inside a batch and started again on the same checkpoint: {lost} lost, "
-        f"{len(before)} that were not committed are written again"
+        f"killed during a batch and restarted on the same checkpoint: {lost} results lost, "
+        f"{len(before)} uncommitted results written again"
     )
     if lost:
         return Verdict("restart", WRONG, counts, "make the function deterministic", PAGE)
     if different:
-        evidence = f"{counts}, {different} of them with other bytes, so a reader cannot recognize repeats"
-        fix = "derive every output only from the source record: no clock, no random value, no unique id of the engine"
+        evidence = f"{counts}, {different} of them with different bytes, so a reader cannot recognize duplicates"
+        fix = "derive every result from its source record alone: no clock, no random values, no engine-generated ids"
         return Verdict("restart", WRONG, evidence, fix, PAGE)
     # Each record was sent twice, so a result that occurs more often belongs to several records.
     is_unique = max(first.values()) <= 2
-    how = "comparing whole records" if is_unique else "an id in the value; different records give equal results"
-    return Verdict("restart", GOOD, f"{counts}, byte by byte the same; a reader can drop them by {how}", page=PAGE)
+    how = "comparing whole records" if is_unique else "an id in the value, because different records have equal results"
+    evidence = f"{counts}, byte for byte identical; a reader can drop duplicates by {how}"
+    return Verdict("restart", GOOD, evidence, page=PAGE)
 
 
 def _killed(subject: Subject, process: OtherProcess) -> tuple[list[Received], int]:
@@ -83,7 +84,7 @@ def _killed(subject: Subject, process: OtherProcess) -> tuple[list[Received], in
     process.run()
     trial.send(samples, partition=PARTITION)
     for attempt in range(ATTEMPTS):
-        # State may drop a repeated sample, so each attempt also sends records that are new.
+        # A stateful query may drop a repeated sample, so each attempt also sends new records.
         records = samples + _useful(subject, [_renamed(sample, attempt, names) for sample in samples])
         expected = 0 if subject.is_stateful else _count(subject, records)
         batch = _next_batch(subject, process)
@@ -143,12 +144,12 @@ def _written(subject: Subject, process: OtherProcess, expected: int) -> list[Rec
         quiet = 0 if found or not written else quiet + 1
         return len(written) >= expected if expected else quiet >= QUIET_POLLS
 
-    wait_until(is_written, DEADLINE_SECONDS, "results inside a batch")
+    wait_until(is_written, DEADLINE_SECONDS, "results during a batch")
     return written
 
 
 def _useful(subject: Subject, records: list[Sent]) -> list[Sent]:
-    """Return the records that do not end the query and, without state, give a result."""
+    """Return the records that do not make the query fail and, if the query has no state, produce a result."""
     return [
         record
         for record, found in zip(records, subject.evaluate_all(records), strict=True)
@@ -179,5 +180,5 @@ def _other(name: str, value: Any, attempt: int, kept: set[str]) -> Any:
 
 
 def _unchecked(subject: Subject, evidence: str) -> Verdict:
-    fix = f"pass records that give results with --samples {subject.stream}=FILE.jsonl"
+    fix = f"pass records that produce results with --samples {subject.stream}=FILE.jsonl"
     return Verdict("restart", UNCHECKED, evidence, fix, PAGE)

@@ -33,9 +33,9 @@ PAGE = "references/errors_in_rows.md#expressions-that-cannot-fail"
 LENGTHS = (1_000, 4_000, 16_000, 80_000, 1_000_000)
 REPORTED_LENGTH = 80_000
 TEXTS = ("a", " ", "1", "a.", "<", "a,", '{"a":')
-# What is quadratic needs seconds for a text of the length before the last one, so the last one is for other causes.
+# Expressions with quadratic time already take seconds at the second-longest length. The longest is for other causes.
 LAST_TEXTS = TEXTS[:3]
-# A pattern that matches the repeated text up to its end must fail there.
+# A pattern that matches all of the repeated text fails at this last character, and backtracks.
 END = "!"
 PLACE = "prove-long-value"
 OVERFLOW = "StackOverflowError"
@@ -43,7 +43,7 @@ SLOW_SECONDS, SUSPICIOUS_SECONDS = 1.0, 0.3
 RATIO, SUSPICIOUS_RATIO = 10.0, 3.0
 TOGETHER_SECONDS, RECORD_SECONDS, TOTAL_SECONDS = 10.0, 20.0, 60.0
 MAX_BYTES, MAX_SLOW = 8_000_000, 3
-# One task evaluates all records one after the other, and none is evaluated while Spark plans the query.
+# One task evaluates all records in sequence, and Spark evaluates none of them during planning.
 SEQUENTIAL = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
@@ -138,14 +138,14 @@ def verdict_on(subject: Subject, slow: Slow, decoding: Decoding) -> Verdict:
     name, pattern, _ = known[0] if len({one[:2] for one in known}) == 1 else ("", "", None)
     long = f"one record with {slow.length:,} characters ({slow.case.text * 3}...) in {slow.case.field}"
     where = f" in {name}({column}, {pattern!r})" if name else ""
-    took = f"{slow.seconds:.1f} s" if slow.seconds < math.inf else f"more than {RECORD_SECONDS:g} s, not finished"
+    took = f"{slow.seconds:.1f} s" if slow.seconds < math.inf else f"more than {RECORD_SECONDS:g} s without finishing"
     evidence = (
-        f"{OVERFLOW}: {long} needs too much stack{where}, which ends the executor, again after each restart"
+        f"{OVERFLOW}: {long} overflows the stack{where} and ends the executor, again after each restart"
         if slow.overflows
-        else f"{long} needs {took}{where}, a control record {slow.control_seconds:.2f} s; its partition waits, also "
-        "after each restart"
+        else f"{long} takes {took}{where}, a control record takes {slow.control_seconds:.2f} s; the partition is "
+        "blocked meanwhile, again after each restart"
     )
-    fix = "limit the length before the expression, for example left(text, 1000), or replace the pattern"
+    fix = "limit the length before the expression, for example with left(text, 1000), or replace the pattern"
     line = line_of_call(subject.path, re.compile(rf"\b{name}\s*\("), subject.line) if name else subject.line
     return Verdict("input", WRONG, evidence, fix, PAGE, str(subject.path), line)
 
@@ -247,7 +247,7 @@ def _one_by_one(clock: Clock, cases: Sequence[Case], length: int, found: Found) 
 
 
 def _measured(clock: Clock, case: Case, length: int, seconds: float) -> Slow | None:
-    """Return a slow record, measured at the reported length if it was suspicious."""
+    """Measure a suspicious record again, at least at `REPORTED_LENGTH`, and return it if it is slow."""
 
     def seconds_of(make: Callable[[str], Sent], at: int) -> float:
         return clock([make(case.long(at))], RECORD_SECONDS)

@@ -51,7 +51,7 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
     fix = "add withWatermark, and group by the event time or a window"
     if growth:
         return _wrong(
-            subject, f"{evidence}, and {growth}", f"{fix}; replace collect_list by an aggregate of fixed size"
+            subject, f"{evidence}, and {growth}", f"{fix}; replace collect_list with an aggregate of fixed size"
         )
     return _wrong(subject, evidence, fix)
 
@@ -60,14 +60,14 @@ def _growing(subject: Subject, rows: list[int], *, is_accepted: bool) -> Verdict
     evidence = f"the same {len(subject.samples)} records make the state grow in each batch: {rows} rows"
     if is_accepted:
         return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
-    evidence += "; the query rejects the made records, so each can be a group of its own"
+    evidence += "; the query rejects the generated records, so each of them may form its own group"
     return Verdict(
-        "state", UNCHECKED, evidence, f"pass records that it accepts in --samples {subject.stream}=FILE.jsonl", PAGE
+        "state", UNCHECKED, evidence, f"pass records that it accepts with --samples {subject.stream}=FILE.jsonl", PAGE
     )
 
 
 def _records(subject: Subject) -> tuple[list[Sent], bool]:
-    """Return records for the state, and whether the query accepts them; an accepted one can be without a result."""
+    """Return records for the state, and whether the query accepts them, with or without a result."""
     if not subject.is_made or subject.is_accepted or not are_rejected(subject.results_of(subject.samples)):
         return subject.samples, True
     others = zip(subject.others, subject.evaluate_all(subject.others), strict=True)
@@ -83,7 +83,7 @@ def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growt
         evidence = f"{rows} rows for the same keys; the watermark removed {removed} rows"
         return Verdict("state", GOOD, f"{evidence}; until then, {growth}" if growth else evidence, page=PAGE)
     if _watermark(query) == before:
-        fix = f"pass records with the event time in --samples {subject.stream}=FILE.jsonl"
+        fix = f"pass records that have an event time with --samples {subject.stream}=FILE.jsonl"
         return Verdict("state", UNCHECKED, "the watermark did not advance, so no sample has an event time", fix, PAGE)
     evidence = (
         f"{rows} rows of state never expire: the event time advanced by 90 days and the watermark did not remove them"

@@ -60,7 +60,7 @@ def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
 
     The broker is always a local one, so hostile records never reach a real cluster.
     """
-    # PySpark would print each error of a job's expressions as a JSON text of many lines.
+    # Otherwise, PySpark prints each error of a job's expressions as many lines of JSON.
     for name in QUERY_CONTEXT_LOGGERS:
         logging.getLogger(name).disabled = True
     package_jars(packages)
@@ -156,9 +156,9 @@ def _is_running(process: psutil.Process) -> bool:
 
 def kill_spark() -> None:
     """
-    Kill the JVM, so every call of PySpark fails at once.
+    Kill the JVM, so every PySpark call fails immediately.
 
-    An interrupted call leaves its answer in the connection, and the next call would read the wrong answer.
+    An interrupted call leaves its response in the connection, where the next call would read it.
     """
     if process := jvm():
         process.kill()
@@ -171,8 +171,8 @@ def jvm() -> subprocess.Popen[bytes] | None:
 
 
 def _stop(spark: SparkSession) -> None:
-    # A signal to the process group, such as that of `timeout`, also ends the JVM. An interrupted call leaves its answer
-    # in the connection, so any error can follow.
+    # A signal to the process group, such as that of `timeout`, also ends the JVM. An interrupted call leaves its
+    # response in the connection, so any error can follow.
     with contextlib.suppress(Exception):
         spark.stop()
 

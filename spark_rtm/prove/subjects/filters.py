@@ -26,9 +26,9 @@ HOLDS: dict[str, Callable[[Any, Any], Any]] = {
 MAX_TEXTS, MAX_HEADERS = 3, 20
 MIRRORED = {"Greater": "Less", "Less": "Greater"}
 NUMBERS = ("integer", "long", "short", "byte", "double", "float", "decimal")
-# Functions that return the name of a type: a literal beside them is no value of a field.
+# Functions that return the name of a type. A literal compared with them is not a value of a field.
 TYPES = {"SchemaOfVariant", "TypeOf"}
-# Expressions that take an item out of an array or a map.
+# Expressions that return an item of an array or a map.
 READERS = {"ArrayFilter", "ArrayExists", "GetArrayItem", "Get", "ElementAt", "GetMapValue", "PythonUDF", "ScalaUDF"}
 FIELD_OF = re.compile(r"(\w+)(?:'\])?$")
 NUMBERED = re.compile(r"#\d+L?")
@@ -91,7 +91,7 @@ class Plan:
         found = [
             (_kind(operator_), tree)
             for operator_ in self.operators
-            # The attributes of a source are no expressions.
+            # The attributes of a source are not expressions.
             if operator_["num-children"]
             for value in operator_.values()
             for tree in _trees(value)
@@ -129,7 +129,7 @@ class Plan:
         """Return values for a field, best first: `default`, and both sides of each literal."""
         kind = type(default)
         own = [comparison for comparison in self.comparisons if name in comparison.names]
-        # A projection, such as CASE WHEN, gives a row for each number, but often only for the texts that it lists.
+        # A projection, such as CASE WHEN, returns a value for every number, but often only for the texts that it lists.
         ranked = [c for c in own if c.is_filter or (kind is str and c.operator in {"EqualTo", "In"})]
         values = [default, *(_as(kind, value) for comparison in own for value in comparison.sides())]
         kept = list({repr(value): value for value in values if value is not ...}.values())

@@ -58,14 +58,14 @@ AGAIN_SECONDS = 5.0
 ATTEMPTS = 3
 DELETIONS = ((os, "remove"), (os, "unlink"), (shutil, "rmtree"))
 CANNOT = "prove could not run this"
-# Statements that change a table; views, functions and databases of the session are left to the job.
+# Statements that change a table. Statements about views, functions and databases of the session run.
 SQL_WRITE = re.compile(
     r"(?:--[^\n]*\n|\s)*(?P<verb>insert|merge|update|delete|truncate|(?:create(?:\s+or\s+replace)?|replace|alter|drop)"
     r"\s+(?:external\s+)?table)\b|.*\b(?P<later>insert)\s+(?:into|overwrite)\b",
     re.IGNORECASE | re.DOTALL,
 )
 
-# A database or catalog of the user's cluster, which the session of `prove` cannot have.
+# Statements about a database or catalog of the user's cluster, which the session of `prove` does not have.
 SQL_PLACE = re.compile(r"\s*(?P<verb>use|(?:create|alter|drop)\s+(?:schema|database|catalog))\b", re.IGNORECASE)
 
 
@@ -74,7 +74,7 @@ class JobLostError(RuntimeError):
 
 
 class _LostError(BaseException):
-    """Raised inside the job, whose `except Exception` must not catch it."""
+    """Raised inside the job. The job's `except Exception` must not catch it."""
 
 
 def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:

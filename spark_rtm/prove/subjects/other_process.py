@@ -24,7 +24,7 @@ PROGRAM = f"import pathlib, sys; from {__name__} import main; main(pathlib.Path(
 ORDER, GO, RUNNING, COMMIT = "order.json", "go", "running", "commit"
 ERROR = re.compile(r"[\w.]+(Error|Exception): ")
 START_SECONDS = 120.0
-# The process starts Spark while other checks run, and then waits for its turn.
+# The process starts Spark while other checks run, and then waits for the check `restart`.
 WAIT_SECONDS = 3_600.0
 POLL_SECONDS = 0.05
 
@@ -93,7 +93,7 @@ def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
     """Yield a process that starts Spark; kill it at the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="other-process-", dir=bench.folder))
     (folder / ORDER).write_text(json.dumps(asdict(order)))
-    # The process must find the modules of the user where this process has found them.
+    # The process must import the user's modules from the same folders as this process.
     paths = os.pathsep.join(path for path in sys.path if path)
     env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
     command = [sys.executable, "-c", PROGRAM, str(folder)]

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 
-# A job that asks its query more often waits in a loop.
+# A job that reads the status of its query more often is waiting in a loop.
 MAX_ASKED = 20
 SECRET = "prove-secret"
 """Text that the checks search for in plans, logs and checkpoints."""
@@ -22,7 +22,7 @@ CLIENT = re.compile(r"[A-Z]|(?i:\w*(?:connect|client|session|cursor|create|build
 ARGUMENT = re.compile(r"""\$(\w+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
 
 
-# Clients and models that a query of Spark does without, by the names of their modules.
+# Modules of clients and models that a Spark query can do without.
 SAME = (
     "authlib avro boto3 botocore cachetools elasticsearch fastavro findspark httpx joblib jsonschema loguru minio "
     "mlflow nltk pendulum psycopg pymongo redis requests snowflake tensorflow textblob torch transformers "
@@ -51,7 +51,7 @@ PACKAGES = dict(zip(SAME.split(), SAME.split(), strict=True)) | {
 
 
 class JobEndedError(BaseException):
-    """Raised inside the job where it would wait for its queries; its `except Exception` must not catch it."""
+    """Raised where the job would wait for its queries. The job's `except Exception` must not catch it."""
 
 
 def end_job(*_: object, **__: object) -> NoReturn:
@@ -66,7 +66,7 @@ class Started:
     asked = 0
 
     def __getattr__(self, name: str) -> Any:
-        """Answer questions of the job about its query while the query starts."""
+        """Return what the job would read from a query that is still starting."""
         if name in {"isActive", "status", "lastProgress"}:
             self._ask()
         status = {"message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": True}
@@ -124,20 +124,20 @@ class Dbutils:
 
 
 class Anything:
-    """An object with every attribute that accepts every call. It is false, unless it is a client."""
+    """An object that has every attribute and accepts every call. It is false, unless it is a client."""
 
     def __init__(self, name: str = "") -> None:
         """Create an object for a name; a session or client is true."""
         self._name = name
 
     def __getattr__(self, name: str) -> "Anything":
-        """Return another object, but no special method, which would promise too much."""
+        """Return another placeholder, but no special methods, because libraries test whether these exist."""
         if name.startswith("__"):
             raise AttributeError(name)
         return Anything(name)
 
     def __call__(self, *arguments: Any, **__: object) -> Any:
-        """Return the object, or for a decorator or builder its argument."""
+        """Return the object itself, or the argument of a decorator or builder."""
         is_kept = len(arguments) == 1 and (callable(arguments[0]) or isinstance(arguments[0], SparkSession.Builder))
         return arguments[0] if is_kept else self
 
@@ -211,7 +211,7 @@ def placeholders_for(names: Collection[str]) -> Iterator[None]:
 
 def display(rows: Any = None, *_: object, **options: Any) -> None:
     """Start a query for a displayed stream in real-time mode; show nothing."""
-    # The code of a job runs again on static rows, and must start the same queries.
+    # The code of a job runs again on static rows, and must start the same queries there.
     if isinstance(rows, DataFrame) and "realTime" in options:
         writer = rows.writeStream.format("console").outputMode(options.get("outputMode", "update"))
         writer.trigger(realTime=options["realTime"]).start()  # type: ignore[call-overload]

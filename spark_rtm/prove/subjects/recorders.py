@@ -23,7 +23,7 @@ BROKER_OPTION = "kafka.bootstrap.servers"
 PLAINTEXT = {"kafka.security.protocol": "PLAINTEXT"}
 # A query with a new checkpoint must see every record that `prove` sends.
 FROM_START = {"startingOffsets": "earliest"}
-# A job that sleeps more often at one place waits in a loop.
+# A job that sleeps more often in the same line is waiting in a loop.
 MAX_SLEEPS = 3
 REFUSED = {"maxoffsetspertrigger", "minoffsetspertrigger", "minpartitions", "maxtriggerdelay"}
 
@@ -91,7 +91,7 @@ class Recording:
             noted.clear()
 
     def line(self) -> int:
-        """Return the running line of the job."""
+        """Return the line of the job that is being executed."""
         frame: FrameType | None = sys._getframe()  # noqa: SLF001 - `inspect.stack()` would read every source file
         while frame and frame.f_code.co_filename != str(self.path):
             frame = frame.f_back
@@ -205,7 +205,7 @@ class StreamWriter(Options, DataStreamWriter):
         self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
         self.is_static = not frame._jdf.isStreaming()  # noqa: SLF001 - a job on static rows sees another answer
         if self.is_static:
-            # Jobs for Spark 4.1 set the trigger on the writer of the JVM.
+            # Jobs for Spark 4.1 set the trigger on the JVM writer.
             self._spark, self._jwrite = frame.sparkSession, Anything()
         else:
             DataStreamWriter.__init__(self, frame)

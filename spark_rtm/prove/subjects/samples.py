@@ -144,7 +144,7 @@ def _makers(plan: Plan) -> list[Callable[[_Choice], Sent]]:
             found.setdefault(text, partial(_framed, _header(plan, node), json.loads(text)))
         elif node.kind in {"GetJsonObject", "VariantGet", "JsonTuple"}:
             paths += path_of(node)
-    # A query that reads paths beside a schema rejects records that have only the paths.
+    # If a query reads both paths and a schema, it rejects records that contain only the paths.
     if paths and not found:
         found["paths"] = partial(_of_paths, list(dict.fromkeys(paths)))
     return [partial(_sent, make) for make in (*found.values(),) or (_plain,)]

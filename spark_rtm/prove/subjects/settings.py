@@ -1,4 +1,4 @@
-"""Answer a job's questions about its settings, and record the settings that it changes."""
+"""Return the settings that a job reads, and record the settings that it changes."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
@@ -11,11 +11,11 @@ from pyspark.sql.conf import RuntimeConfig
 from spark_rtm.prove.subjects.recorders import Caught, Recording
 from spark_rtm.testing.trial import BLOCK, SINK
 
-# The catalog of a package such as Delta, without which no table of the session can be named.
+# The catalog of a package such as Delta. If the package is missing, every reference to a table fails.
 CATALOG = "spark.sql.catalog.spark_catalog"
 FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 SHUFFLES = "spark.sql.shuffle.partitions"
-# Options of a job's sink under `prove`. The servers, login and topic of the job do not exist there.
+# Options of a job's sink that `prove` keeps. It replaces the job's servers, login and topic.
 CLIENT = ("acks", "batch.size", "buffer.memory", "compression.type", "delivery.timeout.ms", "enable.idempotence",
           "linger.ms", "max.block.ms", "max.request.size", "request.timeout.ms", "retries")  # fmt: skip
 

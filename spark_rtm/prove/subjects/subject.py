@@ -71,7 +71,7 @@ class Subject:
         return slots_needed(self.trial.rows, 0) > 0
 
     def with_results(self) -> "Subject":
-        """Return the subject with other samples if the generated ones give no result or are all rejected."""
+        """Return the subject with other samples if the generated ones produce no result or are all rejected."""
         if not self.others:
             return self
         own, accepted = self._useful(self.samples)
@@ -100,7 +100,7 @@ class Subject:
         Return each record's rows from a batch query, or the error of its expressions.
 
         A batch query has the same expressions, but a stream would end with the first error.
-        Records are evaluated together if each gives exactly one row or none does, and otherwise in halves.
+        Records are evaluated together if each produces exactly one row or none does, and otherwise in halves.
         """
         with _call_sites(enabled=False):
             return self._evaluate(records)
@@ -145,7 +145,7 @@ def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], par
     topics = {*origin.partitions, *tables.values()}
     rows = _rows_of_function(bench, target, origin)
     if named := compared_texts(rows).get("topic"):
-        # A function that compares the topic of its rows rejects those of any other topic.
+        # A function may reject rows of other topics than the one that it names.
         origin = Origin(target.text, {named: partitions}, tables)
         topics.add(named)
         rows = _rows_of_function(bench, target, origin)
@@ -256,7 +256,7 @@ def _call_sites(*, enabled: bool) -> Iterator[None]:
 def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
     """Return the outputs in the order of the records whose bytes they contain, then all other outputs."""
     remaining, places = list(outputs), dict[int, Received]()
-    # Equal bytes are certain. Otherwise, long values are paired first, because many outputs contain a short one.
+    # Equal bytes are a certain match. Then long values are paired first, because many outputs contain short ones.
     by_length = sorted(range(len(records)), key=lambda number: -len(records[number].value or b""))
     for is_match in (_equals, holds):
         for number in (number for number in by_length if number not in places):

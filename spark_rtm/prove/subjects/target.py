@@ -203,7 +203,7 @@ def _of_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
-    # The Python processes of a query do not find a module that was loaded from its file.
+    # The Python workers of a query cannot import a module that was loaded from its file.
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module
 
@@ -212,7 +212,7 @@ def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """Return the topics of a Kafka source, and options that replace its pattern."""
     if "subscribePattern" in options:
         name = matching(options["subscribePattern"])
-        # Without its ends, it would also match the topic of the static rows, whose name contains that of the topic.
+        # Without `^` and `$`, the pattern would also match the topic of the static rows, whose name contains this name.
         return [name], {"subscribePattern": f"^{name.replace('.', '[.]')}$"}
     if "assign" in options:
         return list(json.loads(options["assign"])), {}

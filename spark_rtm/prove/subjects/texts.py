@@ -45,7 +45,7 @@ def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
             continue
         fields = fields_of(sent) or {}
         texts = {name: text for name, text in parsed_texts(plan, number).items() if name not in kept}
-        # Another text passes a filter of the query.
+        # Any other text was chosen to pass a filter of the query.
         changed = {n: text for n, text in texts.items() if is_time(n) or MADE.fullmatch(str(fields.get(n)))}
         changed = {name: text for name, text in changed.items() if isinstance(fields.get(name), str)}
         found.append(replace(sent, value=json.dumps(fields | changed).encode()) if changed else sent)

@@ -49,7 +49,7 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
         number = line_of_call(path, PYTHON_FUNCTIONS, number)
     haystack = f"{condition} {text.partition('JVM stacktrace')[0]}"
     key = next((part for part in REMEDIES if part in haystack and part != PYTHON), "")
-    default = known.cause.remedy if known.cause.parts else "read the page of this condition"
+    default = known.cause.remedy if known.cause.parts else "read the page about this condition"
     fix = REMEDIES[PYTHON] if is_python else REMEDIES.get(key, default)
     return Failure(
         condition, _message(text, condition), place, number, fix, _python_page() if is_python else page_of(condition)
