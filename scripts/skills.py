@@ -5,7 +5,7 @@ The command line of the pack: install the skill, generate and validate its files
 `install` and the commands of `rtm` except `prove` need only Python 3.11. The other commands need the packages of `make
 setup`.
 Findings are printed to standard output, one per line. The exit status is 0 without findings, 1 with findings, and 2 for
-wrong usage or incomplete checks. For `lint`, only errors count, unless `--strict` is given.
+a usage error or incomplete checks. For `lint`, only errors count, unless `--strict` is given.
 """
 
 import sys

@@ -27,7 +27,7 @@ The numbers hold for OSS 4.3.0 and the machine of the runs. A warning names each
 
 exit status:
   0  the estimate was printed, with or without warnings
-  2  wrong usage, or there are no published runs"""
+  2  a usage error, or there are no published runs"""
 MODEL_INPUTS = {
     "rate_per_partition": "records/s per source partition",
     "keys": "keys",

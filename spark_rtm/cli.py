@@ -30,7 +30,7 @@ All files are written to a temporary folder, which is deleted.
 exit status:
   0  all verdicts are good
   1  something is wrong
-  2  something was not checked, or wrong usage"""
+  2  something was not checked, or a usage error"""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Program:
         return status
 
     def wrong(self, message: str) -> int:
-        """Print why a command cannot run, and return 2, the exit status of wrong usage."""
+        """Print why a command cannot run, and return 2, the exit status of a usage error."""
         print(f"{self.name}: {finding.printable(message)}", file=sys.stderr)
         return 2
 

@@ -30,7 +30,7 @@ TEXT is a pasted exception, the name of a condition, or a few words such as "top
 exit status:
   0  something was found
   1  nothing was found
-  2  wrong usage"""
+  2  a usage error"""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ DESCRIPTION = """Count the task slots of queries in real-time mode, whose stages
 exit status:
   0  the slots are enough, or --available is not given
   1  the slots are too few
-  2  wrong usage"""
+  2  a usage error"""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ DESCRIPTION = """Read the checkpoint of a streaming query and explain it. Nothin
 exit status:
   0  the checkpoint was inspected and nothing is wrong
   1  the checkpoint was inspected and something is wrong (a line that begins with `problem`)
-  2  the folder is not a checkpoint, is damaged or cannot be read, or wrong usage"""
+  2  the folder is not a checkpoint, is damaged or cannot be read, or a usage error"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ DESCRIPTION = """Check code, notebooks, pages, SQL and cluster definitions for r
 exit status:
   0  everything was checked and there are no errors
   1  everything was checked and there are errors (with --strict: or warnings); with --diff: there are changes
-  2  a file or a part of it was not checked (finding `unchecked`), wrong settings, or wrong usage
+  2  a file or a part of it was not checked (finding `unchecked`), or the settings or arguments are invalid
 
 Folders are checked with all their subfolders, except virtual environments, caches such as .git and node_modules,
 and build, dist, site and spark-warehouse directly below a given folder.
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--diff", action="store_true", help="print what --fix would change, and change nothing")
     parser.add_argument("--statistics", action="store_true", help="print the number of findings of each rule")
     parser.add_argument(
-        "--claims", action="store_true", help="list what pages say about real-time mode, without a verdict, and exit"
+        "--claims", action="store_true", help="list the sentences about real-time mode without a verdict, and exit"
     )
     parser.add_argument("--explain", metavar="RULE", help="print the section of a rule (ALL lists the rules), and exit")
 

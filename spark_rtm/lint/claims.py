@@ -1,5 +1,5 @@
 """
-List sentences of pages about real-time mode, each with the rule of SKILL.md that applies, without a verdict.
+List sentences of pages about real-time mode, each with the applicable rule of SKILL.md, without judging them.
 
 The list is for an assistant, which judges sentences better than a regular expression.
 """

@@ -51,10 +51,12 @@ def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
     paths = options.paths or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:
-        raise SettingsError("- means standard input and cannot be combined with other paths, so nothing was checked")
+        raise SettingsError(
+            "- (standard input) cannot be combined with other paths, so nothing was checked; pass it alone"
+        )
     name = Path(options.stdin_filename or "stdin.py")
     if missing := [str(path) for path in paths if path != STDIN and not path.exists()]:
-        raise SettingsError(f"these paths do not exist, so nothing was checked: {', '.join(missing)}")
+        raise SettingsError(f"these paths do not exist, so nothing was checked; correct them: {', '.join(missing)}")
     given = {key: getattr(options, key) for key in ("select", "ignore", "exclude", "engine", "strict")}
     settings = settings_for([name] if is_stdin else paths, [rule.id for rule in RULES], given)
     return paths, name, settings
@@ -92,7 +94,7 @@ def _check_stdin(text: str, name: Path, settings: Settings, options: argparse.Na
         return _show_changes({name: (text, after)} if after != text else {}, findings, options)
     sys.stdout.write(after)
     findings = _findings_in(after, name, settings)
-    print(render(findings), end="\n" if findings else "", file=sys.stderr)  # the text is on standard output
+    print(render(findings), end="\n" if findings else "", file=sys.stderr)  # standard output contains the text
     return _status(findings, settings)
 
 
@@ -104,7 +106,7 @@ def _findings_in(text: str, name: Path, settings: Settings) -> list[Finding]:
 
 def _stdin() -> str:
     for stream in (sys.stdin, sys.stdout):
-        if isinstance(stream, io.TextIOWrapper):  # an editor gets its line ends back
+        if isinstance(stream, io.TextIOWrapper):  # keep the line ends of the text
             stream.reconfigure(encoding="utf-8", newline="")
     text = sys.stdin.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES or "\0" in text:
@@ -152,7 +154,7 @@ def _by_path(findings: Sequence[Finding]) -> dict[Path, list[Finding]]:
 def _text_of(path: Path) -> str:
     try:
         return read_original(path)
-    except UncheckedError:  # nobody can read it, or it has changed since it was checked
+    except UncheckedError:  # it is unreadable, or has changed since the check
         return ""
 
 

@@ -116,7 +116,7 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
         return [error.problem]
     except RecursionError:
         return [unchecked("the file is nested too deeply, so it was not checked", "split its expressions")]
-    except Exception as error:  # noqa: BLE001  # one file must not end the check of all others
+    except Exception as error:  # noqa: BLE001  # an error in one file must not stop the check of the others
         reason = f"the linter failed with {type(error).__name__}: {error}, so the file was not checked"
         return [unchecked(reason, "report this as a bug of the linter")]
 

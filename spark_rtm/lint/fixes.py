@@ -36,7 +36,7 @@ def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> 
     if not path.endswith(".py"):
         return text
     before, rest = text, findings
-    for _ in range(MAX_ROUNDS):  # a changed join can show the next one
+    for _ in range(MAX_ROUNDS):  # the correction of one join can reveal the next finding
         after = _edited(text, rest)
         if after == text:
             break

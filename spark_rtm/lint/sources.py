@@ -115,7 +115,7 @@ def _text(file: BinaryIO) -> str:
         if not _is_relevant(data, file):
             return ""
         raise UncheckedError(f"the file has more than {MAX_BYTES:,} bytes, so it was not checked", "split the file")
-    if b"\0" not in data:  # UTF-16 without a mark is UTF-8 with zero bytes
+    if b"\0" not in data:  # text with zero bytes is UTF-16 without a byte order mark
         with contextlib.suppress(UnicodeDecodeError):
             return data.decode("utf-8")
     if not _is_relevant(data, file):
@@ -126,7 +126,7 @@ def _text(file: BinaryIO) -> str:
 def _is_relevant(data: bytes, file: BinaryIO) -> bool:
     """Return whether a file that is too long or has another encoding may be about real-time mode."""
     while data and file.tell() < MAX_SEARCHED_BYTES:
-        text = data.replace(b"\0", b"").decode("ascii", "replace")  # each letter in UTF-16 has a zero byte
+        text = data.replace(b"\0", b"").decode("ascii", "replace")  # in UTF-16, each ASCII letter has a zero byte
         if RELEVANT.search(text):
             return True
         following = file.read(MAX_BYTES)
@@ -165,7 +165,7 @@ def _is_below(path: str, roots: list[str]) -> bool:
 
 def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
     waiting = [root]
-    while waiting:  # `os.walk` of Python 3.11 cannot enter a thousand nested folders
+    while waiting:  # in Python 3.11, `os.walk` fails for a thousand nested folders
         folder = waiting.pop()
         folders, names = _listed(folder, problems)
         skipped = CACHES | OUTPUTS if folder == root else CACHES

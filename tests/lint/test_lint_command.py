@@ -54,7 +54,7 @@ def test_statistics_count_findings_by_rule(folder: Path, capsys: pytest.CaptureF
 
 
 def test_explain_prints_the_section_of_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    """The section has all headings; ALL lists every rule; an unknown rule is wrong usage."""
+    """The section has all headings; ALL lists every rule; an unknown rule is a usage error."""
     assert 0 == lint("--explain", "output-mode")
     section = capsys.readouterr().out
     assert 0 == lint("--explain", "ALL")

@@ -101,10 +101,10 @@ def test_no_command_prints_the_help_and_the_version_is_known() -> None:
         (("frobnicate",), "invalid choice"),
         (
             ("lint", "-", "src"),
-            "- means standard input and cannot be combined with other paths, so nothing was checked",
+            "- (standard input) cannot be combined with other paths, so nothing was checked; pass it alone",
         ),
         (("lint", "--select", "output", "--ignore", "sinks", "/"), "'sinks', which does not exist; did you mean sink"),
-        (("lint", "/no/such/file"), "these paths do not exist, so nothing was checked: /no/such/file"),
+        (("lint", "/no/such/file"), "these paths do not exist, so nothing was checked; correct them: /no/such/file"),
         (("lint", "--engine", "flink", "/"), "invalid choice: 'flink'"),
     ],
     ids=["unknown", "stdin-and-path", "rule", "missing-path", "engine"],

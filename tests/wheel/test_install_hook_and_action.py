@@ -73,7 +73,10 @@ def test_action_with_a_missing_path_fails_and_leaves_a_valid_file(project: Path)
     """The upload step accepts the file, so that only the real error is shown."""
     done = _lint_step(project, paths="nope", **{"sarif-file": "rtm.sarif"})
 
-    assert (2, True) == (done.returncode, "these paths do not exist, so nothing was checked: nope" in done.stderr)
+    assert (2, True) == (
+        done.returncode,
+        "these paths do not exist, so nothing was checked; correct them: nope" in done.stderr,
+    )
     written = json.loads((project / "rtm.sarif").read_text())
     assert ("2.1.0", [[]]) == (written["version"], [run["results"] for run in written["runs"]])
     assert all(run["tool"]["driver"]["name"] for run in written["runs"])

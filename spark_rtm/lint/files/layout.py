@@ -78,7 +78,7 @@ def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
     return _is_wrong_below(titles)
 
 
-@lru_cache(maxsize=1000)  # all sentences below a heading ask about the same headings
+@lru_cache(maxsize=1000)  # all sentences below a heading have the same titles
 def _is_wrong_below(titles: tuple[str, ...]) -> bool:
     for title in reversed(titles):
         if is_right_comment(title):

@@ -136,7 +136,7 @@ def _span_problems(sentence: Sentence, min_batch_ms: float | None) -> list[RuleP
     return problems
 
 
-@lru_cache(maxsize=1000)  # pages repeat their triggers
+@lru_cache(maxsize=1000)  # the same triggers occur many times on a page
 def _in_trigger(span: str, min_batch_ms: float | None) -> tuple[RuleProblem, ...]:
     code = _as_chain(span)
     found = python_problems(code, is_excerpt=True, is_spark=True, min_batch_ms=min_batch_ms, rules=TRIGGER_RULES)

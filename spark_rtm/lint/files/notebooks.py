@@ -116,7 +116,7 @@ def cells_of_source(text: str) -> list[NotebookCell]:
 
 def _source_cell(entries: list[tuple[int, str]]) -> NotebookCell:
     magics = [(number, match[1]) for number, line in entries if (match := MAGIC.match(line))]
-    # Only the header and a title, which are comments, stand above magic lines. Below code, they are comments of it.
+    # A magic cell has only comments, such as a title, above its magic lines. Magic lines below code are comments.
     if not magics or any(line.strip() and not line.startswith("#") for _, line in entries):
         return NotebookCell("python", "\n".join(line for _, line in entries), tuple(number for number, _ in entries))
     kind = next((word[1:] for _, line in magics for word in line.split()[:1] if word.startswith("%")), "python")

@@ -155,7 +155,7 @@ class Interpreter(Statements):
             self.block(node.body, inner)
             if not inner.has_ended:
                 self.returned[-1].append(Const(None))
-            # A caller may know the arguments by other names, so guards that name them mean nothing to it.
+            # Guards refer to names in this function, which have another meaning in the caller, so they are dropped.
             return one_of(each for value in self.returned[-1] for each in alternatives(value))
         finally:
             self.returned.pop()

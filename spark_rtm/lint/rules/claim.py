@@ -98,7 +98,7 @@ def advised(sentence: Sentence, subject: str) -> Iterator[int]:
     is_named = sentence.is_about and re.search(subject, sentence.text, re.IGNORECASE)
     if not is_named or SILENT_COLUMN.search(sentence.column):
         return
-    # What stands in parentheses after the mode's name, or after `with`, belongs to this mode.
+    # A subject in parentheses after the mode's name, or after `with`, is advice for this mode.
     pattern = rf"(?:{MODE.pattern})[\s*_`]*(?:\([^()]*?|(?:jobs?\s+)?(?:with|on|uses?|needs|requires)\s+){subject}"
     text = markdown.replace_code_spans(sentence.text, lambda _: "x")
     if DENIED.search(OTHER_MODES.sub("", text)):

@@ -67,7 +67,7 @@ def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
         {"runtime_engine": "STANDARD", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [setup]
     """
-    if not cluster.is_real_time or cluster.kind == "pipeline":  # serverless pipelines run real-time mode, too
+    if not cluster.is_real_time or cluster.kind == "pipeline":  # serverless pipelines also run real-time mode
         return
     is_engine = str(cluster.keys.get("runtime_engine", "")).upper() == "PHOTON"
     for key, is_on in (
@@ -103,7 +103,7 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
         attributes = cluster.keys.get(cloud)
         value = str(attributes.get("availability", "")) if isinstance(attributes, dict) else ""
         if value.upper().startswith(("SPOT", "PREEMPTIBLE")) and not _are_on_demand(cluster, attributes):
-            message = f"the workers have availability {quoted(value)}, so the query fails when the cloud reclaims one"
+            message = f"the workers have availability {quoted(value)}, so the query fails when one is reclaimed"
             line = cluster.lines.get(f"{cloud}.availability", cluster.line)
             yield Problem(
                 line, message, "set availability to ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)"

@@ -203,8 +203,8 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
         is_kafka_source = sources and all(isinstance(s, Source) and s.is_kafka for s in sources)
         if query.start_line and writer.is_kafka and is_kafka_source and _keeps_kafka_columns(query):
             back = "" if "topic" in writer.options or writer.is_open else " and `topic`"
-            message = f"the rows still have `partition`{back} of the Kafka source, so the Kafka sink writes there"
-            fix = 'write .select("key", "value") first'
+            message = f"the rows keep the source's `partition`{back}, which the Kafka sink uses as its target"
+            fix = 'write .select("key", "value") before .writeStream'
             yield Problem(writer.line or query.start_line, message, fix, lines=writer.lines)
 
 
@@ -228,9 +228,9 @@ def foreach_interval(module: Module) -> Iterator[Problem]:
     Checks for Python `foreach` in real-time queries with an interval of more than 10 seconds.
 
     Why: Spark passes rows to Python in growing batches, and the last ones only when the batch ends, so rows can be as
-    late as the interval is long. Databricks documents no such delay.
+    late as the interval is long. The Databricks documentation mentions no such delay.
 
-    Reported at: the call of `foreach`. Scala and Java have no such delay, so the rule is for Python alone.
+    Reported at: the call to `foreach`, only in Python. Scala and Java have no such delay.
 
     Example:
         writer.foreach(lambda row: None).trigger(realTime="5 minutes").start()

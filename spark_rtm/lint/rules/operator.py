@@ -64,7 +64,7 @@ def static_join(module: Module) -> Iterator[Problem]:
             left, right = step.left, step.other
             if hint := _sort_hint(step):
                 message = (
-                    f"the join hint {quoted(hint)} makes Spark plan another join instead of a broadcast, which fails"
+                    f"the join hint {quoted(hint)} makes Spark plan a join other than a broadcast join, which fails"
                 )
                 yield Problem(step.line, message, "use the hint broadcast on the static side", lines=query.writer.lines)
                 continue

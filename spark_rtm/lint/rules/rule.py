@@ -37,7 +37,7 @@ CITATIONS = {
     "test": "../tests/lint/test_lint_programs_on_spark.py",
     "triggers": 'https://docs.databricks.com/aws/en/structured-streaming/triggers "read 2026-11-20"',
 }
-"""The address of each source, with the date of reading."""
+"""The URL of each source, and the date on which it was read."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Module:
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS
     flows: list[tuple[str, int]] = field(default_factory=list)
-    """Places that set the real-time trigger of a pipeline outside an update flow."""
+    """Places outside an update flow that set the real-time trigger of a pipeline."""
     is_for_real_time: bool = False
     """Whether the code configures the session of real-time queries in other files."""
     is_job: bool = False
@@ -78,7 +78,7 @@ class Module:
     is_notebook: bool = False
     is_test: bool = False
     local_slots: int | None = None
-    """The number N of the master `local[N]`."""
+    """N of the master `local[N]`."""
 
     @cached_property
     def real_time(self) -> list[Query]:
@@ -158,7 +158,7 @@ class Rule:
 
     @property
     def help_uri(self) -> str:
-        """Return the rule's address on the site."""
+        """Return the rule's URL on the site."""
         return f"{DOCUMENTATION}/references/lint_rules/{self.id}.html"
 
     @property
@@ -183,9 +183,9 @@ class Rule:
         return "\n".join([f"## {self.id}", "", *[f"- {name}: {text}" for name, text in entries.items()], ""])
 
     def explanation(self) -> str:
-        """Return the rule's section as plain text, with the addresses of the sources."""
+        """Return the rule's section as plain text, with the URLs of the sources."""
         labels = re.findall(r"\[([^\]]+)\](?!\()", self.source)
-        # An address begins with its scheme; a path leads from the page of rules to a test, which only a checkout has.
+        # A source is a URL, or a path from the page of rules to a test, which only a checkout contains.
         found = {label: re.sub(r"^\.\./(\S+)", r"\1 in the repository", CITATIONS[label]) for label in labels}
         sources = "\n".join(f"  {label}: {source}" for label, source in found.items())
         return "\n".join(

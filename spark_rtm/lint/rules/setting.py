@@ -11,12 +11,12 @@ from spark_rtm.lint.spark.values import as_text, quoted
 SETTING_RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
 SOURCE_OPTIONS = {
-    "maxoffsetspertrigger": ("does not apply because real-time mode reads without a limit; OSS refuses it", ()),
+    "maxoffsetspertrigger": ("has no effect, because real-time mode reads without a limit; OSS refuses it", ()),
     "minoffsetspertrigger": ("is refused because real-time mode reads without a limit", OSS_ONLY),
     "maxtriggerdelay": ("is refused because real-time mode reads without a limit", OSS_ONLY),
     "minpartitions": ("is refused because each topic partition has exactly one task", OSS_ONLY),
     "maxrecordsperpartition": ("has no effect in real-time mode", OSS_ONLY),
-    "maxpartitions": ("has no effect, because only Databricks has it", OSS_ONLY),
+    "maxpartitions": ("has no effect, because only Databricks supports it", OSS_ONLY),
     "endingoffsets": ("is refused because a stream has no end", ()),
     "endingtimestamp": ("is refused because a stream has no end", ()),
     "endingoffsetsbytimestamp": ("is refused because a stream has no end", ()),
@@ -24,7 +24,7 @@ SOURCE_OPTIONS = {
     "kafka.auto.offset.reset": ("is refused because Spark uses startingOffsets for this purpose", ()),
 }
 SINK_OPTIONS = {
-    "kafka.transactional.id": ("makes the first row fail because the Kafka sink has no transactions", OSS_ONLY),
+    "kafka.transactional.id": ("makes the first row fail, because the Kafka sink has no transactions", OSS_ONLY),
     "kafka.key.serializer": ("is refused because the sink writes keys as bytes", ()),
     "kafka.value.serializer": ("is refused because the sink writes values as bytes", ()),
 }
@@ -39,11 +39,11 @@ TRIGGER = '.trigger(realTime="5 minutes")'
 STREAMING = ("spark.sql.streaming.", "spark.databricks.streaming.")
 CHECKS = {
     **dict.fromkeys(
-        [prefix + ALLOWLIST_CHECK for prefix in STREAMING], ("false", "operators that delay rows are allowed")
+        [prefix + ALLOWLIST_CHECK for prefix in STREAMING], ("false", "Spark accepts operators that delay rows")
     ),
     **dict.fromkeys([prefix + CHECKPOINT_V1 for prefix in STREAMING], ("true", "the query can lose its state")),
-    "spark.sql.streaming.unsupportedOperationCheck": ("false", "unsupported operators give wrong results"),
-    "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "state with other columns is misread"),
+    "spark.sql.streaming.unsupportedOperationCheck": ("false", "unsupported operators return wrong results"),
+    "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "Spark misreads state that has other columns"),
 }
 """Settings that switch off a check, each with its value and the consequence."""
 

@@ -11,7 +11,7 @@ FILE_FORMATS = ("avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "
 REFUSED_SOURCES = {
     **dict.fromkeys(FILE_FORMATS, BOTH),
     **dict.fromkeys(["cloudfiles", "delta", "deltasharing", "rate-micro-batch", "socket", "table"], BOTH),
-    **dict.fromkeys(["eventhubs", "pubsub", "pulsar"], BOTH),  # Databricks reads Event Hubs by the Kafka connector
+    **dict.fromkeys(["eventhubs", "pubsub", "pulsar"], BOTH),  # use the Kafka connector for Event Hubs
     **dict.fromkeys(["kinesis", "rate"], OSS_ONLY),
 }
 CONNECTORS = (
@@ -40,7 +40,7 @@ def source(module: Module) -> Iterator[Problem]:
     that it does not have.
     OSS: `rate` and `kinesis`.
 
-    Reported at: the call of `format`, or of the method that names the format.
+    Reported at: the call to `format`, or to the method that names the format.
 
     Example:
         spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
@@ -67,7 +67,7 @@ def sink(module: Module) -> Iterator[Problem]:
     OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
     OSS: `noop`, `toTable`, connectors such as that of Cassandra, and `postgresql`, the Lakebase sink of Databricks.
 
-    Reported at: the call of `format`, or of the method that names the sink.
+    Reported at: the call to `format`, or to the method that names the sink.
 
     Example:
         events.writeStream.format("memory").queryName("rows").outputMode("update").trigger(realTime="5 minutes").start()
@@ -93,10 +93,10 @@ def foreach_batch(module: Module) -> Iterator[Problem]:
     """
     Checks for `foreachBatch` in real-time queries.
 
-    Why: Real-time mode does not deliver rows in batches. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. On Databricks,
-    a third party saw SINK_NOT_SUPPORTED.
+    Why: Real-time mode does not deliver rows in batches. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. For
+    Databricks, a third-party article reports SINK_NOT_SUPPORTED.
 
-    Reported at: the call of `foreachBatch`.
+    Reported at: the call to `foreachBatch`.
 
     Example:
         writer.foreachBatch(lambda rows, batch: None).trigger(realTime="5 minutes").start()
@@ -117,11 +117,11 @@ def foreach_batch(module: Module) -> Iterator[Problem]:
 @SOURCE_RULES.add("source-name", OSS_ONLY)
 def source_name(module: Module) -> Iterator[Problem]:
     """
-    Checks for sources with a name in sessions that do not enable the evolution of sources.
+    Checks for named sources in sessions that do not enable source evolution.
 
     Why: The query does not start: STREAMING_QUERY_EVOLUTION_ERROR.SOURCE_NAMING_NOT_SUPPORTED.
 
-    Reported at: the call of `name`.
+    Reported at: the call to `name`.
 
     Example:
         spark.readStream.name("events").format("kafka")

@@ -16,7 +16,7 @@ def session_window(module: Module) -> Iterator[Problem]:
 
     Why: Session windows do not work in update mode, the only output mode of real-time mode.
 
-    Reported at: the call of `session_window`.
+    Reported at: the call to `session_window`.
 
     Example:
         events.groupBy(F.session_window(F.current_timestamp(), "5 minutes")).count()
@@ -114,7 +114,7 @@ def python_udf(module: Module) -> Iterator[Problem]:
 
     Why: The operator that runs Python fails with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks supports Python UDFs.
 
-    Reported at: the call of the function, not its `@udf`.
+    Reported at: the call to the function, not its `@udf`.
 
     Example:
         events.select(F.udf(lambda value: value, "binary")("value").alias("value"))

@@ -48,7 +48,7 @@ def trigger_form(module: Module) -> Iterator[Problem]:
 
     Why: In PySpark, only the keyword `realTime` selects real-time mode. Other forms fail or select micro-batch mode.
 
-    Reported at: the call of `trigger`, the option or the import.
+    Reported at: the call to `trigger`, the option or the import.
 
     Example:
         writer.trigger(real_time="5 minutes").start()
@@ -106,7 +106,7 @@ def trigger_several(module: Module) -> Iterator[Problem]:
 
     Why: A query has exactly one trigger, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER.
 
-    Reported at: the call of `trigger`.
+    Reported at: the call to `trigger`.
 
     Example:
         writer.trigger(realTime="5 minutes", processingTime="1 second").start()

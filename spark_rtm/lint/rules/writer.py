@@ -18,7 +18,7 @@ def output_mode(module: Module) -> Iterator[Problem]:
 
     Why: `append` (the default) and `complete` fail with STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED.
 
-    Reported at: the call of `outputMode`; if there is none, the call of `start`.
+    Reported at: the call to `outputMode`, or to `start` if there is none.
 
     Example:
         writer.outputMode("append").trigger(realTime="5 minutes").start()
@@ -47,7 +47,7 @@ def checkpoint(module: Module) -> Iterator[Problem]:
 
     Why: The Kafka sink does not start without a checkpoint, and a restarted query could not resume where it stopped.
 
-    Reported at: the call of `start`.
+    Reported at: the call to `start`.
 
     Example:
         events.writeStream.format("kafka").outputMode("update").trigger(realTime="5 minutes").start()

@@ -146,7 +146,7 @@ class SparkCalls:
     def _session_method(self, name: str, given: Arguments) -> Value:
         view = self.views.get(text_of(given.get("tableName", 0)) or "")
         if name == "Path" and given.positional:
-            return given.positional[0]  # Hadoop's class, by the JVM of the session
+            return given.positional[0]  # Hadoop's `Path` through the JVM gateway of the session
         if name == "table" and view:
             return view
         if name in STATIC_READS:

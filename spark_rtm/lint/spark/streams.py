@@ -9,7 +9,7 @@ from functools import cached_property
 from spark_rtm.lint.spark.values import Column, Const, Items, Mark, OneOf, Table, Unknown, Value, as_text, under
 
 NONE = Const(None)
-KAFKA_SOURCES = ("kafka", "rtm-kafka")  # the second one is that of `spark_rtm.realtime.control`
+KAFKA_SOURCES = ("kafka", "rtm-kafka")  # `rtm-kafka` is the source of `spark_rtm.realtime.control`
 PARTIAL = "functools.partial"
 MAX_ORDER = 1_000_000
 TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
@@ -43,7 +43,7 @@ class Reader(Value):
     format: Value | None = None
     format_line: int = 0
     named_at: int = 0
-    """The line number of the call of `name`, or 0 if the source has no name."""
+    """The line number of the call to `name`, or 0 if the source has no name."""
     options: dict[str, tuple[Value, int]] = field(default_factory=dict)
 
 

@@ -258,7 +258,7 @@ def marks_of(*values: Value | None) -> frozenset[Mark]:
     """Return the marks of all columns among `values`, also in lists and dictionaries."""
     marks: set[Mark] = set()
     waiting = list(values)
-    seen: set[int] = set()  # a collection may contain another one in several places, at many levels
+    seen: set[int] = set()  # nested collections may contain the same one many times
     while waiting:
         value = waiting.pop()
         if isinstance(value, Column):

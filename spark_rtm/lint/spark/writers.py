@@ -28,7 +28,7 @@ def changed_writer(writer: Writer, name: str, given: Arguments, line: int, lines
     elif name in {"option", "options"}:
         added = options_of(name, given, line)
         changes["options"] = options = {**writer.options, **added}
-        # Nobody passes an empty dictionary, so other code must fill it.
+        # An empty dictionary is useless, so code outside this module probably fills it.
         changes["is_open"] = writer.is_open or given.is_open or UNKNOWN_KEY in options or not added
     return replace(writer, **changes)
 
