@@ -31,7 +31,7 @@ KINDS: dict[str, Callable[[], Sequence[Item]]] = {
     "triggers": items.triggers,
     "tasks": items.tasks,
 }
-# More than a query of a task needs. Answers that need too many slots are refused before they start.
+# More slots than any task needs. An answer that needs more is refused before its query starts.
 SLOTS = 16
 MAX_LINE = 160
 EXAMPLES = """examples:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.ExitStack() as stack:
-        # Also a JVM that is still starting, which PySpark does not know.
+        # This also kills a JVM that is still starting, which PySpark cannot report.
         stack.callback(kill_processes, adopt_orphans())
 
         @cache
@@ -142,7 +142,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--timeout", type=float, default=900, metavar="SECONDS", help="time for one item (default: %(default)g)"
     )
-    # The broker starts in a folder of its own, so a relative path is resolved before.
+    # The current folder changes when the broker starts, so a relative path is resolved here.
     parser.add_argument(
         "--output", type=lambda text: Path(text).resolve(), metavar="FILE", help="write the verdicts as JSON"
     )

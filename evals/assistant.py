@@ -74,7 +74,7 @@ def mark_unread(pack: Path) -> None:
 def read_bytes(pack: Path) -> int | None:
     """Return the size of the files opened since `mark_unread`, or None if unknown."""
     found = [path.stat() for path in _files(pack)]
-    # Read after the access times of the others: a file system that keeps no times would give 0 for everything.
+    # This check comes last. A file system without access times would report 0 for every file.
     probe = _files(pack)[0]
     os.utime(probe, ns=(0, probe.stat().st_mtime_ns))
     probe.read_bytes()

@@ -42,7 +42,7 @@ def _wrong_number(question: Question, line: str) -> str:
     # "18 (8 + 4 + 6)" and "8 + 4 + 6 = 18" are answers, too.
     after = [float(number) for number in re.findall(r"= ?(\d+(?:\.\d+)?)", line)]
     found = (after or numbers)[:1]
-    return "" if found == [question.grade["number"]] else f"{question.grade['number']} is not the number"
+    return "" if found == [question.grade["number"]] else f"the number is not {question.grade['number']}"
 
 
 def _wrong_text(question: Question, line: str) -> str:
@@ -51,5 +51,5 @@ def _wrong_text(question: Question, line: str) -> str:
             return f"nothing matches {pattern!r}"
     for pattern in question.grade.get("forbidden", ()):
         if re.search(pattern, line):
-            return f"the forbidden {pattern!r} matches"
+            return f"the forbidden pattern {pattern!r} matches"
     return ""

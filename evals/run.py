@@ -30,7 +30,7 @@ def answers(assistant: Assistant, items: Sequence[Item], parent: Path) -> Iterat
     """Ask the items one by one, each in its own folder, and yield the replies."""
     for item in items:
         folder = parent / item.name
-        # Which skill an assistant loads must not depend on a hint to this skill.
+        # The question of which skill to load must not contain a hint to this skill.
         asked = replace(assistant, pack_dir=None) if isinstance(item, Trigger) else assistant
         yield Answered(item, ask(asked, _prompt(item), folder), folder)
 
@@ -60,9 +60,9 @@ def _graded_task(task: Task, answered: Answered, bench: Callable[[], Bench], sec
     if not path.is_file():
         blocks = _BLOCK.findall(answered.reply.text)
         if not blocks:
-            return Verdict(task.name, is_right=False, reason=f"neither {SOLUTION} nor a block of Python in the reply")
+            return Verdict(task.name, is_right=False, reason=f"the reply has neither {SOLUTION} nor a Python block")
         path.write_text(blocks[-1], encoding="utf-8")
-    # Before the code runs, because it could change the file of the verifier.
+    # Load the verifier before the code runs, because the code could change its file.
     verifier_of(task.name)
     services = bench()
     try:

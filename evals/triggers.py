@@ -28,7 +28,7 @@ NEIGHBOURS = {
 """Descriptions of other skills, by name."""
 NONE = "none"
 _WORD = re.compile(r"[a-z][a-z0-9]+")
-# Words that say nothing about a subject.
+# Words that do not indicate a subject.
 _COMMON = frozenset(
     _WORD.findall(
         "a an and are as at be by can do for from how i if in is it my not of on or our that the this to use we what "
@@ -70,7 +70,7 @@ def by_vocabulary(query: str, description: str) -> str:
     """Return the name of the skill whose description shares the most words with a prompt, or `none`."""
     name = skill()[0]
     words = {key: _words(text) for key, text in {**NEIGHBOURS, name: description}.items()}
-    # A word that many descriptions contain says less.
+    # A word counts less if many descriptions contain it.
     spread = Counter(word for found in words.values() for word in found)
     scores = {key: sum(1 / spread[word] for word in _words(query) & found) for key, found in words.items()}
     best = max(scores, key=lambda key: scores[key])
@@ -84,6 +84,6 @@ def vocabulary_hits(triggers: Iterable[Trigger], description: str) -> int:
 
 
 def _words(text: str) -> set[str]:
-    # What a description excludes is no reason to load the skill.
+    # Subjects that a description excludes are not a reason to load the skill.
     kept = text.lower().partition("do not use")[0]
     return {word.removesuffix("s") for word in _WORD.findall(kept)} - _COMMON

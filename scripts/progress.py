@@ -64,7 +64,7 @@ def _wait(
 ) -> None:
     is_terminal, shown_at = out.isatty(), 0.0
     period = TERMINAL_PERIOD_SECONDS if is_terminal else LINE_PERIOD_SECONDS
-    # The line break of a terminal that cannot erase would leave the end of a longer line.
+    # A terminal erases the line first. Otherwise the end of a longer line would remain.
     start, end = ("\r\x1b[2K", "") if is_terminal else ("", "\n")
     while True:
         try:

@@ -123,7 +123,7 @@ def _read(control: int) -> Iterator[str]:
             return
         if not read:
             return
-        # A character may end in the next part.
+        # The bytes of a character may continue in the next part.
         text = (rest + read).decode("utf-8", "ignore")
         rest = (rest + read)[len(text.encode()) :]
         yield text

@@ -190,7 +190,7 @@ def _estimate(path: Path, demand: Demand, price: float | None) -> tuple[list[str
 def _lines(
     content: Mapping[str, Any], demand: Demand, needed: Capacity, price: float | None
 ) -> Iterator[tuple[str, str]]:
-    # Nobody knows the error outside of the range.
+    # Outside the range, the error is unknown.
     known_errors = () if needed.outside else content["errors"]
     errors = {
         row["quantity"]: f" (largest error in {row['points']} runs that were not fitted: {row['max_error']:.0%})"

@@ -76,7 +76,7 @@ class Program:
             sys.stdout.flush()
         except KeyboardInterrupt:
             return 130
-        except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except (OSError, UnicodeError, RecursionError) as error:
@@ -206,7 +206,7 @@ COMMANDS = {
         },
     ),
     "prove": Command(
-        "run a function in real-time mode on a local broker and judge it",
+        "run a function in real-time mode on a local broker and report problems",
         _prove_options,
         _prove,
         {

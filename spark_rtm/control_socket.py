@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DEADLINE_SECONDS = 30.0
 # A request is one line. A longer one is not from `send`.
 MAX_REQUEST_BYTES = 10_000
-# The answer comes after the deadline of the command at the latest; a busy driver needs some time for it.
+# A busy driver may answer this long after the deadline of the command.
 ANSWER_SECONDS = 10.0
 COMMANDS = {
     "commit": "end the open batch of a running query now; the query continues",
@@ -95,7 +95,8 @@ def run(options: argparse.Namespace, command: str) -> int:
     try:
         answers = send(options.socket, command, options.query, options.deadline)
     except OSError as error:
-        print(f"no job answers at {options.socket}: {error.strerror or error}", file=sys.stderr)
+        problem = f"no job answers at {options.socket}: {error.strerror or error}; start the job, or correct the path"
+        print(problem, file=sys.stderr)
         return 2
     for answer in answers:
         print(answer["text"], file=sys.stdout if answer["ok"] else sys.stderr)
@@ -125,7 +126,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 def _obey(spark: SparkSession, *, command: str, query: str | None, deadline_seconds: float) -> list[dict[str, Any]]:
-    from spark_rtm.realtime.control import commit, drain, stop  # noqa: PLC0415 - whoever sends a command needs no PySpark
+    from spark_rtm.realtime.control import commit, drain, stop  # noqa: PLC0415 - the sender of a command needs no PySpark
 
     action = {"commit": commit, "drain": drain, "stop": stop}[command]
     active = [one for one in spark.streams.active if query in (None, one.name)]
@@ -139,7 +140,7 @@ def _obey(spark: SparkSession, *, command: str, query: str | None, deadline_seco
             batch = action(one, float(deadline_seconds))
             done = f"batch {batch} is committed" if command == "commit" else f"{command} has ended"
             answers.append({"ok": True, "text": f"{one.name}: {done}"})
-        except Exception as error:  # noqa: BLE001 - the answer names whatever has happened
+        except Exception as error:  # noqa: BLE001 - the answer reports every error
             answers.append({"ok": False, "text": f"{one.name}: {error}"})
     return answers
 

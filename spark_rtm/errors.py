@@ -68,7 +68,7 @@ def find(text: str) -> list[KnownError]:
     # The innermost failure comes last in a trace.
     scored = [(_score(each, flat), _place(each, flat), each) for each in known()]
     best = max(score for score, _, _ in scored)
-    # A message decides between the causes of one condition, and a class counts only without any message or condition.
+    # A message distinguishes causes with the same condition. A class counts only if no message or condition matches.
     ranked = sorted(scored, key=lambda one: (-one[0], -one[1]))
     found = [each for score, _, each in ranked if score > 0 and score >= best - 2]
     return (found or _by_words(text))[:MAX_FOUND]

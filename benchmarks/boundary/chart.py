@@ -42,6 +42,6 @@ def draw(cases: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     axes.set_yticks([])
     axes.set_xlabel("ms after the slowest record was due")
     driver_ms = sum(spans[name][1] - spans[name][0] for name, part in PHASES.items() if part == DRIVER)
-    axes.set_title(f"One batch boundary: {driver_ms / wait_ms:.0%} of the wait is work of the driver", fontsize=10)
+    axes.set_title(f"One batch boundary: {driver_ms / wait_ms:.0%} of the wait is spent in the driver", fontsize=10)
     axes.spines[["top", "right", "left"]].set_visible(False)
     return [save(figure, folder / "boundary.svg", "boundary")]

@@ -36,7 +36,7 @@ PHASES = {
     "load state": STATE,
     "connect the shuffle": STATE,
     "first result": RECORD,
-    "work off the queue": RECORD,
+    "drain the queue": RECORD,
 }
 """The phases in order, each with the part of the query that does the work."""
 
@@ -108,7 +108,7 @@ def _explained(old: Sequence[Mark], new: Sequence[Mark], times: RecordTimes) -> 
         "load state": (loading, loaded),
         "connect the shuffle": (loaded, connected),
         "first result": (ready, first_result),
-        "work off the queue": (first_result, received_ms),
+        "drain the queue": (first_result, received_ms),
     }
     yield Explained(
         batch=new[0].batch,

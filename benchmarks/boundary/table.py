@@ -15,7 +15,7 @@ GROUPS = {
     "prepare and submit the job": ["prepare the job", "submit the job"],
     "start the tasks, first fetch": ["start source tasks", "first fetch", "launch state tasks", "start state tasks"],
     "load state, connect the shuffle": ["load state", "connect the shuffle"],
-    "first result, queue": ["first result", "work off the queue"],
+    "first result, queue": ["first result", "drain the queue"],
     "unexplained": ["unexplained"],
 }
 """Columns of the table, each the sum of some phases. The chart shows each phase."""

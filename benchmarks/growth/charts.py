@@ -94,7 +94,7 @@ def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[M
     axes.set_ylim(0, 1.08 * max(*ys, *(y for _, y, _ in ends.values())))
     heights = sorted(ends, key=lambda name: ends[name][1])
     for name, (x, y, color) in ends.items():
-        # The two labels stand one above the other, even if the model meets the point.
+        # The labels are drawn one above the other, even if the model line ends at the measured point.
         offset = 9 if len(ends) > 1 and name == heights[-1] else -9
         axes.annotate(
             name, (x, y), xytext=(10, offset), textcoords="offset points", color=color, va="center", fontsize=9

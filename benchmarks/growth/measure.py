@@ -96,7 +96,7 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
         try:
             content |= model_rows(rows)
         except ValueError as error:
-            # The rows of an hour are written even if too few of them are valid.
+            # The rows took an hour to measure, so they are written even if too few of them are valid.
             problems.append(str(error))
     elif options.publish:
         problems.append("a part of the plan has no cost model; run it without --filter to publish")

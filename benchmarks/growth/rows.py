@@ -32,7 +32,7 @@ def point_row(planned: PlannedPoint, result: RunResult) -> dict[str, Any]:
         "pause_max_ms": max(pauses_ms, default=None),
         **{name: numbers.get(name) for name in NUMBERS},
         "kept_up": kept_up,
-        # An engine that is too slow for a point, with late records or few boundaries, is a result and no problem.
+        # An engine that is too slow for a point, with late records or few boundaries, is a result, not a problem.
         "problems": "; ".join(result.problems) if kept_up or is_wrong else "",
     }
 

@@ -92,7 +92,7 @@ def find_limit(
             disturbances = late_sending(result.numbers)
             if max_foreign_cores is not None:
                 disturbances += busy_machine(result.numbers, max_foreign_cores)
-            # Another program cannot make outputs wrong.
+            # Other programs cannot cause wrong outputs.
             if is_sustained(result) or not disturbances or result.numbers["wrong"]:
                 break
         sustained, numbers = is_sustained(result), result.numbers

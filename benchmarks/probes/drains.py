@@ -116,7 +116,7 @@ def measure(options: Options, console: Console) -> Outcome:
         job.start()
         stack.callback(job.kill)
         with traffic(servers, options.rate, sent):
-            # A query that has run for one interval has committed a batch with rows before anybody stops it.
+            # A query that has run for one interval has committed a batch with rows before it is stopped.
             for name in names:
                 wait_for_flow(servers, name)
                 console.print(f"the first commit of {name} took {job.obey('commit', name):.2f} s")

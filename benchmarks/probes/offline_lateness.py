@@ -73,7 +73,7 @@ def measure(options: Options, console: Console) -> Outcome:
         soft_wrap=True,
     )
     problems = [f"{len(silences) - len(found)} silences raised no alarm"] if len(found) < len(silences) else []
-    problems += [f"{false} alarms are false"] if false else []
+    problems += [f"{false} false alarms were raised"] if false else []
     load = {"devices": options.devices, "interval_seconds": options.interval_seconds}
     return outcome_of("offline-lateness", found, len(silences), problems, **load)
 

@@ -29,7 +29,7 @@ def one_target(records: DataFrame) -> DataFrame:
 
 
 def null_topic(records: DataFrame) -> DataFrame:
-    """Leave the second topic of a small payment null, which ends the query."""
+    """Leave the second topic of a small payment null, which makes the query fail."""
     topics = F.array(F.lit("ledger"), F.when(is_large(), "alerts"))
     return records.select("key", "value", F.explode(topics).alias("topic"))
 

@@ -11,7 +11,7 @@ LONG_MS, SHORT_MS = 60_000, 1_000
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Stop the query inside a batch, which commits nothing, restart it, and read both outputs."""
+    """Stop the query during a batch, which commits nothing, restart it, and read both outputs."""
     sent = [Sent(value, b"k") for value in VALUES]
     with trial(bench, answer, "payments", partitions=2) as run:
         query = run.start("query", LONG_MS)
@@ -22,10 +22,10 @@ def verify(bench: Bench, answer: Answer) -> None:
             written.extend(run.received())
             return len(written) >= len({record.value for record in sent})
 
-        wait_until(has_written, DEADLINE_SECONDS, "results inside a batch", [query])
+        wait_until(has_written, DEADLINE_SECONDS, "results during a batch", [query])
         run.stop(query)
         if query.lastProgress:
-            raise RuntimeError("the batch has ended before the query was stopped; run the evaluation again")
+            raise RuntimeError("the batch ended before the query was stopped; run the evaluation again")
         written += run.received()
         written += written_by(run, run.start("query", SHORT_MS), [])
     first = dict[bytes | None, bytes | None]()

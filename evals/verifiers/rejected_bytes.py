@@ -1,4 +1,4 @@
-"""Good payments and rejected records arrive with their bytes, and no record ends the query or vanishes."""
+"""Good payments and rejected records arrive with their bytes, and no record is lost or makes the query fail."""
 
 from evals.stage import Answer, outputs, require, require_same
 from spark_rtm.prove.subjects.bench import Bench

@@ -34,10 +34,10 @@ PERMANENT = 500
 """The lowest SMTP reply code that means a permanent failure."""
 GROUP = CONSUMER | {
     "group.id": "alerts-notify",
-    # A restart takes over at once, also after a kill. A second notifier ends the first.
+    # A restarted notifier takes over immediately, even after a kill. A second notifier ends the first.
     "group.instance.id": "notify",
     "auto.offset.reset": "earliest",
-    # The maximum. A shorter one ends the membership in the group during an outage of the mail server.
+    # The maximum. With a shorter interval, the notifier would leave the group during an outage of the mail server.
     "max.poll.interval.ms": 86_400_000,
 }
 
@@ -119,7 +119,7 @@ def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Smtp, stop: th
                     "alerts wait in Kafka; correct SMTP_USER or the password, and start again"
                 ) from None
             print(
-                f"{smtp.host}:{smtp.port} accepts no mail ({type(error).__name__}), {len(waiting)} alerts wait; "
+                f"{smtp.host}:{smtp.port} does not accept mail ({type(error).__name__}), {len(waiting)} alerts wait; "
                 f"the next attempt is in {pause} s",
                 file=sys.stderr,
                 flush=True,

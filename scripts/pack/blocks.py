@@ -18,7 +18,7 @@ ERRORS = "errors_"
 
 def router(root: Path, _: str) -> str:
     """
-    Return a list that links each page with its reading occasion, in the order of the site's navigation.
+    Return a list of links to all pages, each with its `Read when` line, in the order of the site's navigation.
 
     The pages of errors share the line of `errors.md`, which leads from a condition to its section.
     """

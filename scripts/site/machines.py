@@ -45,7 +45,7 @@ def texts(root: Path) -> dict[str, str]:
 
 
 def index(root: Path) -> str:
-    """Return a list of all pages with their reading occasions."""
+    """Return a list of all pages, each with its `Read when` line."""
     readme = (root / "README.md").read_text(encoding="utf-8")
     lines = [f"# {files.title(readme)}", "", *(f"> {line}" for line in _lead(readme)), "", "## Pages", ""]
     lines.append("- [Skill](SKILL.md): the rules that apply to every query; start here")

@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap-servers",
         metavar="HOST:PORT",
-        help="Kafka brokers, for the lag, partitions that do not move, and the replay of a restart",
+        help="Kafka brokers, which report the lag, stuck partitions and the replay of a restart",
     )
     parser.add_argument(
         "--command-config",

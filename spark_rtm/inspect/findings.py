@@ -17,7 +17,7 @@ MAX_SILENT_INTERVALS = 10
 
 def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iterator[Finding]:
     """Yield findings from the files alone."""
-    if real_time is micro_batch:  # a check of the start itself
+    if real_time is micro_batch:  # both answers are the same refused start
         yield Finding(PROBLEM, f"neither mode can continue: {real_time.reason}", real_time.remedy)
     elif not real_time.is_possible and not micro_batch.is_possible:
         yield Finding(
@@ -81,7 +81,7 @@ def of_time(
 ) -> Iterator[Finding]:
     """Yield findings from the commit times."""
     age = None if last_commit_seconds is None else now - last_commit_seconds
-    # A micro-batch query without input commits nothing, so silence means nothing there.
+    # A micro-batch query without input commits nothing, so a long silence is normal.
     is_regular = bool(modes) and modes[-1].mode in {"real-time", "continuous"}
     if pace and age is not None and is_regular and age > MAX_SILENT_INTERVALS * max(pace.max_seconds, 1):
         yield Finding(

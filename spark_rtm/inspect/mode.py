@@ -94,7 +94,7 @@ def _mode_of_format_1(*, has_state: bool, has_gaps: bool) -> tuple[str, str]:
 
 
 def _mode_without_times(committed: Committed, operators: Sequence[str]) -> tuple[str, str]:
-    copied = "the times of the files are not original"
+    copied = "the files do not have their original times"
     if REAL_TIME_OPERATOR in operators:
         return REAL_TIME_OR_MICRO_BATCH, f"real-time mode created the state; {copied}"
     if committed.state_ids is None:

@@ -108,7 +108,7 @@ class OtherPrograms:
     def used(self) -> float:
         """Return the CPU seconds of other programs since the start of counting."""
         after = _times_of_others()
-        # Some systems forget the time of a program that has ended, so the sum can fall while other programs are busy.
+        # Some systems discard the time of a program that has ended, so the sum can fall while other programs are busy.
         running = sum(max(0.0, after[key][0] - self._before[key][0]) for key in after.keys() & self._before.keys())
         self._used += max(_total(after) - _total(self._before), running)
         self._before = after

@@ -18,7 +18,7 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
 
 def percentiles(values: Sequence[float] | npt.NDArray[Any], shares: Iterable[float]) -> list[float]:
-    """Return for each share from 0 to 1 the smallest value that this share of the values does not exceed."""
+    """Return the nearest-rank percentile of each share from 0 to 1."""
     ordered = np.sort(values)
     return [ordered[_rank(len(ordered), share) - 1].item() for share in shares]
 

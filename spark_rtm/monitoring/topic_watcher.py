@@ -22,7 +22,7 @@ from spark_rtm.measure.percentiles import percentiles
 
 MAX_MESSAGES = 1_000
 POLL_SECONDS = 0.1
-# While no broker answers, the metrics of the canaries are this old.
+# While no broker answers, each update of the metrics is delayed by this time.
 TIMEOUT_SECONDS = 3
 POSITION = re.compile(rb"(?P<topic>[\w.-]+):(?P<partition>[0-9]{1,9}):(?P<offset>[0-9]{1,19})")
 MILLISECONDS = re.compile(rb"[0-9]{1,15}")
@@ -125,7 +125,7 @@ class TopicWatcher:
             # Without a broker, the lag keeps its last value. The canaries show the outage.
             return
         for number, offset in self._positions:
-            # A position behind the end of the topic is not that of a record; it would hide the lag.
+            # A position beyond the end of the topic is invalid, and would hide the lag.
             if offset < ends.get(number, 0):
                 self._next[number] = max(self._next.get(number, 0), offset + 1)
         self._positions.clear()

@@ -40,7 +40,7 @@ DEADLINE_SECONDS = 30.0
 POLL_SECONDS = 0.02
 # A command ends only a batch that was planned before it. A batch that is planned at the same moment needs another one.
 REPEAT_SECONDS = 0.5
-# The offset of an ended transaction is never read. A source that gave no record for this time has been read.
+# The source never returns the last offset of a transaction. It counts as read if no record arrives for this time.
 IDLE_SECONDS = 1.0
 START_SECONDS = 2.0
 """Maximum time between the initialization of a query and of its sources."""
@@ -265,7 +265,7 @@ def _scala_object() -> Any:
 def _unread_after(query: StreamingQuery, deadline: _Deadline) -> int:
     """Commit until all records from before the call are read, and return the number of unread ones."""
     progress = _committed(query, deadline)
-    # The batch that the clock has ended reports no latest offsets.
+    # A batch that ended at its interval, not on command, reports no latest offsets.
     while LATEST not in progress.sources[0].metrics:
         progress = _committed(query, deadline)
     target = [_by_partition(source.metrics[LATEST]) for source in progress.sources]

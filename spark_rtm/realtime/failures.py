@@ -11,7 +11,7 @@ from enum import Enum
 
 from .queries import CONDITION
 
-# What the engine writes before the first condition: a call of PySpark, the lost task, wrapping conditions, and classes.
+# The engine's text before the first condition: a PySpark call, the lost task, wrapping conditions, and classes.
 ENGINE_PREFIX = re.compile(
     r"(?:An error occurred while calling o\d+\.\w+\.\n: |"
     r"Job aborted due to stage failure: [^'\"\n]*?\(TID \d+\) \([^()\n]*\): |"
@@ -211,7 +211,7 @@ def failure_of(query_name: str, error: BaseException, at: float, *, has_run: boo
     sources = committed[1] if committed else ""
     name = name_of(error)
     cause = _cause_of(name, text)
-    # A message ends with a value more often than it begins with one.
+    # Messages rarely begin with a value of a record, so only the text before the first quote is searched.
     head = re.split("['\"]", text, maxsplit=1)[0]
     by_condition = next((r for known_by in (name, head) for part, r in REMEDIES.items() if part in known_by), None)
     return Failure(

@@ -83,9 +83,9 @@ class Decision:
         failure = self.failure
         place = f" after the committed offsets {failure.offsets}" if failure.offsets else ""
         consequence = (
-            "it is not started again"
+            "it is not restarted"
             if self.pause_seconds is None
-            else f"it starts again from its checkpoint in {self.pause_seconds:g} s"
+            else f"it restarts from its checkpoint in {self.pause_seconds:g} s"
         )
         return (
             f"query {failure.query_name!r} failed with {failure.name}{place}; {self.reason}, so {consequence}; "
@@ -113,13 +113,13 @@ def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = 
     recent = [old for old in history if failure.at - old.at <= limits.window_seconds]
     own = [old for old in recent if old.query_name == failure.query_name]
     kind, count = failure.cause.kind, len(own) + 1
-    # Between two batches, a query learns only from the missing slots that it has lost an executor. At a restart, tasks
-    # of other queries that have failed at the same time can still hold slots for a moment.
+    # If an executor is lost between two batches, the only sign is a lack of slots. At a restart, tasks of other queries
+    # that failed at the same time can still hold slots for a moment.
     had_slots = failure.has_run or bool(own) or any(old.cause.kind in (Kind.TRANSIENT, Kind.SLOTS) for old in recent)
     if kind is Kind.PERMANENT or (kind is Kind.SLOTS and not had_slots):
         return Decision(failure, failure.cause.what, None)
     if kind is Kind.UNKNOWN and any(failure.is_same_as(old) for old in own):
-        reason = "the same error at the same offsets twice: a record after them probably ends the query at every start"
+        reason = "the same error at the same offsets twice: a record after them probably ends each restart"
         return Decision(failure, reason, None)
     if count >= limits.max_failures:
         reason = f"{failure.cause.what}, and this was failure {count} within {limits.window_seconds:g} s"
@@ -200,7 +200,7 @@ class Keeper:
     def _restart(self, name: str) -> None:
         try:
             # Spark refuses a second run of a query whose first run is still active, and a task that outlives its query
-            # would write its records once more.
+            # would write its records again.
             stop_completely(self._spark, self.queries[name])
             query = self._starters[name]()
         except Exception as error:  # noqa: BLE001 - `judge` decides about every failure

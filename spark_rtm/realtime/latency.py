@@ -36,7 +36,7 @@ def with_latency(rows: DataFrame, name: str = METRIC) -> DataFrame:
     sketch = F.kll_sketch_agg_bigint(COLUMN, SKETCH_VALUES)
 
     def quantile(share: float) -> Column:
-        # The sketch of a batch without rows is empty, and reading it would end the query.
+        # The sketch of a batch without rows is empty, and reading it would make the query fail.
         return F.when(F.count("*") > 0, F.kll_sketch_get_quantile_bigint(sketch, F.lit(share)))
 
     observed = timed.observe(

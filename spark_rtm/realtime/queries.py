@@ -65,7 +65,7 @@ def wait_until(
         elapsed = time.monotonic() - start
         if elapsed > deadline_seconds:
             raise TimeoutError(f"timed out after {deadline_seconds:g} s waiting for {what}")
-        # Each look costs CPU time of the driver, so a long wait looks less often.
+        # Each check costs CPU time of the driver, so a long wait checks less often.
         pause.wait(min(max(elapsed / 10, MIN_POLL_SECONDS), MAX_POLL_SECONDS))
 
 

@@ -103,7 +103,7 @@ def build_session(
     """
     os.environ["JAVA_HOME"] = str(java_home())
     url, kafka = master or f"local[{slots}]", connector()
-    # Without these two variables, Spark workers run the first Python on the PATH. Those of a cluster may have another.
+    # Without these two variables, workers run the first Python on their PATH, which may be another one on a cluster.
     if url.startswith("local") or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

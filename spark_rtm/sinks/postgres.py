@@ -112,7 +112,7 @@ class PostgresUpsertSink:
             self.flush_timeout_seconds,
             self.metrics,
         )
-        # The threads must not refer to the sink. They end when nobody refers to a sink that was not closed.
+        # The threads have no reference to the sink, so they also end when a sink without close() is garbage-collected.
         owner = weakref.ref(self)
         self._flusher = Flusher(
             self._buffer, connection, self.metrics, self._reject_values(), lambda: owner() is not None

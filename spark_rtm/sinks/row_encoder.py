@@ -58,7 +58,7 @@ class RowEncoder:
             return key, None, values
         version = values[self._version_position]
         try:
-            # Infinity and NaN are higher than every later version, so they would end all updates of their key.
+            # Infinity and NaN are higher than every later version, so they would block all updates of their key.
             is_usable = version < INFINITY if self._is_version_a_number else version is not None
         except (TypeError, InvalidOperation):
             is_usable = False
@@ -90,7 +90,7 @@ def _utc(value: datetime | None) -> datetime | None:
 
 
 def _jsonb(value: Any) -> Jsonb | None:
-    # The text is made here, because an error of the client would not name the row.
+    # The value is converted here, because an error of the client library would not identify the row.
     return None if value is None else Jsonb(json.dumps(_plain(value)), dumps=str)
 
 

@@ -155,7 +155,7 @@ class Trial:
 
         def is_committed() -> bool:
             if can_end and not self._is_committed(query):
-                # A query that fails right now has given up its sources, and has its exception a little later.
+                # A failing query releases its sources shortly before its exception is available.
                 with suppress(control.ControlError):
                     control.commit(query, deadline_seconds)
             return self._is_committed(query)

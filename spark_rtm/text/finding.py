@@ -129,7 +129,7 @@ def _sarif(findings: list[Finding], details: RuleDetails) -> dict[str, object]:
     seen: Counter[tuple[str, ...]] = Counter()
     results = []
     for finding in findings:
-        # The number of the line is no part of it, so a finding is the same one after a change above it.
+        # The hash excludes the line number, so it does not change if lines are added above.
         same = (finding.path, finding.rule, finding.message, finding.fix)
         seen[same] += 1
         results.append(_sarif_result(finding, hashlib.sha256(repr((*same, seen[same])).encode()).hexdigest()))
@@ -155,6 +155,6 @@ def _sarif_result(finding: Finding, fingerprint: str) -> dict[str, object]:
 def show(text: str) -> None:
     """Print a text to standard output unless it is empty."""
     if text:
-        if isinstance(sys.stdout, io.TextIOWrapper):  # a file name may contain letters that the encoding lacks
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a file name may contain characters that the encoding lacks
             sys.stdout.reconfigure(errors="backslashreplace")
         print(text)

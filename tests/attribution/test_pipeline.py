@@ -161,7 +161,7 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
         counts = stack.enter_context(closing(AppendTimes(kafka, f"{prefix}ad-pacing")))
         eventually(lambda: len(counts.read()) > 100, 120, "counts before the kill")
         killed_at = kill_an_executor(cluster)
-        eventually(lambda: "starts again from its checkpoint" in cluster.printed("output"), 120, "a decision")
+        eventually(lambda: "restarts from its checkpoint" in cluster.printed("output"), 120, "a decision")
         decided_at = time.time() * 1000
         # A query that has not failed yet can still write for a moment.
         eventually(lambda: counts.read()[-50] > decided_at + 2000, 240, "counts after the restart")

@@ -33,7 +33,7 @@ SAYS = "import sys; print('ANSWER: 18' if 'repartition' in sys.stdin.read() else
 @pytest.mark.parametrize(
     ("text", "solution", "reason"),
     [
-        ("Done.", None, "neither solution.py nor a block of Python in the reply"),
+        ("Done.", None, "the reply has neither solution.py nor a Python block"),
         ("Done.", "def other(records): ...", "solution.py does not define transform"),
         ("```python\ndef other(records): ...\n```", None, "solution.py does not define transform"),
         (

@@ -101,7 +101,7 @@ def test_copied_files_do_not_tell_the_mode(checkpoint: Path) -> None:
     [span] = inspect(str(checkpoint)).modes
 
     assert "real-time or micro-batch" == span.mode
-    assert "not original" in span.evidence
+    assert "their original times" in span.evidence
 
 
 def test_silent_real_time_query_is_a_note(tmp_path: Path) -> None:

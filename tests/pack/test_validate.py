@@ -89,7 +89,7 @@ FAULTS: dict[Check, dict[str, tuple[Any, ...]]] = {
     check_blocking: {
         "blocking-target": ("make services", _replace, SKILL, "until Ctrl-C", "for trials"),
         "blocking-module": (
-            "notify lifts.* blocks, and nothing beside it says so",
+            "notify lifts.* blocks the reader's shell without a warning",
             _replace,
             "references/alerts.md",
             "runs until Ctrl-C; reads",
@@ -120,7 +120,7 @@ FAULTS: dict[Check, dict[str, tuple[Any, ...]]] = {
             "errors.md",
         ),
         "no-owner": (
-            "does not state what it owns, the buffer of the producer",
+            "does not state the producer buffer, which it owns",
             _replace,
             "references/kafka_patterns.md",
             "buffer of 32 MB",

@@ -68,8 +68,8 @@ def test_same_condition_at_same_offsets_is_a_poison_record() -> None:
     assert second.pause_seconds is None
     assert str(second).startswith(
         'query \'copy\' failed with CAST_INVALID_INPUT after the committed offsets {"test-b3ef57bb":{"0":2}}; '
-        "the same error at the same offsets twice: a record after them probably ends the query at every start, so it "
-        "is not started again; use try_cast, and send rows with a null result to a reject topic: [CAST_"
+        "the same error at the same offsets twice: a record after them probably ends each restart, so it "
+        "is not restarted; use try_cast, and send rows with a null result to a reject topic: [CAST_"
     )
 
 

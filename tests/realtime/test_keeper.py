@@ -72,7 +72,7 @@ def test_poison_record_stops_the_keeper_after_its_second_failure(
     assert [False, False] == [query.isActive for query in started]
     place = re.escape(f'CAST_INVALID_INPUT after the committed offsets {{"{topics[0]}":{{"0":1}}}}')
     reason = "the same error at the same offsets twice"
-    expected = f"query 'numbers' failed with {place}; {reason}.* not started again; use try_cast"
+    expected = f"query 'numbers' failed with {place}; {reason}.* not restarted; use try_cast"
     assert re.match(expected, str(gave_up.value))
     logged = [(record.levelno, record.getMessage()) for record in caplog.records if "keeper" in record.name]
     assert [logging.WARNING, logging.ERROR] == [level for level, _ in logged]

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: ChaosOptions) -> Outcome:
     if external := [name for name in EXTERNAL if os.environ.get(name)]:
         raise RuntimeError(
-            f"{' and '.join(external)} names a server that others may use, and faults would hit it; unset "
+            f"{' and '.join(external)} names a server that others may use, and faults would affect it; unset "
             "the variable, so the run starts its own servers"
         )
     # Before anything else, because threads and children inherit the mounts of this process.

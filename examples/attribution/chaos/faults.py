@@ -27,7 +27,7 @@ MAX_DEVICE_ERROR_SECONDS = 600
 # Shares of the limits into the past and into the future beyond which a record would be rejected. A record can also be
 # late for other reasons.
 PAST_SHARE, FUTURE_SHARE = 0.6, 0.8
-# With a timeout in ms, PostgreSQL returns after the process has gone, and then its place is free.
+# With a timeout (ms), `pg_terminate_backend` returns after the process has ended, so its connection slot is free.
 TERMINATE_FOLLOWER = (
     b"select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name like 'public.%'"
 )
@@ -115,7 +115,7 @@ def exhausted(dsn: str) -> Iterator[None]:
             with suppress(psycopg.OperationalError):
                 for _ in range(MAX_CONNECTIONS):
                     stack.enter_context(psycopg.connect(dsn, application_name="chaos"))
-            # The server is full. A terminated client connects again after a moment; this loop takes its place before.
+            # The server is full. A terminated client reconnects after a moment, so this loop takes its slot first.
             terminated = admin.execute(TERMINATE_FOLLOWER).rowcount
         yield
 
@@ -157,7 +157,7 @@ def _driver_and_jvm(system: System) -> list[psutil.Process]:
     return [psutil.Process(system.driver.pid), _jvm(system)]
 
 
-@fault("kill -9 of the broker, which then starts again")
+@fault("kill -9 of the broker, which then restarts")
 def kill_broker(system: System, _fault: Fault) -> Ongoing:
     return killed_server(system.broker)
 
@@ -177,7 +177,7 @@ def slow_broker(system: System, fault: Fault) -> Ongoing:
     return slow(system.broker_proxy, fault)
 
 
-@fault("kill -9 of the database, which then starts again")
+@fault("kill -9 of the database, which then restarts")
 def kill_database(system: System, _fault: Fault) -> Ongoing:
     return killed_server(system.database)
 
@@ -199,7 +199,7 @@ def slow_database(system: System, fault: Fault) -> Ongoing:
 
 @fault("kill -9 of the driver with its JVM; its supervisor starts it again")
 def kill_driver(system: System, _fault: Fault) -> Ongoing:
-    # A standby would take over, so it ends first.
+    # Kill the standby first, because it would take over.
     return killed_programs(*system.others, system.driver)
 
 
@@ -259,7 +259,7 @@ def pause_executor(_system: System, fault: Fault) -> Ongoing:
     return paused([_one_of_two(EXECUTOR, fault)])
 
 
-@fault("kill -9 of one of two Spark workers, which then starts again", needs="cluster")
+@fault("kill -9 of one of two Spark workers, which then restarts", needs="cluster")
 def kill_worker(system: System, fault: Fault) -> Ongoing:
     return killed_worker(system, _one_of_two(WORKER, fault))
 

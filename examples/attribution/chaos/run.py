@@ -76,7 +76,7 @@ class ChaosRun:
             self.report(f"fault {number} of {len(faults)}: {fault}")
             incident = self._carry_out(fault)
             if self.stop.is_set() and incident.seconds is None:
-                # Whether the pipeline would have recovered is unknown.
+                # The pipeline might have recovered without the interrupt.
                 self.incidents.remove(incident)
             if incident.seconds is None:
                 return

@@ -104,7 +104,9 @@ class LiveView:
             is_early = not settings.duration or sent_for < settings.warm_up_seconds + settings.duration - 1
             cause = "Ctrl-C ended the traffic" if is_early else "the traffic has ended"
             left = log.outstanding()
-            return f"draining: {cause}; " + (f"{left:,} results are not final yet" if left else "the last batches end")
+            return f"draining: {cause}; " + (
+                f"{left:,} results are not final yet" if left else "waiting for the last commits"
+            )
         if measured_for < 0:
             return f"warming up, {-measured_for:.0f} s left"
         return f"measuring, {settings.duration - measured_for:.0f} s left" if settings.duration else "running"

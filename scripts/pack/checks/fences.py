@@ -60,7 +60,7 @@ def check_fences(root: Path) -> Iterator[Finding]:
 
 
 def check_blocking(root: Path) -> Iterator[Finding]:
-    """Yield commands that block the shell of a reader if neither their fence nor the text next to it says so."""
+    """Yield commands that block the shell of a reader without a warning in their fence or in the text next to it."""
     blocking = re.compile(_blocking(root), re.MULTILINE)
     for path in files.pages(root):
         text = path.read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def check_blocking(root: Path) -> Iterator[Finding]:
                 continue
             for number, line in enumerate(fence.code.splitlines(), fence.first_code_line):
                 if blocking.search(line) and not SAYS_SO.search(f"{_beside(fence, text)}\n{line}"):
-                    problem = f"the command {line.strip()[:60]!r} blocks, and nothing beside it says so"
+                    problem = f"the command {line.strip()[:60]!r} blocks the reader's shell without a warning"
                     remedy = "write `until Ctrl-C` next to the command, or run it with `&`"
                     yield Finding(files.relative(root, path), number, "blocking", problem, remedy)
 

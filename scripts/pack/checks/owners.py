@@ -17,22 +17,22 @@ from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 
 FACTS = {
-    "time until an unreachable broker is an error": ("errors_kafka", r"three minutes|18[34] s"),
+    "timeout for an unreachable broker": ("errors_kafka", r"three minutes|18[34] s"),
     "idle connections of Event Hubs": ("errors_kafka", r"\b240 s\b"),
     "deleted records that the query has not read": ("errors_kafka", r"failOnDataLoss"),
-    "limit of the sink for a record": ("kafka_patterns", r"1 MiB|1048576|1,048,576"),
-    "wait of the client for further records": ("kafka_patterns", r"Kafka clients 4"),
-    "buffer of the producer": ("kafka_patterns", r"buffer of 32 MB"),
-    "groups of Kafka": ("kafka_patterns", r"does not commit offsets to Kafka"),
+    "maximum record size of the sink": ("kafka_patterns", r"1 MiB|1048576|1,048,576"),
+    "linger time of the client": ("kafka_patterns", r"Kafka clients 4"),
+    "producer buffer": ("kafka_patterns", r"buffer of 32 MB"),
+    "Kafka consumer groups": ("kafka_patterns", r"does not commit offsets to Kafka"),
     "lag of 1 without a record": ("throughput", r"end marker"),
-    "memory of the shuffle": ("throughput", r"writerMaxMemory"),
+    "shuffle memory": ("throughput", r"writerMaxMemory"),
     "sustained rates": ("throughput", r"(?:32|12|8|6),000 records/s"),
     "limit of a broadcast table": ("sources_sinks_operators", r"10 MB or less"),
     "latency that Databricks reports": ("latency", r"e2eLatencyMs"),
-    "dates of the runtimes": ("runtimes", r"2026-06-10|2026-07-23|2029-06-10"),
-    "names of runtime 18": ("runtimes", r"\b18\.[23]\b"),
-    "settings of a join of two streams": ("joins", r"five settings"),
-    "gain of async progress tracking": ("execution_modes", r"81 to 84%"),
+    "runtime dates": ("runtimes", r"2026-06-10|2026-07-23|2029-06-10"),
+    "versions of runtime 18": ("runtimes", r"\b18\.[23]\b"),
+    "settings of a stream-stream join": ("joins", r"five settings"),
+    "gain from async progress tracking": ("execution_modes", r"81 to 84%"),
     "default garbage collector": ("tuning", r"two cores and 1,792 MB"),
     "slow first batches": ("tuning", r"hundred (?:empty|pauses|times)"),
     "rows that are too late": ("state", r"two batches too late"),
@@ -51,12 +51,12 @@ def check_owners(root: Path) -> Iterator[Finding]:
         page = root / "references" / f"{owner}.md"
         stated = [(path, n) for path in texts for n, line in enumerate(lines[path], 1) if re.search(words, line)]
         if not re.search(words, texts[page]):
-            problem = f"does not state what it owns, the {fact}"
+            problem = f"does not state the {fact}, which it owns"
             yield Finding(files.relative(root, page), 1, "owner", problem, "state it, or change the owner in owners.py")
         for path, line in stated:
             targets = {link.target.partition("#")[0] for link in parsed.links(texts[path]) if link.line == line}
             if path != page and page.resolve() not in {(path.parent / target).resolve() for target in targets}:
-                problem = f"states the {fact}, which {owner}.md owns, without a link"
+                problem = f"states the {fact} without a link to its owner, {owner}.md"
                 yield Finding(files.relative(root, path), line, "owner", problem, "link the page, or delete the words")
     yield from _of_messages(root)
 

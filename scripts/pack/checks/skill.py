@@ -80,7 +80,7 @@ def _check_sizes_together(pages: list[Path]) -> Iterator[Finding]:
     for number, limit, unit in ((len(pages), MAX_PAGES, "pages"), (size, MAX_PAGES_BYTES, "bytes")):
         if number > limit:
             problem = f"has {number} {unit}, more than the {limit} allowed"
-            yield Finding("references", 1, "budget", problem, "answer the question on the page that is nearest to it")
+            yield Finding("references", 1, "budget", problem, "answer the question on the most closely related page")
 
 
 def _check_skill_size(text: str) -> Iterator[Finding]:

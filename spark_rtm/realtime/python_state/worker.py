@@ -193,7 +193,7 @@ def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any],
     if isinstance(data_type, BinaryType):
         return bytes
     if isinstance(data_type, TimestampType) and make is dict:
-        # Spark gives the rows of micro-batch mode this form, and state another.
+        # In micro-batch mode, Spark uses this form for rows and another one for state.
         return lambda micros: EPOCH + timedelta(microseconds=micros)
     if isinstance(data_type, ArrayType):
         element = _converter(data_type.elementType, make)
@@ -245,7 +245,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
         has_conversions = _has_conversions(output)
         readers = {"row": _reader(row_schema, dict), "initial": _reader(initial_schema or StructType(), dict)}
         processor.init(handle)
-        gc.freeze()  # so no collection goes through all modules between two rows
+        gc.freeze()  # so garbage collections between two rows skip the imported modules
         while request := _receive(source):
             kind, key, payload, now, values = request
             key = tuple(read_key(key) or ())
@@ -277,7 +277,7 @@ def _bytes(source: BinaryIO) -> bytes:
         (length,) = LENGTH.unpack(source.read(LENGTH.size))
         return source.read(length)
     except (OSError, struct.error):
-        os._exit(1)  # without a traceback: the task has closed the connection, at once or in a message
+        os._exit(1)  # without a traceback, because the task has closed the connection
 
 
 def _receive(source: BinaryIO) -> Any:

@@ -36,8 +36,8 @@ def verify_jars(folder: Path, expected: dict[str, str]) -> None:
     wrong = sorted(name for name in found | expected if found.get(name) != expected.get(name))
     if wrong:
         raise RuntimeError(
-            f"the jars in {str(folder)!r} are not the tested ones, so they are not used: missing, unknown or different "
-            f"are {', '.join(wrong)}; delete the folder to download the jars again, and check the mirror if it recurs"
+            f"the jars in {str(folder)!r} are not the tested ones, so they are not used (missing, unknown or "
+            f"different: {', '.join(wrong)}); delete the folder to download them again; if it recurs, check the mirror"
         )
 
 

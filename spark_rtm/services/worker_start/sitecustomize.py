@@ -16,7 +16,7 @@ import struct
 import sys
 from typing import Any
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - each import takes time that is missing
+FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - another import would delay the connection
 
 
 def connect_early(port: int, secret: str) -> None:

@@ -87,7 +87,7 @@ def test_live_view_and_table_show_each_fault(observed: Observed) -> None:
     printed = observed.printed
 
     assert "s the driver has ended\n" in printed
-    assert "s the follower starts again\n" in printed
+    assert "s the follower restarts\n" in printed
     for number, incident in enumerate(observed.outcome.incidents, start=1):
         kind = incident.fault.kind
         assert f"s fault {number} of 4: {kind}\n" in printed

@@ -78,7 +78,7 @@ def test_shares_of_the_phases_add_up_to_the_wait() -> None:
         "load state": 4,
         "connect the shuffle": 6,
         "first result": 8,
-        "work off the queue": 2.5,
+        "drain the queue": 2.5,
         UNEXPLAINED: 0,
     }
     assert expected == shares

@@ -94,7 +94,7 @@ class Program:
             self.report(f"the {self.name} has ended{'' if self._is_killed else f': {self.last_line()}'}")
         elif time.monotonic() >= self._due:
             self._due, self._is_killed = 0, False
-            self.report(f"the {self.name} starts again")
+            self.report(f"the {self.name} restarts")
             self.start()
 
     def kill(self) -> None:

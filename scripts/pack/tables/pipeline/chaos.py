@@ -55,7 +55,7 @@ def _sums(runs: Sequence[dict[str, Any]]) -> str:
     lost, wrong = (sum(row[name] for run in runs for row in run["differences"]) for name in ("lost", "wrong"))
     records, results = (f"{sum(run[name] for run in runs):,}" for name in ("records", "results"))
     return (
-        f"In all: {_count(incidents, 'fault')} of {_count(len(seeds), 'seed')} in {_count(len(runs), 'run')}, "
+        f"In total: {_count(incidents, 'fault')} of {_count(len(seeds), 'seed')} in {_count(len(runs), 'run')}, "
         f"{records} records, {results} results compared with the replay, {lost} lost, {wrong} wrong "
         "([commands](measured/chaos.json)).\n"
     )

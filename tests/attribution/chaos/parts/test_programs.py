@@ -40,7 +40,7 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(
     assert lines[0].startswith("the follower has ended: psycopg.OperationalError: ")
     assert first != second
     assert f"{CHECKOUT}{os.pathsep}{tmp_path}" == path
-    assert "the follower starts again" == lines[1]
+    assert "the follower restarts" == lines[1]
     assert lines[2].startswith("the follower has ended")
 
 
