@@ -58,7 +58,7 @@ def new_options(kafka: str, folder: Path) -> Iterator[Options]:
     topics = [name for name in admin.list_topics(timeout=10).topics if name.startswith(options.topic_prefix)]
     for outcome in admin.delete_topics(topics).values() if topics else []:
         outcome.result(30)
-    _producer.cache_clear()  # It would report that the broker has ended.
+    _producer.cache_clear()  # A cached producer would log the end of the broker.
 
 
 def encoded(fields: dict[str, Any], **changes: Any) -> bytes:

@@ -156,7 +156,7 @@ def bad_records(device: str) -> dict[str, bytes | None]:
 
 
 def test_silent_device_raises_alarm_that_its_return_clears(observed: Observed) -> None:
-    """The alarm has the time of the last heartbeat and comes within the batch; the `online` change has the same id."""
+    """The alarm has the time of the last heartbeat and is raised during the batch; the `online` change has its id."""
     found = observed.changes_of(observed.before, "back")
     first, second = observed.appended["back"]
 

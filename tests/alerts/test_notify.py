@@ -1,4 +1,4 @@
-"""The notifier with a mail server that requires STARTTLS and a login, and that is at times down or refuses messages."""
+"""The notifier and a mail server that requires STARTTLS and a login, and that is sometimes down or refuses messages."""
 
 import json
 import os

@@ -258,7 +258,7 @@ def test_real_time_mode_separates_bad_records_from_good_ones(
     for topic, value in [(t, v) for t, v, _ in cases] + goods:
         shifted = None if value is None else value.replace(str(now).encode(), str(broker_ms).encode())
         producer.produce(settings.topic(topic), shifted, b"key")
-    # The compressed record is small enough for its source topic. With its headers, it is too large for `events`.
+    # Compressed, the record fits into its source topic. Uncompressed, its headers make it too large for `events`.
     hostile = encoded().replace(str(now).encode(), str(broker_ms).encode())
     producer.produce(settings.topic("ad-requests"), hostile, b"key", headers=[("t0", b"")] * 300_000)
     cases.append(("ad-requests", hostile, "bad_headers"))

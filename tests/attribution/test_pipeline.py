@@ -182,7 +182,7 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
         print(f" [worker left after {left_at - flowed_at:.0f} ms, results stopped for {left_ms} ms]", end="")
     assert re.search(r"(?<!\d)0 differences", output)
     assert re.search(r"real-time [^|]* on spark://127\.0\.0\.1", output)
-    # A query that is between two batches at the kill does not notice it, so at least one of the two must have failed.
+    # A query that is between two batches at the kill does not fail, but at least one of the two must have failed.
     assert re.search(r"query '(events_to_attributed|attributed_to_pacing)' failed with ", output), output
     # Its tasks do not shuffle rows, so Spark repeats those of the lost executor.
     assert "query 'kafka_to_events' failed" not in output

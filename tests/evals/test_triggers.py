@@ -26,5 +26,5 @@ def test_choice_of_a_skill_is_graded(trigger: Trigger, reply: str, *, is_right: 
     assert is_right == triggers.grade(trigger, reply).is_right
 
 
-def test_words_of_the_description_tell_most_prompts_apart() -> None:
+def test_words_of_the_description_distinguish_most_prompts() -> None:
     assert VOCABULARY_HITS <= triggers.vocabulary_hits(items.triggers(), triggers.skill()[1])

@@ -30,7 +30,7 @@ class Case:
     is_complete: bool = False
     """Whether everything must be checked."""
     is_stranger: bool = False
-    """Whether the command runs as a user without any of the files, if this process may do so."""
+    """Whether the command runs as a user who owns none of the files, if this process may switch users."""
 
 
 def file(name: str, content: str | bytes) -> Build:

@@ -1,5 +1,5 @@
 """
-Run each hostile case in its own process with limits, and print what is wrong with it.
+Run each hostile case in its own process with limits, and print its problems.
 
 The processes are copies of this one, so none of them imports the commands again.
 """
@@ -190,7 +190,7 @@ def _delete(folder: Path) -> None:
 
 
 def _restore_access(folder: Path) -> None:
-    for path in _below(folder):  # this opens each folder before it is listed
+    for path in _below(folder):  # `chmod` makes each folder readable before it is listed
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o755)
 
@@ -200,7 +200,7 @@ def _import_all() -> None:
     for name in MODULES:
         importlib.import_module(name)
     "".encode("unicode_escape")
-    gc.freeze()  # else each process copies all objects of this one when it collects its garbage
+    gc.freeze()  # otherwise, the garbage collection of each process would copy all objects of this one
 
 
 def report(cases: Sequence[Case]) -> None:

@@ -20,7 +20,7 @@ from tests.hostile.inputs import CASES
 from tests.hostile.run import MAX_MEGABYTES, MAX_SECONDS, problems, run
 
 PROCESSES = 2
-# The processes need a minute of processor time, of which a busy machine gives them a tenth.
+# The processes need a minute of processor time, which takes ten minutes on a busy machine.
 MAX_WAIT_SECONDS = 880
 pytestmark = pytest.mark.timeout(MAX_WAIT_SECONDS + 20)
 COMMANDS = ["lint", "inspect", "install", "slots", "capacity"]

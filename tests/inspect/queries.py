@@ -1,5 +1,5 @@
 """
-Write a checkpoint with a real query of every kind, then wait inside a batch to be killed.
+Write a checkpoint with a real query of every kind, then wait during a batch to be killed.
 
 Arguments are the address of a broker and a folder. Each checkpoint is a subfolder. At the end, the program writes
 `facts.json`: the source topics of each checkpoint, and the failures of damaged ones.
@@ -102,7 +102,7 @@ def write_side_by_side(writer: Writer) -> None:
     send_until_a_batch_is_missing(jobs["async"], queries["async"])
     for name in jobs.keys() - STILL_RUNNING:
         stop_completely(writer.spark, queries[name])
-    # Nobody reads this record, or the new partition of a topic whose query has ended.
+    # No query reads this record, or the new partition of a topic whose query has ended.
     send(jobs["real-time"], "late")
     add_partition(writer.kafka, jobs["real-time"].source)
 

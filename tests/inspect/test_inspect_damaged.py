@@ -26,7 +26,7 @@ FOREIGN: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize(("paths", "message"), FOREIGN.values(), ids=FOREIGN)
-def test_folder_that_is_no_checkpoint_is_named(
+def test_folder_that_is_not_a_checkpoint_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], paths: list[str], message: str
 ) -> None:
     for path in paths:

@@ -49,7 +49,7 @@ def test_temporary_files_are_a_note(checkpoint: Path) -> None:
     assert "offsets/ contains 1 temporary files" in text
 
 
-def test_names_that_are_no_batch_numbers_are_ignored(checkpoint: Path) -> None:
+def test_names_that_are_not_batch_numbers_are_ignored(checkpoint: Path) -> None:
     """A log contains one file per batch; names with leading zeros or other digits are not batch numbers."""
     for name in ("007", "\u0663", "3.compact"):
         write(checkpoint / "offsets" / name, "x", STARTED_MS)
@@ -94,7 +94,7 @@ def test_new_layout_of_operator_metadata_is_read(checkpoint: Path) -> None:
     assert ("transformWithStateExec", 4) == (operator.name, operator.partitions)
 
 
-def test_copied_files_do_not_tell_the_mode(checkpoint: Path) -> None:
+def test_copied_files_do_not_show_the_mode(checkpoint: Path) -> None:
     """If `metadata` is newer than the batches, all times come from the copy."""
     os.utime(checkpoint / "metadata")
 

@@ -54,7 +54,7 @@ INPUTS = {
     "cell-lines.ipynb": CELL.format(",".join(f'\n"realTime {n} \\u00e9\\n"' for n in range(4000))),
     "fences.md": WORDS + "```python\nrealTime\n```\ntext:\n" * 2000,
     "wrong-comments.py": CODE + "# wrong\n" * 8000,
-    # Not in the review: memory that grows with the square of the length, and the largest files.
+    # Inputs whose memory would grow with the square of their length, and the largest files.
     "chain-of-operators.py": CODE + "df = spark.readStream.load()\n" + 'df = df.where("a")\n' * 40_000,
     "chain-of-options.py": CODE + "w = df.writeStream\n" + "".join(f"w = w.option('{n}', 1)\n" for n in range(20_000)),
     "queries-of-operators.py": CODE

@@ -91,7 +91,7 @@ def test_busy_program_counts_as_another_one_also_after_its_end(tmp_path: Path) -
     assert programs.used() >= 1.4
 
 
-def test_own_processes_and_the_kernel_are_no_other_programs() -> None:
+def test_own_processes_and_the_kernel_are_not_other_programs() -> None:
     """The parent of this process is another program; the kernel's threads and this tree are not."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         others = {process.pid: process.name() for process in other_programs()}

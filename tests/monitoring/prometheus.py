@@ -28,8 +28,8 @@ class Prometheus:
     def __init__(self, port: int) -> None:
         self._address = f"http://127.0.0.1:{port}/api/v1/"
 
-    def ringing(self) -> set[str]:
-        """Return the alerts with a true condition, including alerts that are still pending."""
+    def active(self) -> set[str]:
+        """Return the alerts whose condition is true, including pending alerts."""
         return {alert["labels"]["alertname"] for alert in self._data("alerts")["alerts"]}
 
     def is_scraping(self) -> bool:

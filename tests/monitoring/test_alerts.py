@@ -60,7 +60,7 @@ class Scene:
         def probe() -> bool:
             self.canary.send_if_due()
             self.canary.receive(self.watcher.poll())
-            self.seen[phase] = self.alerts.ringing()
+            self.seen[phase] = self.alerts.active()
             return is_reached(self.seen[phase])
 
         eventually(probe, 60, f"the alerts of the phase {phase!r}; the last ones were {self.seen.get(phase)}")
@@ -91,28 +91,28 @@ def scene(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFact
 def _play(scene: Scene) -> None:
     query = scene.start()
     assert_real_time(query)
-    scene.until("healthy", lambda rings: not rings and scene.reports_rows())
+    scene.until("healthy", lambda active: not active and scene.reports_rows())
 
     produce(scene.kafka, scene.source, [(0, b"not JSON")] * 20)
-    scene.until("bad records", lambda rings: "RecordsRejected" in rings)
+    scene.until("bad records", lambda active: "RecordsRejected" in active)
 
     stop_completely(scene.spark, query)
     waiting = Producer({"bootstrap.servers": scene.kafka})
     for number in range(1_001):
         waiting.produce(scene.source, json.dumps({"id": str(number)}).encode(), partition=0)
     assert 0 == waiting.flush(30)
-    scene.until("stopped", lambda rings: {"CanaryMissing", "QueryEnded", "PartitionLag"} <= rings)
+    scene.until("stopped", lambda active: {"CanaryMissing", "QueryEnded", "PartitionLag"} <= active)
 
     query = scene.start()
-    scene.until("restarted", lambda rings: "ResultsLate" in rings)
-    scene.until("recovered", lambda rings: not rings)
+    scene.until("restarted", lambda active: "ResultsLate" in active)
+    scene.until("recovered", lambda active: not active)
     stop_completely(scene.spark, query)
 
     produce(scene.kafka, scene.source, [(0, b'{"id":"last"}')])
     for _ in range(3):
         failing = scene.start("raise_error('broken') is null")
         eventually(failing.exception, 60, "the failure")
-    scene.until("failing", lambda rings: {"QueryFailing", "QueryEnded"} <= rings)
+    scene.until("failing", lambda active: {"QueryFailing", "QueryEnded"} <= active)
 
 
 @pytest.mark.timeout(240)
@@ -131,7 +131,7 @@ PHASES = {
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("phase", PHASES)
-def test_each_fault_rings_its_alerts(scene: Scene, phase: str) -> None:
+def test_each_fault_fires_its_alerts(scene: Scene, phase: str) -> None:
     """With bad records, while stopped, after the restart and after failures, the right alerts fire."""
     assert PHASES[phase] <= scene.seen[phase]
 
@@ -159,9 +159,9 @@ SERIES = {
 
 
 @pytest.mark.parametrize("rule", SERIES)
-def test_rule_with_a_time_rings_after_it(rule: str, tmp_path: Path) -> None:
+def test_rule_with_a_time_fires_after_it(rule: str, tmp_path: Path) -> None:
     """Prometheus's rule tester confirms the time of the alert, and rejects a different time."""
-    series, values, rings = SERIES[rule]
+    series, values, states = SERIES[rule]
     firing = f"sum(ALERTS{{alertname='{rule}',alertstate='firing'}}) or vector(0)"
 
     def status(expected: dict[str, int]) -> int:
@@ -173,7 +173,7 @@ def test_rule_with_a_time_rings_after_it(rule: str, tmp_path: Path) -> None:
         (tmp_path / "test.yml").write_text(yaml.safe_dump({"rule_files": [str(RULES)], "tests": [test]}))
         return subprocess.run([program("promtool"), "test", "rules", "test.yml"], cwd=tmp_path, check=False).returncode
 
-    assert [0, 1] == [status(rings), status({at: 1 - value for at, value in rings.items()})]
+    assert [0, 1] == [status(states), status({at: 1 - value for at, value in states.items()})]
 
 
 def test_rules_are_valid_for_prometheus(tmp_path: Path) -> None:

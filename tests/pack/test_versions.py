@@ -1,4 +1,4 @@
-"""What `make radar` reads and records of versions of Spark is compared correctly."""
+"""The names that `make radar` reads from two versions of Spark are compared correctly."""
 
 import pyspark
 import pytest
@@ -32,7 +32,7 @@ def test_wrong_cell_of_the_column_since_is_replaced() -> None:
 
 
 def test_names_are_found_in_the_jars_and_their_changes_are_listed() -> None:
-    """The first is a condition of 4.3.0; the last is a class to which the check refers without naming it as text."""
+    """The jars contain a condition, a setting and an allowlisted class; added and removed names are listed."""
     newer = streaming_parts(jars_of(pyspark.__version__))
     new = {
         "conditions": "STREAMING_REAL_TIME_MODE.STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED",

@@ -18,8 +18,8 @@ PREPARED = {FORMAT: "2", PROVIDER: ROCKSDB}
 
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
 MODES: tuple[Mode, ...] = ("micro-batch", "async progress", "continuous", "real-time")
-# Commits to wait for after the next one until a written record is committed: an epoch can end while the record is on
-# its way.
+# Commits to wait for after the next one until a written record is committed. An epoch can end before it contains the
+# record.
 ADDITIONAL_COMMITS = {"continuous": 1, "real-time": 0}
 
 

@@ -16,7 +16,7 @@ from tests.helpers import new_topic, texts_of
 # Key and number of each input row. Kafka keeps their order, so when the last row is written, so are the others.
 INPUT = (("a", 1), ("b", 2), ("a", 1), ("a", 4), ("z", 9))
 LAST = "z"
-# Longer than any test waits: a row that is written was not held until the end of the batch.
+# Longer than any test, so a row that is written was not held until the end of the batch.
 INTERVAL = "10 minutes"
 
 Options = Mapping[str, str | None]

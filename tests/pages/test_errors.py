@@ -28,7 +28,7 @@ FAMILY = "STREAMING_REAL_TIME_MODE"
 SQL_CLASSES = {f"{FAMILY}.{part}" for part in ("OUTPUT_MODE_NOT_SUPPORTED", "INPUT_STREAM_NOT_SUPPORTED")}
 # Conditions raised by `start()` or earlier, on pages about later failures.
 RAISED_AT_START = {"ImportError", "_LEGACY_ERROR_TEMP_1298"}
-# How often the keeper starts a query with this condition again: never a query that the engine refuses.
+# How often the keeper restarts a query with this condition. It never restarts a query that the engine refuses.
 RESTARTS = {
     "TimeoutException": "while it lasts",
     "UnknownTopicOrPartitionException": "while it lasts",

@@ -157,7 +157,7 @@ def test_state_survives_a_new_field_but_not_a_new_aggregate(spark: SparkSession,
     def counted(versions: tuple[int, ...], *aggregates: Column) -> DataFrame:
         clicks = kafka_rows(spark, kafka, source).select(click_of(versions).alias("click")).select("click.*")
         counts = clicks.groupBy("user_id").agg(F.count("*").alias("n"), *aggregates)
-        # All columns are written, because Spark removes aggregates that nobody reads.
+        # All columns are written, because Spark removes unused aggregates.
         return counts.select(F.concat_ws(":", *counts.columns).alias("value"), F.lit(target).alias("topic"))
 
     query = start_to_kafka(counted((1,)), kafka, tmp_path)

@@ -193,7 +193,7 @@ def routed(orders):
 """
 
 
-def test_records_that_a_query_rejects_are_no_good_samples(bench: Bench, tmp_path: Path) -> None:
+def test_records_that_a_query_rejects_are_not_good_samples(bench: Bench, tmp_path: Path) -> None:
     """Otherwise, its reject topic would count as its result topic, and broken records as good ones."""
     path = tmp_path / "job.py"
     path.write_text(ROUTED)

@@ -142,7 +142,7 @@ def test_job_gets_settings_and_imports_of_its_project(bench: Bench, tmp_path: Pa
     assert 1 == len(_record(bench, package / "job.py", conf="shop.topic").caught)
 
 
-def test_magic_lines_of_a_notebook_are_no_code_and_lines_keep_their_numbers(tmp_path: Path) -> None:
+def test_magic_lines_are_not_code_and_lines_keep_their_numbers(tmp_path: Path) -> None:
     text = (JOBS / "orders.ipynb.txt").read_text()
     path = tmp_path / "orders.ipynb"
     path.write_text(text.replace('"from pyspark', '"%pip install x\\n",\n"!ls\\n",\n"from pyspark'))

@@ -213,7 +213,7 @@ def test_broken_records_must_not_come_out_as_good_results(name: str) -> None:
 
 
 def test_record_above_the_limit_of_the_sink_ends_the_query_unless_it_is_cut() -> None:
-    """The limit includes the key and what the client adds; the names of the records tell their length."""
+    """The limit includes the key and the overhead of the client; the names of the records contain their length."""
     records = {kind: hostile.record for kind, hostile in too_large(GOOD_RECORD, 2_000).items()}
 
     def ended(kept: int) -> dict[str, Exception]:

@@ -238,7 +238,7 @@ def test_two_sources_of_one_query_end_together(spark: SparkSession, kafka: str, 
     assert ["left", "new", "right"] == sorted(outputs(kafka, target))
 
 
-def test_query_that_cannot_obey_is_refused_with_a_remedy(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_query_without_commands_is_refused_with_a_remedy(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """A plain source, a mixed query, micro-batch mode and a stopped query each name the reason."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 2)
     plain = start(read(spark, kafka, source, "kafka"), kafka, target, tmp_path / "plain")
@@ -283,7 +283,7 @@ def test_keeper_stops_without_repeats(spark: SparkSession, kafka: str, tmp_path:
     keeper.stop()
 
 
-def test_socket_is_private_and_obeys_the_commands_of_rtm(
+def test_socket_is_private_and_executes_the_commands_of_rtm(
     spark: SparkSession, kafka: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """`rtm commit`, `rtm drain` and `rtm stop` reach a running job through a private file."""

@@ -86,15 +86,15 @@ def test_other_earlier_failure_makes_no_poison_record(earlier: Sequence[Failure]
     assert judge(recorded("poison record again", 2), earlier, LIMITS).pause_seconds
 
 
-def test_same_condition_at_other_offsets_is_no_poison_record() -> None:
-    """A query that has committed rows since its last failure starts again."""
+def test_same_condition_at_other_offsets_is_not_a_poison_record() -> None:
+    """A query that has committed rows since its last failure restarts."""
     later = RECORDED["poison record"].replace('{"0":2}', '{"0":3}')
 
     assert judge(failure_of("copy", RuntimeError(later), 1), [recorded("poison record")]).pause_seconds
 
 
 @pytest.mark.parametrize("name", [name for name in RECORDED if "executor" in name])
-def test_lost_executor_is_passing_whichever_task_reports_it(name: str) -> None:
+def test_lost_executor_is_transient_whichever_task_reports_it(name: str) -> None:
     """Tasks at the other end of the streaming shuffle can fail before Spark reports the executor."""
     assert "an executor or its connection was lost (failure 1 of 5)" == judge(recorded(name), []).reason
 
@@ -140,7 +140,7 @@ def test_too_few_slots_at_a_restart_are_waited_for() -> None:
 
 
 @pytest.mark.parametrize("name", ["full disk under the state", "full disk under the checkpoint", "slow Python worker"])
-def test_passing_failure_at_the_same_offsets_is_no_poison_record(name: str) -> None:
+def test_transient_failure_at_same_offsets_is_not_a_poison_record(name: str) -> None:
     """A full disk or a busy machine can last longer than a restart."""
     first, second, third = decisions(recorded(name), recorded(name, 5), recorded(name, 10))
 
@@ -191,7 +191,7 @@ def test_value_of_a_record_does_not_choose_the_cause(value: str, begin: str) -> 
     assert second.pause_seconds is None
 
 
-def test_names_in_stack_frames_are_no_causes() -> None:
+def test_names_in_stack_frames_are_not_causes() -> None:
     text = "java.lang.ArithmeticException: by zero\n\tat a.TimeoutException.b(C.java:1)"
 
     assert "the cause is unknown (failure 1 of 5)" == judge(failure_of("copy", RuntimeError(text), 0), []).reason

@@ -137,7 +137,7 @@ def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: st
     assert not keeper.queries["numbers"].isActive
 
 
-def test_exceptions_of_kafka_that_pass_are_those_that_its_clients_retry(spark: SparkSession) -> None:
+def test_transient_kafka_exceptions_are_those_that_clients_retry(spark: SparkSession) -> None:
     """According to Kafka's own classes, a retry can help; this excludes missing rights and offsets."""
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
     retried = loader.loadClass("org.apache.kafka.common.errors.RetriableException")

@@ -97,7 +97,7 @@ def test_processes_never_lead_at_once(tmp_path: Path) -> None:
         python, java = led()
         os.kill(java, signal.SIGSTOP)
         os.kill(python, signal.SIGKILL)
-        # The paused JVM may still write when it continues, so nobody else may lead.
+        # The paused JVM may still write when it continues, so no other process may lead.
         with pytest.raises(TimeoutError):
             wait_until(lambda: len(led()) > 2, 1, "a second leader")
         os.kill(java, signal.SIGKILL)
@@ -133,7 +133,7 @@ def test_standby_takes_over_after_a_kill_without_a_gap(kafka: str, tmp_path: Pat
             produce(kafka, source, [(0, b"a")])
             wait_until(lambda: texts_of(kafka, target)[-1:] == ["a 6"], 60, "the new result")
             assert time.monotonic() - killed < 30
-            # A state store can write a snapshot after its query has ended, but then it is all that is left.
+            # A state store can write a snapshot after its query has ended. Nothing else may remain.
             left = {path.name for folder in tmp_path.glob("warm-up-*") for path in folder.glob("*/*")}
             assert left <= {"state"}
             assert ["a 1", "a 2", "a 3", "a 4", "a 5"] == texts_of(kafka, target)[5:10]

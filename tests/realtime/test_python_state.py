@@ -154,7 +154,7 @@ def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, sp
 
     eventually(is_ended, DEADLINE_SECONDS, "the end of the query")
     reporting.send(*unsent)
-    # The error is that of the task or of one at the other end of its shuffle, whichever Spark sees first.
+    # The error comes from the task or from a task at the other end of its shuffle, whichever fails first.
     assert reporting.query.exception() is not None
 
     reporting.start()

@@ -177,7 +177,7 @@ def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: 
 
     eventually(lambda: slots_free(spark) == SLOTS - 5, 60, "five slots taken in the first batch")
     eventually(lambda: len(query.recentProgress) >= 1, 60, "a finished batch")
-    # Whether a batch runs or not at this moment, the claim stands.
+    # The number is the same during a batch and between two batches.
     assert {SLOTS - 5} == {slots_free(spark) for _ in range(20)}
     with pytest.raises(NotEnoughSlotsError, match=f"only {SLOTS - 5} of {SLOTS} are free"):
         preflight(spark, {"another": (read(spark, kafka, source), SLOTS - 4)})

@@ -20,7 +20,7 @@ def test_module_is_imported_from_the_code_archive(tmp_path: Path) -> None:
     assert f"{archive}/examples/attribution/credit/rule.py\n" == result.stdout
 
 
-def test_name_that_is_no_package_is_refused(tmp_path: Path) -> None:
+def test_name_that_is_not_a_package_is_refused(tmp_path: Path) -> None:
     """A module or a missing package cannot be sent as a folder."""
     for name in ("json.decoder", "no_such_package"):
         with pytest.raises(ValueError, match=f"'{name}' is not a package"):

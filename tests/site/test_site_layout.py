@@ -97,7 +97,7 @@ def test_names_may_wrap_after_separators_and_before_capitals(html: str, expected
     assert expected == layout.breakable(html)
 
 
-def test_wide_table_says_that_it_scrolls(page: Page, address: str) -> None:
+def test_wide_table_has_a_note_that_it_scrolls(page: Page, address: str) -> None:
     """On a phone, a note precedes a table that is wider than the screen."""
     visit(page, address, "sources_sinks_operators", NARROW)
     page.wait_for_selector(".md-typeset__scrollwrap.scrolls")

@@ -12,7 +12,7 @@ POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]+
 ALLOWED_HASH = re.compile(r"'sha256-[^']+'")
 MAX_SCRIPTS_OF_THEME = 3
 
-# Resolves to the directives that were violated, when as many attacks as there are here were blocked.
+# Resolves to the violated directives as soon as all of the following attacks have been blocked.
 ATTACKS_SCRIPT = """
 () => new Promise((resolve) => {
   const blocked = [];
@@ -41,7 +41,7 @@ def test_policy_lists_exactly_the_inline_scripts_of_each_page(texts: dict[str, s
     allowed = {name: set(ALLOWED_HASH.findall(POLICY.findall(text)[0])) for name, text in texts.items()}
 
     assert {name: hashes(text) for name, text in texts.items()} == allowed
-    # The way to the root is in one of the theme's scripts, so that this script differs at each depth of folders.
+    # One script of the theme contains the relative path to the root, so it differs at each depth of folders.
     depths = {name.count("/") for name in texts} | {"404"}
     assert len(set().union(*allowed.values())) <= len(depths) + MAX_SCRIPTS_OF_THEME
 

@@ -110,7 +110,7 @@ def test_every_word_of_a_heading_is_found(home: Page, address: str) -> None:
 
 def test_question_is_answered_by_the_first_results(home: Page) -> None:
     home.keyboard.press("/")
-    # Inserted at once; typed words would show results for the first of them until all are typed.
+    # The text is inserted at once. If it were typed, results for the first words would appear meanwhile.
     home.keyboard.insert_text("Python UDF in real-time mode on open source")
     home.keyboard.press("End")
     results = home.locator(".md-search-result__item > .md-search-result__link")

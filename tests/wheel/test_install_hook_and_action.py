@@ -126,7 +126,7 @@ def test_action_has_outputs_and_a_summary(project: Path, tmp_path: Path) -> None
     }
 
 
-def test_action_checks_yaml_or_says_why_not(project: Path, tmp_path: Path) -> None:
+def test_action_checks_yaml_or_states_why_not(project: Path, tmp_path: Path) -> None:
     """A bundle is checked; without PyYAML and network, status 2 states the reason."""
     (project / "bundle.yaml").write_text(cases_of_rules()["cluster-flag/bundle.yaml"])
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)

@@ -100,7 +100,7 @@ def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], dr
         (30, True, "draining: Ctrl-C ended the traffic; 1 results are not final yet"),
     ],
 )
-def test_phase_says_how_long_it_lasts_and_why(seconds: float, draining: bool, phase: str) -> None:
+def test_phase_shows_its_duration_and_reason(seconds: float, draining: bool, phase: str) -> None:
     """Each phase has its own words, including the drain after Ctrl-C."""
     assert phase in printed(two_records(), terminal=False, seconds=seconds, draining=draining)
 
@@ -123,7 +123,7 @@ def test_sparkline_has_the_highest_median_of_its_seconds() -> None:
     assert "▁ █▆" == screen.sparkline({0: 1, 1: 1, 4: 10_000, 5: 2, 7: 1_000}, 8, 4)
 
 
-def test_screen_of_one_mode_says_how_to_see_the_other() -> None:
+def test_screen_of_one_mode_shows_the_option_for_the_other() -> None:
     one, both = {"real-time": {0: 5}}, {"real-time": {0: 5}, "micro-batch": dict[int, int]()}
     starts = [[line.plain[:9] for line in screen.curves(modes, 10, 20, "hint")] for modes in (one, both)]
 

@@ -41,13 +41,13 @@ def test_small_leak_is_found_in_noise() -> None:
     ],
     ids=["noise", "below 2 percent", "falls", "only while it settles", "one peak"],
 )
-def test_other_changes_are_no_growth(values: list[float], trend: str) -> None:
+def test_other_changes_are_not_growth(values: list[float], trend: str) -> None:
     (found,) = growths(run_of("handles", "Kafka", values))
 
     assert trend == found.trend
 
 
-def test_heap_before_a_collection_is_no_growth() -> None:
+def test_heap_before_a_collection_is_not_growth() -> None:
     """The heap rises until the next garbage collection, so only the lowest use counts."""
     sawtooth = [200.0 + 10 * (number % 123) for number in range(720)]
 

@@ -20,7 +20,7 @@ SETTINGS = {key: value for change in CHANGED for key, value in change.confs.item
 SPARK_SETTINGS = sorted(key for key in SETTINGS if not key.startswith(ROCKSDB))
 ROCKSDB_SETTINGS = {key: value for key, value in SETTINGS.items() if key.startswith(ROCKSDB)}
 LINGER, FETCH = "stateful: kafka.linger.ms = 5", "stateful: kafka.fetch.max.wait.ms = 5, kafka.fetch.min.bytes = 100000"
-# What a task commits without a check of it would be found broken only when it is read.
+# Without these checks, damaged data would be found only when it is read.
 CHECKS = ("kafka.check.crcs", "spark.sql.streaming.checkpoint.fileChecksum", "spark.shuffle.streaming.checksum")
 
 

@@ -30,7 +30,7 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(
 
     follower.start()
     first = follower.pid
-    # Until the new process runs its program, it shows the environment of this one.
+    # Before it executes its program, the new process shows the environment of this process.
     path = eventually(lambda: psutil.Process(first).environ().get("PYTHONPATH"), 60, "the path of the follower")
     eventually(lambda: reported(2), 60, "a second start")
     second = follower.pid
