@@ -200,7 +200,7 @@ COMMANDS = {
             "lint --engine databricks .": "report only problems that affect Databricks",
             "lint --format github src/": "annotate a pull request",
             "lint --diff jobs/": "show the changes that `--fix` would make",
-            "lint --claims docs/": "list what pages say about real-time mode, for you or an assistant to judge",
+            "lint --claims docs/": "list the sentences about real-time mode, for you or an assistant to judge",
             "lint --explain output-mode": "print the section of a rule",
             "lint --stdin-filename job.py - < job.py": "check text from an editor",
         },

@@ -38,7 +38,7 @@ def main() -> None:
     def restart_stopped() -> bool:
         for name, query in queries.items():
             if not query.isActive:
-                query.awaitTermination()  # the session knows the name for a moment longer than the query is active
+                query.awaitTermination()  # the session releases the name a moment after the query has ended
                 queries[name] = start(spark, servers, folder, name)
         return False
 

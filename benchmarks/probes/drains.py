@@ -74,7 +74,7 @@ class Job:
         self.process = subprocess.Popen(command, start_new_session=True)
 
     def kill(self) -> None:
-        """End the process and its JVM at once."""
+        """Kill the process and its JVM."""
         if self.process:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)

@@ -66,7 +66,7 @@ def start(spark: SparkSession, servers: str, topic: str, checkpoint: str, second
 
 
 def send(servers: str, topic: str, keys: int, numbers: range, rate: float = 0) -> dict[int, int]:
-    """Send records, at once without `rate`, and return the append time of each in milliseconds."""
+    """Send records, at `rate` per second if given, and return the append time of each in milliseconds."""
     appended: dict[int, int] = {}
     producer = Producer({"bootstrap.servers": servers, "linger.ms": 0 if rate else 20})
 

@@ -82,7 +82,7 @@ def start_counting(
 
 
 def counted_twice(servers: str, topic: str, dsn: str, statement: str, total: int) -> int:
-    """Kill a consumer that has counted part of a topic, start it again, and return how many records counted twice."""
+    """Kill a consumer that has counted part of a topic, restart it, and return the number of records counted twice."""
     with psycopg.connect(dsn, autocommit=True) as table:
         table.execute(TABLES)
         (first, _), (second, latencies) = (start_counting(servers, topic, dsn, statement, total) for _ in range(2))

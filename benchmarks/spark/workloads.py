@@ -1,7 +1,7 @@
 """
 The workloads as Spark expressions.
 
-Real-time mode of OSS 4.3.0 rejects Python functions, and an expression that throws would end the query.
+Real-time mode of OSS 4.3.0 rejects Python functions, and an expression that throws would make the query fail.
 """
 
 import json

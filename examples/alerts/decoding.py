@@ -40,7 +40,7 @@ def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic
 
 
 def group_of(identity: Column) -> Column:
-    """Return the identity of a valid row. The source position of any other row makes it a group of its own."""
+    """Return the identity of a valid row. Any other row has its source position, so it forms its own group."""
     return F.when(F.col("reason").isNotNull(), F.col("src")).otherwise(identity)
 
 

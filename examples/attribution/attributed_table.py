@@ -41,12 +41,12 @@ def results_table(settings: Settings) -> str:
     """
     Return the name of the results table for a topic prefix, which needs no quotes in SQL.
 
-    The prefix `team-a.run1.` gives the table `team_a__run1_ad_attributed`.
+    The prefix `team-a.run1.` results in the table `team_a__run1_ad_attributed`.
     """
     prefix = settings.topic_prefix
     if not TOPIC_PREFIX.fullmatch(prefix):
         raise ValueError(
-            f"topic prefix {prefix!r} does not give a unique table name, so two prefixes could share a table; use "
+            f"topic prefix {prefix!r} does not yield a unique table name, so two prefixes could share a table; use "
             "a letter first, then lower-case letters and digits, separated by single '-' or '.', and '.' at the end"
         )
     # Words are never empty, so a single underscore, a double underscore and the last underscore stay distinguishable.
@@ -55,7 +55,7 @@ def results_table(settings: Settings) -> str:
     surplus = len(table + OFFSETS_SUFFIX) - MAX_NAME_BYTES
     if surplus > 0:
         raise ValueError(
-            f"topic prefix {prefix!r} gives a table name that PostgreSQL would cut by {surplus} bytes, so two "
+            f"topic prefix {prefix!r} yields a table name that PostgreSQL would truncate by {surplus} bytes, so two "
             f"tables could share a name; shorten the prefix by {surplus} bytes"
         )
     return table

@@ -130,7 +130,7 @@ def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_START
     """
     Start a query with a Python processor, and wait for its first batch.
 
-    On a busy machine, a Python worker can need longer than Spark's limit of ten seconds; then the query starts again,
+    On a busy machine, a Python worker can need longer than Spark's limit of ten seconds; then the query restarts,
     up to `attempts` times.
     """
     query = writer.start()

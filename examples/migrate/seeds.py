@@ -52,7 +52,7 @@ def unconfirmed(places: Places, before: list[Total]) -> list[Total]:
     results, even while payments arrive. A total that remains for a minute shows a difference.
 
     This comparison does not use Spark: a batch job that takes the task slots of a real-time query at a batch boundary
-    ends the query with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT.
+    makes the query fail with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT.
     """
     written = set[Total]()
     for record in read_topic(places.bootstrap_servers, places.totals):

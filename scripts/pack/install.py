@@ -4,7 +4,7 @@ Copy the skill into the skills folders of coding assistants, and detect stale co
 A copy is a folder with the skill's name that contains exactly the files listed in the manifest.
 Without `force`, edited files in a copy are never overwritten or removed.
 
-A copy can be part of a project that somebody else wrote, so its manifest and its files are not trusted.
+A copy can be part of a project with other authors, so its manifest and its files are not trusted.
 Nothing outside the folder of the copy is read, written or removed, with or without `force`.
 
 This module uses only the standard library, because the target machine may have no other packages.

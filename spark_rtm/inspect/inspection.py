@@ -1,4 +1,4 @@
-"""Inspect a checkpoint: read its files, ask the broker if wanted, and judge both."""
+"""Inspect a checkpoint: read its files, query the broker if requested, and report problems."""
 
 import json
 import time

@@ -72,7 +72,7 @@ class LogSize:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a restart processes again."""
+    """The records that a restart processes again."""
 
     records: int | None
     """Number of records; None if it is unknown without the broker."""

@@ -90,7 +90,7 @@ def _running(
             with other_process(examined.bench, order_of(examined, options.slots)) as process:
                 yield from _not_restarted(examined, query, options, say)
                 examined.trial.stop(query)
-                say("killing the query during a batch and starting it again")
+                say("killing the query during a batch and restarting it")
                 yield restart(examined, process)
         else:
             yield from _not_restarted(examined, query, options, say)

@@ -100,7 +100,7 @@ STORAGE = Cause(
     ("No space left on device", "Disk quota exceeded"),
     "if it repeats, check the free space, the access rights and the availability of the checkpoint folder",
 )
-UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so that this record cannot end it")
+UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so it does not fail on this record")
 CAUSES = (
     STORAGE,
     Cause(

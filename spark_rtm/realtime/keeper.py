@@ -1,8 +1,8 @@
 """
 Keep streaming queries running: restart queries after transient failures, and give up on others.
 
-Real-time mode does not retry the tasks of a stateful query, so the loss of one executor ends it. A restart continues
-from the checkpoint.
+Real-time mode does not retry the tasks of a stateful query, so the query fails when it loses an executor. A restarted
+query continues from its checkpoint.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Decision:
     """Seconds until the restart, or None if the keeper gives up."""
 
     def __str__(self) -> str:
-        """Name the query, the consequence and the remedy."""
+        """Return a message with the failure, its consequence and the remedy."""
         failure = self.failure
         place = f" after the committed offsets {failure.offsets}" if failure.offsets else ""
         consequence = (

@@ -13,6 +13,6 @@ MAX_KEY_BYTES = 1024
 MAX_HEADERS = 100
 """Maximum number of headers; records with more are rejected as `bad_headers`."""
 MAX_NUMBER = 10**15
-"""Maximum of times and amounts. Arithmetic on greater numbers could overflow and end the query."""
+"""Maximum of times and amounts. Arithmetic on greater numbers could overflow and make the query fail."""
 ID_PATTERN = r"\A[A-Za-z0-9_.:-]{1,128}\z"
 """Pattern of ids, without the slash that joins ids to result ids."""

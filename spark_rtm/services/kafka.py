@@ -113,7 +113,7 @@ class LocalKafka(LocalServer):
         port, controller = self.ports
         draft = properties.with_suffix(".draft")
         text = BROKER_PROPERTIES.read_text().format(port=port, controller=controller, data=self.folder / "data")
-        # The last value of a property counts. The folder belongs to this user, so nobody else can read a password.
+        # The last value of a property counts. The folder belongs to this user, so no other user can read a password.
         draft.write_text(text + "".join(f"{name}={value}\n" for name, value in self.properties.items()))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ("format", f"--cluster-id={cluster_id}", "-c", str(draft))

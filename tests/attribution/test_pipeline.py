@@ -147,7 +147,7 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
     kafka: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    The streaming shuffle crosses processes, the lost queries start again, and every result equals the replay.
+    The streaming shuffle crosses processes, the lost queries restart, and every result equals the replay.
 
     Afterwards, a worker is added and another worker is decommissioned: results flow again without the old worker.
     """

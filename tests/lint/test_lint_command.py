@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     ids=str,
 )
 def test_exit_status_depends_on_errors_unless_strict(folder: Path, arguments: tuple[str, ...], status: int) -> None:
-    """Warnings are printed, but only errors give status 1, unless `--strict` is given."""
+    """Warnings are printed, but only errors cause status 1, unless `--strict` is given."""
     assert status == lint(folder / arguments[0], *arguments[1:])
 
 

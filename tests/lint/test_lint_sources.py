@@ -53,7 +53,7 @@ def test_files_that_need_no_check_are_skipped_silently(tmp_path: Path) -> None:
     ids=["latin-1", "utf-16", "without-mark", "long", "syntax", "nesting"],
 )
 def test_file_that_cannot_be_checked_is_reported(tmp_path: Path, data: bytes, reason: str) -> None:
-    """A file about real-time mode that cannot be checked gives one warning with the reason."""
+    """A file about real-time mode that cannot be checked causes one warning with the reason."""
     (tmp_path / "job.py").write_bytes(data)
 
     findings = lint_paths([tmp_path])
@@ -63,7 +63,7 @@ def test_file_that_cannot_be_checked_is_reported(tmp_path: Path, data: bytes, re
 
 
 def test_unparsable_file_about_other_topics_is_not_reported() -> None:
-    """A broken file that does not name `realTime` gives no warning."""
+    """A broken file that does not contain `realTime` causes no warning."""
     assert [] == lint_text("print 'continuous'\n", "old.py")
 
 

@@ -80,7 +80,7 @@ def test_comparison_finds_totals_that_differ(places: Places, before: list[Total]
 
 
 def test_batch_job_takes_slots_of_real_time_query(spark: SparkSession, places: Places) -> None:
-    """A batch job with all slots at a batch boundary ends a stateful real-time query: use another cluster."""
+    """If a batch job holds all slots at a batch boundary, a stateful real-time query fails: use another cluster."""
     query = start_after(spark, places, "earliest", {"realTime": "1 second"}, slots=3)
     wait_until(lambda: query.lastProgress is not None, 60, "a batch", [query])
     # Each task holds its slot for two seconds without using a core.

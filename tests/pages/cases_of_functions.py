@@ -1,7 +1,7 @@
 """
 Cases for the table of functions: their outcome in real-time mode on OSS 4.3.0.
 
-An expression that fails for one row ends the query, and each restart reads that row again.
+An expression that fails for one row makes the query fail, and each restart reads that row again.
 """
 
 import hashlib

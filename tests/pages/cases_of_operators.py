@@ -17,7 +17,7 @@ from tests.pages.operator_probe import OperatorProbe
 from tests.pages.outcomes import fails, runs, together
 
 FUNCTIONS = Path(__file__).with_name("functions.scala")
-# The condition of most refusals that concern all streaming queries; only the message tells them apart.
+# The condition of most refusals that concern all streaming queries; only the message distinguishes them.
 LEGACY = "at start: `_LEGACY_ERROR_TEMP_3102`"
 BEFORE_UNION = "at start: `STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED`"
 NAMED = ("a 1 Ann", "a 1 Ann", "a 4 Ann", "z 9 Zoe")

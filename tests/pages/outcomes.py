@@ -70,7 +70,7 @@ def outcome(
     """
     Start a query and return its outcome; it must write the `expected` rows long before the batch ends.
 
-    On a busy machine, a Python worker can need longer than Spark allows; then the query starts again.
+    On a busy machine, a Python worker can need longer than Spark allows; then the query restarts.
     """
     query = None
     try:

@@ -59,7 +59,7 @@ def test_rejected_option_fails_as_the_row_states(row: Row, environment: PageEnvi
     given, _, sink_option = given.partition("`, `")
     target = {"topic": "copy", "checkpointLocation": str(environment.folder / "checkpoints" / str(time.monotonic_ns()))}
     if " as topic" in given:
-        # The broker refuses the name at once; on a busy machine, its answer can take longer than three seconds.
+        # The broker refuses the name immediately; on a busy machine, its answer can take longer than three seconds.
         del target["topic"]
         target["kafka.max.block.ms"] = "60000"
     if sink_option:

@@ -81,7 +81,7 @@ def test_row_behind_watermark_is_counted_in_same_batch(environment: PageEnvironm
 
 
 def test_bad_record_on_a_cluster_ends_a_query_or_stops_its_progress(kafka: str) -> None:
-    """Where Spark repeats tasks, a failing expression ends the query; after a failing Python sink, it stays active."""
+    """If Spark repeats tasks, the query fails after an error in an expression, and stays active after one in a sink."""
     assert {
         "cast": "ended: CAST_INVALID_INPUT",
         "cast with state": "ended: CAST_INVALID_INPUT",

@@ -76,7 +76,7 @@ def test_avro_data_may_be_wrong_without_an_error(spark: SparkSession) -> None:
 
 
 def test_corrupted_avro_never_throws_in_permissive_mode(spark: SparkSession) -> None:
-    """Five hundred randomly changed records become structs; none ends the query."""
+    """Five hundred randomly changed records become structs; none makes the query fail."""
     source, good = random.Random(7), avro_click(1, "k1", "user-1")[5:]
 
     def corrupted() -> bytearray:

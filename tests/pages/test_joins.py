@@ -1,4 +1,4 @@
-"""A static table beside a stream: which changes a query on OSS reads, and which end it."""
+"""A static table joined to a stream: which changes a query on OSS reads, and which make it fail."""
 
 from pathlib import Path
 

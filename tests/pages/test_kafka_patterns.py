@@ -196,7 +196,7 @@ def test_new_checkpoint_starts_at_the_end_of_the_topic(spark: SparkSession, kafk
 
 
 def test_compacted_topic_refuses_records_without_a_key(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A null value deletes its key; a record without a key ends the query at the end of the batch."""
+    """A null value deletes its key; a record without a key makes the query fail at the end of the batch."""
     source, target = new_topic(kafka, 1), f"{new_topic(kafka, 1)}-compacted"
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_topics([NewTopic(target, 1, config={"cleanup.policy": "compact"})])[target].result(30)

@@ -190,7 +190,7 @@ def last_value(kafka: str, topic: str) -> str:
 def test_rollback_to_micro_batch_keeps_state_and_shuffle_partitions(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """A real-time checkpoint continues in micro-batch mode and back; it keeps its shuffle partitions."""
+    """On one checkpoint, a query switches to micro-batch mode and back, and keeps its shuffle partitions."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     session, checkpoint = spark.newSession(), tmp_path / "moved"
 

@@ -40,7 +40,7 @@ Start = Callable[[SparkSession, str, Path], Started]
 
 
 def block_of(page: str, source: str, accepted: str, rejected: str, record: bytes) -> Start:
-    """Return a function that runs the first block of a page with topics of its own."""
+    """Return a function that runs the first block of a page with separate topics."""
 
     def start(spark: SparkSession, kafka: str, folder: Path) -> Started:
         text = (files.ROOT / "references" / f"{page}.md").read_text(encoding="utf-8")

@@ -119,7 +119,7 @@ def test_state_of_a_processor_ends_by_its_own_rules(
 
 
 def test_state_is_not_judged_by_records_that_the_query_rejects(bench: Bench) -> None:
-    """A login gives no result before the tenth failure; a rejected record does, and is a group of its own."""
+    """A login produces no result before the tenth failure; a rejected record does, and forms its own group."""
     job = target.load("examples/alerts/logins_to_spikes.py:logins_to_spikes")
 
     (state,) = [verdict for verdict in prove(bench, job, STATE, lambda _step: None) if "state" == verdict.check]

@@ -330,7 +330,7 @@ PARSED = {
 
 @pytest.mark.parametrize("name", PARSED)
 def test_made_records_are_parsed_like_those_of_production(name: str, spark: SparkSession) -> None:
-    """Otherwise, the first generated record ends the query."""
+    """Otherwise, the query fails on the first generated record."""
 
     def parsed(rows: list[tuple[bytes]]) -> DataFrame:
         frame = spark.createDataFrame(rows, "value binary").selectExpr("cast(value as string) as v")
@@ -418,7 +418,7 @@ STOPS = {
 
 @pytest.mark.parametrize(("code", "message"), STOPS.values(), ids=STOPS)
 def test_stop_is_not_a_fault_of_the_job(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
-    """A job that ends early gives no verdict on the mode, and the message names a remedy."""
+    """A job that ends early gets no verdict on the mode, and the message names a remedy."""
     (tmp_path / "job.py").write_text(code)
     shown = list[str]()
 

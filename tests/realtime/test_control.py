@@ -155,7 +155,7 @@ def ended_at(batch: StreamingQueryProgress) -> float:
 
 
 def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Five restarts under traffic give each result once; records that arrive during a stop are read later."""
+    """Five restarts under traffic produce each result once; records that arrive during a stop are read later."""
     source, target = new_topic(kafka, 2), new_topic(kafka, 2)
     with traffic(kafka, source) as sent:
         for _ in range(5):

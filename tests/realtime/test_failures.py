@@ -100,7 +100,7 @@ def test_lost_executor_is_transient_whichever_task_reports_it(name: str) -> None
 
 
 def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
-    """Executors lost in a row cause pauses of 1, 2, 4 and 8 s; the fifth loss within ten minutes ends the query."""
+    """Successive losses of executors cause pauses of 1, 2, 4 and 8 s; after a fifth, the keeper gives up."""
     pauses = [decision.pause_seconds for decision in decisions(*(recorded("executor killed", at) for at in range(5)))]
     rare = decisions(*(recorded("executor killed", 200 * at, has_run=True) for at in range(6)))
 
@@ -117,7 +117,7 @@ def test_pause_has_an_upper_limit() -> None:
 
 
 def test_too_few_slots_after_a_lost_executor_are_waited_for() -> None:
-    """The loss of an executor takes its slots from every query, so another query may start again too."""
+    """The loss of an executor takes its slots from every query, so another query may also be restarted."""
     lost = recorded("executor killed", query="another")
 
     assert judge(recorded("too few slots", 1), [lost]).pause_seconds
@@ -149,7 +149,7 @@ def test_transient_failure_at_same_offsets_is_not_a_poison_record(name: str) -> 
 
 
 def test_slow_restarts_without_a_batch_end_at_the_limit_too() -> None:
-    """If each restart takes longer than the window allows, no finished batch at the same offsets ends the query."""
+    """If restarts are too slow for the window, the keeper gives up when the offsets do not advance."""
     last = decisions(*(recorded("executor killed", 700 * at) for at in range(5)))[-1]
 
     assert last.pause_seconds is None

@@ -117,7 +117,7 @@ def expected_of(rows: list[dict[str, Any]]) -> dict[tuple[str, int], set[str]]:
 
 
 def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_path: Path) -> None:
-    """Micro-batch mode gives the reports of plain Python, so both comparisons have the same expected result."""
+    """Micro-batch mode returns the reports of plain Python, so both comparisons have the same expected result."""
     rows = histories()
     half = len(rows) // 2
     for number, part in enumerate((rows[:half], rows[half:])):
@@ -146,7 +146,7 @@ def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, sp
     unsent = iter(rows[third : 2 * third])
 
     def is_ended() -> bool:
-        # A process that dies between two batches is replaced without an error, so one kill may not end the query.
+        # A process that dies between two batches is replaced without an error, so the query may survive one kill.
         reporting.send(*islice(unsent, 10))
         with suppress(ProcessLookupError):
             os.kill(reporting.results()[-1]["pid"], signal.SIGKILL)
@@ -168,7 +168,7 @@ def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, sp
 
 
 def test_error_has_traceback_and_key(reporting: PythonQuery) -> None:
-    """The error of Python code ends the query, with the line of the code and the key of the row."""
+    """An error in Python code makes the query fail, and names the line of the code and the key of the row."""
     reporting.start()
     reporting.send({"key": "k1", "number": 0, "steps": [{"name": "fail", "a": "secret", "b": 0}]})
 

@@ -122,7 +122,7 @@ def test_query_whose_input_ends_with_a_transaction_is_drained(spark: SparkSessio
     """
     A transaction's end marker has an offset that no batch reads; two batches without rows are enough.
 
-    `starved` and `inspect` cannot tell the marker from an unread record, so they name the partition.
+    `starved` and `inspect` cannot distinguish the marker from an unread record, so they name the partition.
     """
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     producer = Producer({"bootstrap.servers": kafka, "transactional.id": source, "log_level": 2})

@@ -215,7 +215,7 @@ def test_real_time_mode_is_proved_from_the_plan(spark: SparkSession, kafka: str,
 def test_a_failure_after_the_start_surfaces_with_query_and_condition(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """An ANSI cast of a bad row ends the query; the wait names the query and the condition."""
+    """An ANSI cast of a bad row makes the query fail; the wait names the query and the condition."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     bad = read(spark, kafka, source).select(F.col("value").cast("string").cast("long").cast("string").alias("value"))
     query = start(bad, kafka, target, tmp_path / "casting")

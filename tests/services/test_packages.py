@@ -99,7 +99,7 @@ def test_no_network_and_no_cache_names_packages_and_remedies(repository: Path) -
 
 
 def test_packages_of_a_job_are_downloaded_once(repository: Path) -> None:
-    """A coordinate gives its jar; jars of Spark and of the set-up are left out, and the next call uses the cache."""
+    """A coordinate yields its jar; jars of Spark and of the set-up are omitted, and the next call uses the cache."""
     _publish(repository, "commons-csv-1.11.0.jar", "snappy-java-1.0.jar")
     names = ["org.apache.commons:commons-csv:1.11.0", "org.xerial.snappy:snappy-java:1.0"]
     names.append("org.apache.spark:spark-avro_2.13:9.9.9")

@@ -1,4 +1,4 @@
-"""Rows that can never be compared or stored are refused before the buffer."""
+"""Rows that can never be compared or stored are refused before they are buffered."""
 
 import math
 from datetime import datetime, timedelta, timezone

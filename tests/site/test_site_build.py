@@ -62,7 +62,7 @@ def test_no_page_loads_external_resources(built: Path) -> None:
 
 
 def test_pages_have_an_address_an_edit_link_a_version_and_a_card(built: Path) -> None:
-    """A page names its own address, leads to its source for a change, and shows the version; its card is a picture."""
+    """Each page contains its canonical URL, an edit link to its source, the version and a preview picture."""
     project = version.project(files.ROOT)
     page = (built / "references/errors.html").read_text(encoding="utf-8")
     edit = f"{project['urls']['Repository']}/edit/main/references/errors.md"

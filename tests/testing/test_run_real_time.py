@@ -10,12 +10,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 
 def number() -> Column:
-    """Return the value as a number; other text ends the query."""
+    """Return the value as a number; other text makes the query fail."""
     return F.col("value").cast("string").cast("long")
 
 
 def doubled(records: DataFrame) -> DataFrame:
-    """Return the double of each number; text that is not a number ends the query."""
+    """Return the double of each number; text that is not a number makes the query fail."""
     return records.select("key", (number() * 2).cast("string").alias("value"))
 
 

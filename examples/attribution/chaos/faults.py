@@ -54,7 +54,7 @@ def fault(what: str, seconds: tuple[float, float] = (0, 0), needs: Need = "") ->
 
 @contextmanager
 def killed_server(server: LocalServer) -> Iterator[None]:
-    """Kill a server, and start it again on its data after the block."""
+    """Kill a server, and restart it on its data after the block."""
     server.kill()
     try:
         yield
@@ -64,14 +64,14 @@ def killed_server(server: LocalServer) -> Iterator[None]:
 
 @contextmanager
 def killed(process: psutil.Process) -> Iterator[None]:
-    """Kill one process; its supervisor, if any, starts it again."""
+    """Kill one process; its supervisor, if any, restarts it."""
     process.kill()
     yield
 
 
 @contextmanager
 def killed_programs(*programs: Program) -> Iterator[None]:
-    """Kill programs; `Program.poll` starts them again."""
+    """Kill programs; `Program.poll` restarts them."""
     for program in programs:
         program.kill()
     yield
@@ -79,7 +79,7 @@ def killed_programs(*programs: Program) -> Iterator[None]:
 
 @contextmanager
 def killed_worker(system: System, worker: psutil.Process) -> Iterator[None]:
-    """Kill a Spark worker, and start it again with the same command after the block."""
+    """Kill a Spark worker, and restart it with the same command after the block."""
     command, env, folder = worker.cmdline(), worker.environ(), Path(worker.cwd())
     worker.kill()
     yield
@@ -197,7 +197,7 @@ def slow_database(system: System, fault: Fault) -> Ongoing:
     return slow(system.database_proxy, fault)
 
 
-@fault("kill -9 of the driver with its JVM; its supervisor starts it again")
+@fault("kill -9 of the driver with its JVM; its supervisor restarts it")
 def kill_driver(system: System, _fault: Fault) -> Ongoing:
     # Kill the standby first, because it would take over.
     return killed_programs(*system.others, system.driver)

@@ -14,7 +14,7 @@ Minimum rate of a local run with the JVM's optimizing compiler, in records per s
 On two cores, the five queries need its faster code.
 """
 HIGH_RATE_DEFAULTS = {
-    # The optimizing compiler needs CPU time of its own. After a warm-up of 25 s, half of the results are still seconds
+    # The optimizing compiler itself needs CPU time. After a warm-up of 25 s, half of the results are still seconds
     # late.
     "warm_up_seconds": 60.0,
     # Spark plans each batch again, and compiling the planner occupies the optimizing compiler. Longer intervals mean

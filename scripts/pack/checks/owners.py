@@ -1,8 +1,8 @@
 """
 Let one page own each fact that several pages need; another page that states it links to the owner in the same line.
 
-A fact in two places without a link diverges when somebody corrects one of them. A message of `spark_rtm` that states
-the fact names the owner in the same call or docstring.
+If two places state a fact without a link, a correction of one can leave the other one wrong. A message of `spark_rtm`
+that states the fact names the owner in the same call or docstring.
 """
 
 import ast

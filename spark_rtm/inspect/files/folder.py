@@ -2,7 +2,7 @@
 List and read the files of a checkpoint, in a local folder or in an object store.
 
 The module reads only regular files of limited size inside the folder. It writes nothing and follows no links, because
-somebody else may have created the folder. Only paths with a scheme need `fsspec`.
+another user may have created the folder. Only paths with a scheme need `fsspec`.
 """
 
 import contextlib
@@ -179,7 +179,7 @@ def _open_store(target: str) -> Folder:
 
 @contextlib.contextmanager
 def _reported(target: str) -> Iterator[None]:
-    """Raise each exception of an object store as `UnreadableError`, because stores have different exceptions."""
+    """Convert each exception of an object store to `UnreadableError`, because every store raises its own types."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError, UnreadableError):

@@ -2,7 +2,7 @@
 Parse the logs of a checkpoint: `metadata`, `offsets/`, `commits/` and the first offsets in `sources/`.
 
 Spark plans batch N by writing `offsets/N` and commits it by writing `commits/N`.
-A log file is complete or absent, unless the machine failed or somebody edited it.
+A log file is complete or absent, unless the machine failed or the file was edited.
 Error messages do not quote files, because a file may contain a secret.
 """
 

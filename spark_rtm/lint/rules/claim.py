@@ -20,7 +20,7 @@ DENIED = re.compile(
     r"while|but|than|micro-?batch|batch|default\s+trigger|advice|checks?\s+for)\b|n't\b|\?\W*$",
     re.IGNORECASE,
 )
-"""A word that denies an advice, makes it conditional, or gives it for another mode."""
+"""A word that negates the advice, makes it conditional, or applies it to another mode."""
 SILENT_COLUMN = re.compile(
     r"\b(?:causes?|symptoms?|errors?|before|wrong|problems?|messages?|conditions?|not|reasons?|why|old|previous|legacy|"
     r"incorrect|bad|avoid|don'?ts?|explanations?|refused|limitations?)\b|[\u274c\u2717\u2718]",

@@ -75,7 +75,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
     """
     Checks for jobs whose real-time queries keep their checkpoint in a temporary folder or at a relative path.
 
-    Why: If the folder is deleted, or the job starts in another folder, the query starts again without its state.
+    Why: If the folder is deleted, or the job starts in another folder, the query restarts without its state.
     In a notebook, which often is a trial, the finding is only information.
 
     Reported at: the path, even in a dictionary.

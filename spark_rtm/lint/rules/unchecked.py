@@ -46,5 +46,5 @@ class Steps:
 
 
 def steps_for(code: str) -> Steps:
-    """Return steps in proportion to the length of the code, which limits the time of many short files."""
+    """Return a number of steps proportional to the length of the code, which limits the time for many short files."""
     return Steps(min(MAX_STEPS, MIN_STEPS + STEPS_PER_LETTER * len(code)))

@@ -17,7 +17,7 @@ from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.proof import plan_of_frame
 
 NO_TOPIC = "UnknownTopicOrPartitionException"
-# The local broker gives this answer to every client that sends a login.
+# The local broker returns this answer to every client that sends a login.
 ANSWER = "IllegalSaslStateException"
 # Other modules, such as those for OAuth and Kerberos, connect to an identity provider.
 OWN_MODULE = re.compile(r"\s*(?:\w+\.)*common\.security\.(?:plain|scram)\.(?:Plain|Scram)LoginModule\s")

@@ -72,7 +72,7 @@ class Hostile:
 
     record: Sent
     breaks: str = NOTHING
-    """`FORM`: no readable field; `TYPE`: a lost value; `MISSING`: a missing field; `NOTHING`."""
+    """`FORM` (no readable field), `TYPE` (a lost value), `MISSING` (a missing field) or `NOTHING`."""
 
 
 def hostile_records(sample: Sent, decoding: Decoding) -> dict[str, Hostile]:

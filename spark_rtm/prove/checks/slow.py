@@ -90,7 +90,7 @@ class Found:
     fields: int
     slow: list[Slow] = field(default_factory=list)
     ends: dict[str, Sent] = field(default_factory=dict)
-    """Records that end the query, by kind."""
+    """Records that make the query fail, by kind."""
     tried: int = 0
     """The greatest length tried in every field that is not slow."""
 
@@ -105,7 +105,7 @@ Clock = Callable[[Sequence[Sent], float], float]
 
 
 def long_values(subject: Subject, sample: Sent, decoding: Decoding) -> Found:
-    """Return the fields in which a long text is slow or ends the query."""
+    """Return the fields in which a long text is slow or makes the query fail."""
     cases = list(cases_of(sample, decoding))
     with _clock(subject, sample) as clock:
         return search(cases, clock)

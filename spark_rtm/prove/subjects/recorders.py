@@ -85,7 +85,7 @@ class Recording:
         return self.job.path
 
     def forget(self) -> None:
-        """Delete everything that was recorded about the job, except its missing packages."""
+        """Discard all recorded facts about the job except its missing packages."""
         lists = (self.topics, self.tables, self.other_sources, self.caught)
         for noted in (*lists, self.source_options, self.skipped, self.absent, self.refused):
             noted.clear()

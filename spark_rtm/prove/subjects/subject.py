@@ -46,7 +46,7 @@ class Subject:
     """Returns a batch query's rows for some records."""
     origin: Origin
     others: list[Sent] = field(default_factory=list)
-    """Other records to try if generated samples give no result; afterwards, the records that were tried first."""
+    """Other records to try if generated samples produce no result; afterwards, the records that were tried first."""
     reads: tuple[str, ...] = ()
     """Topics that a job reads."""
     has_default_shuffles: bool = False
@@ -56,7 +56,7 @@ class Subject:
     is_made: bool = False
     """Whether `prove` made the samples."""
     is_accepted: bool = False
-    """Whether a sample is known to give a result that does not contain its bytes."""
+    """Whether a sample is known to produce a result that does not contain its bytes."""
     has_own_sink: bool = False
     """Whether the sink has the client options of a job."""
 
@@ -230,14 +230,14 @@ def _origin(recording: Recording, topics: Mapping[str, int], number: int) -> Ori
 
 
 def _records(rows: DataFrame, given: list[Sent]) -> tuple[list[Sent], list[Sent]]:
-    """Return the records to send, and alternatives if these give no result."""
+    """Return the records to send, and alternatives if these produce no result."""
     if given:
         return given, []
     return adapted(rows, made_samples(rows)), adapted(rows, other_samples(rows))
 
 
 def has_null_topic(outputs: list[Received]) -> bool:
-    """Return whether a row has a null topic, which would end the query."""
+    """Return whether a row has a null topic, which would make the query fail."""
     return any(output.topic is None for output in outputs)
 
 

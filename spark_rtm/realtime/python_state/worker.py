@@ -256,7 +256,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
             _send(target, ("end", handle.changes, rows))
         processor.close()
         _send(target, ("end", [], []))
-    except Exception as error:  # noqa: BLE001 - any error of the Python code ends the query
+    except Exception as error:  # noqa: BLE001 - any error in the Python code makes the query fail
         text = f"the Python code failed for the key {key!r} with {type(error).__name__}, so the query stops"
         _send(target, ("error", f"{text}:\n{traceback.format_exc()}"))
         while True:  # until the task closes the connection

@@ -8,7 +8,7 @@ POINTS = list(planned_points())
 
 
 def test_each_run_differs_from_the_base_in_its_dimension() -> None:
-    """A run of a dimension changes only this input; more keys than the state of the base also enlarge the state."""
+    """A run of a dimension changes only this input. More keys than the base state contains also enlarge the state."""
     base = Point().inputs
     for planned in POINTS:
         changed = {name for name, value in planned.point.inputs.items() if value != base[name]}

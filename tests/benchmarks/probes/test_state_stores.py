@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(60)]
 
 
 def test_offsets_in_the_table_count_each_record_once(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A consumer that starts again counts only the new records, because one statement stores counts and offsets."""
+    """A restarted consumer counts only the new records, because one statement stores counts and offsets."""
     monkeypatch.setattr(state_table, "IDLE_SECONDS", 1)
     topic = f"test-counted-{uuid.uuid4().hex[:8]}"
     ensure_topics(kafka, [topic], 1)

@@ -29,7 +29,7 @@ SHORT_DELIVERY = {
     "kafka.request.timeout.ms": f"{DELIVERY_SECONDS - 2}000",
 }
 LIMITS = Limits(max_pause_seconds=4, max_failures=10, window_seconds=60)
-"""Limits for more failures per minute than a production job has per day, so the keeper forgets them sooner."""
+"""Limits for more failures per minute than a production job has per day, so the keeper discards them sooner."""
 
 
 def main() -> None:

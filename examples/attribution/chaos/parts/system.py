@@ -38,7 +38,7 @@ class System:
     follower: Program
     traffic: TrafficGenerator
     workers: list[Child]
-    """Spark workers that were started again after a kill."""
+    """Spark workers that were restarted after a kill."""
 
     @property
     def driver(self) -> Program:

@@ -3,7 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# In a process of its own, because the mounts belong to the process that creates them.
+# Runs in a separate process, because the mounts belong to the process that creates them.
 PROGRAM = """
 import sys
 from pathlib import Path
