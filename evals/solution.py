@@ -34,7 +34,6 @@ class Solution:
     """The function `transform` of a file, callable in this process."""
 
     def __init__(self, process: "subprocess.Popen[str]", seconds: float) -> None:
-        """Store the process."""
         self._process, self._seconds = process, seconds
 
     def load(self) -> None:

@@ -38,7 +38,6 @@ class Terminal:
     """A terminal screen for the output of `rich`: text, colours, cursor moves and erasing."""
 
     def __init__(self, columns: int = COLUMNS, rows: int = ROWS) -> None:
-        """Start with an empty screen."""
         self.columns, self.rows = columns, rows
         self.cells: list[list[Cell]] = [[] for _ in range(rows)]
         self._row = self._column = 0

@@ -59,7 +59,7 @@ class Options(BenchmarkOptions):
     after: float = 12
     """Seconds of records after a burst."""
     steps: int = 6
-    """Maximum number of rates of the search."""
+    """Maximum number of rates that the search tries."""
     utilization: tuple[int, ...] = (30, 50, 70, 90)
     """Share of the sustained rate in percent (repeatable)."""
     burst: tuple[int, ...] = (2, 3)

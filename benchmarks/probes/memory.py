@@ -54,7 +54,6 @@ class Probe:
     """A query that counts records by key, and writes the append time of records whose key begins with `p`."""
 
     def __init__(self, spark: SparkSession, servers: str, checkpoint: Path) -> None:
-        """Start the query."""
         self.servers = servers
         self.java: Any = spark._jvm.java.lang  # type: ignore[union-attr] # noqa: SLF001
         self.source, self.target = topics = [f"{name}-{uuid.uuid4().hex[:8]}" for name in ("keys", "counts")]

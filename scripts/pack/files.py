@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("spark_rtm", "examples", "benchmarks")
 TOOLS = ("spark_rtm/inspect/", "spark_rtm/lint/", "spark_rtm/prove/", "spark_rtm/text/")
-"""Packages of commands. They are not for copying, and the linter contains mistakes as examples."""
+"""Packages of commands, which readers do not copy. The linter contains deliberate mistakes as examples."""
 SKILL = "SKILL.md"
 MANIFEST = "manifest.json"
 CONTRIBUTING = "CONTRIBUTING.md"

@@ -64,7 +64,6 @@ class CpuMeter:
     """Adds up the CPU time of this process and its descendants. A process that has ended keeps its last value."""
 
     def __init__(self) -> None:
-        """Create an empty meter."""
         self._samples: list[tuple[float, float]] = []
         self._first: dict[ProcessKey, float] = {}
         self._last: dict[ProcessKey, float] = {}
@@ -102,7 +101,6 @@ class OtherPrograms:
     """Adds up the CPU seconds of all programs except this process and its descendants."""
 
     def __init__(self) -> None:
-        """Start counting."""
         self._before, self._used = _times_of_others(), 0.0
 
     def used(self) -> float:

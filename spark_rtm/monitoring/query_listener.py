@@ -31,7 +31,6 @@ class QueryMetrics(StreamingQueryListener):
     """
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
-        """Register the metrics."""
 
         def gauge(name: str, text: str) -> Gauge:
             return Gauge(f"realtime_query_{name}", text, ["query"], registry=registry)

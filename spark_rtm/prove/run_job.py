@@ -51,7 +51,7 @@ SOURCES_PAGE = "references/sources_sinks_operators.md"
 def runs_of_code(target: Job, checks: Collection[str]) -> str:
     """Return a sentence about how often `prove` runs the code of a job."""
     often = "twice" if not {"flow", "input", "restart"}.isdisjoint(checks) else "once"
-    again = ", and once more for each query that the check restart kills" if "restart" in checks else ""
+    again = ", and once more for each query that the check `restart` kills" if "restart" in checks else ""
     return f"the code of {target.path.name} will run {often}{again}"
 
 
@@ -151,9 +151,7 @@ def _on_engine(
 def _refused_settings(recording: Recording, caught: Caught) -> Iterator[Verdict]:
     if "realtime" not in caught.trigger.lower():
         own = caught.trigger or "the default"
-        evidence = (
-            f"the trigger of the job is {own}, so it runs in micro-batches; the remaining checks run it with realTime"
-        )
+        evidence = f"the job's trigger is {own}, so it runs in micro-batches; the remaining checks run it with realTime"
         yield _of_job(WRONG, evidence, 'write .trigger(realTime="5 minutes")', recording, caught.line)
     if caught.output_mode.lower() != "update":
         evidence = (

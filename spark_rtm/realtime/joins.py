@@ -27,7 +27,7 @@ class TimeBound:
     """How much earlier than a left row its right row may occur; equal to `within_seconds` in a symmetric bound."""
 
     def __post_init__(self) -> None:
-        """Reject a bound without buckets, and a bound that would drop rows in time."""
+        """Reject a bound without buckets, and a bound that would drop rows that arrive in time."""
         if self.within_seconds < 1 or self.lateness_seconds < 0 or self.before_seconds < 0:
             raise ValueError(f"{self}: within_seconds must be at least 1, and no other number may be negative")
 

@@ -97,7 +97,6 @@ class GaveUpError(RuntimeError):
     """Raised if a query has failed permanently. `decision` contains the reason and the remedy."""
 
     def __init__(self, decision: Decision) -> None:
-        """Store the decision."""
         super().__init__(str(decision))
         self.decision = decision
 

@@ -42,12 +42,10 @@ class TcpProxy:
         self.port: int = self._listener.getsockname()[1]
 
     def __enter__(self) -> "TcpProxy":
-        """Start accepting connections."""
         _start(self._accept)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close all connections."""
         for open_socket in (self._listener, *self._sockets):
             _shut(open_socket)
             open_socket.close()

@@ -51,7 +51,7 @@ class PostgresUpsertSink:
     version: str | None = None
     """Column that increases with every change of a key: a number, a date or a timestamp."""
     allow_reverts: bool = False
-    """Accept, without `version`, that an older row can replace an acknowledged newer row."""
+    """Without `version`, allow an older row to replace an acknowledged newer row."""
     on_rejected: Callable[[Mapping[str, Any], str], None] | None = None
     """
     Called with a row that can never be stored, and the reason. Without it, such a row fails the task.

@@ -27,7 +27,6 @@ class RowEncoder:
     """Encodes rows with a fixed set of columns, which include the key and the version."""
 
     def __init__(self, key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
-        """Resolve every column name once."""
         names = list(columns)
         self._names, self._values = names, _getter(names)
         self._key_of = _getter([names.index(name) for name in key])

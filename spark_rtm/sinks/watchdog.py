@@ -18,7 +18,6 @@ class Watchdog:
     """A thread that shuts a socket down when a flush takes longer than the timeout."""
 
     def __init__(self, timeout_seconds: float) -> None:
-        """Start the thread; `stop` ends it."""
         self._timeout_seconds = timeout_seconds
         self._watched: tuple[float, socket.socket] | None = None
         self._lock = threading.Lock()

@@ -91,7 +91,7 @@ def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_pa
     line = line_of(tmp_path / "job.py", "foreachBatch(save)")
     wrong = [verdict for verdict in verdicts if verdict.check == "mode" and verdict.status == WRONG]
     assert [line, line] == [verdict.line for verdict in wrong]
-    assert "the trigger of the job is the default" in wrong[0].evidence
+    assert "the job's trigger is the default" in wrong[0].evidence
     assert "ForeachBatchSink" in wrong[1].evidence
     assert "instead of using foreachBatch" in wrong[1].fix
     assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")

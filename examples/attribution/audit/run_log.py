@@ -56,7 +56,6 @@ class RunLog:
     """
 
     def __init__(self) -> None:
-        """Create an empty log."""
         self.sources: dict[str, SourceRecord] = {}
         self.events: dict[str, EventRecord] = {}
         self.rejects: dict[str, tuple[str, bytes | None]] = {}

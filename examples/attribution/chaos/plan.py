@@ -32,7 +32,6 @@ class Fault:
     """Pause after the recovery; a restart within it means that the recovery was not complete."""
 
     def __str__(self) -> str:
-        """Name the kind and the duration."""
         return f"{self.kind} for {self.seconds:g} s" if self.seconds else self.kind
 
 

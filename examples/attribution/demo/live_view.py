@@ -53,13 +53,11 @@ class LiveView:
         self._drains_from = 0.0
 
     def __enter__(self) -> "LiveView":
-        """Start the live screen if the console is a terminal."""
         if self.console.is_terminal:
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the live screen."""
         if self.console.is_terminal:
             self._live.stop()
 

@@ -57,7 +57,6 @@ class DeliveryThrottle:
     """
 
     def __init__(self, goals: Iterable[Goal]) -> None:
-        """Start with all campaigns open."""
         self.goals = {goal.campaign_id: goal for goal in goals}
         self.counts: dict[str, CampaignCount] = {}
         """The newest version of each count, by result id."""

@@ -2,7 +2,7 @@
 Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and report growth.
 
 The program exits with status 1 if it fails, if a result differs from the replay, or if a resource grows without a cause
-in `growth.py`.
+that `growth.py` lists.
 """
 
 import sys
@@ -71,7 +71,7 @@ class SoakOptions(DemoSettings):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak; return 0 if all results equal the replay and nothing grows without a cause, otherwise 1."""
+    """Run the soak; return 0 if all results equal the replay and nothing grows without a known cause, otherwise 1."""
     options = arguments_of(
         SoakOptions,
         arguments,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from spark_rtm.measure import palette
 
 GROUPS = ("memory_mib", "jvm_mib", "handles", "state_rows", "checkpoint_files", "latency")
-"""Groups of rows with a chart."""
+"""Groups of rows that have a chart."""
 COLORS = palette.SERIES
 LABEL_GAP = 0.075
 """Minimum distance of two labels, as a share of the chart's height."""

@@ -76,7 +76,7 @@ def foreign_cores(samples: Sequence[Sample]) -> list[float]:
 
 
 def exit_status(result: Mapping[str, Any]) -> int:
-    """Return 1 if a result differs from the replay or a resource grows without a cause, otherwise 0."""
+    """Return 1 if a result differs from the replay or a resource grows without a known cause, otherwise 0."""
     return 1 if result["differences"] or any(unexpected(result["growth"])) else 0
 
 
@@ -104,7 +104,7 @@ def print_growth(found: Sequence[dict[str, Any]], console: Console | None = None
 
 
 def unexpected(found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield a message for each resource that grows without a cause."""
+    """Yield a message for each resource that grows without a known cause."""
     for row in found:
         if row["trend"] == "grows":
             yield (

@@ -108,7 +108,7 @@ def option_name(module: Module) -> Iterator[Problem]:
         for key, (_, line) in [entry for options in [*given, query.writer.options] for entry in options.items()]:
             cutoff = ASYNC_CUTOFF if key.startswith("async") else OPTION_CUTOFF
             if key not in names.keys() | SOURCE_OPTIONS.keys() and (near := get_close_matches(key, names, 1, cutoff)):
-                message = f"no option {key!r} exists, so Spark ignores it"
+                message = f"the option {key!r} does not exist, so Spark ignores it"
                 yield Problem(line, message, f"did you mean {names[near[0]]!r}?", lines=query.writer.lines)
 
 

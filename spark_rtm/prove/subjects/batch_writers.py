@@ -74,7 +74,6 @@ class TableWriter(Options, DataFrameWriter):
     """
 
     def __init__(self, frame: DataFrame) -> None:
-        """Create a writer for a static DataFrame."""
         super().__init__(frame)
 
     def save(

@@ -142,11 +142,9 @@ class Anything:
         return arguments[0] if is_kept else self
 
     def __getitem__(self, _key: object) -> "Anything":
-        """Return the object itself."""
         return self
 
     def __iter__(self) -> Iterator[Any]:
-        """Return an iterator without items."""
         return iter(())
 
     def __bool__(self) -> bool:
@@ -160,7 +158,6 @@ class Anything:
     __fspath__ = __str__
 
     def __enter__(self) -> "Anything":
-        """Return the object itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -181,7 +178,6 @@ class _Modules(MetaPathFinder, Loader):
     """Finds missing modules of some packages."""
 
     def __init__(self, names: Collection[str]) -> None:
-        """Provide the packages `names`."""
         self._names = names
 
     def find_spec(self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> ModuleSpec | None:

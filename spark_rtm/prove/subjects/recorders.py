@@ -201,7 +201,6 @@ class StreamWriter(Options, DataStreamWriter):
     """Replaces `DataFrame.writeStream`, also for a static DataFrame."""
 
     def __init__(self, frame: DataFrame) -> None:
-        """Create a writer for a stream or a static DataFrame."""
         self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
         self.is_static = not frame._jdf.isStreaming()  # noqa: SLF001 - a job on static rows sees another answer
         if self.is_static:
