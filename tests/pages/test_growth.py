@@ -57,6 +57,7 @@ def test_keys_state_and_record_size_cost_little(quantity: str) -> None:
     assert 10_000_000 in {row["state_keys"] for row in rows}
     assert {50, 5_000} <= {row["record_bytes"] for row in rows}
     assert {} == {row["label"]: row[quantity] for row in rows if abs(times_base(quantity, row) - 1) > NOISE}
+    assert [row for row in rows if abs(times_base("p99_ms", row) - 1) > NOISE]
 
 
 def test_page_names_the_cost_of_a_similar_query() -> None:

@@ -109,6 +109,8 @@ def test_versions_on_the_page_are_those_that_are_installed() -> None:
         f"{revision('connector.xml', connector)}; if it cannot be downloaded, {fallback} with Kafka clients {clients}"
         == version_on_page("Kafka connector")
     )
+    published = "".join(path.read_text() for path in (files.ROOT / "references/measured").glob("*.json"))
+    assert {fallback} == set(re.findall(r'"kafka_connector": "([^"]+)"', published))
     assert revision("broker.xml", "kafka_2.13") == version_on_page("Kafka broker")
     assert f"{project['requires-python'].removeprefix('>=')} or newer" == version_on_page("Python")
     pandas = next(name for name in groups["base"] if name.startswith("pandas"))
