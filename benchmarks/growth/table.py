@@ -147,8 +147,7 @@ def million(root: Path, _: str) -> str:
         f"{base.interval_seconds:g} s. Rows outside the range are extrapolations, not measurements.\n"
     )
     limits = [(_rate(at), name) for at, name in reached]
-    first = f"The limit that comes first: at {_rate(reached[0][0])} records/s, {reached[0][1]}.\n" if reached else ""
-    return "\n".join([intro, table(header, rows), first, table(("from this rate, records/s", "limit"), limits)])
+    return "\n".join([intro, table(header, rows), table(("reached at records/s", "limit"), limits)])
 
 
 def reached_at(content: Mapping[str, Any], base: Demand, limit: Limit) -> float | None:

@@ -101,8 +101,8 @@ def memory(root: Path, _: str) -> str:
     took = [one["collection_ms"] for row in (free, limited) for one in row["phases"]]
     intro = (
         f"{conditions}, heap of 1,024 MB, four state partitions. Each cell is MB without / with a RocksDB memory limit "
-        f"of {limited['bounded_mb']} MB. A full collection took {min(took)} to {max(took)} ms. Without the limit, "
-        f"p50 / p95 / p99 were {calm} ms, and {forced} ms with a forced full collection each second."
+        f"of {limited['bounded_mb']} MB. A full garbage collection took {min(took)} to {max(took)} ms. Without the "
+        f"limit, p50 / p95 / p99 were {calm} ms, and {forced} ms with a forced full collection each second."
     )
     header = ("rows of state", "at", "heap after collection", "outside the heap", "RocksDB", "on disk")
     return f"{intro}\n\n{table(header, rows)}"

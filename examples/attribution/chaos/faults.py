@@ -162,7 +162,7 @@ def kill_broker(system: System, _fault: Fault) -> Ongoing:
     return killed_server(system.broker)
 
 
-@fault("the broker's process is stopped (SIGSTOP)", seconds=(3, 10))
+@fault("the broker process is suspended (SIGSTOP)", seconds=(3, 10))
 def pause_broker(system: System, _fault: Fault) -> Ongoing:
     return paused(family(_pid(system.broker)))
 
@@ -172,7 +172,7 @@ def remove_broker(system: System, _fault: Fault) -> Ongoing:
     return killed_server(system.broker)
 
 
-@fault("the connections of the pipeline to the broker are slow and break", seconds=(4, 10))
+@fault("the pipeline's connections to the broker are slow and drop", seconds=(4, 10))
 def slow_broker(system: System, fault: Fault) -> Ongoing:
     return slow(system.broker_proxy, fault)
 
@@ -182,68 +182,68 @@ def kill_database(system: System, _fault: Fault) -> Ongoing:
     return killed_server(system.database)
 
 
-@fault("all processes of the database are stopped", seconds=(3, 10))
+@fault("all database processes are suspended", seconds=(3, 10))
 def pause_database(system: System, _fault: Fault) -> Ongoing:
     return paused(family(_pid(system.database)))
 
 
-@fault("the database has no free connection, and closes the connections of the pipeline", seconds=(3, 10))
+@fault("the database has no free connections, and closes those of the pipeline", seconds=(3, 10))
 def exhaust_database(system: System, _fault: Fault) -> Ongoing:
     return exhausted(system.database.dsn)
 
 
-@fault("the connections of the pipeline to the database are slow and break", seconds=(4, 10))
+@fault("the pipeline's connections to the database are slow and drop", seconds=(4, 10))
 def slow_database(system: System, fault: Fault) -> Ongoing:
     return slow(system.database_proxy, fault)
 
 
-@fault("kill -9 of the driver with its JVM; its supervisor restarts it")
+@fault("kill -9 of the driver and its JVM, which the supervisor restarts")
 def kill_driver(system: System, _fault: Fault) -> Ongoing:
     # Kill the standby first, because it would take over.
     return killed_programs(*system.others, system.driver)
 
 
-@fault("kill -9 of the driver with its JVM; a standby takes over", needs="standby")
+@fault("kill -9 of the driver and its JVM; a standby takes over", needs="standby")
 def kill_leader(system: System, _fault: Fault) -> Ongoing:
     return killed_programs(system.driver)
 
 
-@fault("the driver and its JVM are stopped", seconds=(3, 10))
+@fault("the driver and its JVM are suspended", seconds=(3, 10))
 def pause_driver(system: System, _fault: Fault) -> Ongoing:
     return paused(_driver_and_jvm(system))
 
 
-@fault("kill -9 of the driver's JVM alone")
+@fault("kill -9 of only the driver's JVM")
 def kill_jvm(system: System, _fault: Fault) -> Ongoing:
     return killed(_jvm(system))
 
 
-@fault("the driver's JVM alone is stopped", seconds=(3, 10))
+@fault("only the driver's JVM is suspended", seconds=(3, 10))
 def pause_jvm(system: System, _fault: Fault) -> Ongoing:
     return paused([_jvm(system)])
 
 
-@fault("kill -9 of the process that copies results into the database")
+@fault("kill -9 of the process that copies results to the database")
 def kill_follower(system: System, _fault: Fault) -> Ongoing:
     return killed_programs(system.follower)
 
 
-@fault("the process that copies results into the database is stopped", seconds=(3, 10))
+@fault("the process that copies results to the database is suspended", seconds=(3, 10))
 def pause_follower(system: System, _fault: Fault) -> Ongoing:
     return paused(family(system.follower.pid))
 
 
-@fault("the disk under the checkpoints is full", seconds=(4, 12), needs="mount")
+@fault("the disk of the checkpoints is full", seconds=(4, 12), needs="mount")
 def fill_disk(system: System, _fault: Fault) -> Ongoing:
     return disk.full(system.checkpoints)
 
 
-@fault("the clocks of the devices (`event_ts`) jump by up to ten minutes, and back", seconds=(3, 10))
+@fault("the device clocks (`event_ts`) jump by up to ten minutes, and back", seconds=(3, 10))
 def jump_device_clock(system: System, fault: Fault) -> Ongoing:
     return wrong_clock(system.traffic.clock_errors_ms, "event_ts", _signed(fault.strength) * MAX_DEVICE_ERROR_SECONDS)
 
 
-@fault("the clock of the collector (`server_ts`) jumps, and back", seconds=(3, 10))
+@fault("the collector's clock (`server_ts`) jumps, and back", seconds=(3, 10))
 def jump_collector_clock(system: System, fault: Fault) -> Ongoing:
     seconds = _collector_error_seconds(system.settings.windows, fault.strength)
     return wrong_clock(system.traffic.clock_errors_ms, "server_ts", seconds)
@@ -254,7 +254,7 @@ def kill_executor(_system: System, fault: Fault) -> Ongoing:
     return killed(_one_of_two(EXECUTOR, fault))
 
 
-@fault("one of two executors is stopped", seconds=(3, 10), needs="cluster")
+@fault("one of two executors is suspended", seconds=(3, 10), needs="cluster")
 def pause_executor(_system: System, fault: Fault) -> Ongoing:
     return paused([_one_of_two(EXECUTOR, fault)])
 
@@ -264,6 +264,6 @@ def kill_worker(system: System, fault: Fault) -> Ongoing:
     return killed_worker(system, _one_of_two(WORKER, fault))
 
 
-@fault("one of two Spark workers is stopped", seconds=(3, 10), needs="cluster")
+@fault("one of two Spark workers is suspended", seconds=(3, 10), needs="cluster")
 def pause_worker(_system: System, fault: Fault) -> Ongoing:
     return paused([_one_of_two(WORKER, fault)])

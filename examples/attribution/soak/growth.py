@@ -39,11 +39,11 @@ COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes", "checkpoint_mib"}
 COLLECTION_MINUTES = 30
 """Period whose lowest value counts in these groups, because Spark requests a collection every 30 minutes."""
 LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
-BLOCK_CACHE = "likely the block cache of RocksDB, which fills up to 8 MiB per state partition"
+BLOCK_CACHE = "likely the RocksDB block cache, which grows to 8 MiB per state partition"
 EXPECTED = {
     ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
-    ("memory_mib", "Kafka"): "the broker fills its heap of 512 MiB for the first time",
-    ("memory_mib", "Spark"): "the JVM takes and returns heap below its limit, whatever the queries use",
+    ("memory_mib", "Kafka"): "the broker fills its 512 MiB heap for the first time",
+    ("memory_mib", "Spark"): "the JVM grows and shrinks its heap below the limit, regardless of the queries",
     ("memory_mib", "PostgreSQL"): "the table keeps every result, and fills the shared buffers",
     ("state_mib", "attributed_to_pacing"): BLOCK_CACHE,
     **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},

@@ -36,4 +36,4 @@ def test_first_limit_is_the_one_with_the_lowest_rate(published: Path) -> None:
         states = [limit.is_reached(capacity(content(), demand), demand) for demand in (below, above)]
         assert [False, True] == states
     text = million(published, "")
-    assert f"The limit that comes first: at 2,000 records/s, {LIMITS[0].name}." in text
+    assert f"| 2,000 | {LIMITS[0].name} |" in text
