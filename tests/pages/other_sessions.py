@@ -96,6 +96,7 @@ def spark_connect(servers: str) -> str:
     # The client also tries to set each option in the running session, and warns for those that need a new server.
     warnings.simplefilter("ignore")
     builder = SparkSession.builder.remote("local[4]").config("spark.jars", ",".join(map(str, connector().jars)))
+    builder = builder.config("spark.app.password", "secret").config("spark.app.name", "connect")
     session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     kafka = {"kafka.bootstrap.servers": servers}
     source = new_topic(servers, 1)
@@ -132,6 +133,8 @@ def spark_connect(servers: str) -> str:
             "sparkContext": _raised(lambda: session.sparkContext),
             "assert_real_time": _raised(lambda: assert_real_time(copy)),
             "stop_completely": _raised(lambda: stop_completely(session, copy)),
+            "spark.app.name": session.conf.get("spark.app.name"),
+            "spark.app.password": _raised(lambda: session.conf.get("spark.app.password")),
         }
     )
 

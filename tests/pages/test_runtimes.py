@@ -94,6 +94,8 @@ def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
         "sparkContext": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
         "assert_real_time": "builtins.AttributeError None",
         "stop_completely": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
+        "spark.app.name": "connect",
+        "spark.app.password": f"{CONNECT}.SparkNoSuchElementException SQL_CONF_NOT_FOUND",
     } == json.loads(outcome_of("spark-connect", kafka))
 
 

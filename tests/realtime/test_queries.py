@@ -25,9 +25,15 @@ DEBUGGING = files.ROOT / "references/debugging.md"
 
 
 def copy(
-    spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path, interval: str = "2 seconds"
+    spark: SparkSession,
+    kafka: str,
+    source: str,
+    target: str,
+    checkpoint: Path,
+    interval: str = "2 seconds",
+    **options: str,
 ) -> StreamingQuery:
-    rows = kafka_rows(spark, kafka, source).select("value")
+    rows = kafka_rows(spark, kafka, source, **options).select("value")
     return start_to_kafka(rows, kafka, checkpoint, interval, topic=target)
 
 
@@ -122,19 +128,26 @@ def test_query_whose_input_ends_with_a_transaction_is_drained(spark: SparkSessio
     """
     A transaction's end marker has an offset that no batch reads; two batches without rows are enough.
 
-    `starved` and `inspect` cannot distinguish the marker from an unread record, so they name the partition.
+    `starved` and `inspect` cannot distinguish the marker from an unread record, so they name the partition. By default,
+    a query also reads the record of a transaction that was aborted.
     """
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    source, target, committed = (new_topic(kafka, 1) for _ in range(3))
     producer = Producer({"bootstrap.servers": kafka, "transactional.id": source, "log_level": 2})
     producer.init_transactions(60)
-    producer.begin_transaction()
-    producer.produce(source, b"row")
-    producer.commit_transaction(60)
-    query = copy(spark, kafka, source, target, tmp_path)
-    wait_until(lambda: end_offset(kafka, target) == 1, 60, "the row", [query])
+    for value, end in ((b"aborted", producer.abort_transaction), (b"row", producer.commit_transaction)):
+        producer.begin_transaction()
+        producer.produce(source, value)
+        assert 0 == producer.flush(60)
+        end(60)
+    query = copy(spark, kafka, source, target, tmp_path / "all")
+    isolated = {"kafka.isolation.level": "read_committed"}
+    other = copy(spark, kafka, source, committed, tmp_path / "committed", **isolated)
+    wait_until(lambda: (end_offset(kafka, target), end_offset(kafka, committed)) == (2, 1), 60, "rows", [query, other])
 
+    drain(spark, other, 60)
     drain(spark, query, 60)
 
+    assert (["aborted", "row"], ["row"]) == (texts_of(kafka, target), texts_of(kafka, committed))
     *_, before, last = query.recentProgress
     assert [0, 0] == [before.numInputRows, last.numInputRows]
     assert ["1", "1"] == [each.sources[0].metrics["maxOffsetsBehindLatest"] for each in (before, last)]
@@ -143,6 +156,7 @@ def test_query_whose_input_ends_with_a_transaction_is_drained(spark: SparkSessio
     assert [f"{source}-0"] == definition_of(DEBUGGING, "starved")(*ends, newest)
     for log in ("offsets", "commits"):
         # Spark also deletes old entries. Without the first, no entry is older than the row.
-        (tmp_path / log / "0").unlink()
-    [problem] = [each.text for each in inspect(str(tmp_path), Connection(kafka)).findings if each.level == "problem"]
-    assert "does not move: it stays at offset 1" in problem
+        (tmp_path / "all" / log / "0").unlink()
+    found = inspect(str(tmp_path / "all"), Connection(kafka)).findings
+    [problem] = [each.text for each in found if each.level == "problem"]
+    assert "does not move: it stays at offset 3" in problem
