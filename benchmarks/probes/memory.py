@@ -140,6 +140,7 @@ def measure(options: Options, console: Console) -> Outcome:
     calm_ms = dict(zip(("calm_p50_ms", "calm_p95_ms", "calm_p99_ms"), percentiles(calm, shares), strict=True))
     others = {"bounded_mb": options.bounded_mb, **calm_ms, "p95_ms": percentiles(stopped, (0.95,))[0]}
     name = "memory-bounded" if options.bounded_mb else "memory"
+    name += f"-{options.keys}" if options.keys != Options.keys else ""
     expected = int(RATE * options.duration)
     problems = [f"{expected - len(stopped)} results are missing"] if len(stopped) < expected else []
     return outcome_of(name, stopped, expected, problems, **others, phases=rows)
