@@ -9,10 +9,14 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from confluent_kafka import Producer
@@ -235,6 +239,49 @@ def test_function_maps_and_removes_rows(spark: SparkSession, kafka: str, tmp_pat
 
     assert_real_time(query.query)
     assert [{"number": n, "length": n} for n in (1, 2, 3)] == sorted(results, key=lambda row: row["number"])
+
+
+def test_each_task_makes_one_slow_call_at_a_time(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The service holds the calls of a path until as many wait as its stage has tasks."""
+    counts = {"/2": 2, "/6": 6}
+    waiting, most, full = dict.fromkeys(counts, 0), dict.fromkeys(counts, 0), {path: Event() for path in counts}
+
+    class Service(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with lock:
+                waiting[self.path] += 1
+                most[self.path] = max(most[self.path], waiting[self.path])
+            if waiting[self.path] >= counts[self.path]:
+                full[self.path].set()
+            full[self.path].wait(DEADLINE_SECONDS)
+            with lock:
+                waiting[self.path] -= 1
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    lock, server = Lock(), ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    address = f"http://127.0.0.1:{server.server_port}"
+
+    def called(path: str) -> Callable[[Row], Row]:
+        return lambda row: Row(number=row.number, status=urlopen(address + path).status)
+
+    def transform(rows: DataFrame, _: DataFrame) -> DataFrame:
+        first = with_python(rows, called("/2"), "number long, status long")
+        return with_python(first.repartition(6), called("/6"), "number long, status long")
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(server.serve_forever, 0.1)
+        query = PythonQuery(spark, kafka, tmp_path / "checkpoint", "number long", transform)
+        query.start()
+        query.send(*({"key": number, "number": number} for number in range(40)))
+        results = query.await_results(lambda results: len(results) >= 40)
+        server.shutdown()
+
+    assert [{"number": number, "status": 200} for number in range(40)] == sorted(results, key=lambda row: row["number"])
+    assert counts == most
 
 
 def test_workers_have_the_shortest_time_slice() -> None:
