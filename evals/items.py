@@ -2,7 +2,7 @@
 Load the items for an assistant: questions, coding tasks and prompts that should or should not load the skill.
 
 `evals.json` and `eval_queries.json` have the formats of the guides on https://agentskills.io. The keys `name`, `grade`,
-`wrong_answers`, `source` and `verifier` are additions of this repository.
+`wrong_answers`, `source`, `verifier` and `raised_at` are additions of this repository.
 """
 
 import json
@@ -29,6 +29,8 @@ class Question:
     """The section that contains the answer, as `references/page.md#anchor`."""
     shows: str
     """Pattern in the section that proves the key."""
+    raised_at: str = ""
+    """The public thread in which others raised this; empty for items of this project."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Task:
 
     name: str
     prompt: str
+    raised_at: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ def questions() -> list[Question]:
             tuple(item["wrong_answers"]),
             item["source"]["section"],
             item["source"]["shows"],
+            item.get("raised_at", ""),
         )
         for item in _evals()
         if "grade" in item
@@ -70,7 +74,7 @@ def questions() -> list[Question]:
 
 def tasks() -> list[Task]:
     """Return the coding tasks of `evals.json`."""
-    return [Task(item["name"], item["prompt"]) for item in _evals() if "verifier" in item]
+    return [Task(item["name"], item["prompt"], item.get("raised_at", "")) for item in _evals() if "verifier" in item]
 
 
 def triggers() -> list[Trigger]:

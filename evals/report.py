@@ -22,11 +22,17 @@ def table(verdicts: Sequence[Verdict]) -> str:
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """Return the number of right answers and the mean bytes read per answer."""
-    right = sum(verdict.is_right for verdict in verdicts)
+    """Return the number of right answers, also by who raised the items, and the mean bytes read per answer."""
+    right, others = _right(verdicts), [verdict for verdict in verdicts if verdict.raised_at]
+    ours = [verdict for verdict in verdicts if not verdict.raised_at]
     known = [verdict.read_bytes for verdict in verdicts if verdict.read_bytes is not None]
     read = f"{sum(known) / len(known):,.0f}" if known else UNKNOWN
-    return f"{right} of {len(verdicts)} right; mean bytes of the pack opened per answer: {read}"
+    split = f"raised by others {_right(others)}, by this project {_right(ours)}"
+    return f"{right} right ({split}); mean bytes of the pack opened per answer: {read}"
+
+
+def _right(verdicts: Sequence[Verdict]) -> str:
+    return f"{sum(verdict.is_right for verdict in verdicts)} of {len(verdicts)}"
 
 
 def write(path: Path, conditions: Mapping[str, object], verdicts: Sequence[Verdict]) -> None:

@@ -46,7 +46,8 @@ def graded(answered: Answered, bench: Callable[[], Bench], seconds: float = TIME
         verdict = triggers.grade(item, reply.text)
     else:
         verdict = _graded_task(item, answered, bench, seconds)
-    return replace(verdict, read_bytes=reply.read_bytes, seconds=reply.seconds)
+    raised_at = "" if isinstance(item, Trigger) else item.raised_at
+    return replace(verdict, read_bytes=reply.read_bytes, seconds=reply.seconds, raised_at=raised_at)
 
 
 def _prompt(item: Item) -> str:

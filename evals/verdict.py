@@ -13,3 +13,5 @@ class Verdict:
     read_bytes: int | None = None
     """Size of the opened files of the pack, or None if unknown."""
     seconds: float = 0.0
+    raised_at: str = ""
+    """The public thread in which others raised the item, or an empty string."""
