@@ -2,20 +2,19 @@
 Measure the phases of the stateful real-time query's batch boundary, by the steps that Spark logs.
 
 Run the benchmark with `make bench-boundary`.
-The program prints the phases, and writes `boundary.json` and the timeline of one boundary, `boundary.svg`.
+The program writes `boundary.json` with the mean of each phase, and the timeline of one boundary, `boundary.svg`.
 """
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.boundary.chart import draw
 from benchmarks.boundary.phases import PHASES, UNEXPLAINED, Explained
 from benchmarks.boundary.run import WORKLOAD, changed, short_boundary, traced_case
-from benchmarks.boundary.summary import few, summary
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import RunOptions, conditions
 from benchmarks.harness.plan import PlannedRun, run_on_broker, warm_broker
@@ -61,19 +60,34 @@ def measure(options: Options, console: Console) -> Outcome:
         for name, explained in found.items()
         if explained
     ]
-    _print(cases, console)
     content = {"conditions": conditions(options), "cases": cases, "runs": runs}
     return Outcome("boundary", content, problems, lambda folder: draw(cases, folder))
 
 
-def _print(cases: Sequence[dict[str, Any]], console: Console) -> None:
-    table = Table(
-        "phase", *(case["engine"] for case in cases), title="mean of the boundaries, ms of the wait", box=None
-    )
-    for phase in (*PHASES, UNEXPLAINED):
-        table.add_row(phase, *(f"{case['mean_ms'][phase]:.1f}" for case in cases))
-    table.add_row("longest wait", *(f"{case['wait_mean_ms']:.1f}" for case in cases))
-    console.print(table)
+def few(name: str, boundaries: int) -> str:
+    """Return the problem of a case with too few boundaries."""
+    return f"{name}: only {boundaries} boundaries have a complete trace; use a longer --duration"
+
+
+def summary(name: str, found: Sequence[Explained]) -> dict[str, Any]:
+    """Return the mean share of each phase, the waits, and the boundary whose wait is the (upper) median."""
+    shares = [one.shares() for one in found]
+    typical = sorted(found, key=lambda one: one.wait_ms)[len(found) // 2]
+    return {
+        "engine": name,
+        "boundaries": len(found),
+        "wait_mean_ms": round(statistics.mean(one.wait_ms for one in found), 1),
+        "wait_max_ms": round(max(one.wait_ms for one in found), 1),
+        # The shares of a boundary add up to its wait, so their means add up to the mean wait.
+        "mean_ms": {phase: round(statistics.mean(one[phase] for one in shares), 1) for phase in (*PHASES, UNEXPLAINED)},
+        "typical": {
+            "batch": typical.batch,
+            "wait_ms": round(typical.wait_ms, 1),
+            "spans": {phase: [round(start, 1), round(end, 1)] for phase, (start, end) in typical.spans.items()},
+            "shares_ms": {phase: round(share, 1) for phase, share in typical.shares().items()},
+        },
+        "waits_ms": [round(one.wait_ms, 1) for one in found],
+    }
 
 
 BENCHMARK = Benchmark("boundary", __doc__, Options, measure, example="--quick --filter recommended")

@@ -1,8 +1,6 @@
 """Run Spark for one point on its cores: one process fills the state, the next one runs all queries."""
 
-import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -13,9 +11,9 @@ from typing import Any
 from benchmarks.growth.points import PlannedPoint, Point
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case
-from benchmarks.spark.engine import REPOSITORY, START_SECONDS, batches_file, ready_file
+from benchmarks.spark.engine import START_SECONDS, batches_file, ready_file, start_process
 from benchmarks.spark.queries import SparkOptions
-from spark_rtm.services.child import Child, start_child, wait_until_ready
+from spark_rtm.services.child import Child, wait_until_ready
 
 FIRST_QUERY = "copy_0"
 
@@ -53,11 +51,8 @@ def _engine(point: Point, options: SparkOptions, max_fill_seconds: float, run: R
 
 @contextmanager
 def _process(task: str, argument: dict[str, Any], run: Run) -> Iterator[Child]:
-    python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
-    environment = os.environ | {"PYTHONPATH": python_path, "TMPDIR": str(run.folder)}
-    text = json.dumps({**argument, "task": task}, default=str)
-    command = [sys.executable, "-m", "benchmarks.growth.process", text]
-    child = start_child(f"Spark ({task})", command, log_path=run.folder / f"spark-{task}.log", env=environment)
+    name, log_path = f"Spark ({task})", run.folder / f"spark-{task}.log"
+    child = start_process(name, {**argument, "task": task}, log_path, "benchmarks.growth.process")
     try:
         yield child
     finally:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.growth.charts import draw
 from benchmarks.growth.engine import case_of
@@ -24,17 +23,6 @@ from benchmarks.results.record_times import Traffic
 from benchmarks.spark.variants import recommended
 
 PLANNED_MINUTES = 55
-COLUMNS = {
-    "CPU s/million": "cpu_seconds_per_million",
-    "cores": "busy_cores",
-    "memory MB": "memory_mb",
-    "state keys": "state_rows",
-    "state MB": "state_mb",
-    "pause ms": "pause_ms",
-    "p50 ms": "p50_ms",
-    "p99 ms": "p99_ms",
-    "kept up": "kept_up",
-}
 
 
 @dataclass(frozen=True)
@@ -73,7 +61,6 @@ def measure(options: Options, console: Console) -> Outcome:
     ]
     results = run_plan(plan, Point().partitions, options.max_late_runs, console)
     rows = [point_row(planned, result) for planned, result in zip(points, results, strict=True)]
-    console.print(_table(rows))
     return outcome(options, rows)
 
 
@@ -101,19 +88,6 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
     elif options.publish:
         problems.append("a part of the plan has no cost model; run it without --filter to publish")
     return Outcome("growth", content, problems, lambda folder: draw(content, folder))
-
-
-def _table(rows: Sequence[dict[str, Any]]) -> Table:
-    table = Table("run", *COLUMNS, title="one input varied at a time", box=None)
-    for row in rows:
-        table.add_row(row["label"], *(_text(row[name]) for name in COLUMNS.values()))
-    return table
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "-" if value is None else f"{value:,.10g}"
 
 
 BENCHMARK = Benchmark(

@@ -7,6 +7,7 @@ this rate.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,24 +70,24 @@ def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> f
     return sustained
 
 
-def find_limit(
+def find_limits(
     bootstrap_servers: str,
-    case: Case,
+    cases: Sequence[Case],
     rates: Sequence[float],
     traffic: Traffic,
     partitions: int,
     console: Console,
     *,
     max_foreign_cores: float | None = None,
-) -> tuple[float, list[dict[str, Any]]]:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """
-    Return the highest sustained rate of an engine, or 0, and the result for each tested rate.
+    Return the highest sustained rate of each case, or 0, and the result for each tested rate.
 
     With `max_foreign_cores`, a failed rate is tried again if other programs used more cores.
     """
-    steps = []
+    steps = list[dict[str, Any]]()
 
-    def keeps_up(rate: float) -> bool:
+    def keeps_up(case: Case, rate: float) -> bool:
         for _ in range(MAX_TRIES):
             result = run_case(bootstrap_servers, case, replace(traffic, rate=rate), partitions)
             disturbances = late_sending(result.numbers)
@@ -102,4 +103,8 @@ def find_limit(
         console.print(f"{case.workload}, {case.engine}, {rate:g}/s: {outcome}, p50 {p50_ms} ms")
         return sustained
 
-    return highest_rate(rates, keeps_up), steps
+    limits = [
+        {"workload": c.workload, "engine": c.engine, "sustained_rate": highest_rate(rates, partial(keeps_up, c))}
+        for c in cases
+    ]
+    return limits, steps

@@ -10,7 +10,7 @@ from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.flink import FLINK
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from benchmarks.other_engines.quix import QUIX
-from benchmarks.spark.variants import COPIES_WAIT_MS, recommended, spark_case, two_copies
+from benchmarks.spark.variants import recommended, spark_case, two_copies
 
 OTHER_ENGINES = (KAFKA_STREAMS, FLINK, QUIX)
 LONG_INTERVAL_ENGINES = (KAFKA_STREAMS, FLINK)
@@ -19,20 +19,14 @@ LONG_INTERVAL_BOUNDARIES = 2
 WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
 
 
-def engine_cases(
-    engines: Sequence[OtherEngine], interval_seconds: float, *, quick: bool = False, wait_ms: int = COPIES_WAIT_MS
-) -> list[Case]:
-    """
-    Return the baseline case and, for each workload, the cases of all engines.
-
-    In the last case, two copies of the stateful query wait `wait_ms` at each of three places for more rows.
-    """
+def engine_cases(engines: Sequence[OtherEngine], interval_seconds: float, *, quick: bool = False) -> list[Case]:
+    """Return the baseline case, for each workload the cases of all engines, and the case with two copies."""
     real_time = recommended(interval_seconds, quick=quick)
     cases = [baseline_case()]
     for workload in WORKLOADS:
         cases += [engine.case(workload, interval_seconds) for engine in engines]
         cases.append(spark_case("real-time", workload, real_time))
-    return [*cases, spark_case("real-time, two copies", "stateful", two_copies(real_time, wait_ms))]
+    return [*cases, spark_case("real-time, two copies", "stateful", two_copies(real_time))]
 
 
 def long_interval_cases(engines: Sequence[OtherEngine], interval_seconds: float) -> list[Case]:

@@ -5,7 +5,6 @@ The warm-up has the same rate at each step. Otherwise, records would queue up be
 the queue would hide whether the engine keeps up afterwards.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,37 +13,29 @@ from rich.console import Console
 from benchmarks.harness.benchmark import Outcome
 from benchmarks.harness.plan import warm_broker
 from benchmarks.harness.quiet import wait_until_quiet
-from benchmarks.harness.rate_search import find_limit
+from benchmarks.harness.rate_search import find_limits
 from benchmarks.other_engines.cases import limit_cases
 from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.options import Options
 from benchmarks.results.validity import busy_machine
 
 STEM = "other_engines_limits"
-EXPECTED_SECONDS_PER_CASE = 300.0
 
 
 def measure_limits(
     options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
 ) -> Outcome:
     """Search for the limit of each engine."""
-    limits, steps = list[dict[str, Any]](), list[dict[str, Any]]()
     cases = limit_cases(engines, options.interval_seconds)
     cases = [case for case in cases if options.is_selected(case.workload, case.engine)]
     if options.quiet_limit is not None:
         wait_until_quiet(console, options.quiet_limit)
-    traffic, started_at = options.traffics()[0], time.monotonic()
+    traffic = options.traffics()[0]
     with warm_broker(traffic, options.partitions, console) as servers:
-        for number, case in enumerate(cases):
-            per_case = (time.monotonic() - started_at) / number if number else EXPECTED_SECONDS_PER_CASE
-            left = f"about {per_case * (len(cases) - number) / 60:.0f} min left"
-            console.print(f"{number + 1}/{len(cases)} {case.workload}, {case.engine}; {left}")
-            limit, tried = find_limit(
-                *(servers, case, options.rate, traffic, options.partitions, console),
-                max_foreign_cores=options.quiet_limit,
-            )
-            limits.append({"workload": case.workload, "engine": case.engine, "sustained_rate": limit})
-            steps += tried
+        limits, steps = find_limits(
+            *(servers, cases, options.rate, traffic, options.partitions, console),
+            max_foreign_cores=options.quiet_limit,
+        )
     problems = [] if options.quiet_limit is None else limit_problems(steps, options.quiet_limit)
     return Outcome(STEM, {**described, "limits": limits, "steps": steps}, problems)
 

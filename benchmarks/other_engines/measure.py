@@ -40,7 +40,7 @@ def _measure_latency(
 ) -> Outcome:
     cases = [
         case
-        for case in engine_cases(engines, options.interval_seconds, quick=options.quick, wait_ms=options.copies_wait_ms)
+        for case in engine_cases(engines, options.interval_seconds, quick=options.quick)
         if options.is_selected(case.workload, case.engine)
     ]
     plan = rotate(cases, options.traffics(), options.repeats)

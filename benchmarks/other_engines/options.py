@@ -7,7 +7,6 @@ from typing import Any
 from benchmarks.harness.cli import QUICK_RUN, RunOptions
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.validity import MAX_FOREIGN_CORES
-from benchmarks.spark.variants import COPIES_WAIT_MS
 
 WARM_UP_RATE = 2_000.0
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -35,8 +34,6 @@ class Options(RunOptions):
     """Records per second at the beginning of the warm-up, for a faster compilation."""
     interval_seconds: float = 12
     """Commit interval of all engines in seconds, which is the trigger interval of real-time mode."""
-    copies_wait_ms: int = COPIES_WAIT_MS
-    """Milliseconds that each of two copies waits for more rows in the shuffle, at the source and at the sink."""
     repeats: int = 3
     """Number of runs of each case. Each repeat begins with another case."""
     rate: tuple[float, ...] = (1_000,)

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import QUICK_RUN, RunOptions, conditions
 from benchmarks.harness.plan import PlannedRun, back_and_forth, run_on_broker, warm_broker
-from benchmarks.harness.rate_search import find_limit
+from benchmarks.harness.rate_search import find_limits
 from benchmarks.harness.run import Case
 from benchmarks.harness.workloads import Workload
 from benchmarks.results import charts
@@ -97,7 +96,6 @@ def measure(options: Options, console: Console) -> Outcome:
         "combined": {step.case.workload: step.case.settings["changes"] for step in together[1::2]},
     }
     print_cases(content, console)
-    console.print(ratio_table(content["cases"]))
     problems = [problem for result in results for problem in result.problems]
     return Outcome(STEM, content, problems, lambda folder: _draw(content, folder))
 
@@ -143,27 +141,13 @@ def combined(base: SparkOptions, changes: Changes, measured: Mapping[str, Any], 
     return steps
 
 
-def ratio_table(cases: Sequence[Mapping[str, Any]]) -> Table:
-    """Return CPU time and latency of each change, relative to the untouched query."""
-    table = Table("workload", "change", *RATIOS, box=None)
-    for case in cases:
-        cells = ("-" if case[name] is None else f"{case[name]:.2f}" for name in RATIOS)
-        table.add_row(case["workload"], case["engine"], *cells)
-    return table
-
-
 def _limits(
     servers: str, base: SparkOptions, together: Sequence[Step], traffic: Traffic, options: Options, console: Console
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Search for the highest rate of the untouched query and of the query with all helpful changes."""
     cases = [spark_case(UNTOUCHED, SEARCHED, base)]
     cases += [step.case for step in together if step.case.workload == SEARCHED and step.case.engine == COMBINED]
-    limits, tried = list[dict[str, Any]](), list[dict[str, Any]]()
-    for case in cases:
-        limit, steps = find_limit(servers, case, options.search_rates, traffic, options.partitions, console)
-        limits.append({"workload": case.workload, "engine": case.engine, "sustained_rate": limit})
-        tried += steps
-    return limits, tried
+    return find_limits(servers, cases, options.search_rates, traffic, options.partitions, console)
 
 
 def _draw(content: Mapping[str, Any], folder: Path) -> list[Path]:

@@ -44,11 +44,13 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
         yield Engine(tuple(children), tuple(batches_file(run, copy) for copy in range(options.copies)))
 
 
-def start_process(name: str, argument: Mapping[str, Any], log_path: Path) -> Child:
+def start_process(
+    name: str, argument: Mapping[str, Any], log_path: Path, module: str = "benchmarks.spark.process"
+) -> Child:
     """Start an engine's process, which keeps its temporary files in the folder of its log."""
     python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": python_path, "TMPDIR": str(log_path.parent)}
-    command = [sys.executable, "-m", "benchmarks.spark.process", json.dumps(argument, default=str)]
+    command = [sys.executable, "-m", module, json.dumps(argument, default=str)]
     return start_child(name, command, log_path=log_path, env=environment)
 
 

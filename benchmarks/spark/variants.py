@@ -33,7 +33,7 @@ COLLECTOR_OPTIONS = "-XX:+UseSerialGC -Xmn600m"
 BATCHED_FETCH_OPTIONS = {"kafka.fetch.min.bytes": "100000", "kafka.fetch.max.wait.ms": "5"}
 """Options that collect several records per fetch, and wait no longer than the sink waits."""
 QUICK_WARM_UP_BATCHES = 20
-COPIES_WAIT_MS = 2
+COPIES_WAIT_MS = "2"
 """Shorter waits lower p50, but their CPU time delays the batch boundaries: p99.9 is twice as high."""
 
 
@@ -59,21 +59,20 @@ def recommended(interval_seconds: float, *, quick: bool = False) -> SparkOptions
     return replace(tuned("real-time"), interval_seconds=interval_seconds, warm_up_batches=batches)
 
 
-def two_copies(options: SparkOptions, wait_ms: int = COPIES_WAIT_MS) -> SparkOptions:
+def two_copies(options: SparkOptions) -> SparkOptions:
     """
-    Return the options of two copies, which wait `wait_ms` for more rows in the shuffle, at the source and at the sink.
+    Return the options of two copies, which wait for more rows in the shuffle, at the source and at the sink.
 
     Waits save CPU time, which each copy must leave for the other copy's batch boundaries.
     """
-    # Without rows, a source that waits sends a request in each wait; short waits would cost more than they save.
     return replace(
         options,
         copies=2,
         shuffle_partitions=1,
         source_format=SOURCE,
-        source={**BATCHED_FETCH_OPTIONS, "kafka.fetch.max.wait.ms": str(wait_ms)} if wait_ms > 1 else {},
-        sink={**options.sink, LINGER_OPTION: str(wait_ms)},
-        confs={**options.confs, **({BUFFER_WAIT_CONF: str(wait_ms)} if wait_ms > 1 else {})},
+        source={**BATCHED_FETCH_OPTIONS, "kafka.fetch.max.wait.ms": COPIES_WAIT_MS},
+        sink={**options.sink, LINGER_OPTION: COPIES_WAIT_MS},
+        confs={**options.confs, BUFFER_WAIT_CONF: COPIES_WAIT_MS},
     )
 
 

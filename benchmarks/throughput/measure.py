@@ -5,14 +5,13 @@ Run the benchmark with `make bench-throughput`.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
 from benchmarks.harness.cli import RunOptions, conditions
 from benchmarks.harness.plan import PlannedRun, alternate, run_on_broker, warm_broker
-from benchmarks.harness.rate_search import find_limit
+from benchmarks.harness.rate_search import find_limits
 from benchmarks.results.record_times import Traffic
 from benchmarks.spark.variants import variants
 
@@ -36,18 +35,16 @@ class Options(RunOptions):
 
 def measure(options: Options, console: Console) -> Outcome:
     """Search for the limit of each case, and measure its latency at fractions of the limit."""
-    limits, steps, plan = list[dict[str, Any]](), list[dict[str, Any]](), list[PlannedRun]()
     traffic = Traffic(options.rate[0], options.warm_up_seconds, options.duration)
     step = traffic if options.quick else replace(traffic, duration_seconds=STEP_SECONDS)
     cases = variants(options.interval_seconds, quick=True)
+    cases = [case for case in cases if options.is_selected(case.workload, case.engine)]
+    plan = list[PlannedRun]()
     with warm_broker(step, options.partitions, console) as bootstrap_servers:
-        for case in cases:
-            if not options.is_selected(case.workload, case.engine):
-                continue
-            limit, tried = find_limit(bootstrap_servers, case, options.rate, step, options.partitions, console)
-            limits.append({"workload": case.workload, "engine": case.engine, "sustained_rate": limit})
-            steps += tried
-            rates = [limit * percent / 100 for percent in LOAD_PERCENTS] if limit else []
+        limits, steps = find_limits(bootstrap_servers, cases, options.rate, step, options.partitions, console)
+        for case, limit in zip(cases, limits, strict=True):
+            sustained = limit["sustained_rate"]
+            rates = [sustained * percent / 100 for percent in LOAD_PERCENTS] if sustained else []
             plan += alternate([case], [replace(traffic, rate=rate) for rate in rates], options.repeats)
         results = run_on_broker(bootstrap_servers, plan, options.partitions, options.max_late_runs, console)
     described = {**conditions(options), "load_percents": LOAD_PERCENTS}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks.boundary.measure import few, summary
 from benchmarks.boundary.phases import PHASES, UNEXPLAINED, Explained, explain
-from benchmarks.boundary.summary import few, summary
 from benchmarks.boundary.table import GROUPS
 from benchmarks.boundary.trace import Mark, marks
 from benchmarks.results.record_times import RecordTimes
