@@ -124,11 +124,14 @@ def test_credit_is_provisional_then_changed_then_final() -> None:
     run, versions = UserRun(), []
     late = replace(CLICK, result_id="y", event_id="y", effective_ts=T + 1, stored_at=T + 20)
 
-    for now, records in ((T, [CLICK]), (T + 8, [ORDER]), (T + 21, [late]), (ORDER.stored_at + 40, [])):
+    for now, records in ((T, [CLICK]), (T + 8, [ORDER]), (T + 21, [late]), (ORDER.stored_at + 39, [])):
         run.at(now, *records)
         versions += [(c.version, c.final, [s.value_micros for s in c.credits]) for c in run.newest.values()]
+    run.at(ORDER.stored_at + 40)
 
-    assert [(4, False, [100]), (6, False, [50, 50]), (7, True, [50, 50])] == versions
+    assert [(4, False, [100]), (6, False, [50, 50]), (6, False, [50, 50])] == versions
+    assert [(7, True)] == [(credit.version, credit.final) for credit in run.newest.values()]
+    assert (600_000, 120_000) == (CreditRules().lateness_ms, CreditRules().settle_ms)
 
 
 def test_user_with_too_many_touches_keeps_the_newest() -> None:
