@@ -105,7 +105,7 @@ def memory(root: Path, _: str) -> str:
         f"{conditions}, heap of 1,024 MB, four state partitions. Each cell is MB without / with a RocksDB memory limit "
         f"of {limited['bounded_mb']} MB. A full garbage collection took {min(took)} to {max(took)} ms. Without the "
         f"limit, p50 / p95 / p99 were {calm} ms, and {forced} ms with a forced full collection each second. "
-        'The last row is `BENCH="--keys 1000000"` on a busy machine.'
+        'The last row comes from `BENCH="--keys 1000000"` on a busy machine.'
     )
     header = ("rows of state", "at", "heap after collection", "outside the heap", "RocksDB", "on disk")
     return f"{intro}\n\n{table(header, rows)}"
