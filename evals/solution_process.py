@@ -51,7 +51,7 @@ def _session() -> SparkSession:
     gateway = launch_gateway()  # type: ignore[no-untyped-call]
     context = gateway.jvm.org.apache.spark.SparkContext.getOrCreate()
     shared = SparkContext(gateway=gateway, jsc=gateway.jvm.JavaSparkContext.fromSparkContext(context))
-    # The first session of a process becomes the default of the JVM, so it must be the one that already is.
+    # The first session of a process becomes the default of the JVM, so it must be the current default session.
     return SparkSession(shared, gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get())
 
 

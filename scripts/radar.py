@@ -75,7 +75,7 @@ def environment(version: str) -> Path:
         pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, f"pyspark=={version}"], check=True)
         own = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
-        # Python searches the paths in this file last, so the installed PySpark precedes that of this environment.
+        # Python searches the paths in this file last, so the installed PySpark precedes this environment's.
         (own / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
     if version == pyspark.__version__:

@@ -190,7 +190,7 @@ PROGRAM = Program(
                 "install --project ../app": "install into the skills folders of a project",
                 "install --to FOLDER": "install into any other skills folder",
                 "install --check": "exit with status 1 if an installed copy is stale",
-                "install --list": "print each skills folder and what it contains",
+                "install --list": "print each skills folder and its state",
                 "install --uninstall": "delete the copies",
             },
         ),

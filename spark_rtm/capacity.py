@@ -148,7 +148,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what the queries need, and warn about inputs outside the measured range."""
+    """Print the resources that the queries need, and warn about inputs outside the measured range."""
     path = options.measured or PUBLISHED
     if not path.is_file():
         return int(

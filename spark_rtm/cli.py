@@ -246,7 +246,7 @@ COMMANDS = {
         },
     ),
     "capacity": Command(
-        "estimate what a query needs at a record rate",
+        "estimate the resources that a query needs at a record rate",
         capacity.add_options,
         capacity.run,
         {

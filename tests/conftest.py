@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[1]
-SLOTS = 24  # those of the session of `rtm_spark`
+SLOTS = 24  # the settings of the session `rtm_spark`
 # Tests start many JVMs for a few seconds each and measure nothing, so the fast compiler (tier 1) and the collector
 # without threads of its own are enough. By default the compiler gets a code cache of 48 MB, which five queries fill;
 # after that, the JVM interprets all new code.

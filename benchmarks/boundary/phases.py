@@ -64,7 +64,7 @@ def explain(marks: Sequence[Mark], times: RecordTimes) -> list[Explained]:
     """Explain each boundary of the traffic, except those without a complete trace."""
     commits = [number for number, mark in enumerate(marks) if mark.step == trace.COMMITTED]
     found = list[Explained]()
-    # The marks of a boundary lie between the middle of the batch before and the middle of the batch after.
+    # The marks of a boundary are between the middle of the batch before and the middle of the batch after.
     for before, commit, after in zip([-1, *commits], commits, [*commits[1:], len(marks)], strict=False):
         try:
             found += _explained(marks[before + 1 : commit], marks[commit:after], times)
@@ -134,7 +134,7 @@ def _at(marks: Iterable[Mark], step: str) -> list[int]:
 
 
 def _without(low: float, high: float, start: float, end: float) -> Iterator[tuple[float, float]]:
-    """Yield the parts of an interval that lie outside of another interval."""
+    """Yield the parts of an interval that are outside another interval."""
     if low < min(high, start):
         yield low, min(high, start)
     if max(low, end) < high:

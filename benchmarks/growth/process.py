@@ -93,7 +93,7 @@ def main() -> None:
     else:
         fill(spark, point, options, run, values["max_fill_seconds"])
         filled_file(run).touch()
-        # The engine stops this process. If it ended by itself, the engine could not know whether it had failed.
+        # The engine stops this process. Otherwise the engine could not distinguish its end from a failure.
         threading.Event().wait()
 
 

@@ -42,7 +42,7 @@ def compiled(source: Path, jars: Iterable[Path]) -> Path:
 def java_command(main_class: str, jars: Sequence[Path], options: Sequence[str], arguments: Iterable[str]) -> list[str]:
     """Return the command that runs a Java program with `jars`. The program logs only warnings and errors."""
     classes = compiled(SOURCES_DIR / f"{main_class}.java", jars)
-    # A client loads classes from the archive of the broker, so its class path must begin like that of the broker.
+    # A client loads classes from the archive of the broker, so its class path must begin like the broker's.
     class_path = os.pathsep.join(map(str, (*jars, classes)))
     settings = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", f"-Djava.io.tmpdir={jvm_folder()}")
     return [str(java_home() / "bin" / "java"), *options, *settings, "-cp", class_path, main_class, *arguments]

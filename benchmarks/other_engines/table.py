@@ -57,7 +57,7 @@ def spread(root: Path, _: str) -> str:
     engines_by_seconds: dict[float, list[str]] = {}
     for label, settings in content["settings"].items():
         if any(name in settings for name in COMMIT_SETTINGS):
-            # The engine stands between workload and load, and can contain a comma, as that of two copies does.
+            # The name of the engine is between workload and load, and can contain a comma, for example for two copies.
             engine = label.partition(", ")[2].rpartition(", ")[0]
             engines = engines_by_seconds.setdefault(_commit_seconds(settings), [])
             engines += [] if engine in engines else [engine]

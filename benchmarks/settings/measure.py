@@ -86,7 +86,7 @@ def measure(options: Options, console: Console) -> Outcome:
         results = run(alone(base, changes))
         together = combined(base, changes, content_of(results), first_group=len(results))
         results += run(together)
-        # A filter selects a part of the changes, and the highest rate is that of all of them.
+        # A filter selects a part of the changes, but the highest rate is measured with all of them.
         limits, tried = ([], []) if options.filter else _limits(servers, base, together, traffic, options, console)
     content = {
         "conditions": conditions(options),

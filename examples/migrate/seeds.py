@@ -23,7 +23,7 @@ def copy_state(spark: SparkSession, places: Places, position: Position) -> None:
     session.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
     reader = session.read.format("statestore").option("batchId", position.batch_id)
     state = reader.load(str(places.checkpoints / "before"))
-    # The names of the state's columns are those of the aggregate functions.
+    # The columns of the state are named after the aggregate functions.
     total = "to_json(struct(value.count AS payments, value.sum AS total_cents)) AS value"
     writer = state.selectExpr("key.card AS key", total).write.format("kafka").option("topic", places.seeds)
     writer.option("kafka.bootstrap.servers", places.bootstrap_servers).save()

@@ -23,7 +23,7 @@ MAX_BYTES = 1_000_000
 
 @dataclass(frozen=True)
 class Content:
-    """The part of a manifest for `install`."""
+    """The fields of a manifest that `install` reads."""
 
     name: str
     """The name of the skill and of its folder."""

@@ -79,6 +79,8 @@ def _dependencies(file: Path) -> Iterator[tuple[str, str]]:
 
 def _licence(licences: dict[str, Any], kind: str, name: str) -> str:
     if name not in licences[kind]:
-        raise ValueError(f"{LICENCES} states no licence for {name!r} of the {kind}; add the one of its metadata")
+        raise ValueError(
+            f"{LICENCES} states no licence for {name!r} of the {kind}; add the licence that its metadata names"
+        )
     source = licences["sources"].get(name)
     return str(licences[kind][name]) + (f" ([source]({source['url']}), read {source['read']})" if source else "")

@@ -26,7 +26,7 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """What to check and report. Patterns are relative to `root`."""
+    """Selections of files and rules. Patterns are relative to `root`."""
 
     select: tuple[str, ...] = ()
     """Rules and groups of rules to report; empty means all."""

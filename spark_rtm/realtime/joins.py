@@ -33,7 +33,7 @@ class TimeBound:
 
     @property
     def length_seconds(self) -> int:
-        """Return the length of a bucket, which is that of the bound."""
+        """Return the length of a bucket, which equals the length of the bound."""
         return self.before_seconds + self.within_seconds
 
     @property

@@ -35,7 +35,7 @@ def without_values(error: Exception) -> Exception:
 
 def is_caused_by_a_row(error: Exception) -> bool:
     """Return whether a single value was refused, so the other rows of the batch may be stored."""
-    # The last two are those of an integer above 64 bit, with and without the C part of psycopg.
+    # An integer above 64 bits raises one of the last two, with or without the C part of psycopg.
     kinds = psycopg.DataError | psycopg.IntegrityError | UnicodeEncodeError | OverflowError | struct.error
     return isinstance(error, kinds)
 

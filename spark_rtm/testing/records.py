@@ -1,4 +1,4 @@
-"""Define what a test sends to a query and what it receives."""
+"""Define the records that a test sends to a query and receives from it."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -32,7 +32,7 @@ BLOCK = "kafka.max.block.ms"
 # A target topic that does not exist would delay the failure by 60 s.
 SINK = KAFKA_SINK | {BLOCK: "10000"}
 MAX_SENT_BYTES = 12_000_000
-# The limit to examine is that of the sink's client, so the topics accept larger records.
+# The tests examine the limit of the sink's client, so the topics accept larger records.
 ANY_SIZE = REJECT_TOPIC | {"max.message.bytes": str(MAX_SENT_BYTES)}
 FLUSH_SECONDS = 30.0
 START_SECONDS = 60.0

@@ -1,4 +1,4 @@
-"""Define a hostile case: its files, the command that reads them, and what the command may do."""
+"""Define a hostile case: its files, the command that reads them, and the changes that it may make."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

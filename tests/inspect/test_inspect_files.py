@@ -224,7 +224,7 @@ def _newer(checkpoint: Path) -> None:
 def test_check_of_the_start_is_a_problem(
     checkpoint: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path], None], reason: str, remedy: str
 ) -> None:
-    """A failing check of each start makes both modes impossible, with status 1 and a remedy."""
+    """If a check that every start makes fails, neither mode can continue; the status is 1, with a remedy."""
     change(checkpoint)
 
     status, out, _ = run_inspect(capsys, checkpoint)

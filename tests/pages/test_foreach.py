@@ -1,4 +1,4 @@
-"""How long rows wait in Python, Scala and Kafka, and what the page's writer stores."""
+"""The waiting times of rows in Python, Scala and Kafka, and the rows that the page's writer stores."""
 
 import sqlite3
 import time

@@ -127,7 +127,7 @@ def test_standby_takes_over_after_a_kill_without_a_gap(kafka: str, tmp_path: Pat
             wait_for_line(standby, "this process is ready")
             send(2)
             assert ["a 1", "a 2", "a 3", "a 4", "a 5"] == texts_of(kafka, target)
-            os.kill(driver.pid, signal.SIGKILL)  # its JVM ends by itself
+            os.kill(driver.pid, signal.SIGKILL)  # its JVM ends without a signal
             killed = time.monotonic()
             wait_for_line(standby, "this process has the lock")
             produce(kafka, source, [(0, b"a")])

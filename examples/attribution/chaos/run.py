@@ -106,7 +106,7 @@ class ChaosRun:
         return None
 
     def drain(self) -> None:
-        """Poll until every result is final or the run stands still."""
+        """Poll until every result is final or the run makes no progress."""
         poll_until_settled(
             lambda: self.poll(is_draining=True),
             self._is_settled,

@@ -77,7 +77,7 @@ def next_steps(options: DemoOptions) -> list[str]:
 
 
 def introduction(options: DemoOptions) -> str:
-    """Return what the demonstration will do, and how long it takes."""
+    """Return a description of the demonstration and its duration."""
     modes = f"{options.trigger} mode"
     if options.publish:
         modes += ", then in micro-batch mode"

@@ -32,7 +32,7 @@ class RunMonitor:
     keeper: Keeper
     view: LiveView
     micro_batch: Sequence[str]
-    """Names of the queries whose progress shows what they have read."""
+    """Names of the queries whose progress shows their position in the input."""
 
     def poll(self, *, is_draining: bool = False) -> None:
         """Read new records, update the view, restart failed queries, and raise permanent failures."""
@@ -52,7 +52,7 @@ class RunMonitor:
         return all(_has_read(self.keeper.queries[name], ends) for name in self.micro_batch)
 
     def drain(self, idle_seconds: float) -> None:
-        """Poll until the run is settled or stands still."""
+        """Poll until the run is settled or makes no progress."""
         poll_until_settled(
             lambda: self.poll(is_draining=True), self.is_settled, self.reader.log.outstanding, idle_seconds
         )

@@ -1,5 +1,5 @@
 """
-The pacing rule in plain Python: count delivered and reserved impressions, and compute what the goal allows.
+The pacing rule in plain Python: count delivered and reserved impressions, and compute the remaining ones.
 
 Each count is a total rather than an increment, so reading the same count twice does not change the sums.
 """

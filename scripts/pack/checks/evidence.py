@@ -36,7 +36,9 @@ def check_evidence(root: Path) -> Iterator[Finding]:
                 yield Finding(name, claim.line, "evidence", f"the row {claim.name!r} has {lack}", _REMEDY)
             for target in _silent(root, path, claim):
                 problem = f"the row {claim.name!r} links {target}, which contains no name from the row"
-                yield Finding(name, claim.line, "evidence", problem, "link the file that shows what the row states")
+                yield Finding(
+                    name, claim.line, "evidence", problem, "link the file that proves the statement of the row"
+                )
 
 
 def _lack(claim: Claim) -> str | None:

@@ -23,7 +23,7 @@ def ordered(versions: Iterable[str]) -> list[str]:
 
 
 def since(outcomes: Mapping[str, str | None]) -> str:
-    """Return the first version since which a row runs, or is refused, as now; "-" if a version is not recorded."""
+    """Return the first version that already had the current outcome of a row, or "-" if a version is not recorded."""
     versions, runs = list(outcomes), [outcome and outcome.startswith(RUNS) for outcome in outcomes.values()]
     if None in runs:
         return "-"

@@ -35,7 +35,7 @@ def name(text: str, line: int) -> ast.Name:
 
 def constant(value: object, line: int) -> ast.Constant:
     """Return a constant node."""
-    return at(ast.Constant(value), line)  # type: ignore[arg-type]  # constants of Scala and Java are those of Python
+    return at(ast.Constant(value), line)  # type: ignore[arg-type]  # Scala and Java have the same constants as Python
 
 
 def opaque(parts: Sequence[ast.expr], line: int) -> ast.expr:

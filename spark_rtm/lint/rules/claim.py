@@ -88,7 +88,7 @@ HISTORY = re.compile(
 
 
 def is_silent(sentence: Sentence) -> bool:
-    """Return whether a sentence denies its subject, or stands in a column of mistakes or causes."""
+    """Return whether a sentence denies its subject, or is in a column of mistakes or causes."""
     words = markdown.replace_code_spans(sentence.text, lambda _: "x")
     return bool(DENIED.search(words) or SILENT_COLUMN.search(sentence.column))
 

@@ -44,7 +44,7 @@ def async_state(module: Module) -> Iterator[Problem]:
     Checks for asynchronous progress tracking in stateful queries.
 
     Why: On OSS, asynchronous progress tracking supports only stateless queries; a stateful query fails after it starts.
-    Stateful programs of Databricks set the option.
+    Databricks publishes stateful programs that set the option.
 
     Reported at: the option that turns the tracking on, even in a dictionary.
 

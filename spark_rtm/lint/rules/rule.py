@@ -20,7 +20,7 @@ ALLOWLIST_CONDITION = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 PART = re.compile(r"^(Why|Reported at|Both engines|OSS|Databricks|Example|Use instead|Source):[ \n]", re.MULTILINE)
 CODE_PARTS = {"Example", "Use instead"}
 LABELS = {BOTH: "Both engines", OSS_ONLY: "OSS", DATABRICKS_ONLY: "Databricks"}
-"""Docstring labels for what a rule reports on both engines, and on one engine only."""
+"""Docstring labels for findings on both engines, and on one engine only."""
 AZURE = "https://learn.microsoft.com/en-us/azure/databricks/structured-streaming"
 SDK = "https://databricks.github.io/sdk-js/api"
 ERROR_LIST = "https://docs.databricks.com/gcp/en/error-messages/streaming-real-time-mode-error-class"

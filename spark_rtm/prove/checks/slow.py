@@ -96,7 +96,7 @@ class Found:
 
     @property
     def text(self) -> str:
-        """The tried text."""
+        """The description of the tried texts."""
         return f"texts of up to {self.tried:,} characters tried in {self.fields} places"
 
 

@@ -29,7 +29,7 @@ from spark_rtm.services.spark import build_session
 DEFAULT_SLOTS = 16
 # Spark requires 5 s by default. The checks of state and restarts wait for the end of several batches.
 MIN_INTERVAL = {MIN_INTERVAL_CONF: "1s"}
-# By default, an error such as StackOverflowError ends the JVM of its task, and in local mode that of the driver.
+# By default, an error such as StackOverflowError ends the JVM of its task, which in local mode is the driver.
 SURVIVE_ERRORS = {"spark.executor.killOnFatalError.depth": "0"}
 # The option of Linux that makes this process the parent of each orphan below it.
 SET_CHILD_SUBREAPER = 36

@@ -66,7 +66,7 @@ class Started:
     asked = 0
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the job would read from a query that is still starting."""
+        """Return the attribute as a query that is still starting would."""
         if name in {"isActive", "status", "lastProgress"}:
             self._ask()
         status = {"message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": True}

@@ -54,7 +54,7 @@ class Recording:
     static: DataFrame | None = None
     """Static source rows that replace each stream of the job."""
     on_static: "Recording | None" = None
-    """The recording of the same job on static source rows, after that run."""
+    """The recording of a second run of the job on static source rows, if there was one."""
     topics: list[str] = field(default_factory=list)
     """Topics that the job reads as streams."""
     tables: list[str] = field(default_factory=list)

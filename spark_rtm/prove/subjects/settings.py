@@ -62,7 +62,7 @@ def set_for_now(session: SparkSession, confs: Mapping[str, str]) -> Iterator[Non
 
 
 def sink_options(caught: Caught) -> Mapping[str, str]:
-    """Return the client options of a job's Kafka sink, or those of `prove` if the job has another sink."""
+    """Return the client options of a job's Kafka sink, or the options of `prove` if the job has another sink."""
     if caught.sink.lower() != "kafka":
         return SINK
     own = {name.lower(): value for name, value in caught.options.items()}

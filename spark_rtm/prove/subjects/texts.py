@@ -25,7 +25,7 @@ DECODER = re.compile(r"from_(?:json|csv|avro|xml|protobuf)\(|get_json_object|jso
 MADE = re.compile(r"a\d")
 MOMENT, DATE = "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd"
 NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal"}
-# The letters of Java's patterns, the longer ones first, and those of `strftime`.
+# Letters of Java's patterns, longer ones first, and the equivalent directives of `strftime`.
 LETTERS = {
     "yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "hh": "%I", "mm": "%M", "ss": "%S",
     "SSSSSS": "%f", "SSS": "000", "XXX": "+00:00", "XX": "+0000", "X": "Z", "Z": "+0000", "a": "%p",

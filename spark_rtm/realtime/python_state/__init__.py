@@ -117,7 +117,7 @@ def _in_scala(
         (state.kind, state.name, state.schema.json(), state.key_schema and state.key_schema.json(), state.ttl_ms)
         for state in states
     ]
-    archives = context._python_includes  # noqa: SLF001 - those of --py-files
+    archives = context._python_includes  # noqa: SLF001 - the files of --py-files
     process = (__name__, list(archives or ()))
     setup = (context.pythonExec, dict(context.environment), output.json(), keys, described, has_ticks, *process)
     frames = [frame and frame._jdf for frame in ((rows, initial) if keys else (rows,))]  # noqa: SLF001 - for Scala

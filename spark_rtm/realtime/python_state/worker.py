@@ -98,7 +98,7 @@ class _Remote:
 
 
 class RemoteValue(_Remote):
-    """`ValueState` of PySpark."""
+    """PySpark's `ValueState`, stored by the task."""
 
     def exists(self) -> bool:  # noqa: D102
         return self._handle.values[self._number] is not None
@@ -116,7 +116,7 @@ class RemoteValue(_Remote):
 
 
 class RemoteList(_Remote):
-    """`ListState` of PySpark."""
+    """PySpark's `ListState`, stored by the task."""
 
     def exists(self) -> bool:  # noqa: D102
         return bool(self._ask("exists"))
@@ -135,7 +135,7 @@ class RemoteList(_Remote):
 
 
 class RemoteMap(_Remote):
-    """`MapState` of PySpark."""
+    """PySpark's `MapState`, stored by the task."""
 
     def exists(self) -> bool:  # noqa: D102
         return bool(self._ask("exists"))

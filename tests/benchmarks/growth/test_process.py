@@ -31,7 +31,7 @@ def point_here(spark: SparkSession, found: dict[str, int], run: Run) -> Iterator
     queries = start(spark, POINT, options, run)
     try:
         yield Engine(())
-        # The measured query has written all its results; the other one ends a batch with them a moment later.
+        # The measured query has written all its results; the other query ends its batch a moment later.
         wait_until(lambda: all(_written(run, query) for query in queries), DEADLINE_SECONDS, "both queries", queries)
         for query in queries:
             progress = query.lastProgress
