@@ -129,7 +129,7 @@ demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=rec
 chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... PYTHON_TRIGGER=real-time CLUSTER=1 STANDBY=1 PUBLISH=1
 	@$(PY) -m examples.attribution.chaos $(CHAOS_OPTIONS)
 
-soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare all results with a replay, and report what grows; DURATION=seconds RATE=records/s PUBLISH=1
+soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare all results with a replay, and report growing resources; DURATION=seconds RATE=records/s PUBLISH=1
 	@$(PY) -m examples.attribution.soak $(SHARED_OPTIONS)
 
 bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes, once each
@@ -145,9 +145,9 @@ bench-joins: ## measure the latency of a join of two streams in real-time mode; 
 bench-offline-lateness: ## measure how late Scala timers fire in real-time mode; DURATION QUICK=1 PUBLISH=1
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
 bench-memory: ## measure heap, RocksDB and full collections of a query with growing state; QUICK=1 PUBLISH=1 BENCH="--bounded-mb 10"
-bench-drains: ## measure how long a stop without repeats takes, and kill jobs in it; QUICK=1 PUBLISH=1 BENCH=--cluster
+bench-drains: ## measure how long a stop without repeated results takes, even if jobs are killed during it; QUICK=1 PUBLISH=1 BENCH=--cluster
 bench-rate-to-stat: ## compare async log purge, async progress and real-time mode without Kafka; RATE QUICK=1 PUBLISH=1
-bench-burst: ## find the utilization at which a query with state digests a burst; QUICK=1 PUBLISH=1
+bench-burst: ## find the utilization at which a query with state absorbs a burst; QUICK=1 PUBLISH=1
 bench-state-stores: ## compare RocksDB state with a PostgreSQL table as the state of a count; DURATION RATE QUICK=1 PUBLISH=1
 
 bench-%: setup $(VENV)/installed-bench
@@ -159,7 +159,7 @@ migrate: setup ## move a micro-batch job with state to real-time mode and back, 
 prove-examples: setup ## prove the queries of this repository, and publish the table of references/prove.md (10 min)
 	@$(PY) -m scripts.prove_examples
 
-radar: setup ## run the feature tables on another version of PySpark, and print what differs from the version before; VERSION=4.2.0
+radar: setup ## run the feature tables on another version of PySpark, and print the differences from the previous version; VERSION=4.2.0
 	@$(PY) -m scripts.radar $(VERSION)
 
 services: setup ## run a Kafka broker and a PostgreSQL server until Ctrl-C, and print their addresses

@@ -172,7 +172,7 @@ def _install_options(install: argparse.ArgumentParser) -> None:
     actions = install.add_mutually_exclusive_group()
     actions.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
     actions.add_argument("--list", action="store_true", help="write nothing; print each skills folder and its state")
-    actions.add_argument("--uninstall", action="store_true", help="delete the copies, but no file that was edited")
+    actions.add_argument("--uninstall", action="store_true", help="delete the copies, except files that were edited")
 
 
 PROGRAM = Program(
@@ -186,7 +186,7 @@ PROGRAM = Program(
             _install,
             {
                 "install": "install for each assistant on this machine",
-                "install --assistant cursor": "install for one assistant, found or not",
+                "install --assistant cursor": "install for one assistant, even if it is not found",
                 "install --project ../app": "install into the skills folders of a project",
                 "install --to FOLDER": "install into any other skills folder",
                 "install --check": "exit with status 1 if an installed copy is stale",

@@ -30,7 +30,7 @@ ANSWER_SECONDS = 10.0
 COMMANDS = {
     "commit": "end the open batch of a running query now; the query continues",
     "drain": "wait until all records in the source are processed and committed; the query continues",
-    "stop": "drain and stop a running query, so that a restart repeats nothing",
+    "stop": "drain and stop a running query, so a restart repeats nothing",
 }
 
 
