@@ -30,7 +30,7 @@ def main() -> int:
         return _unchecked("standard input is not the JSON of a hook, so nothing was checked")
     if path is None or path.suffix.lower() not in SUFFIXES:
         return 0
-    if not os.path.isfile(path):  # noqa: PTH113  # a method of `Path` raises below a folder without access rights
+    if not os.path.isfile(path):  # noqa: PTH113  # a method of `Path` raises below an inaccessible folder
         return _unchecked(f"{path} is not a file that can be read, so it was not checked")
     try:
         findings = lint_paths([path], settings=settings_for([path], [rule.id for rule in RULES], {}))

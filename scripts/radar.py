@@ -26,7 +26,7 @@ from spark_rtm.services.cache import cached_folder
 
 CONDITIONS_FILE = "error/error-conditions.json"
 CONDITIONS = re.compile(r"STREAM|STATE_STORE|STATEFUL|KAFKA|REAL_TIME|CHECKPOINT|WATERMARK")
-# Part of the name of a class file, and the texts in it that matter. The check of operators names some classes as texts,
+# Part of the name of a class file, and its relevant strings. The check of operators names some classes as strings,
 # and refers to others.
 TEXTS = {
     "settings": ("sql/internal/SQLConf", re.compile(rb"spark\.sql\.streaming\.[\w.]+")),

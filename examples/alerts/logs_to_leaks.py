@@ -1,7 +1,7 @@
 """
 Find e-mail addresses, card numbers and IBANs in log lines, mask them, and raise alerts without personal data.
 
-Unreadable records go to `logs-rejected` without masking, so give that topic the same access rights as `logs`. No log
+Unreadable records go to `logs-rejected` without masking, so give that topic the same ACLs as `logs`. No log
 line can make the search slow, because each pattern looks ahead only a limited number of characters.
 """
 

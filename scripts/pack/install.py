@@ -183,7 +183,7 @@ def _replace(file: Path, data: bytes) -> None:
 
 
 def _digest(file: Path) -> str:
-    """Return a file's SHA-256, or an empty text above the size limit of the skill's files."""
+    """Return a file's SHA-256, or an empty string above the size limit of the skill's files."""
     try:
         return manifest.digest(manifest.read_limited(file, MAX_BYTES))
     except ValueError:

@@ -99,7 +99,7 @@ def _counterparts(root: Path, name: str) -> list[str]:
 
 
 def about(path: Path) -> str:
-    """Return the first sentence of a module's docstring, or an empty text."""
+    """Return the first sentence of a module's docstring, or an empty string."""
     if path.suffix != ".py" or not path.is_file():
         return ""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""

@@ -72,7 +72,7 @@ def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
             yield Finding(
                 NOTE,
                 f"{log.name}/ contains {len(log.entries)} entries, but Spark retains {RETAINED_BATCHES} by default",
-                "check spark.sql.streaming.minBatchesToRetain and the right to delete files",
+                "check spark.sql.streaming.minBatchesToRetain and the permission to delete files",
             )
 
 

@@ -24,7 +24,7 @@ def json_object(value: bytes | None, fields: FieldTypes) -> dict[str, Any] | Non
     """
     try:
         row = json.loads(value or b"")
-    # Deeply nested arrays raise RecursionError. All other invalid texts raise ValueError.
+    # Deeply nested arrays raise RecursionError. All other invalid JSON raises ValueError.
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) and has_fields(row, fields) else None

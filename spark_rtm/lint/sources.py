@@ -106,7 +106,7 @@ def read_original(path: Path) -> str:
             return _text(file)
     except OSError as error:
         reason = f"the file cannot be read ({error.strerror}), so it was not checked"
-        raise UncheckedError(reason, "change its access rights, or pass other paths") from error
+        raise UncheckedError(reason, "change its permissions, or pass other paths") from error
 
 
 def _text(file: BinaryIO) -> str:
@@ -186,11 +186,11 @@ def _listed(folder: Path, problems: Unchecked) -> tuple[list[str], list[str]]:
                     names.append(entry.name)
     except OSError as error:
         reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
-        problems.append((folder, unchecked(reason, "change its access rights, or pass other paths")))
+        problems.append((folder, unchecked(reason, "change its permissions, or pass other paths")))
     return folders, names
 
 
-# The functions of `os.path` return False for a path below a folder without access rights. Methods of `Path` raise.
+# The functions of `os.path` return False for a path below an inaccessible folder. Methods of `Path` raise.
 def _is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
 

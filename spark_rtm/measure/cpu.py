@@ -23,7 +23,7 @@ LIST_EVERY_SAMPLES = 5
 BUSY_TIMES = ("user", "nice", "system", "irq", "softirq", "steal")
 KERNEL_PARENT = 2
 """Process id of the parent of all kernel threads on Linux."""
-# A process is named after the first of these texts that its command line contains, or else after its program.
+# A process is named after the first of these strings that its command line contains, or else after its program.
 NAMES = {
     "kafka.Kafka": "Kafka",
     "org.apache.spark": "Spark",

@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _stop(arguments: argparse.Namespace, progress: "_Progress", show: Callable[[Verdict], None]) -> str:
-    """Show the verdicts, and return why they are incomplete, or an empty text."""
+    """Show the verdicts, and return why they are incomplete, or an empty string."""
     others = adopt_orphans()
     try:
         _verdicts(arguments, progress, show)

@@ -98,7 +98,7 @@ STORAGE = Cause(
     "a file of the checkpoint cannot be read or written",
     # Without a condition, if a micro-batch query writes the file.
     ("No space left on device", "Disk quota exceeded"),
-    "if it repeats, check the free space, the access rights and the availability of the checkpoint folder",
+    "if it repeats, check the free space, the permissions and the availability of the checkpoint folder",
 )
 UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so it does not fail on this record")
 CAUSES = (
@@ -113,9 +113,9 @@ CAUSES = (
     ),
     Cause(
         Kind.PERMANENT,
-        "a login or a right is missing",
+        "a login failed or a permission is missing",
         ("AuthorizationException", "AuthenticationException", "SaslStateException", "AccessControlException"),
-        "correct the login, or grant the right that the message names, and start the query again",
+        "correct the login, or grant the permission that the message names, and restart the query",
     ),
     Cause(
         Kind.PERMANENT,
@@ -249,7 +249,7 @@ def _prefix(text: str) -> str:
 
 
 def _condition(text: str) -> str:
-    """Return the condition after the engine's prefix, or an empty text."""
+    """Return the condition after the engine's prefix, or an empty string."""
     found = CONDITION.match(_engine_text(text), len(_prefix(text)))
     return found[1] if found else ""
 

@@ -40,7 +40,7 @@ class PostgresUpsertSink:
     Arguments of `psycopg.connect`, or a function that returns them for each connection.
 
     Spark sends the sink to its workers with the arguments, including a password, but without the result of a function.
-    The sink adds its time limits to `options`, unless `options` is an empty text.
+    The sink adds its time limits to `options`, unless `options` is an empty string.
     """
     table: tuple[str, str]
     """Schema and table."""

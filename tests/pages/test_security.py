@@ -102,7 +102,7 @@ def outcome(secured: SecuredKafka, target: str, query: StreamingQuery) -> str:
     assert WRONG_PASSWORD not in str(failure)
     assert PASSWORD not in str(failure)
     decision = judge(failure_of("copy", failure, 0), [])
-    assert (None, "a login or a right is missing") == (decision.pause_seconds, decision.reason)
+    assert (None, "a login failed or a permission is missing") == (decision.pause_seconds, decision.reason)
     return str(re.findall(r"org\.apache\.kafka\.common\.(?:errors|config)\.(\w+: [^\n]*)", str(failure))[-1])
 
 

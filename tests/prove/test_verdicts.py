@@ -445,7 +445,7 @@ def test_search_for_slow_fields_ends_in_time() -> None:
     found = search(list(cases_of(GOOD_RECORD, READ)), clock)
 
     assert 4_000 == found.tried
-    assert "texts of up to 4,000 characters tried in 5 places" == found.text
+    assert "strings of up to 4,000 characters tried in 5 places" == found.text
 
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'

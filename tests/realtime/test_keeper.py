@@ -1,4 +1,4 @@
-"""The keeper and real failures; other tests cover outages, missing rights and offsets, and lost executors."""
+"""The keeper and real failures; other tests cover outages, missing permissions and offsets, and lost executors."""
 
 import logging
 import os
@@ -138,7 +138,7 @@ def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: st
 
 
 def test_transient_kafka_exceptions_are_those_that_clients_retry(spark: SparkSession) -> None:
-    """According to Kafka's own classes, a retry can help; this excludes missing rights and offsets."""
+    """According to Kafka's own classes, a retry can help; this excludes missing permissions and offsets."""
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
     retried = loader.loadClass("org.apache.kafka.common.errors.RetriableException")
 

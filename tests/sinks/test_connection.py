@@ -30,7 +30,7 @@ OPTIONS = {
 def test_options_do_not_remove_the_time_limits(
     table: Table, options: str | None, expected: tuple[str, ...], is_dsn: bool
 ) -> None:
-    """The sink adds its time limits to `options`; only an empty text means that the role has the limits."""
+    """The sink adds its time limits to `options`; only an empty string means that the role has the limits."""
     for name in SETTINGS:
         do(table.dsn, f"alter table {table.name} add \"{name}\" text default current_setting('{name}')")
     given: dict[str, Any] = dict(conninfo_to_dict(table.dsn)) | ({} if options is None else {"options": options})

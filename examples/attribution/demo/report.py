@@ -134,7 +134,7 @@ def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
 
 
 def comparison_of_modes(report: Report) -> list[str]:
-    """Return a sentence about the query that ran in both modes at the same time, or an empty text."""
+    """Return a sentence about the query that ran in both modes at the same time, or an empty string."""
     match report.side_by_side():
         case [fast, slow]:
             factor = f"{slow.p50 / max(fast.p50, 1):.0f}x"

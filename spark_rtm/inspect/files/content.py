@@ -67,7 +67,7 @@ def read_checkpoint(folder: Folder, target: str) -> Checkpoint:
         ) from error
     except OSError as error:
         problem = error.strerror or error
-        raise UnreadableError(f"cannot read {error.filename or target}: {problem}; check the access rights") from error
+        raise UnreadableError(f"cannot read {error.filename or target}: {problem}; check the permissions") from error
 
 
 def _read(folder: Folder, target: str) -> Checkpoint:

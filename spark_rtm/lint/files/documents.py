@@ -35,7 +35,7 @@ Content: TypeAlias = "dict[str, tuple[int, Node]] | list[Node] | str | float | b
 
 
 class UnreadableError(UncheckedError):
-    """Raised if a text is not a valid document."""
+    """Raised if a document cannot be parsed."""
 
     def __init__(self, line: int = 1) -> None:
         super().__init__("the file cannot be parsed, so it was not checked", "correct its syntax", line)

@@ -114,7 +114,7 @@ class _Parser:
             entries[key] = (first, Node(first, [before, node]))
 
     def value(self) -> Content:
-        """Return the next value; an expression becomes a text that begins with `${`."""
+        """Return the next value; an expression becomes a string that begins with `${`."""
         while self.kind == "line":
             self.advance()
         if self.text in {"{", "["} and self.depth < MAX_DEPTH:

@@ -41,7 +41,7 @@ class Condition:
     names: list[str]
 
     def key(self, state: State) -> str:
-        """Return a text that is equal for conditions with the same outcome."""
+        """Return a string that is equal for conditions with the same outcome."""
         return " ".join([self.text, *[str(state.serials[name]) for name in self.names if name in state.serials]])
 
 

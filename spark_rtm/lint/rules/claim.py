@@ -216,7 +216,7 @@ def claim_delta(sentence: Sentence) -> Iterator[Problem]:
 @CLAIM_RULES.add("claim-continuous", severity="warning", subject="page")
 def claim_continuous(sentence: Sentence) -> Iterator[Problem]:
     """
-    Checks for texts that call continuous processing real-time mode.
+    Checks for sentences that call continuous processing real-time mode.
 
     Why: `trigger(continuous=...)` starts continuous processing, an experimental mode of Spark 2.3 without state.
 

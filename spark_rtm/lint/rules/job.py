@@ -162,7 +162,7 @@ def _deletes(deletion: Deletion, query: Query) -> bool:
     value, _ = query.writer.options.get("checkpointlocation", (None, 0))
     if value is None or value is deletion.path:
         return value is not None
-    # Equal texts with unknown parts, such as f"{base}/checkpoint", name the same folder.
+    # Equal strings with unknown parts, such as f"{base}/checkpoint", name the same folder.
     texts = [each.template if isinstance(each, Text) else text_of(each) for each in (value, deletion.path)]
     paths = [(text or "").strip("\0").rstrip("/") and (text or "").rstrip("/") for text in texts]
     return all(paths) and (paths[0] == paths[1] or paths[0].startswith(f"{paths[1]}/"))

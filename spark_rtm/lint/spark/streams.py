@@ -26,7 +26,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The format's name in lower case, or an empty text if unknown."""
+        """The format's name in lower case, or an empty string if unknown."""
         return (as_text(self.format) or "").lower()
 
     @property
@@ -160,7 +160,7 @@ class Writer(Value):
 
     @property
     def sink(self) -> str:
-        """The format's name in lower case, or an empty text if unknown."""
+        """The format's name in lower case, or an empty string if unknown."""
         return (as_text(self.format[0]) or "").lower() if self.format else ""
 
     @property

@@ -102,7 +102,7 @@ class Column(Value):
 
     marks: frozenset[Mark] = frozenset()
     name: str | None = None
-    """The column's name, a text with parentheses for an expression, or None if unknown."""
+    """The column's name, a string with parentheses for an expression, or None if unknown."""
 
 
 @dataclass(frozen=True)

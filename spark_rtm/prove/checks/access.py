@@ -29,7 +29,7 @@ MIN_WAIT_MS = 100
 FETCH_PAGE = "references/kafka_patterns.md#client-options"
 NAME = re.compile(r"passw(or)?d|secret|token|jaas|api_?key|credential", re.IGNORECASE)
 QUOTED = re.compile(r"password\s*=\s*[\"']([^\"']+)[\"']")
-# Not the name of an environment variable, not a place to fill in such as `<password>`, and not a text with spaces.
+# Excludes names of environment variables, placeholders such as `<password>`, and strings with spaces.
 SECRET = re.compile(r"(?![A-Z_]+$|[<{$])\S{6,}")
 
 
@@ -123,7 +123,7 @@ def secrets(subject: Subject) -> list[Verdict]:
 
 
 def secrets_in(code: str) -> dict[str, int]:
-    """Return texts that the code assigns to names such as `password`, with their lines."""
+    """Return strings that the code assigns to names such as `password`, with their lines."""
     found = dict[str, int]()
     for node in ast.walk(ast.parse(code)):
         for name, value in _named(node):

@@ -162,7 +162,7 @@ def _count(subject: Subject, records: list[Sent]) -> int:
 
 
 def _renamed(sample: Sent, attempt: int, kept: set[str]) -> Sent:
-    """Return a record with other texts and numbers, but the same times and compared texts."""
+    """Return a record with different strings and numbers, but the same times and compared strings."""
     fields = fields_of(sample)
     if not fields:
         return sample

@@ -96,8 +96,8 @@ class Found:
 
     @property
     def text(self) -> str:
-        """The description of the tried texts."""
-        return f"texts of up to {self.tried:,} characters tried in {self.fields} places"
+        """The description of the tried strings."""
+        return f"strings of up to {self.tried:,} characters tried in {self.fields} places"
 
 
 Clock = Callable[[Sequence[Sent], float], float]
@@ -181,7 +181,7 @@ def _in_column(sample: Sent, decoding: Decoding, columns: dict[str, str], name: 
 def _at_path(
     sample: Sent, fields: dict[str, Any], path: Sequence[str | int], *, is_text: bool
 ) -> Callable[[str], Sent]:
-    """Return a function that puts a text or a number at a path of a JSON object."""
+    """Return a function that puts a string or a number at a path of a JSON object."""
     changed = copy.deepcopy(fields)
     inner: Any = changed
     for step in path[:-1]:
@@ -192,7 +192,7 @@ def _at_path(
 
 
 def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield the path and the value of each text and number."""
+    """Yield the path and the value of each string and number."""
     if isinstance(value, dict | list):
         for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(inner, (*path, step))

@@ -32,7 +32,7 @@ PATTERNS = {
     "StringSplit": "split",
     "Levenshtein": "levenshtein",
 }
-"""Expressions that can be slow for long texts, by class."""
+"""Expressions that can be slow for long strings, by class."""
 SEPARATOR = re.compile(r"\bfrom_csv\([^\n]*?\((?:sep|delimiter),(.+?)\), ")
 STEP = re.compile(r"\.([\w-]+)|\['([^']+)'\]")
 
@@ -136,7 +136,7 @@ def _schemas(trees: Iterable[_Tree], name: str) -> Iterator[StructField]:
 
 
 def _paths(trees: Iterable[_Tree]) -> Iterator[StructField]:
-    """Yield a field for each path or name that the query reads from JSON texts and variants."""
+    """Yield a field for each path or name that the query reads from JSON strings and variants."""
     for tree in trees:
         if tree.name in {"GetJsonObject", "VariantGet"} and tree.children[1:]:
             steps = [dotted or quoted for dotted, quoted in STEP.findall(tree.children[1].literal)]

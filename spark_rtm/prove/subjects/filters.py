@@ -129,7 +129,7 @@ class Plan:
         """Return values for a field, best first: `default`, and both sides of each literal."""
         kind = type(default)
         own = [comparison for comparison in self.comparisons if name in comparison.names]
-        # A projection, such as CASE WHEN, returns a value for every number, but often only for the texts that it lists.
+        # A projection such as CASE WHEN returns a value for every number, but often only for the strings that it lists.
         ranked = [c for c in own if c.is_filter or (kind is str and c.operator in {"EqualTo", "In"})]
         values = [default, *(_as(kind, value) for comparison in own for value in comparison.sides())]
         kept = list({repr(value): value for value in values if value is not ...}.values())

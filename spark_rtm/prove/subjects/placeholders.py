@@ -152,7 +152,7 @@ class Anything:
         return bool(CLIENT.match(self._name))
 
     def __str__(self) -> str:
-        """Return a text that is not empty, as paths require."""
+        """Return a string that is not empty, as paths require."""
         return "prove"
 
     __fspath__ = __str__

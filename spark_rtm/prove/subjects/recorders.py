@@ -37,7 +37,7 @@ class Caught:
     """Format of the sink, for example `kafka`, `delta` or `foreachBatch`."""
     options: dict[str, str]
     trigger: str
-    """The trigger, or an empty text for the default."""
+    """The trigger, or an empty string for the default."""
     output_mode: str
     line: int
     writer: "StreamWriter | None"

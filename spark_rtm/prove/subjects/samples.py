@@ -165,7 +165,7 @@ def _csv(kind: StructType, choice: _Choice) -> bytes:
 
 
 def _of_paths(paths: list[str], choice: _Choice) -> dict[str, Any]:
-    """Return an object with a text at each path, such as `$.order.id`."""
+    """Return an object with a string at each path, such as `$.order.id`."""
     found = dict[str, Any]()
     for path in paths:
         names, inner = re.findall(r"\w+", path), found

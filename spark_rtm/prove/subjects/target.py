@@ -98,7 +98,7 @@ def roots_of(job: Job) -> list[Path]:
 
 
 def package_of(path: Path) -> str:
-    """Return the package of a job for its relative imports, or an empty text."""
+    """Return the package of a job for its relative imports, or an empty string."""
     names, folder = list[str](), path.parent
     while (folder / "__init__.py").is_file():
         names.insert(0, folder.name)

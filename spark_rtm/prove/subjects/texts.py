@@ -1,4 +1,4 @@
-"""Fill generated records with texts that a query can parse: times in its format, values between its separators."""
+"""Fill generated records with strings that a query can parse: times in its format, values between its separators."""
 
 import json
 import re
@@ -33,7 +33,7 @@ LETTERS = {
 
 
 def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
-    """Return generated records with texts that `rows` can parse; texts that the query compares do not change."""
+    """Return generated records with strings that `rows` can parse; strings that the query compares do not change."""
     plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
     kept, found = compared_texts(rows), list[Sent]()
     for position, sent in enumerate(made):
@@ -53,7 +53,7 @@ def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
 
 
 def parsed_texts(plan: str, number: int) -> dict[str, str]:
-    """Return a text for each column that an analysed plan parses as a time, a number or several values."""
+    """Return a string for each column that an analysed plan parses as a time, a number or several values."""
     found = {match["column"]: time_in(match["format"] or MOMENT) for match in PARSED.finditer(plan)}
     for match in CAST.finditer(plan):
         if text := _of_kind(match["kind"], number):

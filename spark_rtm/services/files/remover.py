@@ -1,8 +1,8 @@
 """
 Delete the folders of ended runs.
 
-The paths are the arguments, or the null-separated texts of standard input. Each process of a run holds a shared lock on
-the run's folder. The operating system releases it when the process ends, even after `kill -9`, so a folder without a
+The paths are the arguments, or the null-separated strings of standard input. Each process of a run holds a shared lock
+on the run's folder. The operating system releases it when the process ends, even after `kill -9`, so a folder without a
 lock is not in use. `run_folder.py` and `supervisor.py` run this file with an isolated interpreter, so it imports only
 the standard library.
 """

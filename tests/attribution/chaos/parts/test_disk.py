@@ -26,7 +26,7 @@ print(sorted(path.name for path in folder.iterdir()))
 
 
 def test_full_disk_refuses_writes_until_it_is_larger_again(tmp_path: Path) -> None:
-    """A write fails with ENOSPC while the disk is full. A user without the right to mount gets an error."""
+    """A write fails with ENOSPC while the disk is full. A user without permission to mount gets an error."""
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
     )
