@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def outcomes(version: str) -> dict[str, str]:
-    """Return the outcome of each row of the feature tables on a version of PySpark."""
+    """Return the outcome of each feature-table row on a version of PySpark."""
     with tempfile.TemporaryDirectory(prefix="radar-") as folder:
         file = Path(folder) / "outcomes.json"
         command = [str(environment(version)), "-m", "tests.pages.other_version", version, str(file)]

@@ -52,7 +52,7 @@ class Terminal:
                 self._control(token["command"], token["values"])
 
     def lines(self) -> list[str]:
-        """Return the text of each line of the screen."""
+        """Return the lines of the screen as text."""
         return ["".join(character for character, _ in row).rstrip() for row in self.cells]
 
     def _write(self, character: str) -> None:

@@ -22,7 +22,7 @@ DATA = Path(__file__).with_name("errors.json")
 DEFAULT_PAGE = "references/errors.md"
 MAX_FOUND = 4
 MIN_SHARE = 0.5
-"""Share of the words of a description, by weight, that an entry must contain."""
+"""Weighted share of the words in a description that an entry must contain."""
 DESCRIPTION = """Find the cause and the fix of an error.
 
 TEXT is a pasted exception, the name of a condition, or a few words such as "topic was deleted and created again".
@@ -46,7 +46,7 @@ class KnownError:
 
     @property
     def words(self) -> set[str]:
-        """The stems of all words of the entry."""
+        """The stems of all words in the entry."""
         return stems(" ".join([self.condition.replace("_", " "), self.title, *self.messages, self.fix]))
 
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 RARE_POLLS = {"spark.sql.streaming.pollingDelay": "100ms"}
 """
-Settings of the sessions of tests.
+Settings of all sessions in tests.
 
 By default, a micro-batch query without an interval asks the broker for new records 100 times a second, which takes 0.3
 cores.
@@ -33,7 +33,7 @@ cores.
 
 FEW_TASKS = {"spark.default.parallelism": "2"}
 """
-Settings of the session of tests.
+Settings of the shared session in tests.
 
 By default, `createDataFrame` splits its rows into one task per slot, and each of these 24 tasks starts a Python worker.
 """

@@ -38,7 +38,7 @@ class Options(CaseOptions):
     repeats: int = 1
     """Number of times that the whole plan runs."""
     max_late_runs: int = 1
-    """Maximum number of repetitions of a run with late records."""
+    """Maximum number of times that a run with late records is repeated."""
     filter: tuple[str, ...] = ()
     """
     Run only the base and this dimension (repeatable): rate, partitions, keys, state_keys, record_bytes, queries, cores

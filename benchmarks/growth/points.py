@@ -24,7 +24,7 @@ class Point:
     queries: int = 1
     """Queries in one session."""
     cores: int = 2
-    """Number of cores of the engine."""
+    """Number of cores that the engine may use."""
 
     @property
     def shape(self) -> Shape:

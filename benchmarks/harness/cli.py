@@ -59,12 +59,12 @@ class RunOptions(CaseOptions):
     interval_seconds: float = 12
     """Trigger interval of real-time mode in seconds."""
     repeats: int = 3
-    """Number of runs of each case. Every second repeat runs the cases in reverse order."""
+    """Number of runs per case. Every second repeat runs the cases in reverse order."""
     partitions: int = 2
-    """Number of partitions of each topic."""
+    """Number of partitions per topic."""
     max_late_runs: int = 2
     """
-    Maximum number of repetitions of a run with late records.
+    Maximum number of times that a run with late records is repeated.
 
     If all repetitions are late, the engine leaves the load generator no CPU time, and the result is invalid.
     """

@@ -42,11 +42,11 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the engine for the published results."""
     partitions: int | None = None
-    """Number of partitions of each topic, if it differs from the other cases."""
+    """Number of partitions per topic, if it differs from the other cases."""
     min_boundaries: int = MIN_BOUNDARIES
     """Minimum number of batch boundaries of a valid run, for an engine with boundaries."""
     shape: Shape = DEFAULT_SHAPE
-    """Keys and size of the records of the workload `counts`."""
+    """Keys and record size of the workload `counts`."""
 
 
 def run_case(

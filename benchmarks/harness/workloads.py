@@ -30,14 +30,14 @@ FIRST_TS = 1_700_000_000_000
 
 @dataclass(frozen=True)
 class Shape:
-    """Keys and size of the records of the workload `counts`. The other workloads ignore it."""
+    """Keys and record size of the workload `counts`. Other workloads ignore it."""
 
     keys: int = 1_000
     """Number of keys. Consecutive records have different keys."""
     stride: int = 1
     """Distance between two keys. The keys are spread over a state of `keys * stride` keys."""
     record_bytes: int = 200
-    """Size of the value of each record in bytes; at least `MIN_RECORD_BYTES`."""
+    """Size of each record's value in bytes; at least `MIN_RECORD_BYTES`."""
 
 
 MIN_RECORD_BYTES = 50
@@ -68,7 +68,7 @@ def record(seq: int) -> str:
 
 
 def key_of_count(shape: Shape, seq: int) -> str:
-    """Return the id, and Kafka key, of a record of the workload `counts`."""
+    """Return the id of a `counts` record, which is also its Kafka key."""
     return f"k{seq % shape.keys * shape.stride}"
 
 

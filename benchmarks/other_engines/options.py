@@ -35,7 +35,7 @@ class Options(RunOptions):
     interval_seconds: float = 12
     """Commit interval of all engines in seconds, which is the trigger interval of real-time mode."""
     repeats: int = 3
-    """Number of runs of each case. Each repeat begins with another case."""
+    """Number of runs per case. Each repeat begins with another case."""
     rate: tuple[float, ...] = (1_000,)
     """Records per second. Several rates are measured in sequence."""
     max_foreign_cores: float = MAX_FOREIGN_CORES

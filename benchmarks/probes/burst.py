@@ -39,7 +39,7 @@ KEYS = 1_000
 SLICE_SECONDS = 0.01
 FACTOR, FIRST_RATE = 1.15, 3_000.0
 STEP_SHARE = 0.6
-"""Duration of a search step, as a share of the duration of a burst."""
+"""Duration of a search step relative to a burst."""
 HASHES = 1_000
 """Work per record. Without it, the query sustains more than the sender can send."""
 MAX_PEAK_PERCENT = 200

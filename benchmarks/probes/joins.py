@@ -1,5 +1,5 @@
 """
-Measure the latency of a join of two streams in real-time mode of OSS.
+Measure the latency of a stream-stream join in real-time mode of OSS.
 
 Run the benchmark with `make bench-joins`.
 Latency is the append time of a pair minus the append time of its second record. The program exits with status 1 after a
@@ -49,7 +49,7 @@ class Options(BenchmarkOptions):
     interval_seconds: int = 15
     """Trigger interval of real-time mode in seconds, at least 5."""
     partitions: int = 2
-    """Number of partitions of each topic."""
+    """Number of partitions per topic."""
 
 
 def start(spark: SparkSession, servers: str, topics: dict[str, int], checkpoint: Path, seconds: int) -> StreamingQuery:

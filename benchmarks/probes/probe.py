@@ -44,7 +44,7 @@ def send_all(send: Callable[[], None], query: StreamingQuery, drain_seconds: flo
 
 
 def ends(servers: str, topic: str, partitions: int) -> dict[tuple[str, int], int]:
-    """Return the end offset of each partition of a topic, as soon as each has a leader."""
+    """Return the end offset of each partition as soon as all partitions have leaders."""
     consumer, found = consumer_from_start(servers, {topic: partitions}), dict[tuple[str, int], int]()
 
     def is_known() -> bool:

@@ -63,7 +63,7 @@ class Options(BenchmarkOptions):
 
 @dataclass
 class Found:
-    """The measured latency of each round of one query, and the lateness of its timers."""
+    """Latencies of one query per round, and the lateness of its timers."""
 
     rounds: list[list[int]] = field(default_factory=list)
     timers_ms: list[int] = field(default_factory=list)

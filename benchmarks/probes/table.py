@@ -1,4 +1,4 @@
-"""Render rows of the JSON of the probes as Markdown."""
+"""Render rows of `probes.json` as Markdown."""
 
 from pathlib import Path
 from typing import Any

@@ -32,7 +32,7 @@ OURS = ("real-time", "recommended")
 PLAIN = "{x:g}"
 """Ticks of a logarithmic scale as 1, 10, 100."""
 MIN_LINE_RATIO = 1.5
-"""Minimum ratio of the levels of two lines in one chart."""
+"""Minimum ratio between the levels of two lines in one chart."""
 MAX_LABEL = 40
 """Maximum length of a row's label; longer ones break at the equals sign."""
 

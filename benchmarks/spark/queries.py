@@ -85,7 +85,7 @@ class SparkOptions:
     """Folder for checkpoints; empty for the run's folder."""
 
     def checkpoint(self, run: Run) -> Path:
-        """Return the folder with the checkpoints of all queries of a run."""
+        """Return the folder that contains the checkpoints of a run's queries."""
         return Path(self.checkpoint_dir or run.folder) / f"checkpoints-{run.source}"
 
     def queries(self, workload: Workload, copy: int) -> list[QueryId]:

@@ -14,7 +14,7 @@ def counts(records: DataFrame) -> DataFrame:
 
 
 def with_partitions(records: DataFrame, number: int) -> DataFrame:
-    """Set the number of shuffle partitions, which is the number of slots of each step."""
+    """Set the number of shuffle partitions, which equals the slots per step."""
     records.sparkSession.conf.set("spark.sql.shuffle.partitions", number)
     return counts(records)
 

@@ -51,7 +51,7 @@ class Options:
     interval_seconds: int = 300
     """Seconds between two commits, at least 5. A restart repeats at most this much. Latency is unaffected."""
     partitions: int = 2
-    """Number of partitions of each topic that the job creates."""
+    """Number of partitions per topic that the job creates."""
     slots: int = 8
     """Number of task slots of a local master."""
     master: str = ""

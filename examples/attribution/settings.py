@@ -45,7 +45,7 @@ class Windows:
 
     max_events: int = 100
     """
-    Maximum number of events of a transaction that are correlated. All later events get `too_many_events`.
+    Maximum number of correlated events per transaction. All later events get `too_many_events`.
 
     The limit does not depend on `time_scale`. The CPU time for an event grows with the number of earlier events, and
     the state of each transaction has 20 bytes for each possible event.
@@ -96,7 +96,7 @@ class Settings:
     credits_interval_seconds: float = 5
     """Interval of `touches_to_credit` in micro-batch mode, which delays credit by up to this time."""
     partitions: int = 2
-    """Number of partitions of each topic. Real-time mode needs one task slot per source partition."""
+    """Number of partitions per topic. Real-time mode needs one task slot per source partition."""
     shuffle_partitions: int = 2
     """Number of state partitions of each stateful query. Real-time mode needs one task slot per state partition."""
     slots: int = 30

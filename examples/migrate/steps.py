@@ -32,7 +32,7 @@ class Migration:
     spark: SparkSession
     places: Places
     partitions: dict[str, int]
-    """Numbers of partitions of the payments and seeds topics."""
+    """Partition counts of the topics `payments` and `seeds`."""
     interval: str
     say: Callable[[str], None]
     payments: Payments = field(init=False)

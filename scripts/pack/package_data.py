@@ -119,7 +119,7 @@ def _listed(path: Path) -> Iterator[KnownError]:
 
 
 def _symptoms(path: Path) -> Iterator[KnownError]:
-    """Yield the rows of tables of symptoms and of code changes."""
+    """Yield the rows of symptom tables and code-change tables."""
     text = path.read_text(encoding="utf-8")
     for table in markdown.tables(text):
         if table.header[0] in SYMPTOMS:

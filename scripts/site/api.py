@@ -14,7 +14,7 @@ FRONTMATTER = "---\nsearch:\n  boost: 0.2\n---\n"
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return the Markdown of the page of each package, by its path."""
+    """Return the Markdown page of each package, by path."""
     return {f"api/{package}.md": _page(root, f"spark_rtm/{package}") for package in PACKAGES}
 
 

@@ -18,7 +18,7 @@ _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]
 
 
 def page(root: Path) -> str:
-    """Return the Markdown of the page of published measurements."""
+    """Return the page of published measurements as Markdown."""
     parts = [
         # The search index excludes this page. With the thousands of numbers on the page, the search would find nothing
         # for some words.

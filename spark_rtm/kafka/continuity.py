@@ -30,7 +30,7 @@ START_TIMEOUT_SECONDS = 60
 
 @dataclass(frozen=True)
 class TopicState:
-    """The id and the number of partitions of a topic. A topic that is deleted and created again gets another id."""
+    """A topic's id and number of partitions. A topic that is deleted and created again gets another id."""
 
     topic: str
     topic_id: str

@@ -41,7 +41,7 @@ def ensure_topics(
     bootstrap_servers: str, topics: Iterable[str], partitions: int, confs: Mapping[str, Mapping[str, str]] | None = None
 ) -> dict[str, int]:
     """
-    Create the missing topics, and return the number of partitions of each of `topics`.
+    Create the missing topics, and return the number of partitions per topic.
 
     A new topic gets `partitions` partitions and its configuration from `confs`, or else `APPEND_TIME`. Create topics
     before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0 waits 60 s and then fails.

@@ -80,7 +80,7 @@ def lint_text(
 
     If `engine` is None, the linter infers the engine from the text, for example from a Databricks notebook header.
     If the engine cannot be inferred, the linter reports findings for both engines.
-    The finding `unchecked` names a part that was not checked, because of its syntax or of a limit of the linter.
+    The finding `unchecked` names a part that was not checked because of its syntax or a limit of the linter.
     A text without `realTime` that cannot be parsed produces no findings.
     """
     problems = _reported_problems(text, Path(path).suffix.lower(), engine, min_batch_ms)

@@ -43,7 +43,7 @@ class Cpu:
 
     seconds: float
     cores: int
-    """Number of cores of the machine."""
+    """Number of cores in the machine."""
     by_name: dict[str, float]
     """Cores used by each part of this run."""
     machine: float
@@ -122,7 +122,7 @@ class ResourceSamples:
     engine: list[float] = field(default_factory=list)
     engine_bytes: list[int] = field(default_factory=list)
     listed_at: list[float] = field(default_factory=list)
-    """Times of the lists of all processes."""
+    """Times at which all processes were listed."""
     others: list[float] = field(default_factory=list)
     """CPU seconds of programs outside this run, at the times in `listed_at`."""
 

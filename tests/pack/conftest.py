@@ -39,7 +39,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _times(root: Path) -> dict[str, int]:
-    """Return the time of modification of each file, and 0 for each folder, by relative path."""
+    """Return the modification time of each file, and 0 for each folder, by relative path."""
     times: dict[str, int] = {}
     for folder, folders, names in os.walk(root):
         times |= {os.path.relpath(f"{folder}/{name}", root): 0 for name in folders}
@@ -49,7 +49,7 @@ def _times(root: Path) -> dict[str, int]:
 
 @pytest.fixture(scope="session")
 def second_copy(original: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
-    """Return the root of a copy of the original with the same times of modification, and these times."""
+    """Return the root of a copy of the original with the same modification times, and these times."""
     root = Path(shutil.copytree(original, tmp_path_factory.mktemp("copy") / "pack"))
     return root, _times(original)
 

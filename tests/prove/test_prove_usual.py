@@ -227,7 +227,7 @@ def test_usual_lines_of_a_notebook_do_not_stop_prove(kind: str, bench: Bench, tm
 def test_slots_are_counted_with_the_setting_that_the_job_gets(
     setting: str, needed: int, bench: Bench, tmp_path: Path
 ) -> None:
-    """A job with Spark's default needs 202 slots, independent of the setting of `prove`'s session."""
+    """A job with Spark's default needs 202 slots, whatever the setting of `prove`."""
     path = tmp_path / "job.py"
     path.write_text(setting + START.replace('select("value")', 'groupBy("value").count()').replace("usual", "slots"))
     options = replace(OPTIONS, checks=frozenset({"slots", "mode"}))

@@ -88,7 +88,7 @@ def latencies_by_second(
     log: RunLog, started_at: float, newest: int | None = None, *, decoded: bool = False
 ) -> dict[int, tuple[int, int]]:
     """
-    Return median and maximum latency (ms) of the records of each second since `started_at`.
+    Return the median and maximum latency (ms) per second since `started_at`.
 
     The latencies include both queries or, with `decoded`, only the first query.
     """
@@ -102,7 +102,7 @@ def latencies_by_second(
 
 
 def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int, int]]:
-    """Return median and maximum of the latencies of each second; each latency has its time in seconds."""
+    """Return the median and maximum latency per second from pairs of time (s) and latency."""
     values: defaultdict[int, list[int]] = defaultdict(list)
     for at_seconds, latency_ms in latencies_ms:
         values[int(at_seconds)].append(latency_ms)

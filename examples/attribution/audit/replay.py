@@ -21,7 +21,7 @@ AFTER_ALL_WINDOWS_MS = 10**14
 
 @dataclass(frozen=True)
 class ReplayedOrder:
-    """The number of records of an order, and its expected credit."""
+    """An order's number of records and its expected credit."""
 
     records: int
     expected: OrderCredit | None

@@ -1,4 +1,4 @@
-"""Add a run to the JSON file of the table of faults."""
+"""Add a run to the JSON file behind the table of faults."""
 
 import json
 import os

@@ -45,7 +45,7 @@ class Beside:
     """Append time of each source record (UTC ms), and the time until its event was appended (ms)."""
 
     def by_second(self, started_at: float, newest: int | None = None) -> dict[int, tuple[int, int]]:
-        """Return median and maximum latency (ms) of the records of each second since `started_at`."""
+        """Return the median and maximum latency (ms) per second since `started_at`."""
         latencies_ms = islice(reversed(self.latencies_ms), newest)
         return by_second((at / 1000 - started_at, latency_ms) for at, latency_ms in latencies_ms)
 

@@ -21,7 +21,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1000, 320, 76, 20, 36, 40
 
 @dataclass(frozen=True)
 class Series:
-    """Median and maximum latency in ms of the records of each second since the first record."""
+    """Median and maximum latency (ms) per second since the first record."""
 
     name: str
     seconds: Mapping[int, tuple[int, int]]

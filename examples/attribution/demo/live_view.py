@@ -40,7 +40,7 @@ class LiveView:
         """Write to `console`, or to standard output for None."""
         self.console = console or Console()
         self.curves: dict[str, dict[int, int]] = {}
-        """Median latency in ms of the records of each second since the first record, by execution mode."""
+        """Median latency (ms) per second since the first record, by execution mode."""
         self.beside: Beside | None = None
         """The first query in micro-batch mode, if it runs beside the pipeline."""
         self._live = Live(console=self.console, auto_refresh=False, transient=True)

@@ -86,7 +86,7 @@ def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Setting
 
 
 def bucket_length_ms(settings: Settings) -> int:
-    """Return the length of a bucket of request times in milliseconds."""
+    """Return the length of a bucket in milliseconds of request time."""
     return 1000 * settings.pacing_bucket_seconds
 
 

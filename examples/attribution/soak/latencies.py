@@ -1,4 +1,4 @@
-"""Compute the latency of each minute of a run."""
+"""Compute the latency per minute of a run."""
 
 from collections import defaultdict
 from typing import Any

@@ -63,7 +63,7 @@ STRING_OR_COMMENT = re.compile(
     re.DOTALL,
 )
 MAX_COMMENT = 2000
-"""Length of the beginning of a comment that can mark code as wrong."""
+"""Number of characters at the start of a comment that can mark code as wrong."""
 
 
 def is_wrong_comment(text: str) -> bool:

@@ -37,7 +37,7 @@ MIN_HELD = 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of each kind of hostile record."""
+    """Kinds of hostile record by outcome."""
 
     ends: dict[str, Exception]
     vanished: list[str]

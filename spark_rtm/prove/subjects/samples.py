@@ -86,7 +86,7 @@ def compared_texts(rows: DataFrame) -> dict[str, str]:
 
 @dataclass
 class _Choice:
-    """The values of the fields of one record."""
+    """The field values of one record."""
 
     plan: Plan
     number: int

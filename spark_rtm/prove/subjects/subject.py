@@ -243,7 +243,7 @@ def has_null_topic(outputs: list[Received]) -> bool:
 
 @contextmanager
 def _call_sites(*, enabled: bool) -> Iterator[None]:
-    """Turn PySpark's recording of call lines on or off, which takes most of the time of building a plan."""
+    """Turn PySpark's recording of call lines on or off. The recording takes most of the time for building a plan."""
     # PySpark reads the setting `spark.python.sql.dataFrameDebugging.enabled` only once, and keeps it in this variable.
     before = utils._enable_debugging_cache  # noqa: SLF001
     utils._enable_debugging_cache = enabled  # type: ignore[assignment]  # noqa: SLF001

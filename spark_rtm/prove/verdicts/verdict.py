@@ -43,7 +43,7 @@ class Verdict:
 
 def render(verdicts: Sequence[Verdict], style: str, conditions: Mapping[str, object]) -> str:
     """
-    Return the verdicts in one of the styles of `lint`.
+    Return the verdicts in one of the output formats of `lint`.
 
     `github` and `sarif` contain only verdicts that are not good; `json` also contains the `conditions` of the run.
     """

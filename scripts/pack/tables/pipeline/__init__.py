@@ -1,1 +1,1 @@
-"""Tables generated from the JSON of runs of the attribution pipeline."""
+"""Tables generated from published runs of the attribution pipeline."""
