@@ -24,7 +24,7 @@ class ToRedis(host: String, port: Int, passwordFile: String, deadlineMs: Long) e
   override def open(partition: Long, batch: Long): Boolean = {
     rows = new ArrayBlockingQueue(ToRedis.MaxWaiting)
     try connection = new RedisConnection(host, port, passwordFile)
-    catch { case _: IOException => } // the sender tries again; a refused password ends the task here
+    catch { case _: IOException => } // the sender tries again; a wrong password makes the task fail here
     sender = new Thread(() => try sendAll() catch { case error: Throwable => failure = error }, s"to-redis-$partition")
     sender.setDaemon(true)
     sender.start()
@@ -74,7 +74,7 @@ class ToRedis(host: String, port: Int, passwordFile: String, deadlineMs: Long) e
       case error: IOException =>
         disconnect()
         if (System.nanoTime() > giveUp) throw new IllegalStateException(s"Redis at $host:$port did not store key " +
-          s"'${batch.head.key}' for $deadlineMs ms (${error.getMessage}), so the query ends; restart it later", error)
+          s"'${batch.head.key}' for $deadlineMs ms (${error.getMessage}), so the query fails; restart it when Redis responds", error)
         Thread.sleep(pauseMs)
         pauseMs = math.min(2 * pauseMs, 2000L)
     }
