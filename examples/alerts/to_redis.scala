@@ -74,7 +74,7 @@ class ToRedis(host: String, port: Int, passwordFile: String, deadlineMs: Long) e
       case error: IOException =>
         disconnect()
         if (System.nanoTime() > giveUp) throw new IllegalStateException(s"Redis at $host:$port did not store key " +
-          s"'${batch.head.key}' for $deadlineMs ms (${error.getMessage}), so the query fails; restart it when Redis responds", error)
+          s"'${batch.head.key}' for $deadlineMs ms (${error.getMessage}), so the query fails; restart it later", error)
         Thread.sleep(pauseMs)
         pauseMs = math.min(2 * pauseMs, 2000L)
     }
