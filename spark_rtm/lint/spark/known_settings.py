@@ -58,6 +58,7 @@ DATABRICKS_KEYS = (
     f"spark.databricks.streaming.{CHECKPOINT_V1}",
     "spark.databricks.streaming.realTimeMode.streamStreamJoin.enabled",
     "spark.databricks.streaming.statefulOperator.asyncCheckpoint.enabled",
+    "spark.databricks.streaming.watermarkAdvancementStrategy",
     "spark.databricks.streaming.execution.enableDebugMetrics",
     "spark.sql.streaming.realTimeMode.controlMessage.enabled",
     "spark.sql.streaming.join.stateFormatV4.enabled",
