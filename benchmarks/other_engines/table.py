@@ -75,8 +75,8 @@ def spread(root: Path, _: str) -> str:
     ]
     repeats = content["conditions"]["repeats"]
     several = (
-        f"Each engine ran {repeats} times, and each repeat began with another engine. Each ratio to the baseline "
-        "compares two runs of the same repeat; the table shows the median ratio and the lowest and highest ratio. The "
+        f"Each engine ran {repeats} times, and each repeat began with a different engine. Each ratio to the baseline "
+        "compares two runs of the same repeat; the table shows the median, lowest and highest ratios. The "
         "other numbers are medians of the runs, and `batch boundaries` is their total. Engines with the same printed "
         "value are not ranked."
     )

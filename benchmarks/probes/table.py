@@ -42,10 +42,10 @@ def python_path(root: Path, _: str) -> str:
     ms = {name: f"{row[name + '_p50_ms']:,g} and {row[name + '_p99_ms']:,g} ms" for name in names}
     rounds = f", median of {row['rounds']} rounds" if row["rounds"] > 1 else ""
     return (
-        f"{conditions}, {row['rate']:,.0f} records/s{rounds}: p50 and p99 are {ms['python']}; "
-        f"in Scala {ms['scala']}, in micro-batch mode {ms['micro_batch']}. One state "
-        f"partition processes {row['python_rows_per_second']:,} rows per second; in Scala "
-        f"{row['scala_rows_per_second']:,}."
+        f"{conditions}, {row['rate']:,.0f} records/s{rounds}: p50 and p99 are {ms['python']} in Python, "
+        f"{ms['scala']} in Scala, and {ms['micro_batch']} in micro-batch mode. One state "
+        f"partition processes {row['python_rows_per_second']:,} rows per second in Python, and "
+        f"{row['scala_rows_per_second']:,} in Scala."
     )
 
 
@@ -126,9 +126,9 @@ def state_stores(root: Path, _: str) -> str:
         rows.append((f"{case['keys']:,}", *latencies, f"{jvm:.2f} : {sum(others):.2f}", speeds, sizes))
     twice = row["counted_twice"]
     intro = (
-        f"{conditions}, OSS 4.3.0, both at once, "
-        f"{row['rate']:,.0f} records/s, batches of {row['interval_seconds']} s. After `kill -9`, the table counted "
-        f"{twice['guarded']} of {row['load']:,} records twice; without the offsets {twice['bare']:,}."
+        f"{conditions}, OSS 4.3.0: a query with state (batches of {row['interval_seconds']} s) and a consumer with a "
+        f"table count the same {row['rate']:,.0f} records/s. After `kill -9`, the table counted {twice['guarded']} of "
+        f"{row['load']:,} records twice, and {twice['bare']:,} without stored offsets. Pairs are state : table."
     )
     return f"{intro}\n\n{table(STATES, rows)}"
 
