@@ -4,26 +4,33 @@ Run the pipeline under random faults, and print the cost of each fault.
 The program exits with status 1 if a result is lost or wrong, or if the pipeline does not recover from a fault.
 """
 
+import json
 import os
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import psycopg
 from confluent_kafka import KafkaException
 
-from examples.attribution.chaos.cli import ChaosOptions, parse
+from examples.attribution.chaos.cli import PROGRAM, ChaosOptions, parse
 from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.outcome import Outcome
 from examples.attribution.chaos.parts import disk
 from examples.attribution.chaos.plan import plan
-from examples.attribution.chaos.publish import publish
 from examples.attribution.chaos.report import print_outcome, write_page
 from examples.attribution.chaos.run import run
 from examples.attribution.demo.live_view import LiveView
+from examples.attribution.demo.publish import command_of
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services.java import filter_stderr
+
+PUBLISHED_FILE = Path("references/measured/chaos.json")
+MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "python_trigger", "cluster", "standby", "publish")
+"""Options that `make chaos` accepts as variables."""
 
 # The Kafka clients of the traffic and of the audit log each refused connection to a broker that a fault has ended.
 OUTAGE_LOGS = (b"|FAIL|rdkafka#", b"|ERROR|rdkafka#")
@@ -75,6 +82,42 @@ def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
     possible = {"cluster": options.cluster, "mount": is_mounted, "standby": options.standby}
     met = {"", *(need for need, is_met in possible.items() if is_met)}
     return options.chosen or [name for name, kind in KINDS.items() if kind.needs in met]
+
+
+def publish(options: ChaosOptions, outcome: Outcome, path: Path = PUBLISHED_FILE) -> None:
+    """Add the run to `path` and replace a run with the same command; raise ValueError for an interrupted run."""
+    if outcome.is_interrupted:
+        raise ValueError(f"Ctrl-C has ended the run, so {path} was not changed; repeat the run")
+    earlier = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    new = _published(options, outcome)
+    content = {
+        "kinds": {name: kind.what for name, kind in KINDS.items()},
+        "runs": [*(run for run in earlier if run["command"] != new["command"]), new],
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _published(options: ChaosOptions, outcome: Outcome) -> dict[str, Any]:
+    machine = describe_machine()
+    return {
+        "command": command_of(options, "chaos", PROGRAM, MAKE_VARIABLES),
+        "date": machine["date"],
+        "cores": machine["cores"],
+        "load_average": round(os.getloadavg()[-1], 1),
+        "memory_gib": machine["memory_gb"],
+        "pyspark": machine["pyspark"],
+        "kafka_connector": machine["kafka_connector"],
+        "kafka_broker": machine["kafka_broker_and_clients"],
+        "java": machine["java"],
+        "seed": options.seed,
+        "cluster": options.cluster,
+        "rate": options.rate,
+        "records": outcome.sent,
+        "results": outcome.reconciliation.results,
+        "failed_sends": outcome.failed_sends,
+        "incidents": [{"fault": i.fault.kind, "seconds": i.seconds, "replayed": i.replayed} for i in outcome.incidents],
+        "differences": [{"fault": row.kind, "lost": row.lost, "wrong": row.wrong} for row in outcome.rows],
+    }
 
 
 if __name__ == "__main__":

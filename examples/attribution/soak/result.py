@@ -1,6 +1,7 @@
 """Convert the samples and the report of a soak into the content of `soak.json` and a console table."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
@@ -10,13 +11,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.report import Report
 from examples.attribution.soak.chart import draw
 from examples.attribution.soak.growth import EXPECTED, UNITS, growths, latency_growth, minutes_of
-from examples.attribution.soak.latencies import latency_by_minute
 from examples.attribution.soak.samples import Sample
 from spark_rtm.measure.machine import describe_machine
+from spark_rtm.measure.percentiles import percentiles
 
+MINUTE_MS = 60_000
 LATENCIES = ("p50_ms", "p99_ms")
 FOLDER, PUBLISHED = Path("build/soak"), Path("references/measured")
 TITLES = {**UNITS, "latency": "latency, ms"}
@@ -118,3 +121,22 @@ def write(result: Mapping[str, Any], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "soak.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     draw(result, folder)
+
+
+def latency_by_minute(log: RunLog, from_ms: float) -> list[dict[str, Any]]:
+    """
+    Return the number of records and the latency percentiles (ms) of each minute after `from_ms` (UTC).
+
+    A record belongs to the minute of its intended send time. Its latency runs from the append of the source record to
+    the append of its first result.
+    """
+    minutes = defaultdict[int, list[int]](list)
+    for src, result_at in log.first_result_at.items():
+        source = log.sources[src]
+        if source.t0 >= from_ms:
+            minutes[int((source.t0 - from_ms) // MINUTE_MS)].append(result_at - source.appended_at)
+    names, shares = ("p50_ms", "p99_ms", "max_ms"), (0.5, 0.99, 1.0)
+    return [
+        {"minute": minute, "records": len(values), **dict(zip(names, percentiles(values, shares), strict=True))}
+        for minute, values in sorted(minutes.items())
+    ]

@@ -8,11 +8,11 @@ import pytest
 from examples.attribution.audit.credit import CreditAudit
 from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import RunLog
+from examples.attribution.chaos.__main__ import publish
 from examples.attribution.chaos.cli import ChaosOptions
 from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.outcome import Incident, Outcome
 from examples.attribution.chaos.plan import Fault
-from examples.attribution.chaos.publish import publish
 
 OPTIONS = ChaosOptions(seed=3, publish=True)
 NO_CREDIT = CreditAudit(Counter(), 0, 0, 0, 0, 0, [])

@@ -7,13 +7,13 @@ import pytest
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.soak.__main__ import main
 from examples.attribution.soak.growth import UNITS
-from examples.attribution.soak.latencies import latency_by_minute
 from examples.attribution.soak.result import (
     FOLDER,
     PUBLISHED,
     exit_status,
     folder_of,
     foreign_cores,
+    latency_by_minute,
     result_of,
     unexpected,
 )

@@ -3,8 +3,7 @@ from typing import Any
 import pytest
 
 from benchmarks.harness.rate_search import STEP_FIELDS
-from benchmarks.other_engines.limits import limit_problems
-from benchmarks.other_engines.measure import BENCHMARK
+from benchmarks.other_engines.measure import BENCHMARK, limit_problems
 
 STEP: dict[str, Any] = {
     **dict.fromkeys(STEP_FIELDS),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.boundary.run import SHORT_BOUNDARY
+from benchmarks.boundary.measure import SHORT_BOUNDARY
 from benchmarks.settings.changes import ROCKSDB, Change, changes_of
 from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF, recommended
 

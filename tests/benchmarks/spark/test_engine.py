@@ -10,8 +10,8 @@ from typing import Any, get_args
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.boundary.measure import short_boundary, traced_case
 from benchmarks.boundary.phases import UNEXPLAINED, Explained
-from benchmarks.boundary.run import short_boundary, traced_case
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case, run_case
 from benchmarks.results.record_times import Traffic

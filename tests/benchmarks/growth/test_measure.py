@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks.growth.measure import Options, outcome
+from benchmarks.growth.measure import Options, outcome, point_row, problems_of
 from benchmarks.growth.points import PlannedPoint, Point
-from benchmarks.growth.rows import point_row, problems_of
 from benchmarks.harness.benchmark import write
 from benchmarks.results.run_result import RunResult
 from tests.benchmarks.growth.synthetic import rows
