@@ -1,5 +1,6 @@
 """The jobs as commands: help, refused starts, and Ctrl-C."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,15 @@ from examples.alerts import logs_to_leaks
 from examples.alerts.__main__ import JOBS as JOBS_BY_NAME
 from examples.alerts.__main__ import main
 from examples.alerts.job import Job, Options, start
-from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_total
+from scripts.pack import files
+from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_needed, slots_total
+from spark_rtm.text import markdown
 from tests.alerts.helpers import command, create, encoded, interrupted, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 JOBS = list(JOBS_BY_NAME.values())
+TABLE = markdown.tables((files.ROOT / "references/alerts.md").read_text(encoding="utf-8"))[0]
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
@@ -26,6 +30,17 @@ def test_help_names_topics_and_required_variable(job: Job, capsys: pytest.Captur
     printed = capsys.readouterr().out
     needed = (job.reads[0], job.writes[0], "KAFKA_BOOTSTRAP_SERVERS", "--interval-seconds")
     assert [] == [name for name in needed if name not in "".join(printed.split())]
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_page_states_topics_and_slots_of_the_job(job: Job, spark: SparkSession, options: Options) -> None:
+    create(job, options)
+
+    needed = slots_needed(job.build(spark, options), options.partitions + job.streams - 1)
+
+    [cells] = [cells for _, cells in TABLE.rows if f"`{job.name}`" in cells[0]]
+    assert [list(job.reads), list(job.writes)] == [re.findall("`(.+?)`", cell) for cell in cells[1:3]]
+    assert needed == sum(map(int, cells[3].split(" + ")))
 
 
 def test_unknown_job_lists_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
