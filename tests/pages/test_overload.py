@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rtm.realtime.queries import wait_until
-from tests.helpers import end_offset, kafka_rows, new_topic, produce, start_to_kafka, texts_of
+from tests.helpers import end_offset, kafka_rows, new_topic, produce, records_of, start_to_kafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -38,7 +38,11 @@ def overload(spark: SparkSession, kafka: str, checkpoint: Path, *, shuffled: boo
     wait_until(lambda: sum(batch.numInputRows for batch in query.recentProgress) > COUNT, 60, "the commits", [query])
     query.stop()
 
-    assert [str(number) for number in range(COUNT)] == texts_of(kafka, target)[1:]
+    sent, written = (records_of(kafka, topic)[1:] for topic in (source, target))
+    assert [str(number).encode() for number in range(COUNT)] == [record.value() for record in written]
+    # Half of the rows need two seconds; each row waits for the rows before it.
+    waits = [out.timestamp()[1] - record.timestamp()[1] for record, out in zip(sent, written, strict=True)]
+    assert waits[0] + COUNT * ROW_MS // 4 < waits[COUNT // 2] < waits[-1] - COUNT * ROW_MS // 4
     return [
         Batch(
             progress.numInputRows,
