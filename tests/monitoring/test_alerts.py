@@ -40,6 +40,7 @@ class Scene:
         self.watcher = TopicWatcher(kafka, self.source, self.target, self.rejects, 4, registry)
         self.canary = Canary(kafka, self.source, PARTITIONS, lambda key: value(key).encode(), 0.2, registry)
         self.seen: dict[str, set[str]] = {}
+        self.reported: list[float | None] = []
 
     def start(self, is_bad: str = "id is null") -> StreamingQuery:
         stream = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
@@ -54,19 +55,19 @@ class Scene:
         writer = writer.queryName(NAME).option("checkpointLocation", str(self.checkpoint))
         return writer.trigger(realTime="3 seconds").start()  # type: ignore[call-overload, no-any-return]
 
-    def until(self, phase: str, is_reached: Callable[[set[str]], bool]) -> None:
+    def until(self, phase: str, is_reached: Callable[[set[str]], object]) -> None:
         """Run the canary and the watcher until the expected alerts fire, and keep firing."""
 
         def probe() -> bool:
             self.canary.send_if_due()
             self.canary.receive(self.watcher.poll())
             self.seen[phase] = self.alerts.active()
-            return is_reached(self.seen[phase])
+            return bool(is_reached(self.seen[phase]))
 
         eventually(probe, 60, f"the alerts of the phase {phase!r}; the last ones were {self.seen.get(phase)}")
 
-    def reports_rows(self) -> bool:
-        return bool(self.registry.get_sample_value("realtime_query_rows_total", {"query": NAME}))
+    def value(self, name: str) -> float | None:
+        return self.registry.get_sample_value(f"realtime_query_{name}", {"query": NAME})
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,9 @@ def scene(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFact
 def _play(scene: Scene) -> None:
     query = scene.start()
     assert_real_time(query)
-    scene.until("healthy", lambda active: not active and scene.reports_rows())
+    scene.reported.append(scene.value("last_report_timestamp_seconds"))
+    scene.until("healthy", lambda active: not active and scene.value("rows_total"))
+    scene.reported.append(scene.value("last_report_timestamp_seconds"))
 
     produce(scene.kafka, scene.source, [(0, b"not JSON")] * 20)
     scene.until("bad records", lambda active: "RecordsRejected" in active)
@@ -139,11 +142,16 @@ def test_each_fault_fires_its_alerts(scene: Scene, phase: str) -> None:
 @pytest.mark.timeout(240)
 def test_state_metric_counts_the_rows_of_the_state(scene: Scene) -> None:
     """The query has one row of state for each record that it has committed."""
-    names = ("realtime_query_rows_total", "realtime_query_state_rows")
+    assert scene.value("rows_total") == scene.value("state_rows") != 0
 
-    rows, state_rows = (scene.registry.get_sample_value(name, {"query": NAME}) for name in names)
 
-    assert rows == state_rows != 0
+@pytest.mark.timeout(240)
+def test_finished_batch_renews_the_time_of_the_last_report(scene: Scene) -> None:
+    """A batch of three seconds has this duration, or a longer one on a busy machine."""
+    started, finished = scene.reported
+
+    assert (finished or 0) > (started or 0) > 0
+    assert (scene.value("batch_seconds") or 0) > 2.9
 
 
 def test_each_rule_of_the_file_is_triggered_by_a_fault() -> None:
