@@ -274,7 +274,8 @@ def test_made_avro_records_are_decoded_by_the_query(start: int, header: bytes, s
 
 
 FIELDS = (
-    "select from_json(cast(value as string), 'device string, temp double, ok boolean, price string') as e from {rows}"
+    "select from_json(cast(value as string), 'device string, temp double, ok boolean, price string, event_ts long')"
+    " as e from {rows}"
 )
 FILTERS = {
     "one side": "e.temp > 80",
@@ -282,6 +283,7 @@ FILTERS = {
     "several": "80 >= e.temp and e.ok and e.device in ('x', 'y') and not e.device = 'x'",
     "text": "e.device like 'sensor-%' and e.device is not null and not e.ok",
     "cast": "cast(e.price as int) > 5",
+    "time": "e.event_ts between unix_millis(now()) - 600000 and unix_millis(now())",
     "computed": "case when e.temp > 80 then 'hot' else 'cold' end = 'cold' and e.temp * 9 / 5 + 32 > 100",
 }
 
