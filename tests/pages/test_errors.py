@@ -117,6 +117,7 @@ def test_exception_of_query_has_condition_only_in_its_text(spark: SparkSession) 
 
     error = query.exception()
     assert error is not None
+    assert not query.isActive
     assert error.getCondition() is None
     assert f"{FAMILY}.INPUT_STREAM_NOT_SUPPORTED" in str(error)
     assert f"{FAMILY}.INPUT_STREAM_NOT_SUPPORTED" == failed.value.condition

@@ -142,7 +142,7 @@ def test_unhealed_fault_and_failed_send_fail_the_run(observed: Observed, tmp_pat
 
     print_outcome(unhealed, 1, Console(file=output, width=200))
 
-    assert 1 == unhealed.status
+    assert (1, 300) == (unhealed.status, OPTIONS.deadline_seconds)
     assert "no recovery" in next(line for line in output.getvalue().splitlines() if line.startswith(f" {first.fault}"))
     assert 1 == replace(observed.outcome, failed_sends=1).status
     page = write_page(unhealed, 5, {"cores": 2}, tmp_path / "chaos.html").read_text(encoding="utf-8")
