@@ -75,7 +75,7 @@ def burst(root: Path, _: str) -> str:
         p99s = (f"{row[f'{name}_ms']:,} ms" for name in ("normal_p99", "burst_p99"))
         rows.append((f"{used:.0%}", f"{factor}x", *p99s, f"{row['max_backlog']:,}", measured, f"{computed:.0f} s"))
     intro = f"{conditions}, aggregation, sustained {found['sustained']:,} records/s, bursts of {seconds:g} s"
-    header = ("utilization", "burst", "p99 before", "p99 in it", "backlog", "normal again after", "computed")
+    header = ("utilization", "burst", "p99 before", "p99 during", "backlog", "normal again after", "computed")
     return f"{intro}\n\n{table(header, rows)}"
 
 
