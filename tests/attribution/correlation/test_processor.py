@@ -75,7 +75,7 @@ def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
             yield history[start:end]
 
 
-@hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
 def test_any_split_gives_the_results_of_the_rule(data: st.DataObject, history: list[Event]) -> None:
     """After every call before a deadline, the newest versions equal the rule, including their version numbers."""
@@ -90,7 +90,7 @@ def test_any_split_gives_the_results_of_the_rule(data: st.DataObject, history: l
         assert all(expected[result.result_id] == result for result in emitted)
 
 
-@hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
 def test_any_split_over_time_leaves_nothing_pending(data: st.DataObject, history: list[Event]) -> None:
     run = Run()
@@ -104,7 +104,7 @@ def test_any_split_over_time_leaves_nothing_pending(data: st.DataObject, history
     assert [] == run.state()
 
 
-@hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories(), repeats_all=st.booleans())
 def test_timeouts_alongside_another_query_equal_the_rule(
     data: st.DataObject, history: list[Event], repeats_all: bool

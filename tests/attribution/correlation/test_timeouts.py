@@ -57,7 +57,7 @@ def test_state_keeps_at_most_the_maximum_number_of_records() -> None:
     assert time.monotonic() - started_at < MAX_SECONDS
 
 
-@hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
 def test_any_split_above_the_maximum_gives_the_results_of_the_rule(data: st.DataObject, history: list[Event]) -> None:
     newest: Results = {}
@@ -73,7 +73,7 @@ def test_any_split_above_the_maximum_gives_the_results_of_the_rule(data: st.Data
     assert len(state.history) <= LIMITED.max_events
 
 
-@hypothesis_settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories())
 def test_timeouts_above_the_maximum_equal_the_rule(data: st.DataObject, history: list[Event]) -> None:
     newest: Results = {}

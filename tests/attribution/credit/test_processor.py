@@ -82,7 +82,7 @@ def credit_of(row: Row) -> OrderCredit:
     return OrderCredit(**fields, credits=shares)
 
 
-@hypothesis_settings(max_examples=1_000, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=250, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
 def test_any_order_and_split_give_the_credit_of_the_rule(data: st.DataObject) -> None:
     history = data.draw(histories(SPAN_MS, DELAY_MS))
@@ -101,7 +101,7 @@ def test_any_order_and_split_give_the_credit_of_the_rule(data: st.DataObject) ->
     assert [] == run.state() == together.state()
 
 
-@hypothesis_settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(history=histories(LONG_SPAN_MS, RULES.delay_ms), jitter=st.randoms(use_true_random=False))
 def test_eviction_of_old_records_changes_no_credit(history: list[UserRecord], jitter: Any) -> None:
     arrives_at = {identity(record): record.stored_at + jitter.randrange(RULES.settle_ms) for record in history}
@@ -146,7 +146,7 @@ def test_user_with_too_many_touches_keeps_the_newest() -> None:
     assert [(True, 3)] == [(credit.path_truncated, len(credit.credits)) for credit in run.newest.values()]
 
 
-@hypothesis_settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories(SPAN_MS, DELAY_MS), erased_at=st.integers(T, T + SPAN_MS + DELAY_MS))
 def test_erasure_in_any_split_separates_old_and_new_records(
     data: st.DataObject, history: list[UserRecord], erased_at: int

@@ -69,7 +69,7 @@ def test_campaign_without_goal_is_never_closed() -> None:
     assert [] == throttle.notices
 
 
-@hypothesis_settings(max_examples=50, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=20, deadline=None, derandomize=True, database=None)
 @given(many=st.lists(versions(), min_size=1, max_size=3), goal=st.integers(1, 4), data=st.data())
 def test_any_order_of_counts_closes_only_campaigns_at_caps(
     many: list[list[Result]], goal: int, data: st.DataObject
