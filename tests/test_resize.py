@@ -18,11 +18,13 @@ from tests.inspect.files import add_state, write_checkpoint
 from tests.realtime.test_control import TRANSFORMS, outputs, processed, read, start, written
 
 KEYS = 60
-QUERIES: dict[str, tuple[Callable[[DataFrame], DataFrame], list[str]]] = {
-    "dropDuplicates": (lambda rows: rows.dropDuplicates(["key"]).select("key", "value"), ["0"]),
-    "aggregation": (TRANSFORMS["counts"], ["{key} 1", "{key} 2"]),
-    "transformWithState with timers": (processed, ["{key} 1", "{key} 2"]),
+QUERIES: dict[str, tuple[Callable[[DataFrame], DataFrame], int, list[str]]] = {
+    "dropDuplicates": (lambda rows: rows.dropDuplicates(["key"]).select("key", "value"), 3, ["0"]),
+    "aggregation": (TRANSFORMS["counts"], 1, ["{key} 1", "{key} 2"]),
+    # The test of the command has three partitions of this state.
+    "transformWithState with timers": (processed, 1, ["{key} 1", "{key} 2"]),
 }
+"""A query with two state partitions, the new number of partitions, and the results per key."""
 
 
 def send(kafka: str, topic: str, number: int) -> None:
@@ -34,15 +36,14 @@ def send(kafka: str, topic: str, number: int) -> None:
 
 @pytest.mark.services
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize(("transform", "expected"), QUERIES.values(), ids=QUERIES)
-@pytest.mark.parametrize("partitions", [3, 1])
+@pytest.mark.parametrize(("transform", "partitions", "expected"), QUERIES.values(), ids=QUERIES)
 def test_restart_continues_with_the_state_of_all_keys(
     spark: SparkSession,
     kafka: str,
     tmp_path: Path,
     transform: Callable[[DataFrame], DataFrame],
-    expected: list[str],
     partitions: int,
+    expected: list[str],
 ) -> None:
     source, target = new_topic(kafka, 2), new_topic(kafka, 2)
     old, new = tmp_path / "old", tmp_path / "new"

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,8 +29,7 @@ from examples.alerts.heartbeats_to_offline import (
 from examples.alerts.job import Options, read_stream, start
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import raise_if_failed, stop_completely
-from spark_rtm.services.cluster import standalone_cluster
-from tests.alerts.helpers import BROKEN, START_SECONDS, Output, create, encoded, interrupted, received, send
+from tests.alerts.helpers import BROKEN, START_SECONDS, Output, create, encoded, received, send
 from tests.helpers import eventually, records_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
@@ -270,18 +268,3 @@ def test_tick_keys_reach_every_state_partition_once(spark: SparkSession, partiti
 
     rows = spark.createDataFrame([(key,) for key in keys], "key string").repartition(partitions, "key")
     assert list(range(partitions)) == sorted(row[0] for row in rows.select(F.spark_partition_id()).collect())
-
-
-@pytest.mark.timeout(400)
-def test_command_on_cluster_raises_alarm_and_stops_on_ctrl_c(options: Options, tmp_path: Path) -> None:
-    """The executor, which is another process, gets the compiled processor."""
-    create(JOB, options)
-    send(options, "heartbeats", [beat("d1")])
-    with standalone_cluster(workers=1, cores_per_worker=6) as master:
-        arguments = ("--topic-prefix", options.topic_prefix, "--checkpoint-dir", str(tmp_path), "--master", master)
-        found, status, printed, errors = interrupted(JOB, arguments, options, 1)
-
-    assert ["d1 offline"] == device_statuses(found)
-    topics = "heartbeats -> heartbeats-offline, heartbeats-rejected"
-    line = f"{JOB.name} runs in real-time mode: {topics}; press Ctrl-C to stop"
-    assert (0, [line], ("", "")) == (status, printed.splitlines(), errors.partition("Traceback")[1:])

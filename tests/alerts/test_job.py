@@ -69,7 +69,7 @@ def test_ctrl_c_ends_job_with_status_zero(options: Options, tmp_path: Path) -> N
     job = logs_to_leaks.JOB
     create(job, options)
     send(options, "logs", [(b"k", encoded({"service": "a", "message": "to a@b.nl"}))])
-    arguments = ("--topic-prefix", options.topic_prefix, "--checkpoint-dir", str(tmp_path), "--slots", "2")
+    arguments = ("--topic-prefix", options.topic_prefix, "--checkpoint-dir", str(tmp_path), "--master", "local[2]")
 
     found, status, printed, errors = interrupted(job, arguments, options, 2)
 

@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
 
 ASK_MASTER = ("org.apache.spark.deploy.Client", "kill")
 UNKNOWN_DRIVER = "driver-unknown"
+SCALA = files.ROOT / "tests/pages/functions.scala"
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,11 @@ def test_workers_load_their_classes_from_the_archive(cluster: str) -> None:
 
 
 REPORT = """
-import json
-from pyspark.sql import SparkSession
+import json, sys
+from pathlib import Path
+from pyspark.sql import DataFrame, SparkSession
 from spark_rtm.realtime.python_state import with_python
+from spark_rtm.services.scala import scala_object
 
 def seen(_):
     import os, sys
@@ -117,13 +120,16 @@ def seen(_):
 
 spark = SparkSession.builder.getOrCreate()
 doubled = with_python(spark.range(3), lambda row: {"id": 2 * row.id}, "id long")
+functions = scala_object(spark, Path(sys.argv[1]), "row_functions.Functions")
+marked = DataFrame(functions.mapPartitions(doubled.selectExpr("string(id) as k")._jdf), spark)
 report = spark.sparkContext.parallelize([0], 1).mapPartitions(seen).first()
-print(json.dumps({**report, "doubled": sorted(row.id for row in doubled.collect())}))
+print(json.dumps({**report, "marked": sorted(row.k for row in marked.collect())}))
 """
 
 
 @pytest.mark.timeout(300)
 def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Path) -> None:
+    """A worker of another process also gets compiled classes, which the driver adds while it runs."""
     words = shlex.split(spark_submit_of("workers.md"))
     options = words[words.index("--py-files") : words.index("examples/attribution/demo/__main__.py")]
     confs = job_confs("examples")
@@ -136,7 +142,7 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     program.write_text(REPORT)
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", cluster, "--properties-file", properties]
     command += ["--jars", str(control_jar()), "--conf", "spark.ui.enabled=false"]
-    command += [*(archives.get(word, word) for word in options), str(program)]
+    command += [*(archives.get(word, word) for word in options), str(program), str(SCALA)]
     own = {"JAVA_HOME": str(java_home()), "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
     result = subprocess.run(
@@ -147,7 +153,7 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     seen = json.loads(result.stdout.splitlines()[-1])
     assert seen["python"] == os.environ["PYSPARK_PYTHON"] != sys.executable
     assert "/work/app-" in seen["folder"]
-    assert [0, 2, 4] == seen["doubled"]
+    assert ["0!", "2!", "4!"] == seen["marked"]
     assert all(file.startswith(f"{seen['folder']}/") for file in seen["files"]), seen["files"]
     # Spark's own modules are in archives inside the installation of Spark.
     folders = [entry for entry in seen["path"] if not entry.endswith((".zip", ".jar"))]
