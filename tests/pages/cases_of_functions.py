@@ -18,10 +18,11 @@ MALFORMED = "while running: `MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION`"
 JSON = """'{"a": 7}'"""
 
 
-def _returns(expression: str, value: str) -> Case:
-    return runs(
-        f"`{expression}`", lambda probe: probe.rows().where("k = 'z'").selectExpr("k", expression), f"{LAST} {value}"
-    )
+def _return(values: dict[str, str]) -> Case:
+    """Return the case of expressions with these values, which one query evaluates."""
+    names = "; ".join(f"`{expression}`" for expression in values)
+    expected = f"{LAST} {' '.join(values.values())}"
+    return runs(names, lambda probe: probe.rows().where("k = 'z'").selectExpr("k", *values), expected)
 
 
 def _raises(expression: str, cell: str) -> Case:
@@ -51,21 +52,27 @@ def _clock(expression: str, cell: str) -> Case:
 
 
 FUNCTIONS = (
-    together(
-        _returns(f"from_json({JSON}, 'a int').a + n", "16"),
-        _returns("to_json(struct(k, n))", '{"k":"z","n":9}'),
-        _returns("get_json_object(k, '$.a')", "-"),
+    _return(
+        {
+            f"from_json({JSON}, 'a int').a + n": "16",
+            "to_json(struct(k, n))": '{"k":"z","n":9}',
+            "get_json_object(k, '$.a')": "-",
+        }
     ),
-    together(
-        _returns("try_cast(k as int)", "-"),
-        _returns("try_to_timestamp(k)", "-"),
-        _returns("try_variant_get(try_parse_json(k), '$.a', 'int')", "-"),
-        _returns("is_valid_utf8(k)", "true"),
+    _return(
+        {
+            "try_cast(k as int)": "-",
+            "try_to_timestamp(k)": "-",
+            "try_variant_get(try_parse_json(k), '$.a', 'int')": "-",
+            "is_valid_utf8(k)": "true",
+        }
     ),
-    together(
-        _returns("transform(sequence(1, 3), x -> x * n)", "[9, 18, 27]"),
-        _returns("sha2(k, 256)", hashlib.sha256(LAST.encode()).hexdigest()),
-        _returns("length(uuid())", "36"),
+    _return(
+        {
+            "transform(sequence(1, 3), x -> x * n)": "[9, 18, 27]",
+            "sha2(k, 256)": hashlib.sha256(LAST.encode()).hexdigest(),
+            "length(uuid())": "36",
+        }
     ),
     _clock("current_timestamp()", "runs, one value per batch"),
     _clock("reflect('java.lang.System', 'nanoTime')", "runs, a new value for each row"),

@@ -174,27 +174,18 @@ JOINS = (
 
 STATEFUL = (
     runs("`groupBy(k).count()`, one result per row", lambda b: b.rows().groupBy("k").count(), *COUNTS),
-    together(
-        runs(
-            "`sum`, `avg`, `min`, `max`",
-            lambda b: _aggregates(b, "sum(n)", "avg(n)", "min(n)", "max(n)"),
-            *("a 1 1.0 1 1", "b 2 2.0 2 2", "a 2 1.0 1 1", "a 6 2.0 1 4", "z 9 9.0 9 9"),
+    runs(
+        "`sum`, `avg`, `min`, `max`; `min_by`, `max_by`, `first`, `last`; `collect_list`, `collect_set`; "
+        "`approx_count_distinct`, `percentile_approx`",
+        lambda b: _aggregates(
+            *(b, "sum(n)", "avg(n)", "min(n)", "max(n)", "min_by(n, n)", "max_by(n, n)", "first(n)", "last(n)"),
+            *("collect_list(n)", "size(collect_set(n))", "approx_count_distinct(n)", "percentile_approx(n, 0.5)"),
         ),
-        runs(
-            "`min_by`, `max_by`, `first`, `last`",
-            lambda b: _aggregates(b, "min_by(n, n)", "max_by(n, n)", "first(n)", "last(n)"),
-            *("a 1 1 1 1", "b 2 2 2 2", "a 1 1 1 1", "a 1 4 1 4", "z 9 9 9 9"),
-        ),
-        runs(
-            "`collect_list`, `collect_set`",
-            lambda b: _aggregates(b, "collect_list(n)", "size(collect_set(n))"),
-            *("a [1] 1", "b [2] 1", "a [1, 1] 1", "a [1, 1, 4] 2", "z [9] 1"),
-        ),
-        runs(
-            "`approx_count_distinct`, `percentile_approx`",
-            lambda b: _aggregates(b, "approx_count_distinct(n)", "percentile_approx(n, 0.5)"),
-            *("a 1 1", "b 1 2", "a 1 1", "a 2 1", "z 1 9"),
-        ),
+        "a 1 1.0 1 1 1 1 1 1 [1] 1 1 1",
+        "b 2 2.0 2 2 2 2 2 2 [2] 1 1 2",
+        "a 2 1.0 1 1 1 1 1 1 [1, 1] 1 1 1",
+        "a 6 2.0 1 4 1 4 1 4 [1, 1, 4] 2 2 1",
+        "z 9 9.0 9 9 9 9 9 9 [9] 1 1 9",
     ),
     together(
         runs("aggregation without keys", lambda b: b.rows().groupBy().agg(F.max("k")), "a", "b", "b", "b", "z"),

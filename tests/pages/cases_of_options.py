@@ -63,19 +63,21 @@ def _refused_sink_option(what: str, cell: str, options: Options) -> Case:
     return refused(what, cell, lambda probe: probe.write(probe.rows(), options).start())
 
 
-def _with_conf(probe: OperatorProbe, key: str, value: str) -> StreamingQuery:
+def _with_confs(probe: OperatorProbe, confs: dict[str, str]) -> StreamingQuery:
     configured = replace(probe, spark=probe.spark.newSession())
-    configured.spark.conf.set(key, value)
+    for key, value in confs.items():
+        configured.spark.conf.set(key, value)
     return configured.write(configured.rows()).start()
 
 
-def _accepted_conf(key: str, value: str) -> Case:
-    return writes(f"`{key}={value}`", lambda probe: _with_conf(probe, key, value), *ALL)
+def _accepted_confs(confs: dict[str, str]) -> Case:
+    names = "; ".join(f"`{key}={value}`" for key, value in confs.items())
+    return writes(names, lambda probe: _with_confs(probe, confs), *ALL)
 
 
 def _refused_conf(key: str, value: str) -> Case:
     short_value = value.rpartition(".")[2]
-    return refused(f"`{key}={short_value}`", NO_CONF, lambda probe: _with_conf(probe, key, value))
+    return refused(f"`{key}={short_value}`", NO_CONF, lambda probe: _with_confs(probe, {key: value}))
 
 
 SOURCE_OPTIONS = (
@@ -94,10 +96,13 @@ SOURCE_OPTIONS = (
         ),
         _accepted_source_option("`startingTimestamp`", {"startingTimestamp": "0"}),
     ),
-    together(
-        _accepted_source_option("`kafka.group.id`", {"kafka.group.id": "cases"}),
-        _accepted_source_option("`kafka.fetch.max.wait.ms`", {"kafka.fetch.max.wait.ms": "50"}),
-        _accepted_source_option("`kafka.isolation.level`", {"kafka.isolation.level": "read_committed"}),
+    _accepted_source_option(
+        "`kafka.group.id`; `kafka.fetch.max.wait.ms`; `kafka.isolation.level`",
+        {
+            "kafka.group.id": "cases",
+            "kafka.fetch.max.wait.ms": "50",
+            "kafka.isolation.level": "read_committed",
+        },
     ),
     _without_effect("maxRecordsPerPartition", "2", "z 0", "z 1"),
     _without_effect("maxPartitions", "1", "z 0", "z 1"),
@@ -147,8 +152,7 @@ SESSION_OPTIONS = (
         _refused_conf(f"{STATE_STORE}.providerClass", HDFS),
     ),
     _refused_conf("spark.sql.execution.sortBeforeRepartition", "true"),
-    together(
-        _accepted_conf(f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled", "false"),
-        _accepted_conf("spark.sql.adaptive.enabled", "true"),
+    _accepted_confs(
+        {f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "false", "spark.sql.adaptive.enabled": "true"}
     ),
 )

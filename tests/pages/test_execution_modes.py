@@ -59,7 +59,6 @@ ACCEPTED = {
         "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
     ),
     ("stateless", "append"): (None, None, None, "STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED"),
-    ("stateless", "update"): (None, None, None, None),
 }
 
 
