@@ -51,7 +51,7 @@ def words_of(command: str) -> tuple[str, ...]:
     words = shlex.split(command)
     program = shutil.which(words[0]) if words else None
     if not program:
-        raise ValueError(f"the command {command!r} of the assistant was not found; name a program on the PATH")
+        raise ValueError(f"the command {command!r} of the assistant was not found; use a program on the PATH")
     return (str(Path(program).absolute()), *words[1:])
 
 

@@ -75,7 +75,7 @@ class Solution:
         try:
             answer: dict[str, Any] = json.loads(lines[0])
         except ValueError:
-            raise WrongAnswerError(f"{SOLUTION} wrote into the pipe of its answers") from None
+            raise WrongAnswerError(f"{SOLUTION} wrote to its response pipe") from None
         if "error" in answer:
             raise WrongAnswerError(str(answer["error"]))
         return answer

@@ -55,7 +55,7 @@ class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     duration: float = 10
-    """Seconds of each burst, of the records before it, and of each step of the search."""
+    """Duration in seconds of each burst, of the traffic before it, and of each search step."""
     after: float = 12
     """Seconds of records after a burst."""
     steps: int = 6

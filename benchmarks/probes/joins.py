@@ -122,7 +122,7 @@ def measure(options: Options, console: Console) -> Outcome:
             spark.stop()
     console.print(
         f"{len(values):,} pairs, {missing} missing; latency {latency_text(values)}; "
-        f"{options.rate:g} impressions/s and as many clicks, interval {options.interval_seconds} s, {machine_text()}",
+        f"{options.rate:g} impressions/s, one click each, interval {options.interval_seconds} s, {machine_text()}",
         soft_wrap=True,
     )
     problems = [f"{missing} pairs are missing"] if missing else []

@@ -95,7 +95,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def run_arm(spark: SparkSession, arm: Arm, options: Options, rate: int) -> dict[str, Any]:
-    """Return the latency of an arm in milliseconds, the share of rows in time, and the number of batches."""
+    """Return the latency of an arm in milliseconds, the share of rows written in time, and the number of batches."""
     stats = spark._jvm.rate_to_stat.Stats  # type: ignore[union-attr] # noqa: SLF001 - the sink is in Scala
     spark.conf.set(PURGE_CONF, str(arm.purge).lower())
     now_us = int(time.time() * 1e6)

@@ -124,7 +124,7 @@ def _percentiles(cases: Sequence[CaseRow], workload: str) -> Figure:
 
 
 def _message(cases: Sequence[CaseRow], workload: str) -> str:
-    """Return a percentile chart's title, which also names where real-time mode loses."""
+    """Return a percentile chart's title, which also names percentiles at which real-time mode is slower."""
     engines = [case for case in cases if case["workload"] == workload] or cases
     by_name = {case["engine"]: case for case in engines}
     case = next(filter(_is_ours, engines), engines[0])

@@ -79,7 +79,7 @@ class SparkOptions:
     warm_up_batches: int = 0
     """Number of empty batches in real-time mode before the first record."""
     exclude_idle_rules: bool = False
-    """Whether to exclude rules of the optimizer without effect during the warm-up."""
+    """Whether to exclude optimizer rules that had no effect during the warm-up."""
     between: Between = "json"
     checkpoint_dir: str = ""
     """Folder for checkpoints; empty for the run's folder."""

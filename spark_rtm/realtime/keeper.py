@@ -105,8 +105,8 @@ def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = 
     """
     Decide whether a query restarts after `failure`; `history` contains the earlier failures of all queries.
 
-    The first failure of a poison record looks like a transient one. A poison record ends every restart with the same
-    error at the same offsets.
+    The first failure of a poison record looks like a transient one. A poison record makes every restart
+    fail with the same error at the same offsets.
     """
     limits = limits or Limits()
     recent = [old for old in history if failure.at - old.at <= limits.window_seconds]

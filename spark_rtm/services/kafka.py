@@ -50,7 +50,7 @@ def archive_options() -> list[str]:
 
 
 def record_classes() -> Path:
-    """Return the folder of the broker's class archive, which a first call records with a broker."""
+    """Return the folder of the broker's class archive. The first call starts a broker to record it."""
 
     def record(folder: Path) -> None:
         with running(LocalKafka(archive_options=class_archive.recording(folder))):

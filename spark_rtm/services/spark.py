@@ -183,7 +183,7 @@ def class_path() -> str:
 
 
 def record_classes() -> Path:
-    """Return the folder of Spark's class archive, which a first call records with a query."""
+    """Return the folder of Spark's class archive. The first call runs a query to record it."""
 
     def record(folder: Path) -> None:
         if SparkSession.getActiveSession():

@@ -87,7 +87,7 @@ def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
 def publish(options: ChaosOptions, outcome: Outcome, path: Path = PUBLISHED_FILE) -> None:
     """Add the run to `path` and replace a run with the same command; raise ValueError for an interrupted run."""
     if outcome.is_interrupted:
-        raise ValueError(f"Ctrl-C has ended the run, so {path} was not changed; repeat the run")
+        raise ValueError(f"Ctrl-C ended the run, so {path} was not changed; repeat the run")
     earlier = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
     new = _published(options, outcome)
     content = {

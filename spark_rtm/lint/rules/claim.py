@@ -209,7 +209,7 @@ def claim_delta(sentence: Sentence) -> Iterator[Problem]:
     if match and sentence.is_about and not is_other and not is_silent(sentence):
         named = re.search(DELTA, match[0], re.IGNORECASE)
         line = sentence.line_at(match.start() + (named.start() if named else 0))
-        fix = "name Kafka, and write to Delta in a micro-batch query"
+        fix = "recommend Kafka, and write to Delta in a micro-batch query"
         yield Problem(line, "Delta is neither a source nor a sink of real-time mode", fix)
 
 
@@ -238,7 +238,7 @@ def claim_latency(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for the claim that real-time mode is only for latencies below 800 ms.
 
-    Why: We found no source for a limit of 800 ms. Real-time mode is for subsecond latency or immediate actions.
+    Why: We found no documentation of a limit of 800 ms. Real-time mode is for subsecond latency or immediate actions.
 
     Example:
         Use Spark's real-time mode only when you need latency below 800 ms.
@@ -248,6 +248,6 @@ def claim_latency(sentence: Sentence) -> Iterator[Problem]:
     """
     match = LATENCY.search(sentence.text)
     if match and sentence.is_about and CHOICE.search(sentence.text) and not is_silent(sentence):
-        message = "no source limits real-time mode to latencies below 800 ms"
+        message = "no documentation limits real-time mode to latencies below 800 ms"
         fix = "recommend real-time mode for latencies below one second or for immediate actions"
         yield Problem(sentence.line_at(match.start()), message, fix)

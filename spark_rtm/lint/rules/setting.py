@@ -232,7 +232,7 @@ def shuffle_manager(module: Module) -> Iterator[Problem]:
             if text and text.endswith(
                 ("MultiShuffleManager", "StreamingShuffleManager", "ConcurrentStageDAGScheduler")
             ):
-                message = f"{key}={text.rpartition('.')[2]} is obsolete: real-time mode chooses it automatically"
+                message = f"{key}={text.rpartition('.')[2]} is obsolete: real-time mode sets it automatically"
                 yield Problem(line, message, "remove the setting")
 
 

@@ -192,7 +192,7 @@ def _module(name: str) -> ModuleType:
     except Exception as error:
         raise TargetError(
             f"importing {name!r} failed with {type(error).__name__}: {error}; install what the module imports into the "
-            f"virtual environment {sys.prefix!r}, and start no query at import"
+            f"virtual environment {sys.prefix!r}, and do not start a query at import"
         ) from error
 
 

@@ -46,7 +46,7 @@ def test_interrupted_run_is_not_published(tmp_path: Path) -> None:
     """A run that ended with Ctrl-C has fewer faults than its command states."""
     path = tmp_path / "chaos.json"
 
-    with pytest.raises(ValueError, match=r"Ctrl-C has ended the run, so .* was not changed"):
+    with pytest.raises(ValueError, match=r"Ctrl-C ended the run, so .* was not changed"):
         publish(OPTIONS, replace(OUTCOME, is_interrupted=True), path)
 
     assert not path.exists()
