@@ -1,5 +1,5 @@
 """
-Tell which execution mode wrote each batch of a checkpoint.
+Determine which execution mode wrote each batch of a checkpoint.
 
 No file names the mode. Each mode leaves different traces, which `tests/inspect` observes on OSS 4.3.0:
 

@@ -77,7 +77,7 @@ def test_excerpt_equals_the_module(example: Example) -> None:
 
 
 def findings_of_ruff(code: dict[str, str], folder: Path) -> dict[str, str]:
-    """Check pieces of code in one run of ruff; return the findings of each piece that has some, by its name."""
+    """Run ruff once on several pieces of code, and return the findings by the name of the piece."""
     names = {f"block_{number}.py": name for number, name in enumerate(code)}
     for file, name in names.items():
         (folder / file).write_text(code[name])

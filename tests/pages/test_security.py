@@ -109,7 +109,7 @@ def outcome(secured: SecuredKafka, target: str, query: StreamingQuery) -> str:
 def copied(
     spark: SparkSession, secured: SecuredKafka, source: str, reader: Options, writer: Options, folder: Path, *acls: Any
 ) -> str:
-    """Copy a record with the given ACLs, whose topics are called `source` and `target`; return the outcome."""
+    """Copy a record with ACLs for topics called `source` and `target`, and return the outcome."""
     target = new_topic(secured.setup, 1)
     names = {"source": source, "target": target}
     secured.allow(*((kind, names.get(name, name), operation) for kind, name, operation in acls))

@@ -93,7 +93,7 @@ def test_page_of_tables_uses_the_width_of_the_screen(page: Page, address: str) -
     ids=["separators", "short name", "long name", "block of code", "data of a form"],
 )
 def test_names_may_wrap_after_separators_and_before_capitals(html: str, expected: str) -> None:
-    """Only long words in inline code get places for a line break."""
+    """Only long words in inline code get line-break opportunities."""
     assert expected == layout.breakable(html)
 
 

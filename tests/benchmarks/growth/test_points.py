@@ -38,7 +38,7 @@ def test_records_have_the_size_and_the_keys_of_the_point(planned: PlannedPoint) 
 
 
 def test_count_grows_with_each_record_of_a_key() -> None:
-    """The tenth key has its first record, and its second record after all other keys."""
+    """A key gets its second record only after every other key has had its first."""
     shape = Point(keys=100, state_keys=1_000).shape
 
     assert {"id": "k100", "seq": 10, "count": 1} == count(shape, 10)
