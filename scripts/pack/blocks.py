@@ -7,8 +7,7 @@ from benchmarks import registry
 from benchmarks.results.format import table
 from scripts.pack import assistants, files, notices, verification
 from scripts.pack.checks.links import navigation
-from scripts.pack.tables import prove
-from scripts.pack.tables.pipeline import chaos, demo, soak
+from scripts.pack.tables import pipeline, prove
 from spark_rtm.lint.engine import RULES
 from spark_rtm.lint.rules.rule import LABELS
 
@@ -60,14 +59,14 @@ def lint_index(_: Path, __: str) -> str:
 
 BLOCKS: dict[str, Maker] = {
     **registry.BLOCKS,
-    "measured-chaos": chaos.faults,
-    "measured-demo": demo.comparison,
+    "measured-chaos": pipeline.faults,
+    "measured-demo": pipeline.comparison,
     "router": router,
     "assistants": assistant_folders,
     "lint-index": lint_index,
     "verification": verification.verification,
     "verified": verification.verified,
-    "measured-soak": soak.soak,
+    "measured-soak": pipeline.soak,
     "notices-packages": notices.packages_table,
     "notices-jars": notices.jars_table,
     "output-prove": prove.output,

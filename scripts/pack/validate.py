@@ -9,7 +9,7 @@ from pathlib import Path
 from scripts.pack.checks.advice import check_advice, check_triggers
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_blocking, check_fences
-from scripts.pack.checks.generated import check_generated, check_manifest
+from scripts.pack.checks.generated import check_generated
 from scripts.pack.checks.links import check_links, check_navigation, check_orphans
 from scripts.pack.checks.owners import check_owners
 from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
@@ -17,7 +17,6 @@ from spark_rtm.text.finding import Finding
 
 CHECKS = (
     check_generated,
-    check_manifest,
     check_frontmatter,
     check_budgets,
     check_rule_engines,

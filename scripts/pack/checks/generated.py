@@ -1,13 +1,10 @@
-"""Check that generated parts are up to date, and that the manifest is valid and lists only existing files."""
+"""Check that generated parts are up to date."""
 
-import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 
-import jsonschema
-
-from scripts.pack import files, generate, manifest
+from scripts.pack import files, generate
 from spark_rtm.text.finding import Finding
 
 REGENERATE_REMEDY = "run `python scripts/skills.py generate` and commit the result"
@@ -26,26 +23,6 @@ def check_generated(root: Path) -> Iterator[Finding]:
         if actual != expected:
             line, problem = _first_difference(actual, expected)
             yield Finding(files.relative(root, path), line, "generated", problem, REGENERATE_REMEDY)
-
-
-def check_manifest(root: Path) -> Iterator[Finding]:
-    """Yield the manifest's first schema violation, or else every missing file."""
-    path = root / files.MANIFEST
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        yield Finding(files.MANIFEST, 1, "manifest", f"cannot be read: {error}", REGENERATE_REMEDY)
-        return
-    schema = json.loads((root / manifest.SCHEMA).read_text(encoding="utf-8"))
-    for fault in jsonschema.Draft202012Validator(schema).iter_errors(content):
-        place = "/".join(str(part) for part in fault.absolute_path) or "top level"
-        yield Finding(files.MANIFEST, 1, "manifest", f"{place}: {fault.message}", REGENERATE_REMEDY)
-        return
-    for entry in content["files"]:
-        if not (root / entry["path"]).is_file():
-            yield Finding(
-                files.MANIFEST, 1, "manifest", f"lists {entry['path']!r}, which does not exist", REGENERATE_REMEDY
-            )
 
 
 def _first_difference(actual: str, expected: str) -> tuple[int, str]:

@@ -1,1 +1,0 @@
-"""Tables generated from published runs of the attribution pipeline."""
