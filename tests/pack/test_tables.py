@@ -163,7 +163,7 @@ def change_first_fault(content: Any) -> None:
             "output-prove-examples",
             "prove_examples",
             lambda content: content["targets"][0].update(target="a.py:f", verdicts={"input": "wrong: a | b"}),
-            "| `a.py:f` | 1 | `input` wrong: a \\| b |",
+            "| `f` | 1 | `input` wrong: a \\| b |",
             "",
         ),
         (
