@@ -4,7 +4,9 @@ Define a benchmark, and run and publish it.
 A benchmark measures and returns an `Outcome`. Only this module writes files, so no benchmark can publish invalid runs.
 """
 
+import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +17,15 @@ from rich.console import Console
 from benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions, exit_status
 from benchmarks.harness.plan import plain_console
 from benchmarks.results import charts
-from benchmarks.results.publish import BUILD_DIR, PUBLISHED_DIR, report_problems, write_json
 from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
 from benchmarks.results.table import print_cases
 from spark_rtm.command_line import arguments_of
 from spark_rtm.measure import page
+
+BUILD_DIR, PUBLISHED_DIR = Path("build/benchmarks"), Path("references/measured")
+REPOSITORY = Path(__file__).parents[2]
+NUMBER_LIST = re.compile(r"\[[\s\d.,-]+\]")
 
 WRITTEN = f"""
 The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}; a page with both is written
@@ -111,3 +116,21 @@ def outcome_of(
     print_cases(content, console)
     problems = [problem for result in results for problem in result.problems]
     return Outcome(stem, content, problems, lambda folder: charts.draw(content, folder, stem) if has_charts else ())
+
+
+def report_problems(problems: Sequence[str]) -> int:
+    """Print the number of problems and the first problem, and return the exit status."""
+    if problems:
+        found = f"{len(problems)} {'problems invalidate' if len(problems) > 1 else 'problem invalidates'}"
+        consequence = "so the results were not published"
+        print(f"{found} this benchmark, {consequence}; first problem: {problems[0]}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def write_json(content: dict[str, Any], path: Path) -> Path:
+    """Write JSON without this checkout's path, create the folder if necessary, and return the file's path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(content, indent=1).replace(f"{REPOSITORY.as_uri()}/", "file:")
+    # Each list of numbers stays on one line, so the diff between two runs is readable.
+    path.write_text(NUMBER_LIST.sub(lambda match: " ".join(match[0].split()), text) + "\n")
+    return path

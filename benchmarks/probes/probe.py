@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.harness.benchmark import Outcome
-from benchmarks.results.publish import PUBLISHED_DIR
+from benchmarks.harness.benchmark import PUBLISHED_DIR, Outcome
 from spark_rtm.kafka.consumer import consumer_from_start, end_offsets
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.measure.percentiles import percentiles

@@ -11,7 +11,6 @@ from scripts.pack import files
 from scripts.pack.checks.advice import check_advice, check_triggers, wrong_triggers
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_blocking, check_fences
-from scripts.pack.checks.generated import check_generated
 from scripts.pack.checks.links import check_links, check_navigation, check_orphans
 from scripts.pack.checks.owners import check_owners
 from scripts.pack.checks.skill import (
@@ -23,7 +22,7 @@ from scripts.pack.checks.skill import (
     check_rule_engines,
 )
 from scripts.pack.manifest import SCHEMA
-from scripts.pack.validate import CHECKS, validate
+from scripts.pack.validate import CHECKS, check_generated, validate
 from spark_rtm.text.finding import Finding
 
 Check = Callable[[Path], Iterator[Finding]]

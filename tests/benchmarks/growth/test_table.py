@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.growth.table import LIMITS, MEASURED, million, reached_at
-from benchmarks.results.publish import write_json
+from benchmarks.harness.benchmark import write_json
 from spark_rtm.capacity import Demand, capacity
 from tests.benchmarks.growth.synthetic import content
 

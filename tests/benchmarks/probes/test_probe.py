@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.harness.benchmark import PUBLISHED_DIR, write_json
 from benchmarks.probes.probe import STEM, outcome_of, when_due
-from benchmarks.results.publish import PUBLISHED_DIR, write_json
 
 
 def test_probe_replaces_its_own_published_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
