@@ -1,5 +1,5 @@
 """
-Measure the heap, the memory outside of it and full collections of a query whose state grows.
+Measure the heap, the memory outside the heap, and the full collections of a query whose state grows.
 
 Run the benchmark with `make bench-memory`, and again with `BENCH="--bounded-mb 10"` for RocksDB's bounded memory.
 The JVM touches its whole heap at the start, so the part of its resident size that exceeds the heap is outside the heap.

@@ -1,4 +1,4 @@
-"""The number of a user's sessions per day is right after the last click, in any order of clicks."""
+"""The number of a user's sessions per day is right after the last click, whatever the order of the clicks."""
 
 import json
 from datetime import UTC, datetime

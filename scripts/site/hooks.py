@@ -52,7 +52,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Replace mkdocs' files by the pages, sources, folders and raw files of the repository."""
+    """Replace mkdocs' files with the pages, sources, folders and raw files of the repository."""
     for cached in (tree.linked, tree.sources, tree.folders):
         cached.cache_clear()
     # Keep the files of the theme, except the search's rules for other languages, which have other licences.

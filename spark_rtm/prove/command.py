@@ -102,7 +102,7 @@ def _verdicts(arguments: argparse.Namespace, progress: "_Progress", show: Callab
     progress.has_started = True
     progress.say("starting a Kafka broker and Spark")
     with bench(options.slots, packages) as services:
-        # PySpark has replaced the handler by its own, which only cancels running jobs.
+        # PySpark has replaced the handler with its own, which only cancels running jobs.
         signal.signal(signal.SIGINT, progress.interrupt)
         prove(services, examined, options, progress.say, show)
         progress.say("stopping")

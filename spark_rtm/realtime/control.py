@@ -128,7 +128,7 @@ def stagger(
     query: StreamingQuery, last_commit: Callable[[], object], seconds: float, stop: threading.Event | None = None
 ) -> None:
     """
-    Commit `query` each time `seconds` after another copy's commit, so the copies never pause together.
+    Commit `query` `seconds` after each commit of another copy, so the copies never pause together.
 
     `last_commit` returns a new value after each commit of the other copy, for example the id of its last batch. Use
     half of the other copy's interval. Give `query` a longer interval, which takes effect when the other copy has ended.

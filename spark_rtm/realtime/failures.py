@@ -56,7 +56,7 @@ REMEDIES = {
     "RecordTooLargeException": "cut long keys and values, or send them cut to a reject topic; a larger "
     "kafka.max.request.size of the sink and max.message.bytes of its topic only move the limit",
     "null topic": "give every row a topic, for example with coalesce and a reject topic",
-    "Python": "replace the Python function by SQL functions, or run it with python_state.with_python; on OSS, "
+    "Python": "replace the Python function with SQL functions, or run it with python_state.with_python; on OSS, "
     "nothing else "
     "runs Python on the data path in real-time mode",
     "ForeachBatch": "write to Kafka instead of using foreachBatch, and copy the records to other stores in a second "

@@ -3,7 +3,7 @@ Join two streams in real-time mode of OSS, which refuses stream-stream joins, as
 
 The state of a key and a time bucket contains the rows of both streams. After each row, the query writes all pairs of
 the row's bucket again, so the sink must upsert pairs by their ids. Real-time mode and micro-batch mode write the same
-pairs, in any order of the rows.
+pairs, whatever the order of the rows.
 """
 
 from dataclasses import dataclass

@@ -65,7 +65,7 @@ class Standby:
     """
     Returns the functions that start the queries, with checkpoints in the given folder.
 
-    A waiting process runs these queries for a moment. Their sources must be `rtm-kafka`, which then reads nothing.
+    A waiting process briefly runs them to warm up. Their sources must be `rtm-kafka`, which then reads nothing.
     """
 
 

@@ -9,7 +9,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 def move_timer(handle: StatefulProcessorHandle, before_ms: int, next_ms: int, fired_ms: int = 0) -> None:
     """
-    Replace the current key's timer for `before_ms` by a timer for `next_ms`.
+    Replace the current key's timer for `before_ms` with a timer for `next_ms`.
 
     Times are epoch milliseconds; 0 means no timer. The engine itself deletes a timer that has just fired at `fired_ms`.
     """

@@ -109,7 +109,7 @@ def headings(text: str) -> list[Heading]:
 
 
 def links(text: str) -> list[Link]:
-    """Return inline links, images and reference definitions outside of code."""
+    """Return inline links, images and reference definitions outside code."""
     result = []
     for number, line in enumerate(prose(text), 1):
         visible = replace_code_spans(line, lambda span: "x" * len(span))

@@ -179,7 +179,7 @@ def lose_files(writer: Writer, lost: str, shape: str, mode: Mode) -> dict[str, s
 
 
 def write_until_killed(writer: Writer) -> None:
-    """Start a micro-batch that runs to the end of the program, and run a query without enough slots meanwhile."""
+    """Start a micro-batch that runs to the end of the program, and meanwhile run a query without enough slots."""
     slow = writer.job("killed", partitions=SLOW_PARTITIONS)
     sink = sink_of(slow, stream_of(slow).withColumn("value", F.expr(SLOW))).trigger(processingTime="0 seconds")
     send(slow, "a")

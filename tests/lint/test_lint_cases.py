@@ -60,7 +60,7 @@ def labels() -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_rule_documents_the_engines_of_its_findings(rule: Rule, labels: dict[str, set[str]]) -> None:
-    """A rule's section states what concerns both engines, only OSS and only Databricks, as its findings do."""
+    """A rule's section states the findings on both engines, on OSS only and on Databricks only."""
     assert labels[rule.id] == set(rule.cases)
 
 

@@ -157,7 +157,7 @@ FAULTS: dict[Check, dict[str, tuple[Any, ...]]] = {
     check_navigation: {"navigation": ("`nav` does not contain", _replace, "mkdocs.yml", "- references/faults.md", "#")},
     check_fences: {
         "language": ("language 'pythn'", _append, PAGE, f"\n{TICKS}pythn\nx\n{TICKS}\n"),
-        "braces": ("outside of braces", _append, PAGE, f'\n{TICKS}python raises="X"\nx\n{TICKS}\n'),
+        "braces": ("outside braces", _append, PAGE, f'\n{TICKS}python raises="X"\nx\n{TICKS}\n'),
         "option": (r"unknown options: raise", _append, PAGE, f'\n{TICKS}python {{raise="X"}}\nx\n{TICKS}\n'),
         "syntax": ("is not valid Python", _append, PAGE, f"\n{TICKS}python\nx = = 1\n{TICKS}\n"),
         "two-outcomes": (

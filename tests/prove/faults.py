@@ -36,7 +36,7 @@ FAULTS = {
         'key=F.udf(str.upper)(F.col("record.card"))',
         "mode",
         "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
-        "replace the Python function by SQL functions",
+        "replace the Python function with SQL functions",
         "F.udf(str.upper)",
     ),
     "state that never ends": Fault(

@@ -102,7 +102,7 @@ def _problems(fence: markdown.Fence) -> Iterator[tuple[str, str]]:
         yield f"has the unknown language {fence.language!r}", f"use one of {', '.join(sorted(LANGUAGES))}"
     if fence.options and "{" not in fence.info:
         yield (
-            f"has options outside of braces, {fence.info!r}, so the site shows it as plain text",
+            f"has options outside braces, {fence.info!r}, so the site shows it as plain text",
             "put the options in braces",
         )
     yield from _option_problems(fence.options)

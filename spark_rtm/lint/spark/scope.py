@@ -93,7 +93,7 @@ class State:
         scope[name] = value
 
     def replace_everywhere(self, old: Reader | Writer, new: Value) -> None:
-        """Replace `old` by `new` for every name, because PySpark changes readers and writers in place."""
+        """Replace `old` with `new` for every name, because PySpark changes readers and writers in place."""
         for scope in self.scopes:
             for name, value in scope.items():
                 if value is old:

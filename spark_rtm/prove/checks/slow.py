@@ -142,8 +142,8 @@ def verdict_on(subject: Subject, slow: Slow, decoding: Decoding) -> Verdict:
     evidence = (
         f"{OVERFLOW}: {long} overflows the stack{where} and ends the executor, again after each restart"
         if slow.overflows
-        else f"{long} takes {took}{where}, a control record takes {slow.control_seconds:.2f} s; the partition is "
-        "blocked meanwhile, again after each restart"
+        else f"{long} takes {took}{where}, a control record takes {slow.control_seconds:.2f} s; the partition "
+        "waits meanwhile, again after each restart"
     )
     fix = "limit the length before the expression, for example with left(text, 1000), or replace the pattern"
     line = line_of_call(subject.path, re.compile(rf"\b{name}\s*\("), subject.line) if name else subject.line

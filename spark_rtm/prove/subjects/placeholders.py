@@ -194,7 +194,7 @@ class _Modules(MetaPathFinder, Loader):
 
 @contextlib.contextmanager
 def placeholders_for(names: Collection[str]) -> Iterator[None]:
-    """Replace missing packages by placeholders on import."""
+    """Replace missing packages with placeholders on import."""
     finder = _Modules(names)
     sys.meta_path.append(finder)
     try:

@@ -8,7 +8,7 @@ from examples.attribution.chaos.plan import Fault, plan
 
 
 def test_same_seed_repeats_the_plan() -> None:
-    """A failed run can be repeated with its seed, in any order of the kinds."""
+    """A failed run can be repeated with its seed, whatever the order of the kinds."""
     first = plan(3, 40, KINDS)
 
     assert first == plan(3, 40, dict(reversed(KINDS.items())))

@@ -1,4 +1,4 @@
-"""The SQL form of the rule equals the plain Python form for generated histories in any order of arrival."""
+"""The SQL form of the rule equals the plain Python form for generated histories, whatever the order of arrival."""
 
 import time
 from dataclasses import replace
