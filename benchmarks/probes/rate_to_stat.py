@@ -44,7 +44,7 @@ SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 @dataclass(frozen=True)
 class Arm:
-    """One execution of the query."""
+    """One way to run the query: an execution mode and its settings."""
 
     name: str
     source: str = SOURCE

@@ -68,7 +68,7 @@ TYPES: dict[tuple[type[DataType], ...], str] = {
 
 @dataclass(frozen=True)
 class Hostile:
-    """A hostile record."""
+    """A hostile record, and what it breaks."""
 
     record: Sent
     breaks: str = NOTHING

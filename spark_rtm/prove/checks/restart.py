@@ -28,7 +28,7 @@ PARTITION = 0
 
 
 def order_of(subject: Subject, slots: int) -> Order:
-    """Return the order for the process that the check kills."""
+    """Return the query and settings for the process that the check kills."""
     trial, bench = subject.trial, subject.bench
     folder = str(trial.folder)
     interval_ms = COMMANDED_INTERVAL_MS if control.source_format() == control.SOURCE else INTERVAL_MS

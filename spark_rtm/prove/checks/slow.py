@@ -72,7 +72,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Slow:
-    """A slow record."""
+    """A slow record, with its time and the time of a control record."""
 
     case: Case
     length: int
@@ -85,7 +85,7 @@ class Slow:
 
 @dataclass
 class Found:
-    """The results of the check."""
+    """The slow records, the failing ones, and the greatest tested length."""
 
     fields: int
     slow: list[Slow] = field(default_factory=list)

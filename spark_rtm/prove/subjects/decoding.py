@@ -55,7 +55,7 @@ class Decoding:
 
 @dataclass(frozen=True)
 class _Tree:
-    """An expression."""
+    """An expression in a plan, with its children."""
 
     node: Mapping[str, Any]
     children: tuple["_Tree", ...]

@@ -60,7 +60,7 @@ def end_job(*_: object, **__: object) -> NoReturn:
 
 
 class Started:
-    """The result of `start()` for the job."""
+    """The object that `start()` returns to the job."""
 
     name = id = "prove"
     asked = 0
@@ -165,7 +165,7 @@ class Anything:
 
 
 class _Module(ModuleType):
-    """A missing module."""
+    """A placeholder for a missing module."""
 
     def __getattr__(self, name: str) -> Any:
         """Return a placeholder for each imported name."""
