@@ -13,6 +13,11 @@ MEASURED = "references/measured/growth.json"
 
 RATES = (1_000, 10_000, 100_000, 1_000_000)
 MAX_RATE = 1e9
+CHARTS = {
+    "cpu_seconds_per_million": "CPU seconds per million records",
+    "p99_ms": "p99 in ms",
+    "pause_ms": "pause in ms",
+}
 UNITS = {"busy_cores": "busy cores", "memory_mb": "memory, MB", "state_mb": "state store, MB", "pause_ms": "pause, ms"}
 HEADER = (
     *("run", "CPU s per million records", "busy cores", "memory, MB", "state store in memory / on disk, MB"),
@@ -58,9 +63,10 @@ def points(root: Path, dimensions: str) -> str:
         for row in [*bases, *rows]
     ]
     charts = [
-        f"![{path.stem.removeprefix(f'growth_{name}_').replace('_', ' ')} by {name}](measured/{path.name})\n"
+        f"![{CHARTS.get(quantity, quantity.replace('_', ' '))} by {name}](measured/{path.name})\n"
         for name in names
         for path in sorted((root / MEASURED).parent.glob(f"growth_{name}_*.svg"))
+        for quantity in [path.stem.removeprefix(f"growth_{name}_")]
     ]
     return "\n".join([table(HEADER, cells), *charts])
 
