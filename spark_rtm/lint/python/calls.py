@@ -137,7 +137,7 @@ class Calls(Evaluator):
         if isinstance(callee, Class):
             return self._instantiate(callee, given, state)
         if isinstance(callee, Udf):
-            return Column(marks_of(*given.positional) | {Mark(callee.kind, line)})
+            return Column(marks_of(*given.positional) | {Mark("udf", line)})
         if isinstance(callee, Partial):
             return self._complete(callee, given, line, state)
         if isinstance(callee, Library):

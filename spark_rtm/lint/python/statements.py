@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from spark_rtm.lint.python.calls import Calls, name_of
 from spark_rtm.lint.rules.unchecked import Steps
-from spark_rtm.lint.spark.columns import udf_kind
+from spark_rtm.lint.spark.columns import makes_udf
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state
 from spark_rtm.lint.spark.values import (
     Class,
@@ -217,10 +217,8 @@ class Statements(Calls):
         self.definitions.append((function, path))
         value: Value = function
         for decorator in statement.decorator_list:
-            made = self.value(decorator, state)
-            kind = udf_kind(made)
-            if kind:
-                value = Udf(kind)
+            if makes_udf(self.value(decorator, state)):
+                value = Udf()
                 self.visited.add(statement)
         state.bind(statement.name, value)
         self._record_flow(statement, function, state)

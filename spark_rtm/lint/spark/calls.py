@@ -153,7 +153,7 @@ class SparkCalls:
             return Frame(frozenset({Unknown()}), is_streaming=False, is_small=name == "range")
         if name == "register" and given.positional:
             self.registered.update(texts_of(given.positional[0]))
-            return Udf("udf")
+            return Udf()
         if name == "sql":
             return Unknown()
         return Session()

@@ -14,7 +14,7 @@ from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES
 from spark_rtm.lint.spark.streams import Arguments, Frame, Reader, Writer
 from spark_rtm.lint.spark.values import Column, Library, Mark, Session, Udf, Unknown, Value, marks_of, texts_of
 
-UDF_MAKERS = {"udf": "udf", "pandas_udf": "udf", "arrow_udf": "udf", "udtf": "udf", "arrow_udtf": "udf"}
+UDF_MAKERS = {"udf", "pandas_udf", "arrow_udf", "udtf", "arrow_udtf"}
 CLOCKS = {"current_timestamp", "now", "localtimestamp"}
 CLOCK_TEXT = re.compile(r"\b(?:current_timestamp|now|localtimestamp)\s*\(", re.IGNORECASE)
 CLOCK_DIFFERENCE = re.compile(
@@ -34,13 +34,11 @@ ALIAS = re.compile(r"(?:\s+as\s+|\)\s*|^[\w.`]+\s+|\bend\s+)`?(?P<name>[A-Za-z_]
 DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}
 
 
-def udf_kind(value: Value) -> str:
-    """Return the kind of Python UDF that a decorator creates, or an empty string."""
-    if isinstance(value, Udf):
-        return value.kind
+def makes_udf(value: Value) -> bool:
+    """Return whether a decorator creates a Python UDF."""
     if isinstance(value, Library) and value.name.startswith(FUNCTIONS):
-        return UDF_MAKERS.get(value.name.rpartition(".")[2], "")
-    return ""
+        return value.name.rpartition(".")[2] in UDF_MAKERS
+    return isinstance(value, Udf)
 
 
 def attribute(value: Value, name: str, line: int) -> Value:
@@ -76,7 +74,7 @@ def library_call(callee: Library, given: Arguments, line: int) -> Value:
     if not callee.name.startswith(FUNCTIONS):
         return Unknown(callee.name if "rigger" in callee.name else "")
     if name in UDF_MAKERS:
-        return Udf(UDF_MAKERS[name])
+        return Udf()
     if name == "broadcast" and given.positional:
         return _broadcast(given.positional[0])
     return Column(_function_marks(name, given, line), _function_name(name, given))

@@ -109,8 +109,6 @@ class Column(Value):
 class Udf(Value):
     """A function that runs in a Python worker."""
 
-    kind: str
-
 
 @dataclass(frozen=True, eq=False)
 class Function(Value):
