@@ -2,7 +2,6 @@ import json
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from sklearn.linear_model import LogisticRegression
 
 from examples.alerts.job import Job, Options, read_stream, start
 from examples.alerts.payments_to_scored import features, payments_to_scored
@@ -17,6 +16,9 @@ LARGE = {"payment_id": "p2", "card": "c2", "country": "XX", "amount_cents": 9_00
 
 def test_model_scores_payments_in_real_time_mode(spark: SparkSession, shared_options: Options) -> None:
     """Each payment has the score of the model in plain Python, and its topic; an unreadable payment is rejected."""
+    # The import takes over a second in each worker, so it is not at the top.
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+
     model = LogisticRegression(C=1e6).fit([features(SMALL), features(LARGE)], [0, 1])
 
     def build(session: SparkSession, options: Options) -> DataFrame:
