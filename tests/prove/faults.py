@@ -64,7 +64,7 @@ SMALL_FAULTS = {
         'value=F.to_json(F.struct(*fields, "flags", F.expr("uuid()").alias("id")))',
         "restart",
         "with different bytes",
-        "derive every output only from the source record",
+        "derive every result from its source record alone",
     ),
     "password in the plan": Fault(
         "checks = {",

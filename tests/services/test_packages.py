@@ -165,7 +165,7 @@ def test_jar_with_other_content_is_not_fetched(repository: Path, ivy_dir: Path) 
     forged.write_bytes(b"forged")
     forged.with_name(f"{forged.name}.sha1").write_text(hashlib.sha1(b"forged", usedforsecurity=False).hexdigest())
 
-    with pytest.raises(RuntimeError, match=rf"not the tested ones.*different are {BROKER_JARS[0]}; delete the folder"):
+    with pytest.raises(RuntimeError, match=rf"not the tested ones.*different: {BROKER_JARS[0]}\); delete the folder"):
         broker_jars(ivy_dir)
 
     assert [] == list(repository.parent.glob("cache/jars/*/*.jar"))
@@ -180,7 +180,7 @@ def test_cached_jar_is_verified_at_every_use(ivy_dir: Path, change: str) -> None
     if change != "deleted":
         changed.write_bytes(b"other")
 
-    with pytest.raises(RuntimeError, match=f"missing, unknown or different are {changed.name};"):
+    with pytest.raises(RuntimeError, match=rf"missing, unknown or different: {changed.name}\);"):
         broker_jars(ivy_dir)
 
 
