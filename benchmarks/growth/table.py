@@ -27,7 +27,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit that a growing rate reaches, with its test."""
+    """A limit that is reached as the rate grows, and a function that tests it."""
 
     name: str
     is_reached: Callable[[Capacity, Demand], bool]

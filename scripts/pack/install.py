@@ -103,7 +103,7 @@ def incomplete(root: Path) -> list[Finding]:
 
 
 def _installed(target: Path, name: str) -> dict[str, str]:
-    """Return the digests in a copy's manifest, or none without it."""
+    """Return the digests in a copy's manifest, or none if there is no manifest."""
     file = target / files.MANIFEST
     if _obstacle(target, files.MANIFEST) or not file.is_file():
         return {}

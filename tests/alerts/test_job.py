@@ -44,7 +44,7 @@ def test_page_states_topics_and_slots_of_the_job(job: Job, spark: SparkSession, 
 
 
 def test_unknown_job_lists_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
-    """A wrong name ends with status 2 and the names of all jobs; `--help` lists them too."""
+    """A wrong name causes status 2 and a list of all jobs, which `--help` prints too."""
     assert 2 == main(["logs-to-leaks"])
     assert (
         "error: 'logs-to-leaks' is not a job; use one of payments_to_flagged, logs_to_leaks" in capsys.readouterr().err

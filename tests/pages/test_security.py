@@ -166,7 +166,7 @@ def test_wrong_login_ends_the_query_with_its_error(
 
 
 def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path) -> None:
-    """A JKS file needs no password; without it, no certificate of a PKCS12 file is read."""
+    """A JKS file needs no password; no certificate of a PKCS12 file is read without its password."""
     secured.allow(("TOPIC", source, "READ"))
     word, home = "of-the-file", spark._jvm.java.lang.System.getProperty("java.home")  # type: ignore[union-attr]  # noqa: SLF001 - not public
 

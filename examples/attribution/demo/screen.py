@@ -32,7 +32,7 @@ def curve_columns(width: int) -> int:
 
 
 def sparkline(medians_ms: Mapping[int, int], seconds: float, columns: int) -> str:
-    """Return one character per column: the highest median of its seconds, or a space without one."""
+    """Return one character per column: the highest median of its seconds, or a space if there is none."""
     per_column = max(seconds / columns, 1)
     highest: dict[int, int] = {}
     for second, median_ms in medians_ms.items():

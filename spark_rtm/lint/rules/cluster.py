@@ -199,7 +199,7 @@ def pipeline_continuous(cluster: Cluster) -> Iterator[Problem]:
 
     Why: Real-time mode in a pipeline requires the continuous pipeline mode, because its flows never end.
 
-    Reported at: `continuous`; without it, the flag.
+    Reported at: `continuous`, or the flag if `continuous` is missing.
 
     Example:
         {"continuous": false, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}

@@ -110,7 +110,7 @@ class State:
 
     def join(self, paths: Sequence[State], before: Mapping[str, bool]) -> int:
         """
-        Continue with the values of all open paths that began with the same decided conditions.
+        Merge the values of all open paths that began under the same conditions, and continue with the result.
 
         Return the cost in steps.
         """

@@ -124,7 +124,7 @@ class _Size:
 
 
 def _after(subject: Subject, query: StreamingQuery, records: list[Sent], days: int = 0) -> _Size:
-    """Send records that are `days` later, and return the size of the state after the commit."""
+    """Send records whose times are `days` later, and return the size of the state after the commit."""
     last = query.lastProgress.batchId if query.lastProgress else -1
     time_ms = round(time.time() * 1000) + days * DAY_SECONDS * 1000 if days else 0
     subject.trial.send([_moved(record, days) for record in records] if days else records, time_ms=time_ms)

@@ -186,7 +186,7 @@ def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any
 
 
 def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any], Any] | None:
-    """Return the conversion of a value, or None without one."""
+    """Return the function that converts a value, or None if no conversion is necessary."""
     if isinstance(data_type, StructType):
         read = _reader(data_type, make)
         return (lambda value: read(value).asDict()) if make is dict else read
