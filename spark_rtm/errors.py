@@ -52,7 +52,7 @@ class KnownError:
 
 @cache
 def known() -> tuple[KnownError, ...]:
-    """Return the errors of the file that `skills.py generate` writes from the pages."""
+    """Return the errors that the pages explain. `skills.py generate` writes their file."""
     entries = json.loads(DATA.read_text(encoding="utf-8"))
     return tuple(KnownError(**{**entry, "messages": tuple(entry["messages"])}) for entry in entries)
 
@@ -63,7 +63,7 @@ def page_of(condition: str) -> str:
 
 
 def find(text: str) -> list[KnownError]:
-    """Return the errors that match a text, best first: by message, by condition or class, then by words."""
+    """Return the errors that match a text, best first. Words count only if no message, condition or class matches."""
     flat = " ".join(text.split())
     # The innermost failure comes last in a trace.
     scored = [(_score(each, flat), _place(each, flat), each) for each in known()]
@@ -120,7 +120,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what explains the text, and return the exit status."""
+    """Print the errors that match the text, and return the exit status."""
     text = sys.stdin.read() if options.text == ["-"] else " ".join(options.text)
     found = find(text)
     for line in _lines(found) if found else ["no page explains this text; read references/debugging.md"]:

@@ -6,7 +6,7 @@ HOW = "pip install 'spark-real-time-mode[{extra}]', or `make setup` in a checkou
 
 
 def require(part: str, extra: str, *packages: str) -> None:
-    """Raise ModuleNotFoundError with the name of `extra` if a package is missing; call it before the import."""
+    """Raise ModuleNotFoundError with the name of `extra` if a package is missing. Call this before the import."""
     for name in packages:
         if find_spec(name) is None:
             problem = f"spark_rtm.{part} needs the package {name!r}, which is not installed"

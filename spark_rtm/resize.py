@@ -31,7 +31,7 @@ MICRO_BATCH_OPERATOR = "stateStoreSave"
 
 
 class ResizeError(Exception):
-    """Raised if the state was not rewritten; the copy is deleted."""
+    """Raised if the state was not rewritten. The copy is deleted."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +119,7 @@ def _rename(checkpoint: Path, operators: list[int], name: str) -> None:
 
 
 def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int) -> int:
-    """Return the number of state rows of an operator, which must be equal after `batch` and after the newest batch."""
+    """Return an operator's number of state rows. Raise `ResizeError` if the newest batch changed them after `batch`."""
     after = _rows(session, checkpoint, operator)
     before = _rows(session, checkpoint, operator, batchId=batch)
     count = before.count()
@@ -129,7 +129,7 @@ def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int)
 
 
 def _rows(session: SparkSession, checkpoint: Path, operator: int, **options: int) -> DataFrame:
-    """Return an operator's state, by default the newest: keys and values of all column families, as bytes."""
+    """Return an operator's state, by default the newest, as bytes of the keys and values of all column families."""
     reader = session.read.format("statestore").options(operatorId=operator, _readAllColumnFamilies=True, **options)
     rows = reader.load(str(checkpoint.absolute()))
     return rows.select("column_family_name", "key_bytes", "value_bytes")

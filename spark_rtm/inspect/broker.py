@@ -49,9 +49,9 @@ def partitions_of(
     connection: Connection, topics: Iterable[str], since_ms: int | None
 ) -> dict[str, dict[int, Partition]]:
     """
-    Return the partitions of each existing topic; `since_ms` is the time for `Partition.newer`.
+    Return the partitions of each existing topic, keyed by topic and partition number.
 
-    Raise `UnreadableError` if the broker does not answer.
+    `Partition.newer` refers to the time `since_ms`. Raise `UnreadableError` if the broker does not answer.
     """
     try:
         from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - local checkpoints need no packages

@@ -62,7 +62,7 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
 
 def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
     """
-    Return `startingOffsets` of a new query that continues this checkpoint, for each Kafka source.
+    Return the option `startingOffsets` for each Kafka source of a new query that continues this checkpoint.
 
     The offsets come from the last committed batch, or are the first offsets of the query if no batch is committed.
     Results of a planned batch may be missing in the sink, so the new query must process the records of this batch
@@ -82,7 +82,7 @@ def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
 
 
 def ask_broker(checkpoint: Checkpoint, kafka: Connection) -> Broker:
-    """Return the partitions of all topics in a checkpoint."""
+    """Ask the broker for the partitions of all topics in a checkpoint."""
     position = checkpoint.position
     newest = checkpoint.last_planned.sources if checkpoint.last_planned else {}
     topics = {topic for offsets in newest.values() for topic in kafka_offsets(offsets) or ()}
@@ -90,7 +90,7 @@ def ask_broker(checkpoint: Checkpoint, kafka: Connection) -> Broker:
 
 
 def _with_new_partitions(offsets: Offsets, known: Broker) -> dict[str, dict[str, int]]:
-    """Add the new partitions of the topics, because a new query must name an offset for each partition."""
+    """Return the offsets with `EARLIEST` for new partitions, because a new query needs an offset for each partition."""
     return {
         topic: dict.fromkeys(map(str, known.get(topic, {})), EARLIEST) | dict(numbers)
         for topic, numbers in offsets.items()

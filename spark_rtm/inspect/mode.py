@@ -50,10 +50,10 @@ def spans(
     created_seconds: float | None = None,
 ) -> list[Span]:
     """
-    Return which mode wrote which batches, oldest first.
+    Return spans of consecutive batches that the same mode wrote, oldest first.
 
     `created_seconds` is the time of the file `metadata`, which Spark writes before the first batch. If it is later than
-    the batches, the files are copies with useless times.
+    the batches, the files are copies, and their times are ignored.
     """
     batches = sorted(set(planned) & set(committed))
     has_gaps = any(after - before > 1 for before, after in pairwise(batches))

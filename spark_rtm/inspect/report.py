@@ -105,7 +105,7 @@ class Report:
 
     @property
     def has_problem(self) -> bool:
-        """Return whether a finding is a problem."""
+        """Whether any finding is a problem."""
         return any(finding.level == PROBLEM for finding in self.findings)
 
     def content(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def _is_offset(partition: str, offset: object) -> bool:
 
 
 def sources_of(checkpoint: Checkpoint, known: Broker | None) -> list[Source]:
-    """Return the sources of a query; `known` are the broker's partitions, or None if it was not asked."""
+    """Return the sources of a query. `known` contains the broker's partitions, or is None if it was not asked."""
     planned, position = checkpoint.last_planned, checkpoint.position
     found = []
     for name, end in (planned.sources if planned else {}).items():
@@ -75,7 +75,7 @@ def _moved(checkpoint: Checkpoint, source: str, topic: str, partition: str) -> b
 
 
 def replay_of(checkpoint: Checkpoint, partitions: Sequence[PartitionState], mode: str | None, *, asked: bool) -> Replay:
-    """Return the replay of a restart; `mode` wrote the last batch, and `asked` is true if the broker was asked."""
+    """Return the records that a restart replays. `mode` is the execution mode of the last batch."""
     planned, committed = checkpoint.last_planned, checkpoint.last_committed
     if planned and (committed is None or planned.batch > committed.batch):
         return Replay(_between(checkpoint, planned), f"of batch {planned.batch}, which is planned but not committed")

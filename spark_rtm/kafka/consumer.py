@@ -26,14 +26,14 @@ TRANSIENT_ERRORS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)  # noqa
 def consumer_from_start(
     bootstrap_servers: str, partitions: Mapping[str, int], confs: Mapping[str, object] | None = None
 ) -> Consumer:
-    """Return a consumer that reads topics from their start; `partitions` maps each topic to its partition count."""
+    """Return a consumer that reads topics from their start. `partitions` maps each topic to its partition count."""
     consumer = Consumer({**CONSUMER, "bootstrap.servers": bootstrap_servers, **(confs or {})})
     consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for topic, n in partitions.items() for p in range(n)])
     return consumer
 
 
 def is_record(message: Message) -> bool:
-    """Return whether a message is a record; raise KafkaException for a permanent error."""
+    """Return whether a message is a record. Raise KafkaException for a permanent error."""
     error = message.error()
     if error is not None and (error.fatal() or error.code() not in TRANSIENT_ERRORS):
         raise KafkaException(error)

@@ -53,14 +53,14 @@ def admin_client(bootstrap_servers: str) -> AdminClient:
 
 
 def topic_state(admin: AdminClient, topic: str) -> TopicState:
-    """Return the current state of a topic; raise KafkaException if the broker does not return it."""
+    """Return the current state of a topic. Raise KafkaException if the broker does not return it."""
     described = admin.describe_topics(TopicCollection([topic]), request_timeout=REQUEST_TIMEOUT_SECONDS)
     found = described[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
     return TopicState(topic, str(found.topic_id), len(found.partitions))
 
 
 def is_temporary(error: KafkaException) -> bool:
-    """Return whether a request can succeed later without a change."""
+    """Return whether a failed request can succeed when it is repeated unchanged."""
     return error.args[0].code() in TEMPORARY_ERRORS
 
 

@@ -72,7 +72,7 @@ def ensure_topics(
 
 
 def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
-    """Let existing topics store the producers' times, so a test can send records with any time."""
+    """Make existing topics store the producers' times, so a test can send records with any time."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in PRODUCER_TIME.items()]
     resources = [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries) for topic in topics]
@@ -81,7 +81,7 @@ def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
 
 
 def require_append_time(bootstrap_servers: str, topics: Iterable[str], remedy: str) -> None:
-    """Raise ValueError, ending with `remedy`, if a topic stores producers' times instead of append times."""
+    """Raise ValueError if a topic stores producers' times instead of append times. The message ends with `remedy`."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, described in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():

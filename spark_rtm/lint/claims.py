@@ -52,7 +52,7 @@ def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[s
 
 
 def claims_in(text: str, name: str) -> list[str]:
-    """Return the claims of one page."""
+    """Return a line for each sentence about real-time mode on one page."""
     found = sorted(sentences(layout_of(text)), key=lambda one: one.line)
     return [_line(name, sentence) for sentence in found if sentence.is_about]
 

@@ -77,7 +77,7 @@ def _edits(tree: ast.Module, places: _Places, findings: list[Finding]) -> list[E
 
 
 def _edits_of(tree: ast.Module, places: _Places, findings: list[Finding]) -> dict[Finding, list[Edit]]:
-    """Return the changes for each finding in a single walk."""
+    """Return the edits for each finding, collected in a single walk."""
     by_line: dict[int, list[Finding]] = defaultdict(list)
     for finding in findings:
         if finding.rule in EDITS:
@@ -91,7 +91,7 @@ def _edits_of(tree: ast.Module, places: _Places, findings: list[Finding]) -> dic
 
 
 def _lines(node: ast.AST) -> Sequence[int]:
-    """Return the lines on which a finding can refer to a node, such as its method and its arguments."""
+    """Return the numbers of the lines on which a finding can refer to a node, for example to one of its arguments."""
     if isinstance(node, ast.ImportFrom):
         return range(node.lineno, (node.end_lineno or node.lineno) + 1)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -133,7 +133,7 @@ class _Places:
 
     @cached_property
     def broadcast(self) -> str:
-        """The name of `broadcast` under the imports of the text."""
+        """The expression that means `broadcast` with the imports of this file."""
         text = with_line_feeds(self.data.decode())
         if module := re.search(r"^from pyspark\.sql import (?:[\w, ]*, )?functions(?: as (\w+))?", text, re.MULTILINE):
             return f"{module[1] or 'functions'}.broadcast"

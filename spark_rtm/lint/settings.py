@@ -43,7 +43,7 @@ class Settings:
     root: Path = field(default_factory=Path)
 
     def reports(self, rule: str, path: str) -> bool:
-        """Return whether a finding of this rule in this file is reported; `unchecked` is always reported."""
+        """Return whether a finding of this rule in this file is reported. `unchecked` is always reported."""
         is_selected = not self.select or rule == UNCHECKED.id or _names(self.select, rule)
         return is_selected and not _names(self.ignore, rule) and not _names(self._ignored_in(path), rule)
 
@@ -68,7 +68,7 @@ class Settings:
 
 def settings_for(paths: Iterable[Path], rules: Iterable[str], given: Mapping[str, Any]) -> Settings:
     """
-    Return the settings of the nearest `pyproject.toml` above all paths; values in `given` override them.
+    Return the settings of the nearest `pyproject.toml` above all paths. Values in `given` override them.
 
     A value of None means that the setting was not given.
     """

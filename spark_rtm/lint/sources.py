@@ -77,7 +77,7 @@ def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources
 
 
 def is_relevant(text: str, suffix: str) -> bool:
-    """Return whether a text may be about real-time mode; code must also name Spark and an API that rules check."""
+    """Return whether a text may concern real-time mode. Code must also name Spark and something that rules check."""
     low = text.lower()
     if not any(needle in low for needle in NEEDLES) or not RELEVANT.search(text):
         return False
@@ -88,7 +88,7 @@ def is_relevant(text: str, suffix: str) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a regular file with line feeds; a file that needs no check is empty."""
+    """Return a regular file's text with line feeds, or an empty string if the file needs no check."""
     return with_line_feeds(read_original(path).removeprefix(MARK))
 
 
@@ -98,7 +98,7 @@ def with_line_feeds(text: str) -> str:
 
 
 def read_original(path: Path) -> str:
-    """Return the text of a regular file with its own line ends and mark; a file that needs no check is empty."""
+    """Return a regular file's text with its own line ends and mark, or an empty string if the file needs no check."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UncheckedError("this is not a regular file, so it was not read", "remove it, or pass other paths")

@@ -12,7 +12,7 @@ SQL_COMMENT = re.compile(r"--(?=\s*rtm:)")
 
 
 def silenced_lines(text: str, suffix: str) -> dict[int, set[str]]:
-    """Map each line to the rule ids that a comment silences there; `*` means all rules."""
+    """Map each line to the rule ids that a comment silences there. `*` means all rules."""
     if "rtm:" not in text.lower():
         return {}
     if suffix == ".sql":

@@ -29,7 +29,7 @@ class CostModel:
         return sum(coefficient * value_of(term, inputs) for term, coefficient in self.terms.get(quantity, {}).items())
 
     def outside(self, inputs: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-        """Return the inputs outside their range, with the range."""
+        """Return the range of each input whose value is outside it."""
         return {
             name: (lowest, highest)
             for name, (lowest, highest) in self.ranges.items()
@@ -38,7 +38,7 @@ class CostModel:
 
 
 def value_of(term: str, inputs: Mapping[str, float]) -> float:
-    """Return the value of a term; raise ValueError for an unknown factor."""
+    """Return the value of a term. Raise ValueError for an unknown factor."""
     value = 1.0
     for text in term.split(" * "):
         factor = FACTOR.fullmatch(text)

@@ -61,7 +61,7 @@ class Cpu:
 
 
 class CpuMeter:
-    """Adds up the CPU time of this process and its descendants. A process that has ended keeps its last value."""
+    """Adds up the CPU time of this process and its descendants. A finished process keeps its last value."""
 
     def __init__(self) -> None:
         self._samples: list[tuple[float, float]] = []
@@ -106,7 +106,7 @@ class OtherPrograms:
     def used(self) -> float:
         """Return the CPU seconds of other programs since the start of counting."""
         after = _times_of_others()
-        # Some systems discard the time of a program that has ended, so the sum can fall while other programs are busy.
+        # Some systems discard the time of a finished program, so the sum can fall while other programs are busy.
         running = sum(max(0.0, after[key][0] - self._before[key][0]) for key in after.keys() & self._before.keys())
         self._used += max(_total(after) - _total(self._before), running)
         self._before = after
@@ -166,7 +166,7 @@ def sampling(engine_pids: Callable[[], Iterable[int]]) -> Iterator[ResourceSampl
 
 
 def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
-    """Yield the running processes of `pids` and their descendants once each."""
+    """Yield the running processes of `pids` and their descendants, each once."""
     seen = set[int]()
     for pid in pids:
         try:
@@ -179,7 +179,7 @@ def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
 
 
 def tree_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process and its descendants, including its ended children."""
+    """Return the CPU seconds of a process and its descendants, including its finished children."""
     return sum(_of_running(process_tree([pid]), lambda process: sum(process.cpu_times()[:4])))
 
 
@@ -190,7 +190,7 @@ def machine_seconds() -> float:
 
 
 def _times_of_others() -> dict[ProcessKey, tuple[float, float]]:
-    """Return the CPU seconds of each other program, including its ended children."""
+    """Return the CPU seconds of each other program, including its finished children."""
     found = {}
     for process in other_programs():
         try:

@@ -25,7 +25,7 @@ class Table:
 
 
 def write(path: Path, title: str, verdicts: Sequence[tuple[str, bool]], figure: str, tables: Sequence[Table]) -> Path:
-    """Write a page: the verdicts (text and success), a figure and the tables."""
+    """Write a page with the verdicts (text and success), a figure and the tables, and return its path."""
     body = "".join(f'<p class="{"good" if good else "bad"}">{escape(text)}</p>' for text, good in verdicts)
     content = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

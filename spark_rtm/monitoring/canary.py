@@ -37,7 +37,6 @@ class Canary:
     """Age at which a canary without a result counts as lost, for example after its deletion from the source topic."""
 
     def __post_init__(self) -> None:
-        """Register the metric and open the client."""
         self._missing = Gauge(
             "realtime_canary_missing_seconds",
             "Age of the oldest canary whose result has not arrived",

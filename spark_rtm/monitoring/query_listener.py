@@ -86,7 +86,7 @@ class QueryMetrics(StreamingQueryListener):
 
 def latencies_of(text: str) -> list[tuple[str, str, float]]:
     """
-    Return (kind, percentile, milliseconds) from a progress event as JSON; on OSS 4.3.0, `with_latency` adds them.
+    Return (kind, percentile, milliseconds) from a progress event in JSON. On OSS 4.3.0, `with_latency` adds them.
 
     The Databricks documentation spells the fields in two ways: `rtmMetrics` with `P50`, and `latencies` with `p50`.
     """

@@ -29,7 +29,7 @@ from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, rende
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prove one target; print the verdicts to standard output and the progress to standard error."""
+    """Prove one target. Print the verdicts to standard output and the progress to standard error."""
     try:
         status = _run(arguments)
     except KeyboardInterrupt:
@@ -149,7 +149,7 @@ def _relative(verdict: Verdict, here: Path) -> Verdict:
 
 
 class _Progress:
-    """Print each step with the seconds since the start, and note an interrupt."""
+    """Prints each step with the seconds since the start, and handles an interrupt."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
@@ -163,7 +163,7 @@ class _Progress:
         print(f"{self.seconds():5.0f} s  {step}", file=sys.stderr, flush=True)
 
     def interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        """Stop the run; a second interrupt does not wait for servers or for the job."""
+        """Stop the run. A second interrupt does not wait for servers or for the job."""
         if self.is_interrupted:
             self.say("interrupted again; killing all processes")
             end_now(130)

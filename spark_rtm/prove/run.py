@@ -23,7 +23,7 @@ def prove(
     say: Callable[[str], None],
     show: Callable[[Verdict], None] = lambda _: None,
 ) -> list[Verdict]:
-    """Return the verdicts in the order of `CHECKS`; call `say` with each step and `show` with each verdict."""
+    """Return the verdicts in the order of `CHECKS`. Call `say` with each step and `show` with each verdict."""
     verdicts = list[Verdict]()
     for verdict in _verdicts(bench, target, options, say):
         # No check can run unless the query starts, so problems that prevent the start are always reported.

@@ -131,8 +131,8 @@ def stagger(
     Commit `query` `seconds` after each commit of another copy, so the copies never pause together.
 
     `last_commit` returns a new value after each commit of the other copy, for example the id of its last batch. Use
-    half of the other copy's interval. Give `query` a longer interval, which takes effect when the other copy has ended.
-    Returns when `query` has ended or `stop` is set.
+    half of the other copy's interval. Give `query` a longer interval, which takes effect when the other copy stops.
+    Returns when `query` has stopped or `stop` is set.
     """
     stop, known = stop or threading.Event(), last_commit()
     while query.isActive and not stop.wait(POLL_SECONDS):
@@ -219,7 +219,7 @@ def _end_until(
 
 def _commands(query: StreamingQuery) -> Any:
     """Return the Scala object that ends batches, or raise `ControlError` if it cannot end a batch of `query`."""
-    remedy = "stop it with `queries.drain`, which waits for the end of a batch"
+    remedy = "stop the query with `queries.drain`, which waits for the end of a batch"
     commands = _scala_object()
     if commands is None:
         raise ControlError(
@@ -263,7 +263,7 @@ def _scala_object() -> Any:
 
 
 def _unread_after(query: StreamingQuery, deadline: _Deadline) -> int:
-    """Commit until all records from before the call are read, and return the number of unread ones."""
+    """Commit until all records from before the call are read or time is up. Return the number of unread records."""
     progress = _committed(query, deadline)
     # A batch that ended at its interval, not on command, reports no latest offsets.
     while LATEST not in progress.sources[0].metrics:

@@ -44,7 +44,7 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
 
 def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict[str, Column]:
     """
-    Return the conditions under which a record is not a JSON object of the schema, by reason.
+    Return, by reason, the conditions under which a record is not a JSON object with the fields of the schema.
 
     `strings` are the names of the string fields. `further` contains additional conditions for the reason `wrong_type`.
     """
@@ -70,7 +70,7 @@ def first_reason(reasons: Mapping[str, Column]) -> Column:
 
 
 def any_of(conditions: Iterable[Column]) -> Column:
-    """Return whether a condition is true. A null condition counts as false."""
+    """Return whether any condition is true. A null condition counts as false."""
     return reduce(or_, (F.coalesce(condition, F.lit(False)) for condition in conditions), F.lit(False))
 
 

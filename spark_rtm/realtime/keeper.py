@@ -53,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Standby:
-    """Lets one of several processes run the queries. A second process is ready to take over when the first one ends."""
+    """Lets one of several processes run the queries. A second process takes over when the first one exits."""
 
     lock_path: Path
     """
@@ -103,7 +103,7 @@ class GaveUpError(RuntimeError):
 
 def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = None) -> Decision:
     """
-    Decide whether a query restarts after `failure`; `history` contains the earlier failures of all queries.
+    Decide whether a query restarts after `failure`. `history` contains the earlier failures of all queries.
 
     The first failure of a poison record looks like a transient one. A poison record makes every restart
     fail with the same error at the same offsets.
@@ -146,7 +146,7 @@ def log_decision(decision: Decision) -> None:
 
 
 class Keeper:
-    """Starts queries, and restarts or ends them as `judge` decides; `keep` calls it in a loop."""
+    """Starts queries, and restarts or ends them as `judge` decides. `keep` calls `poll` in a loop."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Keeper:
 
     def poll(self) -> bool:
         """
-        Judge new failures and restart queries after their pauses; return whether any query is left.
+        Judge new failures, restart queries after their pauses, and return whether any query is left.
 
         Raises `GaveUpError` if a query cannot continue. Does not restart queries that were stopped on purpose.
         """

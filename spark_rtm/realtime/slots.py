@@ -63,14 +63,14 @@ def slots_needed(stream: DataFrame, source_partitions: int) -> int:
 
 
 def slots_total(spark: SparkSession) -> int:
-    """Return how many tasks the session can run at the same time; Spark checks the same number."""
+    """Return how many tasks the session can run at the same time. Spark checks the same number."""
     # `defaultParallelism` is another number if `spark.default.parallelism` is set.
     context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no public API for the number of slots
     return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
 def slots_free(spark: SparkSession) -> int:
-    """Return the number of task slots outside running tasks and active queries of this session."""
+    """Return the number of task slots that neither running tasks nor this session's active queries use."""
     # Between two batches, a real-time query runs no task, but it needs its slots again for the next batch.
     claimed = sum(_slots_of(query) for query in spark.streams.active)
     return slots_total(spark) - max(_running_tasks(spark), claimed)

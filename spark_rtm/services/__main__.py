@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m spark_rtm.services",
         description="Without a command: run a Kafka broker and a PostgreSQL server until Ctrl-C, and print `export` "
         "lines with their addresses. Every user of this machine can connect to the Kafka broker, so use it only on a "
-        "single-user machine. The password of PostgreSQL is in a file that only you can read. If "
+        "single-user machine. The PostgreSQL password is in a file that only you can read. If "
         "KAFKA_BOOTSTRAP_SERVERS or POSTGRES_DSN is set, the program uses that server instead of starting one.",
         epilog="example: python -m spark_rtm.services packages",
     )
@@ -100,7 +100,7 @@ def _fetch_packages() -> int:
     print(f"Spark's Kafka connector {spark_connector.version}: {len(spark_connector.jars)} jars in {folder}")
     jars = broker_jars()
     print(f"Kafka broker {broker_version()}: {len(jars)} jars in {jars[0].parent}")
-    print(f"Avro functions of Spark: {', '.join(jar.name for jar in avro_jars())}")
+    print(f"Spark's Avro functions: {', '.join(jar.name for jar in avro_jars())}")
     return 0
 
 
@@ -109,7 +109,7 @@ def _record_classes() -> int:
     from spark_rtm.services.spark import record_classes as record_spark_classes  # noqa: PLC0415
 
     print(f"Classes of the Kafka broker: {record_broker_classes()}")
-    print(f"Classes of Spark: {record_spark_classes()}")
+    print(f"Archive of Spark's classes: {record_spark_classes()}")
     return 0
 
 

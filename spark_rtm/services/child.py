@@ -46,7 +46,7 @@ class Child:
         return self.supervisor.poll() is None
 
     def stop(self) -> None:
-        """Send the stop signal, kill the server after its grace period, and wait until it has ended."""
+        """Send the stop signal, kill the server after its grace period, and wait until it has exited."""
         self._end(b"stop")
 
     def kill(self) -> None:
@@ -88,7 +88,7 @@ def free_ports(count: int) -> list[int]:
 
 def open_log(path: Path) -> BinaryIO:
     """
-    Open a log to append to it; other users cannot read it.
+    Open a log for appending. Other users cannot read the file.
 
     Raises OSError if the path is a symbolic link, because a link could redirect the output to another file.
     """

@@ -36,7 +36,7 @@ BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 
 def archive_folder(jars: Iterable[Path]) -> Path:
-    """Return the archive folder of a broker with these jars; `record_classes` creates it."""
+    """Return the archive folder of a broker with these jars. `record_classes` creates the folder."""
     return class_archive.archive_folder(cache_root(), "broker", java_home(), jars)
 
 
@@ -94,11 +94,11 @@ class LocalKafka(LocalServer):
 
     @property
     def bootstrap_servers(self) -> str:
-        """Address of the broker; it does not change when the broker restarts."""
+        """Address of the broker. A restart does not change it."""
         return f"127.0.0.1:{self.ports[0]}"
 
     def start(self) -> None:
-        """Start the broker and wait until it responds; otherwise raise RuntimeError with the end of its log."""
+        """Start the broker and wait until it responds. Raise RuntimeError with the end of its log if it does not."""
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)
@@ -122,7 +122,7 @@ class LocalKafka(LocalServer):
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
         if status:
             raise RuntimeError(
-                f"cannot format the storage of Kafka. Last lines of {self.log_path}:\n{log_tail(self.log_path)}"
+                f"cannot format Kafka's storage folder. Last lines of {self.log_path}:\n{log_tail(self.log_path)}"
             )
         draft.rename(properties)
 

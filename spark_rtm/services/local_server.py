@@ -30,15 +30,15 @@ class LocalServer(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Wait until the server accepts connections; otherwise raise RuntimeError with the end of its log."""
+        """Start the server and wait until it responds. Raise RuntimeError with the end of its log if it does not."""
 
     def stop(self) -> None:
-        """Shut the server down cleanly; do nothing if it is not running."""
+        """Shut the server down cleanly. Do nothing if it is not running."""
         if self.child:
             self.child.stop()
 
     def kill(self) -> None:
-        """End the server like `kill -9`; do nothing if it is not running."""
+        """End the server like `kill -9`. Do nothing if it is not running."""
         if self.child:
             self.child.kill()
 
@@ -53,7 +53,7 @@ ServerT = TypeVar("ServerT", bound=LocalServer)
 
 @contextmanager
 def running(server: ServerT) -> Iterator[ServerT]:
-    """Start a server and yield it; remove it at the end of the block or if the start fails."""
+    """Start a server, yield it, and remove it at the end of the block or after a failed start."""
     try:
         server.start()
         yield server

@@ -125,12 +125,12 @@ def is_fetched(ivy_file: Path) -> bool:
 
 
 def jars(ivy_file: Path) -> tuple[Path, ...]:
-    """Return the verified jars of an Ivy file; download missing ones."""
+    """Return the verified jars of an Ivy file. Download them if they are missing."""
     return _verified(ivy_file, _folder_name(ivy_file))
 
 
 def _verified(ivy_file: Path, folder_name: str) -> tuple[Path, ...]:
-    """Return the jars in a cache folder; raise RuntimeError if they differ from the pinned ones."""
+    """Return the jars in a cache folder. Raise RuntimeError if they differ from the pinned ones."""
     expected = read_checksums(ivy_file.with_suffix(".sha256"))
 
     def fill(folder: Path) -> None:
@@ -144,17 +144,17 @@ def _verified(ivy_file: Path, folder_name: str) -> tuple[Path, ...]:
 
 
 def broker_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
-    """Return the jars of the Kafka broker; raise RuntimeError if they can be neither found nor downloaded."""
+    """Return the Kafka broker's jars. Raise RuntimeError if they can be neither found nor downloaded."""
     return jars(ivy_dir / "broker.xml")
 
 
 def avro_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
-    """Return the jars of `from_avro` and `to_avro`; raise RuntimeError if they can be neither found nor downloaded."""
+    """Return the jars of `from_avro` and `to_avro`. Raise RuntimeError if they can be neither found nor downloaded."""
     return jars(ivy_dir / "avro.xml")
 
 
 def package_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
-    """Return the jars of Maven packages and their dependencies, except jars of Spark and of `make setup`."""
+    """Return the jars of Maven packages and their dependencies, except those from Spark or `make setup`."""
     parts = {text: COORDINATE.fullmatch(text) for text in coordinates}
     if wrong := [text for text, match in parts.items() if not match]:
         raise ValueError(f"--packages {wrong[0]}: write GROUP:ARTIFACT:VERSION, separated by commas")

@@ -59,11 +59,11 @@ class LocalPostgres(LocalServer):
 
     @property
     def dsn(self) -> str:
-        """Connection string with the password; it does not change when the server restarts."""
+        """Connection string with the password. A restart does not change it."""
         return f"postgresql://postgres:{self.password}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        """Start the server and wait until it accepts connections; otherwise raise RuntimeError with its log."""
+        """Start the server and wait until it accepts connections. Raise RuntimeError with its log if it does not."""
         programs = accessible_programs(self.folder)
         data = self.folder / "data"
         if not data.exists():

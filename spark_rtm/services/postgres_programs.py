@@ -68,7 +68,7 @@ def _copy(packages: Path, copy: Path) -> None:
                 # A `shutil.Error` lists every file that could not be copied, each with the reason.
                 reason = error.args[0][0][2] if isinstance(error, shutil.Error) else error
                 raise RuntimeError(
-                    f"cannot copy the programs of PostgreSQL to {str(copy)!r} ({reason}), so the server cannot start; "
+                    f"cannot copy the PostgreSQL programs to {str(copy)!r} ({reason}), so the server cannot start; "
                     "free some space, or set TMPDIR to another disk"
                 ) from None
 
@@ -83,7 +83,7 @@ def _check_access(folder: Path, user: tuple[int, int]) -> None:
 
 
 def create_data(programs: Path, data: Path, password: str, log_path: Path) -> None:
-    """Create an empty database for the role `postgres`; raise RuntimeError with the end of the log if that fails."""
+    """Create an empty database for the role `postgres`. Raise RuntimeError with the end of the log if that fails."""
     user = server_user()
     password_file = data.with_name("password")
     with os.fdopen(os.open(password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:

@@ -134,7 +134,7 @@ def build_session(
 
 @contextmanager
 def _signals_later() -> Iterator[None]:
-    """Delay the first Ctrl-C or SIGTERM until after the block; PySpark would otherwise leave a starting JVM running."""
+    """Delay the first Ctrl-C or SIGTERM until after the block, because PySpark would leave a starting JVM running."""
     before, noted = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}, list[int]()
 
     def repeat(number: int) -> None:
@@ -160,7 +160,7 @@ def _signals_later() -> Iterator[None]:
 
 
 def _joined(*jars: str) -> str:
-    """Return a list of jars without repeats; each item may be a list or empty."""
+    """Return a comma-separated list of jars without repeats. Each argument may be such a list or empty."""
     return ",".join(dict.fromkeys(jar for jar in ",".join(jars).split(",") if jar))
 
 
@@ -170,13 +170,13 @@ def control_jar() -> Path:
 
 
 def archive_folder() -> Path:
-    """Return the archive folder of Spark's JVMs; `record_classes` creates it."""
+    """Return the archive folder of Spark's JVMs. `record_classes` creates the folder."""
     jars = sorted(SPARK_HOME.glob("jars/*.jar"))
     return class_archive.archive_folder(cache_root(), "spark", java_home(), [compiled(LOCAL_FILES), *jars])
 
 
 def class_path() -> str:
-    """Return Spark's class path of a session. A JVM with another class path cannot use the archive."""
+    """Return the class path of Spark's JVMs. A JVM with another class path cannot use the archive."""
     jars = SPARK_HOME / "jars"
     (first,) = jars.glob("slf4j-api-*.jar")
     return os.pathsep.join(map(str, [compiled(LOCAL_FILES), SPARK_HOME / "conf", first, jars / "*"]))
@@ -212,7 +212,7 @@ def _private(url: str) -> dict[str, str]:
 
 
 def _connect_workers_early(environment: dict[str, str]) -> None:
-    """Add a folder to the PYTHONPATH of Python workers; machines without the folder ignore it."""
+    """Add the folder `WORKER_START` to the workers' PYTHONPATH. Machines without this folder ignore it."""
     folders = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
     environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(WORKER_START), *folders]))
 

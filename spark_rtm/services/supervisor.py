@@ -1,5 +1,5 @@
 """
-Run one command, and end it with all its children when the parent process has ended.
+Run one command, and end it with all its children when the parent process exits.
 
 The supervisor prints the command's process id, and its standard error is the command's log. Standard input is a pipe
 from the parent process. The message `kill` on the pipe kills the command; any other message and the end of the pipe
@@ -112,7 +112,7 @@ def _start(options: argparse.Namespace, inherited: int) -> subprocess.Popen[byte
 
 
 def main() -> int:
-    """Run the command until it or its parent ends; return its exit status, which is negative for a signal."""
+    """Run the command until it or its parent exits. Return its exit status, which is negative for a signal."""
     parent = os.getppid()
     options = _options()
     lock = os.open(options.run_folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -16,7 +16,7 @@ from spark_rtm.sinks.metrics import Metrics
 Key = tuple[Hashable, ...]
 
 CHECK_SECONDS = 1.0
-"""Maximum time until an idle buffer notices that its owner has ended."""
+"""Maximum time until an idle buffer notices that its owner no longer exists."""
 
 # A plain tuple, because the buffer creates one for each row.
 BufferedRow = tuple[float, Any, Sequence[Any]]
@@ -54,7 +54,7 @@ class RowBuffer:
         return len(self._waiting) + len(self._taken)
 
     def put(self, key: Key, version: Any, values: Sequence[Any]) -> None:
-        """Add a row; block while `max_pending` other keys wait, and raise RuntimeError if an earlier flush failed."""
+        """Add a row. Block while `max_pending` other keys wait, and raise RuntimeError if an earlier flush failed."""
         with self._lock:
             if self._failure:
                 self._raise_failure()
@@ -73,7 +73,7 @@ class RowBuffer:
                 self._waiting[key] = (since, version, values)
 
     def wait_until_due(self, is_owned: Callable[[], bool]) -> bool:
-        """Block until a batch is due; return False if the buffer is empty and closed or without an owner."""
+        """Block until a batch is due. Return False if the buffer is empty and closed, or has no owner."""
         with self._lock:
             while is_owned():
                 if self._is_due():
@@ -84,7 +84,7 @@ class RowBuffer:
             return False
 
     def take(self) -> Batch:
-        """Return a batch of the oldest rows, even if not due; return the same batch until `acknowledge` is called."""
+        """Return a batch of the oldest rows, due or not. Return the same batch until `acknowledge` is called."""
         with self._lock:
             self._raise_failure()
             if not self._taken:

@@ -15,7 +15,7 @@ Classes whose messages name only connections, tables and settings. Other message
 
 
 def without_values(error: Exception) -> Exception:
-    """Return `error` if its text contains no row values, else an error of the same type with only its place."""
+    """Return `error` if its text contains no row values, else an error of the same type that states only the place."""
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return error
     diag = error.diag

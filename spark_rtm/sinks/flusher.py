@@ -46,13 +46,13 @@ class Flusher:
         self._thread.start()
 
     def drain(self) -> None:
-        """Block until the database has acknowledged every row so far; raise RuntimeError if a row cannot be written."""
+        """Block until the database has acknowledged every row so far. Raise RuntimeError if a row cannot be written."""
         # The calling thread flushes, because handing the rows to the other thread would cost two thread switches.
         while self._flush_next():
             pass
 
     def stop(self) -> bool:
-        """Drop the remaining rows and close the connection; return False if a blocked flush prevented this."""
+        """Drop the remaining rows and close the connection. Return False if a blocked flush prevents this."""
         self._buffer.close(drop=True)
         if len(self._buffer):
             self._connection.abandon()
@@ -107,7 +107,7 @@ class Flusher:
         self._metrics.oldest_ms.append((committed_at - oldest_since) * 1000)
 
     def _write(self, rows: list[Sequence[Any]]) -> tuple[int, int]:
-        """Return the numbers of acknowledged and changed rows; write halves if rows prevent each other."""
+        """Write rows, in halves if one prevents the others. Return the numbers of acknowledged and changed rows."""
         try:
             return len(rows), self._connection.write([list(column) for column in zip(*rows, strict=True)])
         except Exception as error:

@@ -120,7 +120,7 @@ class PostgresUpsertSink:
         return True
 
     def process(self, row: "Row | Mapping[str, Any]") -> None:
-        """Buffer a row; raise RuntimeError if an earlier flush failed."""
+        """Buffer a row. Raise RuntimeError if an earlier flush failed."""
         buffer = self._buffer
         if buffer is None:
             raise self._not_open()
@@ -134,13 +134,17 @@ class PostgresUpsertSink:
         buffer.put(key, version, values)
 
     def drain(self) -> None:
-        """Block until the database has acknowledged every row so far; raise RuntimeError if a row cannot be written."""
+        """Block until the database has acknowledged every row so far. Raise RuntimeError if a row cannot be written."""
         if self._buffer is None:
             raise self._not_open()
         self._flusher.drain()
 
     def close(self, error: BaseException | None) -> None:
-        """Write the buffered rows or raise; after an `error` of the query, discard them. Later calls do nothing."""
+        """
+        Write the buffered rows, and raise an error if that fails.
+
+        If the query failed with `error`, discard the rows instead. Later calls do nothing.
+        """
         buffer, self._buffer = self._buffer, None
         if buffer is None:
             return

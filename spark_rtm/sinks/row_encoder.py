@@ -41,7 +41,7 @@ class RowEncoder:
         self._is_version_a_number = version is not None and cast_type(columns[version]).lower() in NUMBERS
 
     def encode(self, row: "Row | Mapping[str, Any]") -> tuple[Key, Any, Sequence[Any]]:
-        """Return key, version and values of `row`; raise ValueError if the table would reject or ignore it."""
+        """Return key, version and values of `row`. Raise ValueError if the table would reject or ignore the row."""
         values = self._values(row)
         if self._conversions:
             values = list(values)

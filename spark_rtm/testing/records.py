@@ -48,7 +48,7 @@ def as_sent(record: "Sent | Bytes | Mapping[str, Any] | tuple[Bytes, Any]") -> S
 
 
 def received(message: Message) -> Received:
-    """Return a message of the target topic in the form that the query chose."""
+    """Convert a message from the target topic to the record that the query wrote."""
     found: Iterable[tuple[str, str | bytes | None]] = message.headers() or []  # type: ignore[assignment]
     headers = [(name, _encoded(value)) for name, value in found]
     topic = next((value or b"" for name, value in headers if name == TOPIC_HEADER), b"").decode()

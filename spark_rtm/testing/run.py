@@ -31,7 +31,7 @@ class RealTimeRun:
     """The failure of the query, or None if it processed and committed all records."""
 
     def values(self, topic: str | None = None) -> list[bytes | None]:
-        """Return the values of all records or of those for `topic`; raise the error of a failed query."""
+        """Return the values of all records, or of those for `topic`. Raise the error of a failed query."""
         if self.error:
             raise self.error
         return [record.value for record in self.records if topic in (None, record.topic)]

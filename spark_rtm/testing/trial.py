@@ -163,7 +163,7 @@ class Trial:
         wait_until(is_committed, deadline_seconds, "the commit of all records", [query])
 
     def received(self) -> list[Received]:
-        """Return the new output records since the last call."""
+        """Return the output records that have arrived since the last call."""
         messages = list[Message]()
 
         def is_read() -> bool:
@@ -174,7 +174,7 @@ class Trial:
         return [received(message) for message in messages]
 
     def use_producer_times(self) -> None:
-        """Let the source topics store the producer's times from now on, even future ones."""
+        """Make the source topics store the producer's times from now on, even future ones."""
         keep_producer_times(self.bootstrap_servers, self.partitions)
 
     def is_committed(self, offsets: Mapping[str, Mapping[str, int]]) -> bool:

@@ -75,7 +75,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 def render(
     findings: Iterable[Finding], style: str = "text", rules: RuleDetails | None = None, *, has_colors: bool = False
 ) -> str:
-    """Return `findings` in one of `STYLES`, sorted and unique; `text` is empty without findings."""
+    """Return `findings` in one of `STYLES`, sorted and without duplicates. Without findings, `text` is empty."""
     ordered = in_order(set(findings))
     if style == "text":
         return "\n".join(_line(finding, has_colors=has_colors) for finding in ordered)

@@ -9,7 +9,7 @@ import re
 
 
 def read_frontmatter(text: str) -> dict[str, str]:
-    """Return the fields; a key below `metadata` becomes `metadata.KEY`. The result is empty without frontmatter."""
+    """Return the fields, or nothing without frontmatter. A key below `metadata` becomes `metadata.KEY`."""
     match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
     fields: dict[str, str] = {}
     parent = last = ""

@@ -80,7 +80,7 @@ class Table:
 
 
 def fences(text: str) -> list[Fence]:
-    """Return every fenced code block in page order; an unclosed block ends with the page."""
+    """Return every fenced code block in page order. An unclosed block ends with the page."""
     return list(_fences_of(text))
 
 
@@ -90,7 +90,7 @@ def _fences_of(text: str) -> tuple[Fence, ...]:
 
 
 def prose(text: str) -> list[str]:
-    """Return the lines of the page; lines inside fences are empty, so line numbers stay correct."""
+    """Return the lines of the page. Lines inside fences are empty, so line numbers stay correct."""
     lines = text.splitlines()
     for fence in _fences_of(text):
         for number in range(fence.line - 1, min(fence.end_line, len(lines))):
@@ -119,7 +119,7 @@ def links(text: str) -> list[Link]:
 
 
 def tables(text: str) -> list[Table]:
-    """Return the tables; a bar inside a code span or after a backslash does not separate cells."""
+    """Return the tables. A bar inside a code span or after a backslash does not separate cells."""
     lines = prose(text)
     result = []
     number = 0

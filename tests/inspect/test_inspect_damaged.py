@@ -57,9 +57,9 @@ RESTORE = "restore it from a copy"
 DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
     "empty commit": ("commits/2", b"", "is empty", DELETE_COMMIT),
     "commit without content": ("commits/2", b"v2", "ends after its version", DELETE_COMMIT),
-    "commit that is no object": ("commits/2", b"v2\n[]", "instead of a JSON object", DELETE_COMMIT),
+    "commit that is no object": ("commits/2", b"v2\n[]", "contains JSON that is not an object", DELETE_COMMIT),
     "empty offsets": ("offsets/3", b"", "is empty", DELETE_OFFSETS),
-    "half offsets": ("offsets/3", b'v1\n{}\n{"clicks":{"0":', "is not complete JSON", DELETE_OFFSETS),
+    "half offsets": ("offsets/3", b'v1\n{}\n{"clicks":{"0":', "is not valid JSON", DELETE_OFFSETS),
     "offsets without sources": ("offsets/3", b"v1\n{}", "ends before the offsets of the first source", DELETE_OFFSETS),
     "unknown version": ("offsets/3", b"hello\n{}", "does not begin with a version", DELETE_OFFSETS),
     "bytes": ("offsets/3", b"\xff\xfe\0", "is not text", DELETE_OFFSETS),

@@ -330,7 +330,7 @@ def test_line_of_a_call_is_searched_below_the_function_first(
 @pytest.mark.parametrize(
     ("code", "target", "message"),
     [
-        ("def f(rows, size: int): ...", "job.py:f", "size, which are neither DataFrames nor dataclasses"),
+        ("def f(rows, size: int): ...", "job.py:f", "nor dataclasses with a default for every field: size; bind"),
         ("def f(): ...", "job.py:f", "takes no DataFrame"),
         ("def f(rows): ...", "job.py:g", "has no function 'g'; it defines f"),
         ("import no_such_package", "job.py:f", "ModuleNotFoundError"),

@@ -45,7 +45,7 @@ class Folder(Protocol):
     """A folder that can be listed and read, but not changed."""
 
     def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name, or an empty result for a missing folder."""
+        """Return the entries of a subfolder by name, or an empty dictionary if the subfolder does not exist."""
 
     def read(self, path: str) -> bytes:
         """Return the content of a file."""
@@ -58,7 +58,7 @@ class LocalFolder:
     root: Path
 
     def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name, or an empty result for a missing folder."""
+        """Return the entries of a subfolder by name, or an empty dictionary if the subfolder does not exist."""
         folder = self._inside(path)
         if not folder.is_dir():
             return {}
@@ -80,7 +80,7 @@ class LocalFolder:
             return _limited(opened.read(MAX_BYTES + 1), str(file))
 
     def _inside(self, path: str) -> Path:
-        """Return the path of a file inside the folder; a name from a file could lead out of it."""
+        """Return the path of a file in the folder. Raise `UnreadableError` for a link or a path out of the folder."""
         place = self.root
         for name in path.split("/") if path else ():
             place /= name
@@ -100,7 +100,7 @@ class StoreFolder:
     root: str
 
     def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name, or an empty result for a missing folder."""
+        """Return the entries of a subfolder by name, or an empty dictionary if the subfolder does not exist."""
         folder = f"{self.root}/{path}".rstrip("/")
         try:
             with _reported(folder):
@@ -167,7 +167,8 @@ def _open_store(target: str) -> Folder:
     except ModuleNotFoundError:
         raise UnreadableError(
             f"{target} is in an object store, which needs the package fsspec; "
-            "run `pip install fsspec` and the package of the store (s3fs, gcsfs or adlfs), or copy the folder here"
+            "run `pip install fsspec` with the package for the store (s3fs, gcsfs or adlfs), or copy the folder to "
+            "this machine"
         ) from None
     with _reported(target):
         system, root = url_to_fs(target)

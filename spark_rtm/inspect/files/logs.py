@@ -89,7 +89,7 @@ class Log:
 
 
 def read_log(folder: Folder, name: str) -> Log:
-    """List the entries of a log."""
+    """List the entries of a log without reading them."""
     found = folder.entries(name)
     numbers = sorted(int(entry) for entry in found if NUMBER.fullmatch(entry))
     unfinished = tuple(entry for entry in found if entry.endswith(".tmp"))
@@ -97,7 +97,7 @@ def read_log(folder: Folder, name: str) -> Log:
 
 
 def read_query_id(folder: Folder) -> str | None:
-    """Return the query id in `metadata`, which survives restarts, or None without that file."""
+    """Return the query id from `metadata`, or None if the file is missing or contains no id."""
     if "metadata" not in folder.entries():
         return None
     content = _json_object("metadata", _text(folder, "metadata"))
@@ -173,7 +173,7 @@ def _text(folder: Folder, path: str) -> str:
 
 
 def _head(path: str, text: str) -> tuple[int, str, list[str]]:
-    """Return the version, the metadata line and the remaining lines."""
+    """Return a log file's version, metadata line and remaining lines."""
     first, *rest = text.removesuffix("\n").split("\n")
     match = _VERSION.fullmatch(first)
     if not match:
@@ -187,7 +187,7 @@ def _json(path: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise DamagedError(path, "contains a line that is not complete JSON") from None
+        raise DamagedError(path, "contains a line that is not valid JSON") from None
 
 
 def _field(path: str, content: Mapping[str, Any], key: str, kind: type[T]) -> T | None:
@@ -203,5 +203,5 @@ def _field(path: str, content: Mapping[str, Any], key: str, kind: type[T]) -> T 
 def _json_object(path: str, text: str) -> dict[str, Any]:
     content = _json(path, text)
     if not isinstance(content, dict):
-        raise DamagedError(path, "contains another value instead of a JSON object")
+        raise DamagedError(path, "contains JSON that is not an object")
     return content

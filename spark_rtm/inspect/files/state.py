@@ -21,7 +21,7 @@ _CHANGES = ("delta", "changelog")
 
 @dataclass(frozen=True)
 class Operator:
-    """The state of one stateful operator of a query."""
+    """The state of one stateful operator."""
 
     number: int
     name: str
@@ -43,7 +43,7 @@ class Operator:
 
 
 def read_operators(folder: Folder, last_batch: int | None, state_ids: Mapping[str, Any] | None) -> list[Operator]:
-    """Return the stateful operators; `last_batch` is the last committed batch, and `state_ids` are its state ids."""
+    """Return the state of each operator. `state_ids` belong to `last_batch`, the last committed batch."""
     numbers = sorted(int(name) for name in folder.entries("state") if NUMBER.fullmatch(name))
     return [_read_operator(folder, number, last_batch, (state_ids or {}).get(str(number))) for number in numbers]
 

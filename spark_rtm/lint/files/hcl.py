@@ -17,7 +17,7 @@ Token = tuple[str, str, int]
 
 
 def read_hcl(text: str) -> list[Node]:
-    """Return one node with all blocks of a file; a block's key contains its labels."""
+    """Return one node with all blocks of a file. A block's key contains its labels."""
     parser = _Parser(_tokens(text))
     roots = [_root(parser.body())]
     while parser.kind != "end":  # a bracket without a partner
@@ -103,7 +103,7 @@ class _Parser:
 
     @staticmethod
     def _add(entries: dict[str, tuple[int, Node]], key: str, line: int, node: Node) -> None:
-        """Add a block or an attribute; blocks with the same key become a list."""
+        """Add a block or an attribute. Blocks with the same key become a list."""
         if key not in entries:
             entries[key] = (line, node)
             return
@@ -114,7 +114,7 @@ class _Parser:
             entries[key] = (first, Node(first, [before, node]))
 
     def value(self) -> Content:
-        """Return the next value; an expression becomes a string that begins with `${`."""
+        """Return the next value. An expression becomes a string that begins with `${`."""
         while self.kind == "line":
             self.advance()
         if self.text in {"{", "["} and self.depth < MAX_DEPTH:

@@ -108,7 +108,7 @@ def is_counterexample(layout: Layout, fence: markdown.Fence) -> bool:
 
 
 def next_line(lines: list[str], start: int) -> str:
-    """Return the first line after the given number of lines that is not blank."""
+    """Return the first line that is not blank after line `start`, or an empty string."""
     for number in range(start, len(lines)):
         if lines[number].strip(" >\t"):
             return lines[number].strip()[:MAX_SENTENCE]

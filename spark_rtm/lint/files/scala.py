@@ -80,7 +80,7 @@ def _in_milliseconds(writer: Writer) -> Writer:
 
 
 def _with_unit(trigger: Trigger) -> Trigger:
-    """Return the trigger with a unit after each number, which means milliseconds in Scala and Java."""
+    """Return the trigger with a unit after each number, because numbers are milliseconds in Scala and Java."""
     keywords = {name: (mapped(value, _duration), line) for name, (value, line) in trigger.arguments.keywords.items()}
     return replace(trigger, arguments=replace(trigger.arguments, keywords=keywords))
 

@@ -20,7 +20,7 @@ TABLE = re.compile(r"\b(STREAMING\s+(?:LIVE\s+)?TABLE|MATERIALIZED\s+VIEW|LIVE\s
 
 
 def sql_problems(code: str) -> list[RuleProblem]:
-    """Return the problems in SQL; comments show whether the settings are for real-time mode."""
+    """Return the problems in SQL. Comments show whether the settings are for real-time mode."""
     plain = COMMENT.sub("", without_comments(code, "/*", "*/"))
     module = Module(is_for_real_time=bool(REAL_TIME_NAME.search(code)), lines=code.splitlines())
     lines = Lines(plain)

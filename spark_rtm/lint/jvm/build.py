@@ -44,7 +44,7 @@ def opaque(parts: Sequence[ast.expr], line: int) -> ast.expr:
 
 
 def text(token: str, line: int) -> ast.expr:
-    """Return a string node; interpolated parts are unknown."""
+    """Return a string node. Interpolated parts are unknown."""
     prefix, _, content = token.partition('"')
     content = content[:-1]
     if prefix not in {"s", "f"} or "$" not in content:

@@ -116,7 +116,7 @@ class Expressions(Reader, ABC):
         return build.call(value, given, line)
 
     def expectation(self, body: list[ast.stmt], line: int) -> ast.stmt:
-        """Return Python's form of statements that must fail."""
+        """Return a statement `with raises():` that contains statements which must fail."""
         raises = at(ast.Call(build.name("raises", line), [], []), line)
         return at(ast.With([ast.withitem(raises)], body), line, self.last_line())
 

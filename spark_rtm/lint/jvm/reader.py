@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
 
 def tokens_of(code: str) -> list[Token]:
-    """Return the tokens without comments; the last one has the kind `end`."""
+    """Return the tokens without comments. The last token has the kind `end`."""
     tokens: list[Token] = []
     position, line = 0, 1
     while position < len(code) and (match := TOKEN.match(code, position)):
@@ -77,7 +77,7 @@ class Reader:
         return self.tokens[position] if position < self.end else self.tokens[self.end]
 
     def after(self, count: int) -> Token:
-        """Return the token at a distance from the next token; the distance may be negative."""
+        """Return the token at a distance from the next token. The distance may be negative."""
         position = self.position + count
         return self.tokens[position] if position < self.end else self.tokens[self.end]
 
@@ -126,7 +126,7 @@ class Reader:
         self.comparisons += 1
 
     def skip_java_type(self) -> None:
-        """Skip a type."""
+        """Skip a Java type with its type arguments and array brackets."""
         if self.peek.text in {"new", "return"} or self.peek.kind != "name":
             return
         self.position += 1

@@ -212,7 +212,7 @@ class Calls(Evaluator):
 
 
 def _deleted(name: str, given: tuple[Value, ...]) -> Value | None:
-    """Return the folder that `rmtree` or `rm -r` deletes."""
+    """Return the folder that `rmtree` or `rm -r` deletes, or None for other calls."""
     first = given[0] if given and name in DELETING else None
     if name == "shutil.rmtree":
         return first

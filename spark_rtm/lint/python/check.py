@@ -84,7 +84,7 @@ def python_problems(
 
 
 def _is_spark(tree: ast.AST, code: str, *, is_excerpt: bool) -> bool:
-    """Return whether code imports Spark or uses one of its names; comments and strings do not count."""
+    """Return whether code imports Spark or uses one of its names. Comments and strings do not count."""
     if is_excerpt or any(SPARK_NAME.search(name) for node in ast.walk(tree) for name in _names(node)):
         return True
     return ".outputMode(" in code and any(map(_is_writer, ast.walk(tree)))

@@ -55,7 +55,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Follow a function of the module and return its result; `given` is None if the arguments are unknown."""
+        """Follow a function of the module and return its result. `given` is None if the arguments are unknown."""
 
     def join(self, state: State, paths: Sequence[State], before: Mapping[str, bool]) -> None:
         """Join paths, and count the steps."""

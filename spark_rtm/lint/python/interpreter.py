@@ -137,7 +137,7 @@ class Interpreter(Statements):
         return self.conditions[test]
 
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
-        """Follow a function of the module and return its result; `given` is None if the arguments are unknown."""
+        """Follow a function of the module and return its result. `given` is None if the arguments are unknown."""
         node = function.node
         self.visited.add(node)
         if node in self.calls or len(self.calls) >= MAX_CALL_DEPTH:

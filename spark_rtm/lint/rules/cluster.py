@@ -34,7 +34,7 @@ class Cluster:
 @CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
 def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
     """
-    Checks for autoscaling on clusters for real-time mode.
+    Checks for autoscaling on clusters that run real-time mode.
 
     Why: A query holds its task slots for the whole batch, so workers cannot be added or removed during a batch.
 
@@ -55,7 +55,7 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
 @CLUSTER_RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
 def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
     """
-    Checks for Photon in clusters for real-time mode.
+    Checks for Photon on clusters that run real-time mode.
 
     Why: The Databricks documentation instructs you to turn Photon off.
 
@@ -83,9 +83,9 @@ def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
 @CLUSTER_RULES.add("cluster-spot", DATABRICKS_ONLY, subject="cluster")
 def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
     """
-    Checks for spot instances on clusters for real-time mode.
+    Checks for spot instances in clusters that run real-time mode.
 
-    Why: When the cloud provider reclaims a worker, the query fails and then replays the rows of the current batch.
+    Why: When the cloud provider reclaims a worker, the query fails, and its restart replays the current batch.
 
     Reported at: `availability`.
 
@@ -120,7 +120,7 @@ def _are_on_demand(cluster: Cluster, attributes: object) -> bool:
 @CLUSTER_RULES.add("cluster-runtime", DATABRICKS_ONLY, subject="cluster")
 def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
     """
-    Checks for Databricks Runtime versions below 16.4 LTS on clusters for real-time mode.
+    Checks for clusters that run real-time mode on a Databricks Runtime below 16.4 LTS.
 
     Why: Older runtimes do not support real-time mode.
 
@@ -165,9 +165,9 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
 @CLUSTER_RULES.add("cluster-volumes", DATABRICKS_ONLY, subject="cluster")
 def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
     """
-    Checks for clusters for real-time mode with an AWS machine type without local disks and without EBS volumes.
+    Checks for AWS clusters that run real-time mode with neither local disks nor EBS volumes.
 
-    Why: The creation of such a cluster fails, because state and shuffle files have no disk.
+    Why: The creation of such a cluster fails, because it has no disk for state and shuffle files.
 
     Reported at: `node_type_id`.
 

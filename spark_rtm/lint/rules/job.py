@@ -36,7 +36,7 @@ RESHAPING = {"aggregate", "transformWithState", "transformWithStateInPandas", "a
 @JOB_RULES.add("shuffle-partitions", severity="warning")
 def shuffle_partitions(module: Module) -> Iterator[Problem]:
     """
-    Checks for stateful real-time queries in jobs that set no number of shuffle partitions, or a high one.
+    Checks for stateful real-time queries in jobs whose number of shuffle partitions is high or not set.
 
     Why: Every stateful operator needs one task slot per shuffle partition for the whole batch, and the default is 200.
     A query without enough slots does not start.
@@ -101,10 +101,10 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
 @JOB_RULES.add("connector-version", OSS_ONLY, "warning")
 def connector_version(module: Module) -> Iterator[Problem]:
     """
-    Checks for a Kafka connector of a Spark version that lacks a feature of the query.
+    Checks for Kafka connectors from a Spark version that lacks a feature which the query uses.
 
-    Why: A connector has the same version as its Spark. Stateful queries run in real-time mode from 4.3.0, and the
-    trigger exists in Python from 4.2.
+    Why: Each connector belongs to the Spark version with the same number. Stateful queries run in real-time mode from
+    4.3.0, and the trigger exists in Python from 4.2.
 
     Reported at: the version.
 
@@ -138,7 +138,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
     Checks for jobs that delete the checkpoint of a real-time query before they start the query.
 
     Why: Each start then begins without state. With `startingOffsets=latest`, the default, it skips the records that
-    arrived since the last run. With `earliest`, it writes all results again.
+    have arrived since the last run. With `earliest`, it writes all results again.
 
     Reported at: the call that deletes the folder, unless a condition such as `if reset:` decides about it.
 

@@ -122,12 +122,12 @@ class Rule:
 
     @property
     def reported_at(self) -> str:
-        """Return the place of a finding; rules about text do not state it."""
+        """Return the code that a finding points to, or an empty string for rules about text."""
         return self._parts().get("Reported at", "")
 
     @cached_property
     def reported_words(self) -> list[str]:
-        """Return the methods, options and keys in that statement, whose columns a finding shows."""
+        """Return the methods, options and keys in `reported_at`. A finding states their columns."""
         return re.findall(r"`([\w.]+)`", self.reported_at)
 
     @property
@@ -147,12 +147,12 @@ class Rule:
 
     @property
     def definitions(self) -> list[str]:
-        """Return a Markdown link definition for each label; inline links need none."""
+        """Return a Markdown link definition for each label in `source`."""
         return [f"[{label}]: {CITATIONS[label]}" for label in re.findall(r"\[([^\]]+)\](?!\()", self.source)]
 
     @property
     def cases(self) -> dict[str, str]:
-        """Return the text of each label in `LABELS`."""
+        """Return the text about each engine, keyed by its label from `LABELS`."""
         parts = self._parts()
         return {label: parts[label] for label in LABELS.values() if label in parts} or {LABELS[self.engines]: ""}
 

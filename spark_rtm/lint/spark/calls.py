@@ -118,7 +118,7 @@ class SparkCalls:
         self.deletions.append(Deletion(path, line, len(self.queries), tuple(state.decided)))
 
     def end_deletions(self) -> None:
-        """Forget the deletions before another function, which may run separately."""
+        """End the reach of earlier deletions, because the next function may run separately."""
         for each in self.deletions:
             each.end = len(self.queries) if each.end is None else each.end
 

@@ -67,7 +67,7 @@ def not_a_text(value: Value) -> str:
 
 def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
     """
-    Return the interval, its problem and the affected engines, or three empty values without a problem.
+    Return the interval, its problem and the affected engines, or three empty values if there is no problem.
 
     With a problem, an empty tuple of engines means both.
     """

@@ -91,7 +91,7 @@ def is_switch(key: str) -> bool:
 
 
 def nearest(key: str) -> str | None:
-    """Return the known key that resembles an unknown key, "" if there is none, or None for a key that may exist."""
+    """Return the known key that resembles a wrong key, "" if no key does, or None for a key that may exist."""
     if key in KNOWN or OPEN.match(key):
         return None
     if is_switch(key):

@@ -63,7 +63,7 @@ class State:
     """Whether `return`, `raise`, `break` or `continue` ends the path here."""
 
     def copy(self) -> State:
-        """Return an independent copy."""
+        """Return a copy whose changes do not affect this state."""
         scopes = [dict(scope) for scope in self.scopes]
         return State(scopes, dict(self.decided), dict(self.serials), self.tested, self.has_ended)
 
@@ -105,7 +105,7 @@ class State:
                     scope[name] = replace(value, items=items)
 
     def guard(self, before: Mapping[str, bool]) -> Guard:
-        """Return the decisions of this path since then."""
+        """Return the conditions that this path has decided in addition to those in `before`."""
         return frozenset(self.decided.items() - before.items())
 
     def join(self, paths: Sequence[State], before: Mapping[str, bool]) -> int:
@@ -143,7 +143,7 @@ def _joined(scopes: list[dict[str, Value]], guards: list[Guard]) -> dict[str, Va
 
 
 def size_of_state(state: State) -> int:
-    """Return the steps for a copy of a state: its names and conditions, divided by 8."""
+    """Return the number of steps that a copy of a state costs: its names and conditions, divided by 8."""
     return 1 + (sum(map(len, state.scopes)) + len(state.decided)) // 8
 
 
@@ -159,7 +159,7 @@ def truth(value: Value) -> bool | None:
 
 
 def narrowed(value: Value, outcome: bool, constant: Const | None = None) -> Value:  # noqa: FBT001
-    """Return the alternatives of `value` with a given truth value, or equal or not equal to a constant."""
+    """Return the alternatives of `value` for which a test has this outcome: its truth, or equality to `constant`."""
     if constant is not None and outcome:
         return constant
     left: list[tuple[Guard, Value]] = []

@@ -31,7 +31,7 @@ class Source:
 
     @property
     def is_kafka(self) -> bool:
-        """Whether the source has the columns and options of Kafka."""
+        """Whether the source has Kafka's columns and options."""
         return self.name in KAFKA_SOURCES
 
 
@@ -80,7 +80,7 @@ class Arguments:
     is_open: bool = False
 
     def values(self) -> list[Value]:
-        """Return all arguments."""
+        """Return the positional and keyword arguments."""
         return [*self.positional, *[value for value, _ in self.keywords.values()]]
 
     def under(self, path: Mapping[str, bool]) -> Arguments:
@@ -99,7 +99,7 @@ class Arguments:
 
 @dataclass(frozen=True, eq=False)
 class Partial(Value):
-    """A function, or an object's method, with its first arguments."""
+    """A function or method whose first arguments are already set."""
 
     callee: Value
     method: str
@@ -156,7 +156,7 @@ class Writer(Value):
     line: int | None = None
     """The line number of `writeStream`."""
     is_guess: bool = False
-    """Whether only method names suggest that this is a writer of Spark."""
+    """Whether only method names suggest that this is a Spark writer."""
 
     @property
     def sink(self) -> str:
@@ -206,7 +206,7 @@ class Setting:
     """Number of queries that started before."""
 
     def concerns(self, query: Query) -> bool:
-        """Return whether a path that starts the query can set this first: no condition has another outcome."""
+        """Return whether a path can set this before it starts the query: no condition has another outcome."""
         return self.order <= query.order and all(
             query.path.get(test, outcome) is outcome for test, outcome in self.path.items()
         )

@@ -112,7 +112,7 @@ class Udf(Value):
 
 @dataclass(frozen=True, eq=False)
 class Function(Value):
-    """A function of the module, with its enclosing scopes and its bound object."""
+    """A function that the module defines, with its enclosing scopes and its bound object."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scopes: tuple[dict[str, Value], ...] = ()
@@ -121,7 +121,7 @@ class Function(Value):
 
 @dataclass(frozen=True, eq=False)
 class Class(Value):
-    """A class of the module."""
+    """A class that the module defines."""
 
     node: ast.ClassDef
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class Class(Value):
 
 @dataclass(frozen=True, eq=False)
 class Instance(Value):
-    """An instance of a class of the module, with the possible values of its attributes."""
+    """An instance of a class that the module defines, with the possible values of its attributes."""
 
     of: Class
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -153,7 +153,7 @@ def cases_of(value: Value) -> tuple[tuple[Guard, Value], ...]:
 
 
 def both(first: Guard, second: Guard) -> Guard | None:
-    """Return a guard that demands both, or None for a contradiction."""
+    """Return a guard that requires both guards, or None if they contradict each other."""
     return None if any((test, not outcome) in first for test, outcome in second) else first | second
 
 
@@ -184,7 +184,7 @@ def mapped(value: Value, function: Callable[[Value], Value]) -> Value:
 
 
 def under(value: Value, path: Mapping[str, bool]) -> Value:
-    """Return the part of a value that remains on a path after its decisions."""
+    """Return the alternatives of a value that the decisions of a path allow."""
     if not isinstance(value, OneOf):
         return value
     left = [(guard, each) for guard, each in value.cases if all(path.get(test, out) is out for test, out in guard)]
@@ -199,7 +199,7 @@ def string(content: str) -> Value:
 
 
 def plain(content: object) -> str:
-    """Return a constant as text; an integer that is too long for `str` becomes a NUL character."""
+    """Return a constant as text, or a NUL character for an integer that is too long for `str`."""
     return "\0" if isinstance(content, int) and content.bit_length() > MAX_NUMBER_BITS else str(content)
 
 
@@ -223,7 +223,7 @@ def texts_of(value: Value | None) -> list[str]:
 
 
 def as_table(value: Value | None) -> Table | None:
-    """Return a dictionary, or a list of pairs as a dictionary, or None."""
+    """Return a dictionary, a list of pairs as a dictionary, or None for other values."""
     if not isinstance(value, Items):
         return value if isinstance(value, Table) else None
     pairs = [each.values for each in value.values if isinstance(each, Items) and len(each.values) == 2]
@@ -231,7 +231,7 @@ def as_table(value: Value | None) -> Table | None:
 
 
 def known(value: Value | None) -> list[Value]:
-    """Return the known possible values of `value`."""
+    """Return the possible values of `value` that are known."""
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
 
 

@@ -13,7 +13,7 @@ UNKNOWN_KEY = "\0"
 
 
 def changed_writer(writer: Writer, name: str, given: Arguments, line: int, lines: frozenset[int]) -> Writer:
-    """Return the writer after a call of its method `name`; `lines` are the line numbers of its calls."""
+    """Return the writer after a call of its method `name`. `lines` are the line numbers of its calls."""
     if name in {"start", "toTable"}:
         return _started(writer, name, given, line, lines)
     changes: dict[str, Any] = {"lines": lines}

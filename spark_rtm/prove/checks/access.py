@@ -34,7 +34,7 @@ SECRET = re.compile(r"(?![A-Z_]+$|[<{$])\S{6,}")
 
 
 def topics(subject: Subject, existing: Collection[str]) -> Verdict:
-    """Return the verdict on the topics of a query; `existing` is empty if the user has listed no topics."""
+    """Return the verdict on a query's topics. `existing` is empty if the user has not listed the cluster's topics."""
     read, written = sorted(subject.reads), sorted(subject.topics)
     parts = [f"reads {', '.join(read)}"] if read else []
     parts += [f"writes {', '.join(written)}"] if written else []
@@ -52,7 +52,7 @@ def login(
     bench: Bench, options: Mapping[str, str], topic: str, path: str, line: int, *, calls_others: bool = False
 ) -> Verdict | None:
     """
-    Connect to the local broker with the login of a source, and return the verdict; None without a login.
+    Connect to the local broker with a source's login, and return the verdict, or None for a source without login.
 
     A login that would call an identity provider or a class of the job runs only with `calls_others`.
     """
@@ -79,7 +79,7 @@ def login(
 
 
 def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
-    """Return a verdict on a source that makes the broker wait for many bytes, or None."""
+    """Return a verdict on source options that make the broker wait for many bytes, or None."""
     size, wait_ms = (options.get(name, default) for name, default in FETCH.items())
     if not (size.isdigit() and wait_ms.isdigit()) or int(size) <= 1 or int(wait_ms) < MIN_WAIT_MS:
         return None
@@ -90,7 +90,7 @@ def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
 
 
 def _calls(sasl: Mapping[str, str]) -> str:
-    """Return which other servers or classes a login would call."""
+    """Return which other server or class a login would call, or an empty string."""
     for name, value in sasl.items():
         if name.endswith((".class", ".url")):
             return f"{name}={value}"
@@ -100,7 +100,7 @@ def _calls(sasl: Mapping[str, str]) -> str:
 
 
 def secrets(subject: Subject) -> list[Verdict]:
-    """Return a verdict for each password in the user's file."""
+    """Return a verdict for each password in the user's file, or one good verdict."""
     try:
         found = secrets_in(code_of(subject.path))
     except (OSError, UnicodeDecodeError, SyntaxError):
@@ -123,7 +123,7 @@ def secrets(subject: Subject) -> list[Verdict]:
 
 
 def secrets_in(code: str) -> dict[str, int]:
-    """Return strings that the code assigns to names such as `password`, with their lines."""
+    """Return the line number of each string that the code assigns to a name such as `password`."""
     found = dict[str, int]()
     for node in ast.walk(ast.parse(code)):
         for name, value in _named(node):

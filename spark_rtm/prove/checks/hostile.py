@@ -112,7 +112,7 @@ def hostile_records(sample: Sent, decoding: Decoding) -> dict[str, Hostile]:
 
 
 def too_large(sample: Sent, limit: int) -> dict[str, Hostile]:
-    """Return records above a limit of the sink; compressed, they fit into a topic with default limits."""
+    """Return records above the sink's size limit. Compressed, they fit into a topic with default limits."""
     fields, long = fields_of(sample) or {}, "x" * limit
     records = {
         "a value": replace(sample, value=b'{"a":"%b"}' % long.encode()),
@@ -133,7 +133,7 @@ def _of_headers(sample: Sent) -> Iterator[tuple[str, Hostile]]:
 
 
 def columns_of(sample: Sent, decoding: Decoding) -> dict[str, str]:
-    """Return the columns of a CSV line by name, or nothing if the query does not read CSV."""
+    """Return the columns of a CSV line by name, or an empty dictionary if the query does not read CSV."""
     if decoding.format != CSV or not sample.value:
         return {}
     parts = sample.value.decode(errors="replace").split(decoding.separator)

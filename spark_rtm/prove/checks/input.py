@@ -111,7 +111,7 @@ def outcome_of(
     good: Sequence[tuple[Sent, Received]],
     limit: int = sys.maxsize,
 ) -> Outcome:
-    """Group the kinds of record by outcome. `good` has good records and their results; `limit` is the sink's."""
+    """Group the kinds of record by outcome. `good` holds good records with their results, and `limit` is the sink's."""
     outcome = Outcome({}, [], [], [])
     topics = {output.topic for _, output in good}
     # If a query also writes the bytes of good records, these bytes do not mark a record as bad.

@@ -54,7 +54,7 @@ def restart(subject: Subject, process: OtherProcess) -> Verdict:
 
 
 def compared(before: list[Received], again: list[Received], expected: int) -> Verdict:
-    """Compare the results before the kill and after the restart; `expected` is 0 if unknown."""
+    """Return the verdict on the results before the kill and after the restart. `expected` is 0 if unknown."""
     first, second = Counter(before), Counter(again)
     different = len(before) - sum((first & second).values())
     lost = max(0, (expected or len(before)) - len(again))
@@ -76,7 +76,7 @@ def compared(before: list[Received], again: list[Received], expected: int) -> Ve
 
 
 def _killed(subject: Subject, process: OtherProcess) -> tuple[list[Received], int]:
-    """Return the uncommitted results at the kill, and the number of missing results."""
+    """Return the uncommitted results at the kill, and the number of results expected after it (0 if unknown)."""
     trial = subject.trial
     samples = _useful(subject, subject.samples)
     names = set(compared_texts(trial.rows).values())
@@ -133,7 +133,7 @@ def _position(subject: Subject) -> Position:
 
 
 def _written(subject: Subject, process: OtherProcess, expected: int) -> list[Received]:
-    """Return the arriving results: the expected number, or all until the output stops."""
+    """Wait for the expected number of results, or until the output stops, and return the results."""
     written, quiet = list[Received](), 0
 
     def is_written() -> bool:

@@ -66,7 +66,7 @@ class Case:
         return self.text * (length // len(self.text)) + self.end
 
     def name(self, length: int) -> str:
-        """Return the kind of the record."""
+        """Return the name of this kind of record."""
         return f"{self.field}: {length:,} characters ({self.text * 3}...)"
 
 
@@ -207,7 +207,7 @@ def _chunks(cases: Sequence[Case], length: int) -> Iterator[Sequence[Case]]:
 
 
 def _together(clock: Clock, cases: Sequence[Case], length: int, found: Found) -> None:
-    """Try cases together; if they are slow or fail, try the cases of each field, then single cases."""
+    """Try cases together. If they are slow or fail, try the cases of each field, and then single cases."""
     by_field = {case.field: [other for other in cases if other.field == case.field] for case in cases}
     if _is_fast(clock, cases, length):
         return
@@ -262,7 +262,7 @@ def _measured(clock: Clock, case: Case, length: int, seconds: float) -> Slow | N
 
 @contextmanager
 def _clock(subject: Subject, sample: Sent) -> Iterator[Clock]:
-    """Yield a function that measures a batch query; all calls together end after `TOTAL_SECONDS`."""
+    """Yield a function that returns the seconds of a batch query. After `TOTAL_SECONDS`, it raises TimeoutError."""
     session, end = subject.rows_of([sample]).sparkSession, time.monotonic() + TOTAL_SECONDS
 
     def clock(records: Sequence[Sent], limit: float) -> float:

@@ -92,7 +92,7 @@ def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growt
 
 
 def _of_processor(query: StreamingQuery) -> Counter[str]:
-    """Return the metrics of `transformWithState` processors in the last batches, or no metrics."""
+    """Return the summed metrics of `transformWithState` processors in the recent batches."""
     found = Counter[str]()
     for progress in query.recentProgress:
         for operator in progress.stateOperators:

@@ -124,7 +124,6 @@ class TableCreator:
     WRITES = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace", "merge")
 
     def __init__(self, recording: Recording, table: str) -> None:
-        """Create a writer that only records the table."""
         self._recording, self._table = recording, table
 
     def __getattr__(self, name: str) -> Any:
@@ -135,7 +134,7 @@ class TableCreator:
 
 
 def _made(kind: DataType) -> Column:
-    """Return a value for a column of a missing table."""
+    """Return generated values for a column of a missing table."""
     if isinstance(kind, StringType):
         return F.concat(F.lit("a"), F.col("id").cast("string"))
     if isinstance(kind, DateType | TimestampType):

@@ -56,7 +56,7 @@ class Bench:
 @contextlib.contextmanager
 def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
     """
-    Yield a session with `slots` task slots (0: the default) and a broker; end both with the block.
+    Yield a session with `slots` task slots (0: the default) and a broker, and end both with the block.
 
     The broker is always a local one, so hostile records never reach a real cluster.
     """
@@ -165,7 +165,7 @@ def kill_spark() -> None:
 
 
 def jvm() -> subprocess.Popen[bytes] | None:
-    """Return the JVM process of this process."""
+    """Return the JVM process that PySpark has started, or None."""
     # PySpark has no public API for its process.
     return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
 

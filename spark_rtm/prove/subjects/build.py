@@ -117,7 +117,7 @@ class StaticQuery:
         self._admin = AdminClient({"bootstrap.servers": self._kafka, "log_level": 3})
 
     def rows_of(self, records: Iterable[Sent]) -> DataFrame:
-        """Return the query's rows for some records; the next call replaces them."""
+        """Return the query's rows for some records. The next call replaces the rows."""
         for emptied in self._admin.delete_records([TopicPartition(self._topic, 0, OFFSET_END)]).values():
             emptied.result(FLUSH_SECONDS)
         for record in records:

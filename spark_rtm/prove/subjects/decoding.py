@@ -49,7 +49,7 @@ class Decoding:
     """Function, pattern and column names of each expression in `PATTERNS`."""
 
     def line(self, fields: Mapping[str, Any]) -> str:
-        """Return a line of CSV."""
+        """Return the fields as a line of CSV."""
         return self.separator.join("" if value is None else str(value) for value in fields.values())
 
 
@@ -112,7 +112,7 @@ def decoding_of(operators: Sequence[Mapping[str, Any]], separator: str = ",") ->
 
 
 def _roots(value: Any) -> Iterator[_Tree]:
-    """Yield the expressions of a part of an operator; each is a list of nodes, followed by their children."""
+    """Yield the expressions in a part of an operator, where each expression is a list of nodes."""
     if isinstance(value, list) and value and all(isinstance(part, dict) and "num-children" in part for part in value):
         yield _tree(value, 0)[0]
     elif isinstance(value, list | dict):

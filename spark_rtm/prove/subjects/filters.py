@@ -51,7 +51,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of fields with a literal; `In` has a tuple of literals."""
+    """A comparison of fields with a literal, or with a tuple of literals for `In`."""
 
     names: frozenset[str]
     operator: str
@@ -61,7 +61,7 @@ class Comparison:
     is_filter: bool
 
     def weight(self, value: Any) -> int:
-        """Return how strongly the comparison suggests a value for its field; filters count more than projections."""
+        """Return how strongly the comparison suggests a value for its field. Filters count more than projections."""
         try:
             return (10 if self.is_filter else 1) * (bool(HOLDS[self.operator](value, self.value)) == self.is_wanted)
         except TypeError:
@@ -87,7 +87,7 @@ class Plan:
 
     @cached_property
     def expressions(self) -> list[tuple[str, Node]]:
-        """The expressions, with the kinds of their operators."""
+        """Each expression, with the kind of the operator that contains it."""
         found = [
             (_kind(operator_), tree)
             for operator_ in self.operators
@@ -164,7 +164,7 @@ class Plan:
             yield from self._compared(child, is_filter=False)
 
     def _bounds(self, node: Node, *, is_filter: bool) -> Iterator[tuple[str, Any, set[str]]]:
-        """Yield the operators of a comparison, their literals, and the names of the fields."""
+        """Yield operator, literal and field names for each comparison that an expression makes."""
         names = self._names(node)
         if node.kind == "Between":
             (named,), (low,), (high,) = (_trees(node.content[part]) for part in ("input", "lower", "upper"))
@@ -225,7 +225,7 @@ def _kind(content: dict[str, Any]) -> str:
 
 
 def _trees(value: Any) -> Iterator[Node]:
-    """Yield the expressions in an attribute of an operator; an expression is a list from the root."""
+    """Yield the expressions in an attribute of an operator, where each expression is a list of nodes from its root."""
     if isinstance(value, list) and value and isinstance(value[0], dict) and "num-children" in value[0]:
         yield _tree(iter(value))
     elif isinstance(value, list):
@@ -239,7 +239,7 @@ def _tree(nodes: Iterator[dict[str, Any]]) -> Node:
 
 
 def _name(node: Node) -> str:
-    """Return the name of the field that a `GetStructField` reads; `e.*` contains only its position."""
+    """Return the name of the field that a `GetStructField` reads. For `e.*`, the node contains only its position."""
     if named := node.content.get("name") or node.content.get("field", {}).get("name"):
         return str(named)
     below = node.children[0].content
@@ -277,7 +277,7 @@ def _operator(node: Node, literals: list[Any]) -> tuple[str, Any]:
 
 
 def _as(kind: type, value: Any) -> Any:
-    """Return a value in the type of a field, or `...` without a type."""
+    """Return a value converted to the type of a field, or `...` if that is not possible."""
     if value is None or type(value) is kind:
         return value
     if bool in {kind, type(value)}:
@@ -289,7 +289,7 @@ def _as(kind: type, value: Any) -> Any:
 
 
 def _same(comparison: Comparison, value: Any) -> Any:
-    """Return a value in the type of the literal, as Spark casts it."""
+    """Return a value converted to the literal's type as Spark does, or None if that is not possible."""
     literal = comparison.value[0] if comparison.operator == "In" else comparison.value
     if value is None or literal is None or isinstance(literal, bool):
         return value

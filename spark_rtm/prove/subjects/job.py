@@ -177,7 +177,7 @@ def _limited(path: Path, seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_program(recording: Recording) -> Iterator[None]:
-    """Give the job arguments, import path, output and log of a program."""
+    """Give the job its own arguments, import path, output and log, as if it were the program."""
     before, path, log = (sys.argv, sys.path[:]), recording.path, logging.getLogger()
     handlers, level = log.handlers[:], log.level
     sys.argv = [str(path), *recording.job.arguments]
@@ -193,7 +193,7 @@ def _as_program(recording: Recording) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named(kafka: str) -> Iterator[None]:
-    """Set `KAFKA_BOOTSTRAP_SERVERS` for the job if it is unset. Its sources and sinks use the broker of `prove`."""
+    """Set `KAFKA_BOOTSTRAP_SERVERS` for the job if it is unset. The job's sources and sinks use this broker anyway."""
     if SERVERS in os.environ:
         yield
         return
@@ -206,7 +206,7 @@ def _named(kafka: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _replaced(recording: Recording) -> Iterator[None]:
-    """Replace the entry points of PySpark for the job, and restore them afterwards."""
+    """Replace PySpark's entry points for the job, and restore them afterwards."""
     session, frame = type(recording.spark), type(recording.spark.range(0))
     roots = roots_of(recording.job)
     replaced: list[tuple[Any, str, Any]] = [

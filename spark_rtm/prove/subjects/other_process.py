@@ -31,7 +31,7 @@ POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Order:
-    """A query for the other process to run, with its output topic and settings."""
+    """The query that the other process runs, and the place of its output."""
 
     origin: Origin
     kafka: str
@@ -63,7 +63,7 @@ class OtherProcess:
             raise
 
     def commit(self, deadline_seconds: float) -> bool:
-        """End and commit the batch of the query; return True afterwards."""
+        """End the query's batch, wait for its commit, and return True."""
         wanted = self.folder / COMMIT
         wanted.touch()
 
@@ -75,11 +75,11 @@ class OtherProcess:
         return True
 
     def raise_if_ended(self) -> None:
-        """Raise RuntimeError with the last error of the log if the process has ended."""
+        """Raise RuntimeError with the last error in the log if the process has exited."""
         if not self.child.is_running():
             lines = self.child.log_path.read_text(errors="replace").splitlines()
             errors = [line for line in lines if ERROR.match(line)]
-            raise RuntimeError(f"the separate process of the query has ended: {(errors or lines or ['?'])[-1][:300]}")
+            raise RuntimeError(f"the query's separate process has exited: {(errors or lines or ['?'])[-1][:300]}")
 
     def kill(self) -> None:
         """Kill the JVM with driver and executor, then its Python process."""
@@ -90,7 +90,7 @@ class OtherProcess:
 
 @contextlib.contextmanager
 def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
-    """Yield a process that starts Spark; kill it at the end of the block."""
+    """Yield a process that starts Spark, and kill the process at the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="other-process-", dir=bench.folder))
     (folder / ORDER).write_text(json.dumps(asdict(order)))
     # The process must import the user's modules from the same folders as this process.

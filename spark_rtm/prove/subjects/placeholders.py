@@ -1,4 +1,4 @@
-"""Stand in for production objects of a job: `dbutils`, running queries and missing modules."""
+"""Stand in for objects that a job has in production: `dbutils`, running queries and missing modules."""
 
 import contextlib
 import os
@@ -60,13 +60,13 @@ def end_job(*_: object, **__: object) -> NoReturn:
 
 
 class Started:
-    """The object that `start()` returns to the job."""
+    """The query that the job gets from `start()`."""
 
     name = id = "prove"
     asked = 0
 
     def __getattr__(self, name: str) -> Any:
-        """Return the attribute as a query that is still starting would."""
+        """Return the value that the attribute of a starting query would have."""
         if name in {"isActive", "status", "lastProgress"}:
             self._ask()
         status = {"message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": True}
@@ -119,15 +119,13 @@ class Dbutils:
         self._widgets.setdefault(name, str(keywords.get("defaultValue", default)))
 
     def __getattr__(self, _name: str) -> "Anything":
-        """Return an object for any other part."""
         return Anything()
 
 
 class Anything:
-    """An object that has every attribute and accepts every call. It is false, unless it is a client."""
+    """An object that has every attribute and accepts every call. It is false, unless it stands for a client."""
 
     def __init__(self, name: str = "") -> None:
-        """Create an object for a name; a session or client is true."""
         self._name = name
 
     def __getattr__(self, name: str) -> "Anything":
@@ -168,7 +166,6 @@ class _Module(ModuleType):
     """A placeholder for a missing module."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return a placeholder for each imported name."""
         if name.startswith("__"):
             raise AttributeError(name)
         return Anything(name)
@@ -181,11 +178,9 @@ class _Modules(MetaPathFinder, Loader):
         self._names = names
 
     def find_spec(self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return a specification for a module of the packages."""
         return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in self._names else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return the placeholder."""
         return _Module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -206,7 +201,7 @@ def placeholders_for(names: Collection[str]) -> Iterator[None]:
 
 
 def display(rows: Any = None, *_: object, **options: Any) -> None:
-    """Start a query for a displayed stream in real-time mode; show nothing."""
+    """Start a query for a stream that the job displays in real-time mode, and show nothing."""
     # The code of a job runs again on static rows, and must start the same queries there.
     if isinstance(rows, DataFrame) and "realTime" in options:
         writer = rows.writeStream.format("console").outputMode(options.get("outputMode", "update"))
@@ -249,7 +244,7 @@ def databricks_modules(names: Mapping[str, Any]) -> Iterator[None]:
 
 
 def open_of(folders: Sequence[Path], open_: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an `open` that reads files, such as schemas, from the folders of a job, and writes to the current one."""
+    """Return an `open` that reads files such as schemas from the folders of a job, and writes to the current folder."""
 
     def find(file: Any, mode: str = "r", *arguments: Any, **named: Any) -> Any:
         if set(mode).isdisjoint("wax+"):
@@ -287,5 +282,5 @@ def _task_value(taskKey: str = "", key: str = "", default: Any = None, debugValu
 
 
 def secret(scope: str = "", key: str = "", **names: str) -> str:
-    """Return the placeholder of a secret."""
+    """Return a placeholder for a secret."""
     return f"{SECRET}-{names.get('scope', scope)}-{names.get('key', key)}"

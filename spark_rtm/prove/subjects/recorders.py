@@ -91,14 +91,14 @@ class Recording:
             noted.clear()
 
     def line(self) -> int:
-        """Return the line of the job that is being executed."""
+        """Return the number of the job's line that is being executed, or 0 if there is none."""
         frame: FrameType | None = sys._getframe()  # noqa: SLF001 - `inspect.stack()` would read every source file
         while frame and frame.f_code.co_filename != str(self.path):
             frame = frame.f_back
         return frame.f_lineno if frame else 0
 
     def line_of(self, error: BaseException) -> int:
-        """Return the job's last line in the traceback of an error."""
+        """Return the line number of the innermost job frame in an error's traceback, or 0 if there is none."""
         frame, line = error.__traceback__, 0
         while frame:
             line = frame.tb_lineno if frame.tb_frame.f_code.co_filename == str(self.path) else line
@@ -134,7 +134,7 @@ class Recording:
 
 
 class Options:
-    """Record the options of a reader or writer by name."""
+    """Records the options of a reader or writer by name."""
 
     recording: Recording
     is_static = False
@@ -215,15 +215,15 @@ class StreamWriter(Options, DataStreamWriter):
         return self if self.is_static else super().trigger(**chosen)
 
     def outputMode(self, outputMode: str) -> Any:
-        """Note the output mode."""
+        """Record the output mode."""
         return self._noted("outputMode", outputMode, "outputMode", outputMode)
 
     def foreach(self, f: Any) -> Any:
-        """Note the sink."""
+        """Record the sink."""
         return self._noted("format", "foreach", "foreach", f)
 
     def foreachBatch(self, func: Any) -> Any:
-        """Note the sink."""
+        """Record the sink."""
         return self._noted("format", "foreachBatch", "foreachBatch", func)
 
     def queryName(self, queryName: str) -> Any:

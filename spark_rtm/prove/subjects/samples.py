@@ -62,7 +62,7 @@ def made_samples(rows: DataFrame) -> list[Sent]:
 
 
 def other_samples(rows: DataFrame) -> list[Sent]:
-    """Return alternatives to `made_samples` without a result: records on the other sides of the query's literals."""
+    """Return records on the other sides of the query's literals, in case `made_samples` produce no result."""
     plan, found = plan_of(rows), list[Sent]()
     for sent in _makers(plan):
         sent(first := _Choice(plan, 1))
@@ -74,7 +74,7 @@ def other_samples(rows: DataFrame) -> list[Sent]:
 
 
 def compared_texts(rows: DataFrame) -> dict[str, str]:
-    """Return the first text that the query compares with each column."""
+    """Return the first text that the query compares with each column, keyed by column name."""
     found = dict[str, str]()
     for comparison in plan_of(rows, of_stream=False).comparisons:
         text = comparison.value[0] if comparison.operator == "In" else comparison.value
@@ -112,7 +112,7 @@ def fields_of(sample: Sent) -> dict[str, Any] | None:
 
 
 def is_time(name: str) -> bool:
-    """Return whether a field's name, such as `event_ts` or `sent_at_ms`, suggests a time; `length_ms` is a duration."""
+    """Return whether a field's name suggests a time, as `event_ts` and `sent_at_ms` do, but `length_ms` does not."""
     words = name.lower().replace("-", "_").split("_")
     return words[-2 if words[-1] in UNITS and len(words) > 1 else -1] in TIME_NAMES
 

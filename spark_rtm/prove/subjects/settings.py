@@ -32,7 +32,7 @@ def configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSes
 
 @contextlib.contextmanager
 def own_shuffles(recording: Recording) -> Iterator[None]:
-    """Record whether the job sets its shuffle partitions; otherwise restore the setting after the block."""
+    """Record whether the job sets its shuffle partitions. If it does not, restore the setting after the block."""
     conf, confs = recording.spark.conf, recording.job.confs
     before = str(conf.get(SHUFFLES))
     if SHUFFLES not in confs:

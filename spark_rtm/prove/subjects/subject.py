@@ -62,7 +62,7 @@ class Subject:
 
     @property
     def max_sink_bytes(self) -> int:
-        """The limit of the sink's client for a record."""
+        """The size in bytes of the largest record that the sink's client sends."""
         return int(self.trial.sink.get(SIZE, DEFAULT_SIZE))
 
     @property
@@ -91,7 +91,7 @@ class Subject:
         return [record for record, _ in useful], accepted
 
     def results_of(self, records: list[Sent]) -> list[tuple[Sent, Received]]:
-        """Return each row of a batch query together with its record; failing records have no rows."""
+        """Return each row of a batch query together with its record. Failing records have no rows."""
         evaluated = zip(records, self.evaluate_all(records), strict=True)
         return [(record, output) for record, found in evaluated if isinstance(found, list) for output in found]
 
@@ -138,7 +138,7 @@ class Subject:
 
 @contextmanager
 def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], partitions: int) -> Iterator[Subject]:
-    """Yield a target as a subject with its own topics; delete topics and checkpoints afterwards."""
+    """Yield a target as a subject with its own topics, and delete topics and checkpoints afterwards."""
     prefix = f"prove-{uuid.uuid4().hex[:8]}"
     tables = {table: f"{prefix}-{table}" for table in target.tables}
     origin = Origin(target.text, {f"{prefix}-{target.stream}": partitions}, tables)
@@ -272,7 +272,7 @@ def _equals(output: Received, record: Sent) -> bool:
 
 
 def holds(output: Received, record: Sent) -> bool:
-    """Return whether an output contains a record's bytes; a reject topic may keep only the beginning."""
+    """Return whether an output contains a record's bytes, or the beginning that a reject topic keeps."""
     value = (record.value or b"")[:KEPT_BYTES]
     return value in (output.value or b"") and (record.value is not None or output.value is None)
 

@@ -29,7 +29,7 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True)
 class Target:
-    """A function from a stream of Kafka source rows, and static tables, to Kafka sink rows."""
+    """A function that converts a stream of Kafka source rows, and static tables, to Kafka sink rows."""
 
     text: str
     """The target in a form that another process can load, with an absolute path."""
@@ -63,7 +63,7 @@ class Job:
 
 def code_of(path: Path) -> str:
     """
-    Return the Python code of a job; each line of a notebook keeps its number.
+    Return the Python code of a job. Each line of a notebook keeps its number.
 
     Magic lines and cells in other languages become comments, but `%run` becomes a call of `RUN`.
     """
@@ -159,9 +159,9 @@ def _parameters(text: str, named: Callable[..., Any], function: Callable[..., An
     if others:
         module, _, function_name = text.rpartition(":")
         raise TargetError(
-            f"{text!r} has the parameters {', '.join(others)}, which are neither DataFrames nor dataclasses that have "
-            f"a default for each field; add `proved = functools.partial({function_name}, {others[0]}=...)` to a "
-            f"module, and prove it, for example {module}:proved"
+            f"{text!r} has parameters that are neither DataFrames nor dataclasses with a default for every field: "
+            f"{', '.join(others)}; bind them with `proved = functools.partial({function_name}, {others[0]}=...)` in a "
+            f"module, and run prove on that name, for example {module}:proved"
         )
     if not frames:
         raise TargetError(f"{text!r} takes no DataFrame; its first parameter must be the stream of Kafka source rows")

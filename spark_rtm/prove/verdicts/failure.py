@@ -33,7 +33,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
-    """Return the details of an error in the user's file `path`; `line` is the default line."""
+    """Return the details of an error in the user's file `path`. `line` applies if the error names none."""
     cause = error.__cause__ if error.__cause__ is not None else error
     text = str(cause)
     known = failures.failure_of("", cause, 0)
@@ -61,7 +61,7 @@ def _python_page() -> str:
 
 
 def _message(text: str, condition: str) -> str:
-    """Return the first useful line without condition or advice to bypass the check."""
+    """Return the first useful line of an error's text, without its condition and the advice to bypass the check."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     useful = [line for line in lines if CONDITION.search(line) and "STREAM_FAILED" not in line]
     line = (useful or lines or [""])[0]

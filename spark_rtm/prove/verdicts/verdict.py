@@ -30,7 +30,7 @@ class Verdict:
     """Line of the user's code, or 0."""
 
     def at(self, path: Path, line: int) -> "Verdict":
-        """Return this verdict with another line."""
+        """Return this verdict with another path and line."""
         return replace(self, path=str(path), line=line)
 
     @property
@@ -61,7 +61,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def exit_status(verdicts: Sequence[Verdict]) -> int:
-    """Return 1 if a verdict is wrong, 2 if only a check is missing, 0 otherwise."""
+    """Return 1 if a verdict is wrong, else 2 if something was not checked, else 0."""
     found = {verdict.status for verdict in verdicts}
     return 1 if WRONG in found else 2 if UNCHECKED in found else 0
 

@@ -61,7 +61,7 @@ def with_python(rows: DataFrame, function: Callable[[Row], Any], schema: StructT
 
 
 def with_ticks(rows: DataFrame, keys: Sequence[str], ticks: DataFrame) -> DataFrame:
-    """Add one row to each state partition for each row of `ticks`; only its keys and the column `TICK` are set."""
+    """Add a row to each state partition for each row of `ticks`. Only its keys and the column `TICK` are set."""
     each = F.array(*(F.struct(*columns) for columns in _tick_keys(rows, rows.select(*keys).schema)))
     ticking = ticks.select(F.explode(each).alias("key")).select("key.*", F.lit(True).alias(TICK))
     return rows.unionByName(ticking, allowMissingColumns=True)

@@ -52,7 +52,7 @@ class RemoteHandle:
         self.changes = []
 
     def ask(self, *question: Any) -> Any:
-        """Return state of the current key after all changes so far."""
+        """Return state of the current key, with all changes so far applied."""
         changes, self.changes = self.changes, []
         return self._ask(changes, question)
 
@@ -87,7 +87,6 @@ class _Remote:
             self._read_key, self._write_key = _reader(state.key_schema, Row), _writer(state.key_schema)
 
     def clear(self) -> None:
-        """Remove the state of the current key."""
         self._change("clear")
 
     def _change(self, name: str, *arguments: Any) -> None:
@@ -163,7 +162,7 @@ class RemoteMap(_Remote):
 
 
 def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a function that converts a tuple to a `Row`; `make` is `Row` or `dict`, the form of nested structs."""
+    """Return a function that converts a tuple to a `Row`. `make` is `Row` or `dict`, the form of nested structs."""
     names = schema.names
     converters = [
         (index, convert) for index, field in enumerate(schema) if (convert := _converter(field.dataType, make))
@@ -186,7 +185,7 @@ def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any
 
 
 def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any], Any] | None:
-    """Return the function that converts a value, or None if no conversion is necessary."""
+    """Return a function that converts values of this type, or None if they need no conversion."""
     if isinstance(data_type, StructType):
         read = _reader(data_type, make)
         return (lambda value: read(value).asDict()) if make is dict else read

@@ -20,7 +20,7 @@ def checksum_lines(folder: Path) -> str:
 
 
 def read_checksums(path: Path) -> dict[str, str]:
-    """Return the committed checksums by jar name; raise RuntimeError if there are none."""
+    """Return the committed checksums by jar name. Raise RuntimeError if there are none."""
     if not path.is_file():
         raise RuntimeError(
             f"{path.name} does not exist, so the jars that {path.stem}.xml pins cannot be verified and are not used; "

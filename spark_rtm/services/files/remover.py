@@ -1,5 +1,5 @@
 """
-Delete the folders of ended runs.
+Delete the folders of finished runs.
 
 The paths are the arguments, or the null-separated strings of standard input. Each process of a run holds a shared lock
 on the run's folder. The operating system releases it when the process ends, even after `kill -9`, so a folder without a

@@ -2,7 +2,7 @@
 Keep the temporary files of a run in one folder that other users cannot read.
 
 The folder contains the data of the servers, the checkpoints, and the files of each JVM. When this process and its
-servers have ended, the last of them deletes the folder. The next run deletes the folders of killed runs.
+servers have exited, the last of them deletes the folder. The next run deletes the folders of killed runs.
 """
 
 import atexit
