@@ -30,7 +30,7 @@ USAGE = "usage: python -m examples.alerts JOB [OPTION ...]"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the job that the first argument names; return 2 for an unknown name."""
+    """Run the job that the first argument names. Return 2 for an unknown name."""
     name, *options = arguments or [""]
     if name in JOBS:
         return run(JOBS[name], options)

@@ -101,7 +101,7 @@ def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
 
 
 def run(job: Job, arguments: Sequence[str]) -> int:
-    """Keep the job running until Ctrl-C and return 0; if it cannot continue, print one line to stderr and return 1."""
+    """Keep the job running until Ctrl-C and return 0. If it cannot continue, print one line to stderr and return 1."""
     options = _parse(job, arguments)
     stop = threading.Event()
     try:

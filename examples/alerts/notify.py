@@ -57,7 +57,7 @@ class Smtp:
 
     @classmethod
     def of(cls, variables: Mapping[str, str]) -> "Smtp":
-        """Read the variables; raise ValueError with the names of all missing ones."""
+        """Read the variables. Raise ValueError with the names of all missing ones."""
         file = variables.get("SMTP_PASSWORD_FILE")
         password = Path(file).read_text("utf-8").strip() if file else variables.get("SMTP_PASSWORD", "")
         missing = [name for name in REQUIRED if not variables.get(name)]
@@ -70,7 +70,7 @@ class Smtp:
         return cls(host, int(variables.get("SMTP_PORT", "587")), user, password, sender, operators, context)
 
     def connect(self) -> smtplib.SMTP:
-        """Log in over TLS; a server without STARTTLS is refused."""
+        """Log in over TLS. A server without STARTTLS is refused."""
         server = smtplib.SMTP(self.host, self.port, timeout=TIMEOUT_SECONDS)
         try:
             server.starttls(context=self.context)
@@ -103,7 +103,7 @@ def mail_of(alert: Message, smtp: Smtp) -> EmailMessage:
 
 
 def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Smtp, stop: threading.Event) -> None:
-    """Send the alerts in order and commit each of them; while the server is unavailable, try again until `stop`."""
+    """Send the alerts in order and commit each of them. While the server is unavailable, try again until `stop`."""
     waiting, pause = deque(alerts), FIRST_PAUSE_SECONDS
     while waiting and not stop.is_set():
         try:
@@ -140,7 +140,7 @@ def _send(server: smtplib.SMTP, mail: EmailMessage, smtp: Smtp) -> None:
 
 
 def main(topics: Sequence[str]) -> int:
-    """Send alerts until Ctrl-C or SIGTERM and return 0; if the notifier cannot continue, print why and return 1."""
+    """Send alerts until Ctrl-C or SIGTERM and return 0. If the notifier cannot continue, print why and return 1."""
     if not topics:
         print("error: no topic is named, so no alert can be sent; add the topics as arguments", file=sys.stderr)
         return 2

@@ -57,5 +57,5 @@ def with_score(model: Model, row: Row) -> dict[str, Any]:
 
 
 def features(payment: Mapping[str, Any]) -> list[float]:
-    """Return the model's input, which is also the input for its training."""
+    """Return a payment's features, which are also the input for the model's training."""
     return [log1p(payment["amount_cents"]), float(payment["country"] != HOME)]

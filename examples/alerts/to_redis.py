@@ -20,7 +20,7 @@ def to_redis(
     """
     Return a writer that sets the string column `key` to the string column `value`, or deletes a key without a value.
 
-    The sink retries for `deadline_seconds`; then the query fails.
+    The sink retries for `deadline_seconds`, and then the query fails.
     Every executor reads the password from `password_file`, so the plan of the query does not contain it. After a
     restart, Redis briefly shows the older values of uncommitted rows again. The connection has no TLS.
     """

@@ -104,7 +104,7 @@ class ResultsConsumer:
         self._finish.set()
 
     def finish(self) -> None:
-        """Call `request_finish` and wait until all results are stored; raise the error of a failed `run`."""
+        """Call `request_finish` and wait until all results are stored. Raise the error of a failed `run`."""
         self.request_finish()
         self.future.result()
 

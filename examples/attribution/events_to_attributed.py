@@ -43,7 +43,7 @@ def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:
 
 
 def changes_per_row(transactions: GroupedData, windows: Windows) -> DataFrame:
-    """Return the results that each event changes; the state needs only the first events and the last event."""
+    """Return the results that each event changes. The state needs only the first events and the last event."""
     history = F.struct(*HISTORY)
     first = F.min_by(history, "arrival", windows.max_events).alias("first")
     rows = transactions.agg(first, F.last(history).alias("last"), F.count("*").alias("events"))

@@ -44,7 +44,7 @@ MAX_PYTHON_STARTS = 3
 
 @dataclass(frozen=True)
 class PipelineQuery:
-    """A query from the topics `sources` to the topic `target`; if `target` is None, each row names its target topic."""
+    """A query from the topics `sources` to the topic `target`. If `target` is None, each row names its target topic."""
 
     name: str
     sources: tuple[str, ...]
@@ -55,7 +55,7 @@ class PipelineQuery:
 
 
 def pipeline_queries(settings: Settings, ticks: DataFrame | None = None) -> list[PipelineQuery]:
-    """Return the five queries in the order of the data flow; `ticks` are for Python in real-time mode."""
+    """Return the five queries in the order of the data flow. `ticks` are for Python in real-time mode."""
     return [
         PipelineQuery("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
         PipelineQuery(
@@ -165,7 +165,7 @@ def _trigger(query: PipelineQuery, settings: Settings) -> dict[str, Any]:
 
 def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
     """
-    Return a query's number of task slots outside its shuffles.
+    Return the number of task slots that a query needs outside its shuffles.
 
     `partitions` maps each topic to its number of partitions.
     """

@@ -15,7 +15,7 @@ Trigger = Literal["real-time", "micro-batch"]
 @dataclass(frozen=True)
 class Windows:
     """
-    Correlation windows in milliseconds, and the maximum number of events; a window includes its start and its end.
+    Correlation windows in milliseconds, and the maximum number of events. A window includes its start and its end.
 
     The defaults are common values in ad measurement. Demonstrations and tests shorten all windows with `scaled`.
     """
@@ -52,7 +52,7 @@ class Windows:
     """
 
     def scaled(self, time_scale: int) -> "Windows":
-        """Return the windows divided by `time_scale`; with a time scale of 60, minutes become seconds."""
+        """Return the windows divided by `time_scale`. With a time scale of 60, minutes become seconds."""
         times = [field.name for field in fields(self) if field.name.endswith("_ms")]
         return replace(self, **{name: getattr(self, name) // time_scale for name in times})
 

@@ -26,7 +26,7 @@ SLOTS = 16
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Start the servers and run all steps; print one line to stderr and return 1 if a step fails."""
+    """Start the servers and run all steps. If a step fails, print one line to stderr and return 1."""
     argparse.ArgumentParser(
         prog="python -m examples.migrate",
         description=__doc__,

@@ -67,11 +67,10 @@ class Migration:
     payments: Payments = field(init=False)
 
     def __post_init__(self) -> None:
-        """Create the generator of payments."""
         self.payments = Payments(self.places, self.partitions[self.places.payments])
 
     def expect(self, table: str, queries: Iterable[StreamingQuery]) -> None:
-        """Wait until a table equals the sent payments; raise TimeoutError otherwise."""
+        """Wait until a table equals the sent payments. Raise TimeoutError if it does not."""
 
         def is_equal() -> bool:
             return table_rows(self.places.dsn, table) == self.payments.totals
@@ -103,7 +102,7 @@ def run_micro_batch_job(m: Migration) -> StreamingQuery:
 
 
 def rebuild_state(m: Migration) -> str:
-    """Copy the old job's state to a new checkpoint while the old job runs; return the starting offsets."""
+    """Copy the old job's state to a new checkpoint while the old job runs, and return the starting offsets."""
     position = committed_position(m.places.checkpoints / "before")
     copy_state(m.spark, m.places, position)
     m.say(f"the state after batch {position.batch_id} is in topic {m.places.seeds}")
@@ -147,5 +146,5 @@ def move_back(m: Migration, offsets: str, queries: list[StreamingQuery]) -> None
 
 
 def run_again(m: Migration) -> StreamingQuery:
-    """Start the old job on its own checkpoint; Spark takes the state settings from the checkpoint."""
+    """Start the old job on its own checkpoint. Spark takes the state settings from the checkpoint."""
     return start_before(m.spark, m.places, upsert_into(m.places.dsn, BEFORE))

@@ -89,7 +89,7 @@ def start_after(
     spark: SparkSession, places: Places, starting_offsets: str, trigger: dict[str, object], slots: int = 0
 ) -> StreamingQuery:
     """
-    Start the job that writes totals to a topic. `trigger` selects the mode; the checkpoint is the same in every mode.
+    Start the job that writes totals to a topic. `trigger` selects the mode. All modes use the same checkpoint.
 
     With `slots`, the number of source partitions, check the task slots and real-time mode.
     """

@@ -77,7 +77,7 @@ def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources
 
 
 def is_relevant(text: str, suffix: str) -> bool:
-    """Return whether a text may concern real-time mode. Code must also name Spark and something that rules check."""
+    """Return whether a text may be about real-time mode. Code must also name Spark and an API that rules check."""
     low = text.lower()
     if not any(needle in low for needle in NEEDLES) or not RELEVANT.search(text):
         return False

@@ -42,7 +42,7 @@ class CreditAudit:
 
 
 def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAudit:
-    """Compare each order's newest credit with the credit rule; times in `rules` are already scaled."""
+    """Compare each order's newest credit with the credit rule. Times in `rules` are already scaled."""
     expected = replay_orders(log, windows, rules)
     by_order: defaultdict[str, list[Row]] = defaultdict(list)
     for credit in log.credits.values():

@@ -44,7 +44,7 @@ def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) 
 
 def latency_samples_ms(log: RunLog, sent_from: float = 0, newest: int | None = None) -> dict[LatencyHop, list[int]]:
     """
-    Return the latency of each record in each hop, in milliseconds.
+    Return the latencies of the records in milliseconds, keyed by hop.
 
     Records are selected by intended send time, because a selection by arrival time would hide stalls.
     """
@@ -64,7 +64,7 @@ def latency_samples_ms(log: RunLog, sent_from: float = 0, newest: int | None = N
 
 def timer_latencies(log: RunLog, rules: CreditRules, since: float = 0) -> list[Latency]:
     """
-    Return the time from a deadline to the timeout of an ad slot, and to an order's final credit.
+    Return percentiles of the time from a deadline to the timeout of an ad slot, and to an order's final credit.
 
     Times in `rules` are already scaled. Deadlines and orders before `since` (UTC ms) do not count. An order with
     several records is omitted, because the log does not contain the order in which they were stored.
@@ -102,7 +102,7 @@ def latencies_by_second(
 
 
 def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int, int]]:
-    """Return the median and maximum latency per second from pairs of time (s) and latency."""
+    """Return the median and maximum latency of each second, from pairs of time (s) and latency."""
     values: defaultdict[int, list[int]] = defaultdict(list)
     for at_seconds, latency_ms in latencies_ms:
         values[int(at_seconds)].append(latency_ms)

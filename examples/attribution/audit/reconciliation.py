@@ -26,7 +26,7 @@ FAMILY_OF_KIND |= dict.fromkeys(STEPS, "playback steps")
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """The outcome of a reconciliation; a correct run has no differences."""
+    """The outcome of a reconciliation. A correct run has no differences."""
 
     counts: dict[str, Counter[str]]
     """
@@ -42,7 +42,7 @@ class Reconciliation:
 
     @property
     def over_delivered(self) -> int:
-        """Return the total number of impressions beyond the goals of campaigns."""
+        """Return the total number of impressions beyond the campaigns' goals."""
         return sum(campaign.over_delivered for campaign in self.campaigns)
 
 

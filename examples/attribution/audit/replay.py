@@ -35,7 +35,7 @@ class ReplayedOrder:
 
 def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
     """
-    Return the final correlation results by result id; all versions are 0.
+    Return the final correlation results by result id. All versions are 0.
 
     The order of `events` decides which records are beyond the maximum number of events.
     """
@@ -56,7 +56,7 @@ def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
 
 
 def replay_orders(log: RunLog, windows: Windows, rules: CreditRules) -> dict[str, ReplayedOrder]:
-    """Return all orders by result id; times in `rules` are already scaled."""
+    """Return all orders by result id. Times in `rules` are already scaled."""
     by_order: defaultdict[tuple[str, str], list[Conversion]] = defaultdict(list)
     for src, record, fields in _accepted(log):
         if fields["kind"] == "conversion" and src in log.events:

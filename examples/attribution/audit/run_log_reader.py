@@ -57,7 +57,7 @@ class RunLogReader:
     """A Kafka consumer that reads all topics from the start into `log`."""
 
     def __init__(self, bootstrap_servers: str, settings: Settings, partitions: dict[str, int]) -> None:
-        """Assign all partitions; `partitions` maps each topic without prefix to its number of partitions."""
+        """Assign all partitions. `partitions` maps each topic without prefix to its number of partitions."""
         self.log = RunLog()
         self._names = {settings.topic(name): name for name in TOPICS}
         counts = {topic: partitions[name] for topic, name in self._names.items()}
@@ -98,7 +98,7 @@ class RunLogReader:
             self.log.unreadable.append(src)
 
     def _record_json(self, name: str, message: Message, appended_at: int) -> bool:
-        """Add a JSON record to the log; return False if it is unreadable."""
+        """Add a JSON record to the log. Return False if the record is unreadable."""
         row = json_object(message.value(), FIELDS[name])
         if row is None:
             return False

@@ -38,7 +38,7 @@ EXTERNAL = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all faults; return 0 if nothing is lost or wrong and the pipeline always recovers, otherwise 1."""
+    """Run all faults. Return 0 if nothing is lost or wrong and the pipeline always recovers, otherwise 1."""
     options = parse(arguments)
     try:
         outcome = _run(options)
@@ -73,7 +73,7 @@ def _run(options: ChaosOptions) -> Outcome:
 
 
 def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
-    """Return the kinds that are possible on this machine; raise RuntimeError if the user chose another."""
+    """Return the chosen or all possible kinds of fault. Raise RuntimeError if a chosen kind is not possible here."""
     if not is_mounted and "fill-disk" in options.chosen:
         raise RuntimeError(
             "fill-disk needs a small file system, which only root on Linux can mount, so no disk could be filled; "
@@ -85,7 +85,7 @@ def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
 
 
 def publish(options: ChaosOptions, outcome: Outcome, path: Path = PUBLISHED_FILE) -> None:
-    """Add the run to `path` and replace a run with the same command; raise ValueError for an interrupted run."""
+    """Add the run to `path` and replace a run with the same command. Raise ValueError for an interrupted run."""
     if outcome.is_interrupted:
         raise ValueError(f"Ctrl-C ended the run, so {path} was not changed; repeat the run")
     earlier = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []

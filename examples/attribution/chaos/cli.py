@@ -60,7 +60,7 @@ class ChaosOptions(DemoSettings):
 
     @property
     def chosen(self) -> list[str]:
-        """Return the kinds that the user chose."""
+        """Return the kinds of fault that the user chose."""
         return [name for name in self.faults.replace(" ", "").split(",") if name]
 
     @property
@@ -75,7 +75,7 @@ class ChaosOptions(DemoSettings):
 
 
 def parse(arguments: Sequence[str] | None) -> ChaosOptions:
-    """Parse the command line into options; an invalid option ends the program with status 2."""
+    """Parse the command line into options. An invalid option ends the program with status 2."""
     kinds = "\n".join(f"  {name:21} {kind.what}" for name, kind in KINDS.items())
     return arguments_of(
         ChaosOptions,

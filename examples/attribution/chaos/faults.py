@@ -42,7 +42,7 @@ FAULTS: dict[str, Begin] = {}
 
 
 def fault(what: str, seconds: tuple[float, float] = (0, 0), needs: Need = "") -> Callable[[Begin], Begin]:
-    """Register a function as a kind of fault with its name; the fault lasts between two `seconds`."""
+    """Register a function as the kind of fault with its name. The two `seconds` are the limits of the duration."""
 
     def register(begin: Begin) -> Begin:
         name = begin.__name__.replace("_", "-")
@@ -64,14 +64,14 @@ def killed_server(server: LocalServer) -> Iterator[None]:
 
 @contextmanager
 def killed(process: psutil.Process) -> Iterator[None]:
-    """Kill one process; its supervisor, if any, restarts it."""
+    """Kill one process. Its supervisor, if any, restarts it."""
     process.kill()
     yield
 
 
 @contextmanager
 def killed_programs(*programs: Program) -> Iterator[None]:
-    """Kill programs; `Program.poll` restarts them."""
+    """Kill programs. `Program.poll` restarts them."""
     for program in programs:
         program.kill()
     yield
@@ -89,7 +89,7 @@ def killed_worker(system: System, worker: psutil.Process) -> Iterator[None]:
 
 @contextmanager
 def slow(proxy: TcpProxy, fault: Fault) -> Iterator[None]:
-    """Delay all data, and break connections."""
+    """Delay all data that passes a proxy, and break some connections."""
     choice = random.Random(fault.strength)
 
     def pass_or_cut(chunk: bytes) -> bytes | None:

@@ -103,7 +103,7 @@ class Outcome:
         return lost, wrong
 
     def _sent_at(self, difference: str) -> float | None:
-        """Return the send time of the first record of a difference, in epoch seconds."""
+        """Return when the first record of a difference was sent, in epoch seconds, or None if that is unknown."""
         identity = IDENTITY.match(difference)
         if identity is None:
             return None

@@ -1,4 +1,4 @@
-"""Draw the faults of a run from a seed; equal seeds, numbers and kinds produce equal plans."""
+"""Draw the faults of a run from a seed. Equal seeds, numbers and kinds produce equal plans."""
 
 import random
 from collections.abc import Mapping

@@ -21,14 +21,14 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def find(main_class: str, pid: int | None = None, count: int = 1) -> list[psutil.Process]:
-    """Wait until `count` descendants of a process (default: this one) are JVMs of this class; return them by age."""
+    """Wait for `count` descendants of a process (default: this one) that run this JVM class, and return them by age."""
     parent = psutil.Process(pid)
     wait_until(lambda: len(_jvms(main_class, parent)) >= count, FIND_SECONDS, f"{count} processes of {main_class}")
     return sorted(_jvms(main_class, parent), key=lambda process: process.create_time())
 
 
 def command_of(process: psutil.Process) -> list[str]:
-    """Return the command line of a process, or one empty word after its end."""
+    """Return the command line of a process, or one empty word if the process has exited."""
     try:
         return process.cmdline() or [""]
     except psutil.NoSuchProcess:
@@ -54,6 +54,6 @@ def _jvms(main_class: str, parent: psutil.Process) -> list[psutil.Process]:
 
 def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
     for process in processes:
-        # psutil compares the start time, so a program that has got the number of an ended process gets no signal.
+        # psutil compares the start time, so a program that has got the number of an exited process gets no signal.
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)

@@ -46,7 +46,7 @@ class ChaosRun:
     incidents: list[Incident] = field(default_factory=list)
 
     def poll(self, *, is_draining: bool = False) -> None:
-        """Read new records, restart ended programs, and update the view."""
+        """Read new records, restart programs that have exited, and update the view."""
         self.reader.poll(POLL_SECONDS)
         self.system.poll()
         self.throttle.raise_if_failed()

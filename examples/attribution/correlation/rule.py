@@ -74,7 +74,7 @@ Matches = list[tuple[Event, Match]]
 
 def correlate(events: Iterable[Event], windows: Windows, now: int | None = None) -> list[Result]:
     """
-    Return the results of one transaction; all events must have the same `transaction_id` and `request_ts`.
+    Return the results of one transaction. All events must have the same `transaction_id` and `request_ts`.
 
     The first `windows.max_events` distinct records, in the order of `events`, are correlated. Each further record gets
     its own result with the code `too_many_events`, and changes no other result.
@@ -117,7 +117,7 @@ def distinct(events: Iterable[Event]) -> list[Event]:
 
 
 def too_many_events(excess: Iterable[Event], windows: Windows) -> list[Result]:
-    """Return the results of records beyond the maximum number of events; these results never change."""
+    """Return the results of records beyond the maximum number of events. These results never change."""
     match, version = Match("too_many_events"), 2 * windows.max_events
     results = [_result(event, f"too_many_events/{event.src}", event.kind, match) for event in excess]
     return [replace(result, version=version) for result in results]

@@ -14,7 +14,7 @@ from examples.attribution.settings import Windows
 
 @dataclass(frozen=True)
 class Transaction:
-    """The state of one transaction; times are processing times in UTC milliseconds, and 0 means never."""
+    """The state of one transaction. Times are processing times in UTC milliseconds, and 0 means never."""
 
     history: tuple[Event, ...] = ()
     """The distinct records in order of arrival, up to the maximum number of events."""

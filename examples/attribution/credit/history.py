@@ -19,7 +19,7 @@ OrderKey = tuple[str, str]
 
 @dataclass(frozen=True)
 class UserHistory:
-    """The state of one user; times are UTC milliseconds, and 0 means never."""
+    """The state of one user. Times are UTC milliseconds, and 0 means never."""
 
     touches: Mapping[TouchId, Touch] = field(default_factory=dict)
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class UserHistory:
 
 
 def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[OrderKey, OrderCredit]:
-    """Return each order's credit after the last evaluation; final credit has an odd version."""
+    """Return each order's credit after the last evaluation. Final credit has an odd version."""
     by_order = {}
     for order, records in conversions_by_order(history).items():
         credit = assign_credit(user, records, history.touches.values(), rules)

@@ -84,7 +84,7 @@ class CreditRules:
             )
 
     def scaled(self, time_scale: int) -> "CreditRules":
-        """Return the rules with all times divided by `time_scale`; with a time scale of 86,400, days become seconds."""
+        """Return the rules with all times divided by `time_scale`. With a time scale of 86,400, days become seconds."""
         return replace(
             self,
             lookback=self.lookback.scaled(time_scale),
@@ -116,7 +116,7 @@ class CreditRules:
 
 def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) -> list[Fraction]:
     """
-    Return the share of each touch, oldest first; `key` is the index of the key touch for model `w`.
+    Return the share of each touch, oldest first. `key` is the index of the key touch for model `w`.
 
     Without a key touch, or with fewer than four touches, `w` returns the shares of `position`.
     """

@@ -56,7 +56,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class TouchShare:
-    """The share of an order for one touch; for an impression, it is view-through credit."""
+    """The share of an order that one touch gets. For an impression, this is view-through credit."""
 
     result_id: str
     kind: str
@@ -101,7 +101,7 @@ def assign_credit(
     user: str, records: Iterable[Conversion], touches: Iterable[Touch], rules: CreditRules
 ) -> OrderCredit:
     """
-    Return the credit for the order described by `records`; the credit has version 0 and is not final.
+    Return the credit for the order described by `records`. The credit has version 0 and is not final.
 
     `records` must contain at least one record. Records and touches that are stored more than `lateness_ms` after the
     first record of the order do not count.

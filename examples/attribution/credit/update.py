@@ -40,7 +40,7 @@ def advance(
     """
     Return the next state (None after its end) and the changed credit.
 
-    Credit can also become final at `now`, or the state end, without new records.
+    Even without new records, credit can become final at `now`, and the state can end.
     """
     closed: list[OrderCredit] = []
     if update.erased_at > history.erased_at:

@@ -41,7 +41,7 @@ SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demonstration; return 0 if all results equal the replay, otherwise 1."""
+    """Run the demonstration. Return 0 if all results equal the replay, otherwise 1."""
     options = parse(arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     logging.getLogger().addFilter(is_no_interrupt)

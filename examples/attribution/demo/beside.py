@@ -31,7 +31,7 @@ MAX_MESSAGES = 2_000
 
 
 def slots_beside(settings: Settings) -> int:
-    """Return the number of task slots of the query, in addition to the pipeline."""
+    """Return the number of task slots that the query needs in addition to the pipeline."""
     return len(SOURCE_TOPICS) * settings.partitions
 
 

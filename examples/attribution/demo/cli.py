@@ -59,7 +59,7 @@ class DemoOptions(DemoSettings):
 
 
 def parse(arguments: Sequence[str] | None) -> DemoOptions:
-    """Parse the command line into options; an invalid option ends the program with status 2."""
+    """Parse the command line into options. An invalid option ends the program with status 2."""
     return arguments_of(
         DemoOptions,
         arguments,

@@ -94,7 +94,7 @@ class LiveView:
             self._print_plain(log)
 
     def phase(self, log: RunLog) -> str:
-        """Return the current phase of the run, its end, and its reason."""
+        """Return a text about the current phase of the run, with the time left or the reason for the phase."""
         settings, elapsed = self._settings, time.time() - self._sent.started_at
         measured_for = elapsed - settings.warm_up_seconds
         if self._drains_from:

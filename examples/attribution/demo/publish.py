@@ -1,4 +1,4 @@
-"""Write the latencies of two runs, one per execution mode, to the JSON file of README.md."""
+"""Write the latencies of two runs, one per execution mode, to the JSON file for README.md."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -19,7 +19,7 @@ MAKE_VARIABLES = ("duration", "rate", "trigger", "python_trigger", "compare", "p
 
 
 def publish(options: DemoOptions, real_time: Report, micro_batch: Report, path: Path = PUBLISHED_FILE) -> None:
-    """Write the conditions and results of both runs to `path`; raise ValueError if a run is invalid."""
+    """Write the conditions and results of both runs to `path`. Raise ValueError if a run is invalid."""
     for report in (real_time, micro_batch):
         differences, measured_seconds = len(report.reconciliation.differences), report.sent.measured_seconds
         if differences or measured_seconds < MIN_MEASURED_SHARE * options.duration:
@@ -49,7 +49,7 @@ def comparison(options: DemoOptions, real_time: Report, micro_batch: Report) -> 
 def command_of(
     options: Settings, target: str = "demo", program: str = PROGRAM, variables: Collection[str] = MAKE_VARIABLES
 ) -> str:
-    """Return the shortest command for a program with `options`; its make target accepts `variables`."""
+    """Return the shortest command that runs a program with `options`. Its make target accepts `variables`."""
     changed = {
         field.name: getattr(options, field.name)
         for field in fields(options)

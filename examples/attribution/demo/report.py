@@ -56,7 +56,7 @@ class Report:
     """The first query in micro-batch mode, which read the same records at the same time."""
 
     def side_by_side(self) -> list[Latency]:
-        """Return the latency of the first query in both modes, or nothing after a run in one mode."""
+        """Return the latencies of the first query in both modes, or an empty list after a run in one mode."""
         slow = self.beside.latency(self.sent.measured_from_ms(self.settings)) if self.beside else None
         return [*(row for row in self.latencies if row.hop == HOP), slow] if slow else []
 
@@ -134,7 +134,7 @@ def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
 
 
 def comparison_of_modes(report: Report) -> list[str]:
-    """Return a sentence about the query that ran in both modes at the same time, or an empty string."""
+    """Return one sentence about the query that ran in both modes at the same time, or an empty list."""
     match report.side_by_side():
         case [fast, slow]:
             factor = f"{slow.p50 / max(fast.p50, 1):.0f}x"

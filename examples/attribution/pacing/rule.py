@@ -31,7 +31,7 @@ class CampaignCount:
 
     @property
     def result_id(self) -> str:
-        """Return the id of the count; for each id, only the highest version is valid."""
+        """Return the id of the count. For each id, only the highest version is valid."""
         return f"{self.campaign_id}/{self.bucket_ts}/{self.shard}"
 
 

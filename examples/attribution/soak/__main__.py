@@ -71,7 +71,7 @@ class SoakOptions(DemoSettings):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak; return 0 if all results equal the replay and nothing grows without a known cause, otherwise 1."""
+    """Run the soak. Return 0 if all results equal the replay and nothing grows without a known cause, otherwise 1."""
     options = arguments_of(
         SoakOptions,
         arguments,

@@ -65,7 +65,7 @@ class Growth:
 
 
 def growths(samples: Sequence[Sample]) -> list[Growth]:
-    """Return the growth of each resource; raise ValueError if the run was too short."""
+    """Return the growth of each resource. Raise ValueError if the run was too short."""
     by_minute = minutes_of(samples)
     if len(by_minute) < MIN_MINUTES:
         raise ValueError(
@@ -78,7 +78,7 @@ def growths(samples: Sequence[Sample]) -> list[Growth]:
 
 
 def minutes_of(samples: Sequence[Sample]) -> list[list[Sample]]:
-    """Return the samples of each minute."""
+    """Return the samples, grouped by minute."""
     return [list(group) for _, group in groupby(samples, lambda sample: int(sample["seconds"] // 60))]
 
 

@@ -84,7 +84,7 @@ def exit_status(result: Mapping[str, Any]) -> int:
 
 
 def folder_of(result: Mapping[str, Any], *, publish: bool) -> Path:
-    """Return the folder for the result; differences prevent publication, but growth is published."""
+    """Return the folder for the result. Differences prevent publication, but growth does not."""
     return PUBLISHED if publish and not result["differences"] else FOLDER
 
 

@@ -33,7 +33,7 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class ScheduledRecord:
-    """One record to send; `send_at` is in seconds after the start of the run."""
+    """One record to send. `send_at` is in seconds after the start of the run."""
 
     topic: str
     key: str
@@ -44,7 +44,7 @@ class ScheduledRecord:
 
 @dataclass(frozen=True)
 class Draft:
-    """One event of a transaction; times are milliseconds after the start of the transaction."""
+    """One event of a transaction. Times are milliseconds after the start of the transaction."""
 
     topic: str
     fields: Fields
@@ -59,13 +59,13 @@ def always_open(_campaign_id: str) -> bool:
 
 
 class TrafficGenerator:
-    """A seeded source of records; the same seed, run id and open campaigns produce the same records."""
+    """A seeded source of records. The same seed, run id and open campaigns produce the same records."""
 
     def __init__(
         self, settings: Settings, run_id: str, started_at: float, is_open: Callable[[str], bool] = always_open
     ) -> None:
         """
-        Start the schedule at `started_at` (epoch seconds); all ids start with `run_id`.
+        Start the schedule at `started_at` (epoch seconds). All ids start with `run_id`.
 
         `is_open` is called with the campaign of each request, just before the request is due.
         """

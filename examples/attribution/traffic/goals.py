@@ -18,7 +18,7 @@ UNLIMITED_RUN_SECONDS = 60
 
 
 def campaign_goals(traffic: TrafficGenerator) -> list[Goal]:
-    """Return a goal for each campaign except the resale campaign; each goal covers the whole run."""
+    """Return a goal for each campaign except the resale campaign. Each goal covers the whole run."""
     settings = traffic.settings
     measured_seconds = settings.duration or UNLIMITED_RUN_SECONDS
     starts_at = int(traffic.started_at * 1000)

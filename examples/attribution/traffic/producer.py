@@ -36,7 +36,7 @@ Headers = list[tuple[str, str | bytes | None]]
 
 @dataclass
 class SendLog:
-    """Counts and delays of the records sent so far; the measured part starts after the warm-up."""
+    """Counts and delays of the records sent so far. The measured part starts after the warm-up."""
 
     started_at: float
     """Intended send time of the first record, in epoch seconds."""
@@ -59,7 +59,7 @@ class SendLog:
 def send(
     bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
 ) -> None:
-    """Send `records` on schedule until the end or until `stop` is set, then flush; update `log` with each record."""
+    """Send `records` on schedule until the end or until `stop` is set, then flush. Update `log` with each record."""
     producer = Producer({**PRODUCER_CONF, "bootstrap.servers": bootstrap_servers})
 
     def delivered(error: KafkaError | None, _: Message) -> None:
@@ -83,7 +83,7 @@ def send(
 
 
 def records_of_run(traffic: TrafficGenerator) -> Iterator[ScheduledRecord]:
-    """Yield the records of a run, endlessly without a fixed duration."""
+    """Yield the records of a run, endlessly if the run has no fixed duration."""
     settings = traffic.settings
     if not settings.duration:
         return traffic.records()

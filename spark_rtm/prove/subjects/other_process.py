@@ -31,7 +31,7 @@ POLL_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Order:
-    """The query that the other process runs, and the place of its output."""
+    """A query for the other process to run, with its output topic and settings."""
 
     origin: Origin
     kafka: str

@@ -29,7 +29,7 @@ def own_mounts() -> bool:
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[None]:
-    """Mount a file system in memory while the block runs; raise RuntimeError if that fails."""
+    """Mount a file system in memory while the block runs. Raise RuntimeError if that fails."""
     if not _mount("-t", "tmpfs", "-o", SIZE, "tmpfs", str(folder)):
         raise RuntimeError(
             f"cannot mount a tmpfs at {str(folder)!r}, so no disk can be filled; omit fill-disk from --faults"

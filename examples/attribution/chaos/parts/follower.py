@@ -1,4 +1,4 @@
-"""Copy results into the database until SIGTERM, then read to the end of the topic; settings come as JSON."""
+"""Copy results into the database until SIGTERM, then read to the end of the topic. Settings come as JSON."""
 
 import json
 import os

@@ -82,7 +82,7 @@ class Program:
         self.changed_at, self.is_ready = time.time(), False
 
     def poll(self, restart_seconds: float = RESTART_PAUSE_SECONDS) -> None:
-        """Report new decisions; restart an ended program after this pause."""
+        """Report new decisions, and restart a program that has exited after this pause."""
         for line in self._new_lines():
             if line.startswith(DECISION):
                 self._note(line.removeprefix(DECISION))

@@ -26,7 +26,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class System:
-    """All parts of a run. The programs connect through the proxies; the audit connects directly."""
+    """All parts of a run. The programs connect through the proxies, and the audit connects directly."""
 
     settings: Settings
     broker: LocalKafka
@@ -47,7 +47,7 @@ class System:
 
     @property
     def others(self) -> list[Program]:
-        """Return the standby, if there is one."""
+        """Return the drivers other than the current one: the standby, if there is one."""
         return [program for program in self.drivers if program is not self.driver]
 
     @property
@@ -62,7 +62,7 @@ class System:
         )
 
     def poll(self) -> None:
-        """Restart ended programs, and report decisions of the keeper."""
+        """Restart programs that have exited, and report the keeper's decisions."""
         leader, others = self.driver, self.others
         leader.poll(STANDBY_PAUSE_SECONDS if any(other.is_running() for other in others) else RESTART_PAUSE_SECONDS)
         for other in others:
@@ -70,7 +70,7 @@ class System:
         self.follower.poll()
 
     def has_ready_standby(self) -> bool:
-        """Return whether a standby can take over or is not part of the run; start it if necessary."""
+        """Start the standby if necessary, and return whether it can take over. Without a standby, return True."""
         for other in self.others:
             if other.child is None:
                 other.start()
