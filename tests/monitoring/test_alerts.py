@@ -32,7 +32,7 @@ class Scene:
         self, spark: SparkSession, kafka: str, checkpoint: Path, alerts: Prometheus, registry: CollectorRegistry
     ) -> None:
         self.spark, self.kafka, self.checkpoint, self.alerts = spark, kafka, checkpoint, alerts
-        self.registry = registry
+        self.registry, self.late = registry, CollectorRegistry()
         self.source = new_topic(kafka, PARTITIONS)
         self.target, self.rejects = f"{self.source}-target", f"{self.source}-rejects"
         ensure_topics(kafka, [self.target, self.rejects], 1)
@@ -66,8 +66,9 @@ class Scene:
 
         eventually(probe, 60, f"the alerts of the phase {phase!r}; the last ones were {self.seen.get(phase)}")
 
-    def value(self, name: str) -> float | None:
-        return self.registry.get_sample_value(f"realtime_query_{name}", {"query": NAME})
+    def value(self, name: str, *, late: bool = False, query: str = NAME) -> float | None:
+        registry = self.late if late else self.registry
+        return registry.get_sample_value(f"realtime_query_{name}", {"query": query})
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +97,14 @@ def _play(scene: Scene) -> None:
     scene.until("healthy", lambda active: not active and scene.value("rows_total"))
     scene.reported.append(scene.value("last_report_timestamp_seconds"))
 
+    late = QueryMetrics(scene.late)
+    scene.spark.streams.addListener(late)
     produce(scene.kafka, scene.source, [(0, b"not JSON")] * 20)
-    scene.until("bad records", lambda active: "RecordsRejected" in active)
+    scene.until("bad records", lambda active: "RecordsRejected" in active and scene.value("rows_total", late=True))
 
     stop_completely(scene.spark, query)
+    eventually(lambda: scene.value("running", late=True, query="unnamed") == 0, 30, "the end without a name")
+    scene.spark.streams.removeListener(late)
     waiting = Producer({"bootstrap.servers": scene.kafka})
     for number in range(1_001):
         waiting.produce(scene.source, json.dumps({"id": str(number)}).encode(), partition=0)
@@ -152,6 +157,13 @@ def test_finished_batch_renews_the_time_of_the_last_report(scene: Scene) -> None
 
     assert (finished or 0) > (started or 0) > 0
     assert (scene.value("batch_seconds") or 0) > 2.9
+
+
+@pytest.mark.timeout(240)
+def test_late_listener_misses_that_the_query_runs(scene: Scene) -> None:
+    """It exports the batches, but no `realtime_query_running`, and reports the end under another name."""
+    assert scene.value("rows_total", late=True)
+    assert scene.value("running", late=True) is None
 
 
 def test_each_rule_of_the_file_is_triggered_by_a_fault() -> None:
