@@ -55,8 +55,6 @@ class Options(BenchmarkOptions):
     """Records per second."""
     cluster: bool = False
     """Run the job on a standalone cluster with two executors."""
-    seed: int = 1
-    """Seed of the pauses before stops and kills."""
 
 
 @dataclass
@@ -106,7 +104,7 @@ class Job:
 
 def measure(options: Options, console: Console) -> Outcome:
     """Print the durations of the stops. Lost results, and repeated ones before the first kill, are problems."""
-    pauses = random.Random(options.seed)
+    pauses = random.Random(1)
     names, sent, seconds, pause = list(QUERIES), list[str](), list[float](), threading.Event()
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())

@@ -3,7 +3,7 @@ Measure how late alarms for silent devices are raised.
 
 Run the benchmark with `make bench-offline-lateness`. Lateness is the append time of an `offline` alarm minus the
 device's deadline. In real-time mode of OSS 4.3.0, a due timer fires with the next row of its state partition. Ticks
-provide these rows. With `--no-ticks`, a due timer waits for the heartbeat of another device.
+provide these rows.
 """
 
 import json
@@ -45,8 +45,6 @@ class Options(BenchmarkOptions):
     """Number of devices. Each device is silent for two of every four seconds."""
     interval_seconds: int = 300
     """Trigger interval of real-time mode in seconds, at least 5."""
-    ticks: bool = True
-    """Send ticks, so that due timers do not wait for the heartbeat of another device."""
 
 
 def measure(options: Options, console: Console) -> Outcome:
@@ -57,8 +55,7 @@ def measure(options: Options, console: Console) -> Outcome:
         job = JobOptions(servers, checkpoint_dir=folder, interval_seconds=options.interval_seconds)
         spark = build_session("offline-lateness", slots=job.slots)
         stack.callback(spark.stop)
-        if options.ticks:
-            stack.enter_context(ticks_for(job))
+        stack.enter_context(ticks_for(job))
         query = start(JOB, spark, job)
         stack.callback(query.stop)
         counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)

@@ -44,6 +44,7 @@ from spark_rtm.services.postgres import postgres_server
 from spark_rtm.services.spark import build_session
 
 PROGRAM = "python -m examples.attribution.soak"
+SAMPLE_SECONDS = 10
 MAKE_VARIABLES = ("duration", "rate", "publish")
 """Options that `make soak` accepts as variables."""
 
@@ -56,8 +57,6 @@ class SoakOptions(DemoSettings):
     """Seconds of traffic after the warm-up."""
     rate: float = 60
     """Records per second, summed over all source topics."""
-    sample_seconds: float = 10
-    """Seconds between two samples of the resources."""
     publish: bool = False
     """
     Write the result and the charts to references/measured/ if no result differs from the replay, even with growth.
@@ -114,7 +113,7 @@ def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:
         checkpoints = new_folder("checkpoints")
         settings = replace(options, checkpoint_dir=str(checkpoints))
         samples = stack.enter_context(
-            sampling(lambda: sample(spark, checkpoints), FOLDER / "samples.jsonl", options.sample_seconds)
+            sampling(lambda: sample(spark, checkpoints), FOLDER / "samples.jsonl", SAMPLE_SECONDS)
         )
         return run(settings, spark, bootstrap_servers, dsn, view, stop), samples
 
