@@ -51,7 +51,7 @@ BLOCKS: dict[str, Block] = {
 
 
 def load(name: str) -> "Benchmark[Any]":
-    """Import a benchmark; raise ValueError for an unknown name."""
+    """Import a benchmark. Raise ValueError for an unknown name."""
     if name not in MODULES:
         raise ValueError(f"{name!r} is not a benchmark; use one of {', '.join(MODULES)}")
     benchmark: Benchmark[Any] = import_module(f"benchmarks.{MODULES[name]}").BENCHMARK

@@ -72,7 +72,7 @@ def mark_unread(pack: Path) -> None:
 
 
 def read_bytes(pack: Path) -> int | None:
-    """Return the size of the files opened since `mark_unread`, or None if unknown."""
+    """Return the total size of the files opened after `mark_unread`, or None if it is unknown."""
     found = [path.stat() for path in _files(pack)]
     # This check comes last. A file system without access times would report 0 for every file.
     probe = _files(pack)[0]

@@ -78,7 +78,7 @@ def tasks() -> list[Task]:
 
 
 def triggers() -> list[Trigger]:
-    """Return the prompts of `eval_queries.json`; a name is the number of the prompt."""
+    """Return the prompts of `eval_queries.json`. Each name contains the number of the prompt."""
     found: list[dict[str, Any]] = json.loads((FOLDER / "eval_queries.json").read_text(encoding="utf-8"))
     return [Trigger(f"query-{n}", item["query"], item["should_trigger"]) for n, item in enumerate(found, 1)]
 

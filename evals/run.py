@@ -36,7 +36,7 @@ def answers(assistant: Assistant, items: Sequence[Item], parent: Path) -> Iterat
 
 
 def graded(answered: Answered, bench: Callable[[], Bench], seconds: float = TIME_LIMIT_SECONDS) -> Verdict:
-    """Return the verdict on a reply; `bench` returns the environment of solutions, and `seconds` limits each step."""
+    """Return the verdict on a reply. `bench` returns the environment of solutions, and `seconds` limits each step."""
     item, reply = answered.item, answered.reply
     if reply.error:
         verdict = Verdict(item.name, is_right=False, reason=reply.error)

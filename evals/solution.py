@@ -83,7 +83,7 @@ class Solution:
 
 @contextlib.contextmanager
 def solution(path: Path, seconds: float = TIME_LIMIT_SECONDS) -> Iterator[Solution]:
-    """Yield the solution of a file; each step has a time limit, and its processes end with the block."""
+    """Yield the solution of a file. Each step has a time limit, and the processes end with the block."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - PySpark has no public gateway
     parameters = gateway.java_parameters
     env = {

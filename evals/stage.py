@@ -44,7 +44,7 @@ def outputs(
     partitions: int = 2,
     spark: SparkSession | None = None,
 ) -> list[Received]:
-    """Return an answer's output for some records; raise `WrongAnswerError` if its query fails."""
+    """Return an answer's output for some records. Raise `WrongAnswerError` if its query fails."""
     run = run_real_time(
         answer,
         records,

@@ -1,5 +1,5 @@
 """
-Run a command of the installation with a progress line; print its output if it fails.
+Run a command of the installation with a progress line, and print its output if it fails.
 
 `python -m scripts.progress TITLE COMMAND ...` prints nothing for a short command.
 """

@@ -1,5 +1,5 @@
 """
-Run the feature tables on another version of PySpark, record the outcomes, and print what differs from the base.
+Run the feature tables with another PySpark version, record the outcomes, and print what differs from the base.
 
 The version is installed into the user's cache, and uses the packages of this environment. The rows come from the page's
 tests. The error conditions, streaming settings and allow list are read from the jars. `scripts/skills.py generate`
@@ -39,7 +39,7 @@ Parts = dict[str, list[str]]
 def main(arguments: list[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m scripts.radar", description=__doc__)
-    parser.add_argument("version", help="version of PySpark, such as 4.2.0")
+    parser.add_argument("version", help="PySpark version, such as 4.2.0")
     parser.add_argument(
         "--base", default=pyspark.__version__, metavar="VERSION", help="version to compare with (default: %(default)s)"
     )
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def outcomes(version: str) -> dict[str, str]:
-    """Return the outcome of each feature-table row on a version of PySpark."""
+    """Return the outcome of each feature-table row with a PySpark version."""
     with tempfile.TemporaryDirectory(prefix="radar-") as folder:
         file = Path(folder) / "outcomes.json"
         command = [str(environment(version)), "-m", "tests.pages.other_version", version, str(file)]
@@ -67,7 +67,7 @@ def outcomes(version: str) -> dict[str, str]:
 
 
 def environment(version: str) -> Path:
-    """Return the Python program of an environment with a version of PySpark: this one, or one in the cache."""
+    """Return the Python program of an environment with a PySpark version: this environment, or one in the cache."""
 
     def fill(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
@@ -84,7 +84,7 @@ def environment(version: str) -> Path:
 
 
 def jars_of(version: str) -> list[Path]:
-    """Return Spark's jars in a version of PySpark."""
+    """Return the Spark jars in a PySpark version."""
     base = environment(version).parents[1]
     return sorted(base.glob("lib/python*/site-packages/pyspark/jars/spark-*.jar"))
 

@@ -28,7 +28,7 @@ from spark_rtm.text.finding import show
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; without a command, print the help."""
+    """Run one command and return its exit status. Without a command, print the help."""
     return PROGRAM.main(arguments)
 
 
@@ -93,7 +93,7 @@ def _home() -> Path:
     try:
         return Path.home()
     except RuntimeError as error:
-        raise OSError("HOME is not set, and this user has no home folder; set it, or pass --to FOLDER") from error
+        raise OSError("HOME is not set, and this user has no home folder; set HOME, or pass --to FOLDER") from error
 
 
 def _leads_out(folder: Path, project: Path | None) -> bool:

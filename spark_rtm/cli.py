@@ -60,7 +60,7 @@ class Program:
     """Return the command that installs the packages of `command`."""
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Run one command and return its exit status; without a command, print the help."""
+        """Run one command and return its exit status. Without a command, print the help."""
         _open_closed_streams()
         parser = self._parser()
         given, of_job = list(sys.argv[1:] if arguments is None else arguments), list[str]()

@@ -17,7 +17,7 @@ MIN_LABEL_MS = 0.5
 
 def draw(cases: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     """
-    Draw the typical boundary of the first case, and return the file.
+    Draw the typical boundary of the first case, and return the path of the file.
 
     The phases are listed below the wait of the slowest record.
     """

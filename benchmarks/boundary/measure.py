@@ -77,7 +77,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def few(name: str, boundaries: int) -> str:
-    """Return the problem of a case with too few boundaries."""
+    """Return a message about a case with too few boundaries."""
     return f"{name}: only {boundaries} boundaries have a complete trace; use a longer --duration"
 
 
@@ -110,7 +110,7 @@ def short_boundary(options: SparkOptions) -> SparkOptions:
 
 
 def changed(base: SparkOptions, options: SparkOptions) -> dict[str, str]:
-    """Return the session settings in which two options differ."""
+    """Return the session settings of `options` that differ from those of `base`."""
     confs = {name: value for name, value in options.confs.items() if base.confs.get(name) != value}
     if options.shuffle_partitions != base.shuffle_partitions:
         confs["spark.sql.shuffle.partitions"] = str(options.shuffle_partitions)

@@ -50,7 +50,7 @@ class Explained:
     spans: dict[str, tuple[float, float]]
 
     def shares(self) -> dict[str, float]:
-        """Return each phase's part of the wait, and the unexplained rest; the sum is the wait."""
+        """Return each phase's part of the wait, and the unexplained rest. The sum is the wait."""
         shares, free = {}, [(0.0, self.wait_ms)]
         for name in PHASES:
             start, end = self.spans[name]
@@ -118,7 +118,7 @@ def _explained(old: Sequence[Mark], new: Sequence[Mark], times: RecordTimes) -> 
 
 
 def _waiting(times: RecordTimes, deadline_ms: int, first_read_ms: int, launch_ms: int) -> npt.NDArray[np.int64]:
-    """Return records that were due near a boundary, and whose results were written after it."""
+    """Return the indices of records that were due near a boundary and whose results were written after it."""
     is_near = (times.due_us >= (deadline_ms - BEFORE_MS) * 1000) & (times.due_us <= first_read_ms * 1000)
     waiting = np.flatnonzero(is_near & (times.received_us > 0) & (times.answer_appended_ms >= launch_ms))
     if not len(waiting):

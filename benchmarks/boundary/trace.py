@@ -96,7 +96,10 @@ def with_trace(options: SparkOptions, folder: Path) -> SparkOptions:
         f"-Dlog4j2.configurationFile={settings.as_uri()}", options.confs[JAVA_OPTIONS_CONF]
     )
     if not replaced:
-        raise ValueError(f"{JAVA_OPTIONS_CONF} = {java_options!r} sets no log4j2.configurationFile to replace")
+        raise ValueError(
+            f"{JAVA_OPTIONS_CONF} = {java_options!r} does not set log4j2.configurationFile, so there is nothing to "
+            "replace"
+        )
     return replace(options, confs={**options.confs, JAVA_OPTIONS_CONF: java_options})
 
 

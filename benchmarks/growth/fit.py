@@ -37,7 +37,7 @@ def used(rows: Sequence[Row]) -> list[Row]:
 
 
 def fit(rows: Sequence[Row]) -> CostModel:
-    """Return the model of the rows that are not combined; raise ValueError if they are too few."""
+    """Return the model of the rows that are not combined. Raise ValueError if they are too few."""
     fitted = [row for row in used(rows) if row["dimension"] != COMBINED]
     terms = {quantity: _coefficients(quantity, fitted) for quantity in TERMS}
     ranges = {name: (min(row[name] for row in fitted), max(row[name] for row in fitted)) for name in INPUTS}

@@ -68,7 +68,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def selected(dimensions: Sequence[str]) -> list[PlannedPoint]:
-    """Return all points, or the base and these dimensions; raise ValueError for an unknown one."""
+    """Return all points, or the base and these dimensions. Raise ValueError for an unknown dimension."""
     points = list(planned_points())
     if not dimensions:
         return points
@@ -89,12 +89,12 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
             # The rows took an hour to measure, so they are written even if too few of them are valid.
             problems.append(str(error))
     elif options.publish:
-        problems.append("a part of the plan has no cost model; run it without --filter to publish")
+        problems.append("a part of the plan has no cost model; run the benchmark without --filter to publish")
     return Outcome("growth", content, problems, lambda folder: draw(content, folder))
 
 
 def point_row(planned: PlannedPoint, result: RunResult) -> dict[str, Any]:
-    """Return the row of a run."""
+    """Return the row of the JSON for one run."""
     numbers, pauses_ms = result.numbers, result.numbers["pauses_ms"]
     state = _state(result.progress)
     kept_up, is_wrong = is_sustained(result), numbers["missing"] or numbers["wrong"]
@@ -124,7 +124,7 @@ def problems_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _state(progress: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the state of the first query after its last batch, and the state of all queries in memory."""
+    """Return the size of the first query's state after its last batch, and of all queries' state in memory."""
     last = {batch["name"]: batch for batch in progress if batch.get("stateOperators")}
     operators = {name: batch["stateOperators"][0] for name, batch in last.items()}
     first = operators.get(FIRST_QUERY, {})

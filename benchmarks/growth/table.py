@@ -157,7 +157,7 @@ def million(root: Path, _: str) -> str:
 
 
 def reached_at(content: Mapping[str, Any], base: Demand, limit: Limit) -> float | None:
-    """Return the rate at which a limit is reached, within a percent, or None up to `MAX_RATE`."""
+    """Return the rate, within one percent, at which a limit is reached, or None if it is above `MAX_RATE`."""
     low, high = 1.0, MAX_RATE
 
     def is_reached(rate: float) -> bool:

@@ -92,7 +92,7 @@ def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
 
 
 def _write_page(outcome: Outcome, drawn: Sequence[Path]) -> Path:
-    """Write the charts, a table for each list of the content, and the machine; runs only if no cases summarize them."""
+    """Write the charts, a table for each list of the content, and the machine. Omit runs that cases summarize."""
     content, hidden = outcome.content, {"runs"} if "cases" in outcome.content else set()
     verdicts = [(problem, False) for problem in outcome.problems] or [("The measurement is valid.", True)]
     tables = [_table(name, rows) for name, rows in content.items() if isinstance(rows, list) and name not in hidden]

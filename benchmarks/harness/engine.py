@@ -55,7 +55,7 @@ class Engine:
         return [child.pid for child in self.children]
 
     def raise_if_failed(self) -> None:
-        """Raise RuntimeError with the end of the log if one of the engine's processes has ended."""
+        """Raise RuntimeError with the end of the log if one of the engine's processes has exited."""
         for child in self.children:
             if not child.is_running():
                 raise RuntimeError(

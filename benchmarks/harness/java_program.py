@@ -20,7 +20,7 @@ MIN_JAVA = "17"
 
 
 def compiled(source: Path, jars: Iterable[Path]) -> Path:
-    """Return the folder with the compiled `source`; raise RuntimeError if the compiler is missing or fails."""
+    """Return the folder with the compiled `source`. Raise RuntimeError if the compiler is missing or fails."""
     class_path = os.pathsep.join(map(str, jars))
     digest = sha256(source.read_bytes() + class_path.encode()).hexdigest()[:16]
 

@@ -27,7 +27,7 @@ TIMES_FILE = "record_times.bin"
 
 @contextmanager
 def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
-    """Start the load generator, which ends when the last output has arrived or is overdue."""
+    """Start the load generator, which exits when the last output has arrived or is overdue."""
     arguments = [
         *(run.bootstrap_servers, run.source, run.target, run.rejected, run.partitions, run.workload),
         *(traffic.records, traffic.rate, traffic.first_records, traffic.warm_up_rate),
@@ -45,7 +45,7 @@ def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
 
 
 def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
-    """Return the load generator's times; raise RuntimeError if it failed."""
+    """Return the load generator's times. Raise RuntimeError if the load generator failed."""
     path: Path = run.folder / TIMES_FILE
     if not path.exists():
         raise RuntimeError(
@@ -56,7 +56,7 @@ def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
 
 
 def stored_times(path: Path, traffic: Traffic) -> RecordTimes:
-    """Return the times in the file of an ended load generator."""
+    """Return the times that a finished load generator wrote to its file."""
     values = np.fromfile(path, dtype=">i8").astype(np.int64)
     records, oversleep_us = np.split(values, [traffic.records * TIMES_PER_RECORD])
     due_us, sent_us, appended_ms, answer_appended_ms, received_us = records.reshape(-1, TIMES_PER_RECORD).T

@@ -87,7 +87,7 @@ def run_plan(
     max_foreign_cores: float | None = None,
 ) -> list[RunResult]:
     """
-    Execute all runs in order on a separate broker; raise RuntimeError if an engine fails.
+    Execute all runs in order on a separate broker. Raise RuntimeError if an engine fails.
 
     With `max_foreign_cores`, wait before the first run until other programs use at most this number of cores.
     """

@@ -16,7 +16,7 @@ MAX_WAIT_SECONDS = 600.0
 
 
 def wait_until_quiet(console: Console, max_cores: float, max_wait_seconds: float = MAX_WAIT_SECONDS) -> None:
-    """Wait until other programs use at most `max_cores` cores; raise RuntimeError after the deadline."""
+    """Wait until other programs use at most `max_cores` cores. Raise RuntimeError after the deadline."""
     deadline, is_told = time.monotonic() + max_wait_seconds, False
     while (cores := foreign_cores()) > max_cores:
         used = f"other programs use {cores:.2f} cores, but only {max_cores:g} are allowed"

@@ -41,7 +41,11 @@ engine also has the load generator's share of CPU time, so latency falls althoug
 
 
 def is_sustained(result: RunResult) -> bool:
-    """Return whether the engine kept up: correct outputs, records on time at the requested rate, and no long queue."""
+    """
+    Return whether the engine kept up.
+
+    All outputs are correct, the records were sent on time and at the requested rate, and the queue did not grow.
+    """
     numbers = result.numbers
     is_too_slow = numbers["achieved_share"] < MIN_ACHIEVED_SHARE
     if late_sending(numbers) or numbers["missing"] or numbers["wrong"] or is_too_slow:

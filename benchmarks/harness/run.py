@@ -58,7 +58,7 @@ def run_case(
     partitions: int = 2,
     on_tick: Callable[[], None] = lambda: None,
 ) -> RunResult:
-    """Execute a run, calling `on_tick` twice a second; raise RuntimeError if the engine or the load generator fails."""
+    """Execute a run, calling `on_tick` twice a second. Raise RuntimeError if the engine or the load generator fails."""
     pause = threading.Event()
     with (
         tempfile.TemporaryDirectory(prefix="bench-", dir=run_folder()) as folder,

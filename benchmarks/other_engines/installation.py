@@ -23,7 +23,7 @@ def pinned(name: str) -> list[str]:
 
 
 def jars(name: str) -> tuple[Path, ...]:
-    """Return the jars; raise RuntimeError if they cannot be downloaded."""
+    """Return the jars. Raise RuntimeError if they cannot be downloaded."""
     return packages.jars(IVY_FILES / f"{name}.xml")
 
 

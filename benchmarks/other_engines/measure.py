@@ -102,7 +102,7 @@ def measure_limits(
 
 
 def limit_problems(steps: Sequence[Mapping[str, Any]], max_foreign_cores: float) -> list[str]:
-    """Return steps that an engine may have failed only because other programs were busy."""
+    """Return a message for each step that an engine may have failed only because other programs were busy."""
     return [
         f"{step['workload']}, {step['engine']}, {step['rate']:g}/s: {problem}"
         for step in steps

@@ -18,7 +18,7 @@ COLORS = {
 
 
 def draw(cases: Sequence[FlushCase], folder: Path) -> list[Path]:
-    """Draw the cases with cold keys, and return the file. A bar of 2 means twice as fast as executemany."""
+    """Draw the cases with cold keys, and return the path of the file. A bar of 2 means twice as fast as executemany."""
     if not cases:
         return []
     networks = list(dict.fromkeys(case.network for case in cases))

@@ -52,7 +52,7 @@ class PathLatency:
 def measure_path(
     spark: SparkSession, kafka: str, server: LocalPostgres, path: str, rate: float, seconds: float
 ) -> PathLatency:
-    """Warm up, send results at `rate` per second for `seconds`, and return the latency; `path` is one of `PATHS`."""
+    """Warm up, send results at `rate` per second for `seconds`, and return the latency. `path` is one of `PATHS`."""
     settings = replace(DemoSettings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
     create_topics(kafka, settings.topic_prefix, settings.partitions)
     create_tables(server.dsn, settings)

@@ -90,7 +90,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def single_row_ms(dsn: str, rows: int) -> list[float]:
-    """Return for each of `rows` rows the time from `process` until another connection reads it."""
+    """Return, for each of `rows` rows, the time in ms from `process` until another connection reads the row."""
     sink = PostgresUpsertSink(conninfo_to_dict(dsn), ("public", TABLE), ("id",), COLUMNS, "version")
     sink.open(0, 0)
     visible_ms, pause = list[float](), threading.Event()

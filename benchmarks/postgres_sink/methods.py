@@ -54,7 +54,7 @@ def create(connection: "psycopg.Connection[Any]", table: str, keys: Keys) -> Non
 
 
 def row_at_a_time(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Write and commit each row separately. The connection must use autocommit."""
+    """Return a function that writes and commits each row separately. The connection must use autocommit."""
     upsert = UPSERT_SQL.format(table).encode()
 
     def flush(rows: list[Row]) -> None:
@@ -65,7 +65,7 @@ def row_at_a_time(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def executemany(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Write all rows in one pipeline and one transaction, in order: the most common method."""
+    """Return the most common method, which writes all rows in order, in one pipeline and one transaction."""
     upsert = UPSERT_SQL.format(table).encode()
 
     def flush(rows: list[Row]) -> None:
@@ -76,7 +76,7 @@ def executemany(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def copy(connection: "psycopg.Connection[Any]", table: str) -> Flush:
-    """Copy each key's newest row to a temporary table in binary form, and upsert from there."""
+    """Return a function that copies each key's newest row to a temporary table in binary form, and upserts it."""
     columns = ", ".join(f"{name} {type_name}" for name, type_name in COLUMNS.items())
     connection.execute(f"create temp table staged ({columns}) on commit delete rows".encode())
     upsert, types = UPSERT_COPIED_SQL.format(table).encode(), ["int8", "int8", "int4", "float8", "text"]
@@ -93,7 +93,7 @@ def copy(connection: "psycopg.Connection[Any]", table: str) -> Flush:
 
 
 def upsert_sink(sink: PostgresUpsertSink) -> Flush:
-    """Pass the rows to an open sink, and wait until the database has acknowledged them."""
+    """Return a function that passes rows to an open sink, and waits until the database has acknowledged them."""
 
     def flush(rows: list[Row]) -> None:
         for row in rows:

@@ -95,7 +95,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def run(spark: SparkSession, servers: str, topic: str, phases: Sequence[Phase]) -> tuple[Times, Times]:
-    """Send the phases to a new query; return when each record and its result were appended, in ms; 0 means never."""
+    """Send the phases to a new query, and return the append times (ms, 0: never) of each record and of its result."""
     ensure_topics(servers, [topic, f"{topic}-counted"], PARTITIONS)
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     records = source.option("subscribe", topic).option("startingOffsets", "earliest").load()

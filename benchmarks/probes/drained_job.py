@@ -24,7 +24,7 @@ WARM_UP_BATCHES = 5
 
 
 def main() -> None:
-    """Run the queries until the process is killed; arguments: servers, folder, master."""
+    """Run the queries until the process is killed. The arguments are servers, folder and master."""
     servers, folder, master = sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else ""
     spark = build_session("drains", master=master, slots=8, confs=job_confs() if master else {})
 

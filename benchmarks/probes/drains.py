@@ -142,7 +142,7 @@ def _outcome(
     by_stops: dict[str, tuple[int, int]],
     in_all: dict[str, tuple[int, int]],
 ) -> Outcome:
-    """Print and return the result; the last two parameters are lost and repeated results by query."""
+    """Print and return the result. The last two parameters are the numbers of lost and repeated results by query."""
     stops_ms = [round(1_000 * value) for value in seconds]
     repeated, repeated_in_all = (sum(one for _, one in found.values()) for found in (by_stops, in_all))
     lost = sum(one for one, _ in in_all.values())
@@ -160,7 +160,7 @@ def _outcome(
 
 @contextmanager
 def traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
-    """Send records while the block runs; `sent` receives their values, which count up."""
+    """Send records while the block runs. `sent` receives their values, which count up."""
     producer, ended = Producer({"bootstrap.servers": servers, "linger.ms": 0}), threading.Event()
 
     def run() -> None:

@@ -109,7 +109,7 @@ def _send(servers: str, topics: dict[str, int], options: Options) -> None:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the latency of the pairs; a missing pair is a problem."""
+    """Print the latency of the pairs. A missing pair is a problem."""
     with kafka_broker() as servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
         names = [f"{name}-{uuid.uuid4().hex[:8]}" for name in ("impressions", "clicks", "joined")]
         topics, spark = ensure_topics(servers, names, options.partitions), build_session("joins")

@@ -70,7 +70,7 @@ class Found:
     problems: list[str] = field(default_factory=list)
 
     def milliseconds(self) -> tuple[float, float]:
-        """Return the medians over the rounds of p50 and p99: a pause of the machine changes one round."""
+        """Return the medians of p50 and p99 over the rounds, because a pause of the machine changes only one round."""
         found = [percentiles(rows_ms, (0.5, 0.99)) for rows_ms in self.rounds]
         return statistics.median(p50 for p50, _ in found), statistics.median(p99 for _, p99 in found)
 

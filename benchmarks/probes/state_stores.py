@@ -158,7 +158,7 @@ def _rate(done: Callable[[], int], total: int) -> int:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print latency, CPU and size of both states; missing records and wrong totals are problems."""
+    """Print latency, CPU and size of both states. Missing records and wrong totals are problems."""
     with ExitStack() as stack:
         servers, server = stack.enter_context(kafka_broker()), stack.enter_context(running(LocalPostgres()))
         spark = build_session("state-stores", shuffle_partitions=PARTITIONS)

@@ -74,7 +74,7 @@ def count_in_table(
 def start_counting(
     servers: str, topic: str, dsn: str, statement: str, measured_from: int = 0
 ) -> tuple[SpawnProcess, Connection]:
-    """Return a process of `count_in_table` that is not started, and the end of its pipe."""
+    """Return a process for `count_in_table` that has not started, and the receiving end of its pipe."""
     processes = multiprocessing.get_context("spawn")
     receive, give = processes.Pipe(duplex=False)
     arguments = (servers, topic, dsn, statement, measured_from, give)

@@ -16,7 +16,7 @@ TASK_START_SECONDS = 1.0
 """
 Time from the end of a batch to the start of the next tasks.
 
-Records also wait during this time, but the progress of the ended batch excludes it.
+Records also wait during this time, but the progress of the finished batch excludes it.
 """
 
 

@@ -13,7 +13,7 @@ BASELINE_WORKLOAD = "echo"
 
 
 def measured(root: Path, name: str, command: str) -> Any:
-    """Return the content of a JSON file; raise ValueError with the command that creates it."""
+    """Return the content of a JSON file. If it is missing, raise ValueError with the command that creates it."""
     path = root / name
     if not path.is_file():
         raise ValueError(f"{name} does not exist; create it with `{command}`")
@@ -27,7 +27,7 @@ def published(root: Path, stem: str, command: str) -> dict[str, Any]:
 
 
 def of_workload(cases: Sequence[dict[str, Any]], workload: str) -> list[dict[str, Any]]:
-    """Return the cases of a workload and of the baseline; raise ValueError without cases."""
+    """Return the cases of a workload and of the baseline. Raise ValueError if the workload has none."""
     known = sorted({case["workload"] for case in cases} - {BASELINE_WORKLOAD})
     if workload not in known:
         raise ValueError(f"workload {workload!r} was not measured; use one of {', '.join(known)}")
@@ -35,7 +35,7 @@ def of_workload(cases: Sequence[dict[str, Any]], workload: str) -> list[dict[str
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; vertical bars inside cells are escaped."""
+    """Return a Markdown table. Vertical bars inside cells are escaped."""
     lines = [header, tuple("---" for _ in header), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 

@@ -50,7 +50,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class RecordTimes:
-    """Timestamps of each record by sequence number; 0 means not yet."""
+    """Timestamps of each record by sequence number. 0 means not yet."""
 
     due_us: Times
     sent_us: Times

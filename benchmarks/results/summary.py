@@ -51,7 +51,7 @@ def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
 
 def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
     """
-    Compare a case's p50 with the baseline, and with tuned and untuned micro-batch mode.
+    Return the ratios that compare a case's p50 with the baseline, and with tuned and untuned micro-batch mode.
 
     Each ratio is the median over the repeats. The baseline does less work than any engine, so the ratio to it shows the
     cost of the workload. An output for several records counts for each of them, so micro-batch mode is comparable even
@@ -87,7 +87,7 @@ def _ratio(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]
 
 
 def _quotients(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Compare runs of the same repeat, because the machine's speed changes from hour to hour."""
+    """Return p50 ratios of runs of the same repeat, because the machine's speed changes from hour to hour."""
     pairs = zip(runs, others, strict=False)
     return [run["p50_ms"] / other["p50_ms"] for run, other in pairs if run["records"] and other["records"]]
 

@@ -52,12 +52,12 @@ class Change:
 
 
 def _conf(name: str, value: str, *, may_combine: bool = True) -> dict[str, Change]:
-    """Return a change of one session setting, named after the last part of a class."""
+    """Return a change of one session setting, keyed by a name that shortens a class to its last part."""
     return {f"{name} = {value.rpartition('.')[2]}": Change({name: value}, may_combine=may_combine)}
 
 
 def _fetch(wait_ms: int) -> dict[str, Change]:
-    """Return a change that collects records for `wait_ms` per fetch, unless 100 kB arrive earlier."""
+    """Return a change, keyed by its name, that waits `wait_ms` for each fetch unless 100 kB arrive earlier."""
     options = {"kafka.fetch.max.wait.ms": str(wait_ms), "kafka.fetch.min.bytes": "100000"}
     return {_name(options): Change(source=options)}
 

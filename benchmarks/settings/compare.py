@@ -1,4 +1,4 @@
-"""Compare changed queries with the untouched query, and find changes that save more CPU time than the noise."""
+"""Compare each changed query with the unmodified query, and find changes whose CPU savings exceed the noise."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def is_untouched(engine: str) -> bool:
 
 def ratios(runs: Sequence[Numbers]) -> dict[tuple[str, str], dict[str, float]]:
     """
-    Return the ratios of each workload and change.
+    Return the ratios of each change to the untouched query, keyed by workload and change.
 
     Each ratio is the median over the repeats, and compares two runs of the same group and repeat, because the machine's
     speed changes from hour to hour.
@@ -58,12 +58,12 @@ def noise(runs: Sequence[Numbers], workload: str) -> float | None:
 
 
 def is_within(case: Numbers, share: float | None) -> bool:
-    """Return whether a change's CPU time differs by no more than the noise."""
+    """Return whether a change's CPU time differs by no more than equal runs do (the noise)."""
     return bool(share is not None and not is_untouched(case["engine"]) and abs(case["cpu_ratio"] - 1) <= share)
 
 
 def helps(case: Numbers, share: float | None) -> bool:
-    """Return whether a change saves more CPU time than the noise, at an acceptable median latency."""
+    """Return whether a change's CPU savings exceed the noise, at an acceptable median latency."""
     if share is None or is_untouched(case["engine"]) or case.get("cpu_ratio") is None:
         return False
     return bool(case["cpu_ratio"] < 1 - share and case["p50_ms"] <= MAX_P50_MS)

@@ -38,7 +38,7 @@ COLUMNS = {
 
 
 def changes(root: Path, argument: str) -> str:
-    """Return a table of changes beyond the noise, the cheapest first."""
+    """Return a table of changes whose effect exceeds the noise, the cheapest first."""
     stem, _, workload = argument.partition(" ")
     content = published(root, stem, COMMAND)
     cases = sorted(of_workload(content["cases"], workload), key=lambda case: float(case["cpu_ratio"]))

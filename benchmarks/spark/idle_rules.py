@@ -17,7 +17,7 @@ LINE = re.compile(r"\s*(?P<rule>org\.apache\.\S+) +\d+ / \d+ +(?P<effective>\d+)
 
 
 def exclude_idle_rules(spark: SparkSession) -> None:
-    """Exclude the rules without effect on this session's queries so far; later queries must be the same."""
+    """Exclude the rules without effect on this session's queries so far. Later queries must be the same."""
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for the report
     report = jvm.org.apache.spark.sql.catalyst.rules.RuleExecutor.dumpTimeSpent()
     spark.conf.set(EXCLUDED_CONF, ",".join(idle_rules(report)))

@@ -78,7 +78,7 @@ def two_copies(options: SparkOptions) -> SparkOptions:
 
 def variants(interval_seconds: float, *, quick: bool = False) -> list[Case]:
     """
-    Return cases for the baseline, four stateless modes and two stateful ones; a full run has more.
+    Return cases for the baseline, four stateless modes and two stateful ones. A full run has more.
 
     Real-time mode runs directly after the baseline, because the machine's speed changes. Quick runs omit two copies:
     without a full warm-up, these use two cores fully, and their boundaries coincide.

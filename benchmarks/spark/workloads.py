@@ -26,7 +26,7 @@ AVRO_SCHEMA = json.dumps(
 
 
 def answers(records: DataFrame, run: Run, *, reads_avro: bool = False, writes_avro: bool = False) -> DataFrame:
-    """Return the output of Kafka source rows as Kafka sink rows with key, value and topic."""
+    """Convert Kafka source rows to the workload's output: Kafka sink rows with key, value and topic."""
     if run.workload == "echo":
         return records.select("key", "value", F.lit(run.target).alias("topic"))
     if run.workload == "counts":

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 
 def counts(records: DataFrame) -> DataFrame:
-    """Remove repeated clicks, and count the clicks of each user; each step has its own shuffle."""
+    """Remove repeated clicks, and count the clicks of each user. Each step has its own shuffle."""
     click = F.from_json(F.col("value").cast("string"), "user string, id string, at long").alias("click")
     rows = records.select(click).select("click.user", "click.id", F.timestamp_millis("click.at").alias("at"))
     once = rows.withWatermark("at", "1 hour").dropDuplicates(["id", "at"])
@@ -25,12 +25,12 @@ def right(records: DataFrame) -> DataFrame:
 
 
 def default(records: DataFrame) -> DataFrame:
-    """Keep the session's setting."""
+    """Keep the session's number of shuffle partitions."""
     return counts(records)
 
 
 def one_step(records: DataFrame) -> DataFrame:
-    """Count the shuffle partitions once for both steps: 4 + 4."""
+    """Count the shuffle partitions only once for both steps: 4 + 4 slots."""
     return with_partitions(records, 4)
 
 

@@ -18,12 +18,12 @@ def decoded(records: DataFrame, data: str, mode: str = "PERMISSIVE") -> DataFram
 
 
 def by_first_byte(records: DataFrame, mode: str = "PERMISSIVE") -> DataFrame:
-    """Skip the header of a record that has one."""
+    """Skip the registry header of records that have one."""
     return decoded(records, f"if(substring(value, 1, 1) = X'00', {FRAMED}, {PLAIN})", mode)
 
 
 def always_skipped(records: DataFrame) -> DataFrame:
-    """Skip five bytes of each record."""
+    """Skip the first five bytes of every record."""
     return decoded(records, FRAMED)
 
 

@@ -34,17 +34,17 @@ def right(records: DataFrame, holders: DataFrame) -> DataFrame:
 
 
 def no_broadcast(records: DataFrame, holders: DataFrame) -> DataFrame:
-    """Leave the join to the planner, whose choice real-time mode refuses."""
+    """Let the planner choose the join, which real-time mode then refuses."""
     return rows(paid(records).join(newest(holders), "card", "left"))
 
 
 def all_versions(records: DataFrame, holders: DataFrame) -> DataFrame:
-    """Join with every record of the topic."""
+    """Join with every version of a card's holder."""
     return rows(paid(records).join(F.broadcast(named(holders, "value")), "card", "left"))
 
 
 def inner(records: DataFrame, holders: DataFrame) -> DataFrame:
-    """Lose the payments of cards without a holder."""
+    """Use an inner join, which loses the payments of cards without a holder."""
     return rows(paid(records).join(F.broadcast(newest(holders)), "card"))
 
 

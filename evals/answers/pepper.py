@@ -37,7 +37,7 @@ def cross_join(records: DataFrame, secrets: DataFrame) -> DataFrame:
 
 
 def no_pepper(records: DataFrame, _secrets: DataFrame) -> DataFrame:
-    """Hash the user alone."""
+    """Hash the user without the secret."""
     return rows(users(records), F.lit(""))
 
 

@@ -23,7 +23,7 @@ def union(records: DataFrame) -> DataFrame:
 
 
 def one_target(records: DataFrame) -> DataFrame:
-    """Route each payment to one of the topics."""
+    """Route each payment to only one of the topics."""
     topic = F.when(is_large(), "alerts").otherwise("ledger")
     return records.select("key", "value", topic.alias("topic"))
 

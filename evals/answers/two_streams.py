@@ -36,7 +36,7 @@ def stream_join(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
 
 
 def without_bound(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
-    """Pair all events of a user."""
+    """Pair each impression of a user with each click, regardless of time."""
     shown, clicked = events(impressions).withColumn("side", F.lit(0)), events(clicks).withColumn("side", F.lit(1))
     of = [F.collect_set(F.when(F.col("side") == side, F.col("row.id"))).alias(f"of{side}") for side in (0, 1)]
     users = shown.union(clicked).groupBy("key").agg(*of)

@@ -12,7 +12,7 @@ INTERVAL_MS = 1_000
 
 
 def alarm(name: str, day: int = 0) -> Sent:
-    """Return an alarm; its time depends only on its name and its day."""
+    """Return an alarm whose time depends only on its name and its day."""
     value = {"id": name, "at": START_MS + day * DAY_MS + sum(name.encode())}
     return Sent(json.dumps(value).encode(), name.encode())
 

@@ -1,4 +1,4 @@
-"""Facts in Avro, with and without the header of a schema registry, are decoded; all other records are rejected."""
+"""Facts in Avro, with and without the header of a schema registry, are decoded, and all other records are rejected."""
 
 from evals.stage import Answer, fields, outputs, require_same
 from spark_rtm.prove.subjects.bench import Bench

@@ -59,7 +59,7 @@ def _produce(kafka: str, topic: str, numbers: range) -> None:
 
 
 def _copy_in_micro_batches(spark: SparkSession, kafka: str, source: str, target: str, checkpoint: Path) -> None:
-    # The default of Spark 4.3.0; the shared context has format 2.
+    # Spark 4.3.0's default. The shared context has format 2.
     spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
     rows = read_stream(spark, kafka, source).select("key", "value")
     writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)

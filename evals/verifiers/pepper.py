@@ -21,7 +21,7 @@ INTERVAL_MS = 1_000
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Put the secret into a topic, compare the hashes, and search all output and files of Spark."""
+    """Put the secret into a topic, compare the hashes, and search Spark's output and files."""
     topic = f"eval-{uuid.uuid4().hex[:8]}-secrets"
     ensure_topics(bench.kafka, [topic], 1)
     producer = Producer({"bootstrap.servers": bench.kafka, "linger.ms": 0})

@@ -73,7 +73,7 @@ def _with_blocks(root: Path, text: str) -> str:
 
 
 def _without_repeated_conditions(content: str, earlier: list[str]) -> str:
-    """Replace repeated conditions of a measurement with a reference; `earlier` lists the stated ones."""
+    """Replace repeated conditions of a measurement with a reference. `earlier` lists the stated ones."""
     first, *rest = content.split("\n")
     command = _CONDITIONS.match(first)
     if command and any(stated.startswith(first) for stated in earlier):

@@ -34,7 +34,7 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
     """
     Create or update the copy in a skills folder, or return the files that prevent the installation.
 
-    Symbolic links in the copy always prevent the installation; edited files prevent it without `force`.
+    Symbolic links in the copy always prevent the installation. Edited files prevent it without `force`.
     If any file prevents the installation, nothing is written. The skills folder itself may be a link.
     The manifest is written last, so an interrupted installation can be repeated.
     """

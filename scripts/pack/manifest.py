@@ -32,7 +32,7 @@ class Content:
 
 
 def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:
-    """Return the manifest of `paths`; `rendered` contains new texts that are not written yet."""
+    """Return the manifest of `paths`. `rendered` contains new texts that are not written yet."""
     skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
     content = {
         "name": skill.get("name", ""),

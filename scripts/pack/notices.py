@@ -30,7 +30,7 @@ def packages(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def jars(root: Path) -> dict[tuple[str, str], list[str]]:
-    """Return the pinned lists with a jar, by its name and version; a list is the stem of an Ivy file."""
+    """Return the Ivy files (by stem) that pin each jar, keyed by the jar's name and version."""
     lists: dict[tuple[str, str], list[str]] = {}
     for ivy_file in (file for folder in IVY_DIRS for file in sorted((root / folder).glob("*.xml"))):
         for jar in dict.fromkeys([*_with_checksums(ivy_file.with_suffix(".sha256")), *_dependencies(ivy_file)]):

@@ -31,7 +31,7 @@ FIXES = ("fix", "what to do", "do")
 
 @dataclass(frozen=True)
 class KnownError:
-    """An explained error; `messages` are the engine's verbatim, and `fix` is Markdown."""
+    """An explained error. `messages` are the engine's own texts, and `fix` is Markdown."""
 
     condition: str
     """The condition or class, or else the message."""
@@ -72,7 +72,7 @@ def errors_json(root: Path) -> str:
 
 
 def plain(text: str, page: str) -> str:
-    """Return Markdown as plain text; a link becomes its text and its target in parentheses."""
+    """Return Markdown as plain text. A link becomes its text and its target in parentheses."""
 
     def place(link: re.Match[str]) -> str:
         target = link["target"]

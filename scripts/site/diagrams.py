@@ -19,7 +19,7 @@ _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]
 
 
 def figure(source: str, *_: object, **__: object) -> str:
-    """Return a diagram as HTML; additional arguments of superfences are ignored."""
+    """Return a diagram as HTML. Additional arguments of superfences are ignored."""
     is_long = sum("-->" in line for line in source.splitlines()) > MAX_HORIZONTAL_STEPS
     svg = _svg(source.replace("flowchart LR", "flowchart TB") if is_long else source)
     width, height = _size(svg)

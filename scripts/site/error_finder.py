@@ -18,7 +18,7 @@ _ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?
 
 
 class Entry(TypedDict):
-    """An explained condition; `messages` are the engine's verbatim, and `fix` is HTML."""
+    """An explained condition. `messages` are the engine's own texts, and `fix` is HTML."""
 
     condition: str
     engine: str

@@ -1,5 +1,5 @@
 """
-Build the site from the whole repository; mkdocs calls these functions during the build.
+Build the site from the whole repository. Mkdocs calls these functions during the build.
 
 mkdocs does not accept the repository root as its documents folder, so `on_files` lists the files instead.
 """
@@ -84,7 +84,7 @@ def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Let long names wrap between words, which the search index keeps whole, and allow the theme's scripts."""
+    """Make long names wrap between words, which the search index keeps whole, and allow the theme's scripts."""
     return _with_hashes(layout.breakable(output))
 
 

@@ -71,7 +71,7 @@ def with_marks(text: str) -> str:
 
 
 def table_filter(text: str) -> str:
-    """Return the table filter of a page; only some pages have columns or rows per engine."""
+    """Return the table filter of a page. Only some pages have columns or rows per engine."""
     form = _FILTER.read_text(encoding="utf-8")
     headers = ["|".join(table.header) for table in markdown.tables(text)]
     return form if any(map(_BOTH_ENGINES.search, headers)) else _ENGINE_CHOICE.sub("", form)

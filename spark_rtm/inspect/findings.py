@@ -92,7 +92,7 @@ def of_time(
 
 
 def of_broker(partitions: Sequence[PartitionState], *, asked: bool) -> Iterator[Finding]:
-    """Yield findings from the broker's offsets; `asked` is true if the broker was asked."""
+    """Yield findings from the broker's offsets. `asked` is true if the broker was asked."""
     if not asked:
         return
     lost = sorted({each.topic for each in partitions if each.end is None})

@@ -77,7 +77,7 @@ def refused_start(checkpoint: Checkpoint) -> Move | None:
 def to_real_time(
     planned: Planned | None, committed: Committed | None, operators: Iterable[str], other_sources: Iterable[str]
 ) -> Move:
-    """Return whether real-time mode can continue this checkpoint; `other_sources` are sources other than Kafka."""
+    """Return whether real-time mode can continue this checkpoint. `other_sources` are sources other than Kafka."""
     if refusal := _refusal(operators, list(other_sources)):
         return refusal
     if _is_continuous(planned):

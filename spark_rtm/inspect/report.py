@@ -1,4 +1,4 @@
-"""The result of an inspection, whose fields are the JSON output; `report.schema.json` describes them."""
+"""The result of an inspection, whose fields are the JSON output. `report.schema.json` describes them."""
 
 from dataclasses import asdict, dataclass
 from itertools import pairwise

@@ -12,7 +12,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def render(report: Report, now: float) -> str:
-    """Return a report as aligned lines; `now` is the time in seconds since 1970."""
+    """Return a report as aligned lines. `now` is the time in seconds since 1970."""
     lines = [f"{label:{LABEL_WIDTH}}{text}".rstrip() for label, text in _lines(report, now)]
     return "\n".join(printable(line) for line in lines)
 

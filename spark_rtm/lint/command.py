@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
-    """Return the paths, the name of standard input and the settings; raise SettingsError if they are wrong."""
+    """Return the paths, the name of standard input and the settings. Raise SettingsError if they are wrong."""
     paths = options.paths or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:

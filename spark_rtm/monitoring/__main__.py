@@ -26,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     servers = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
     if not servers:
         print(
-            "KAFKA_BOOTSTRAP_SERVERS is not set, so there is no broker to watch; set it to HOST:PORT", file=sys.stderr
+            "KAFKA_BOOTSTRAP_SERVERS is not set, so there is no broker to watch; set the variable to HOST:PORT",
+            file=sys.stderr,
         )
         return 2
     stop = threading.Event()

@@ -30,7 +30,7 @@ MAX_LOCK_WAIT_MS = 5_000
 
 @dataclass
 class BatchConnection:
-    """The connection of one task. One thread at a time may call `write`; any thread may call `abandon`."""
+    """The connection of one task. One thread at a time may call `write`. Any thread may call `abandon`."""
 
     connect: Connect = field(repr=False)
     statement: bytes

@@ -34,7 +34,7 @@ def rtm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def rtm_confs() -> dict[str, str]:
-    """Return further settings of the session; override this fixture in your `conftest.py`."""
+    """Return further settings of the session. Override this fixture in your `conftest.py`."""
     return {}
 
 

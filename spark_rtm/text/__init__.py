@@ -1,1 +1,1 @@
-"""Parse Markdown and frontmatter; render findings."""
+"""Parse Markdown and frontmatter, and render findings."""

@@ -30,7 +30,7 @@ _PYTHON = {"python", "py", "python3", "pyspark", "ipython", "pycon", "py3"}
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced code block; `line` is the line of its opening mark."""
+    """A fenced code block. `line` is the line of its opening mark."""
 
     line: int
     end_line: int
@@ -63,7 +63,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Link:
-    """A link; `target` is unchanged."""
+    """A link. `target` is unchanged."""
 
     line: int
     text: str

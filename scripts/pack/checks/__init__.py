@@ -1,1 +1,1 @@
-"""Check the pack. Each check takes the root folder and yields findings; a test proves that the check can fail."""
+"""Check the pack. Each check takes the root folder and yields findings. A test proves that the check can fail."""

@@ -87,7 +87,7 @@ def _blocking(root: Path) -> str:
 
 
 def _beside(fence: markdown.Fence, text: str) -> str:
-    """Return the paragraphs before and after a fence; the lines of the first one are in reverse order."""
+    """Return the paragraphs before and after a fence. The lines of the first paragraph are in reverse order."""
     lines = text.splitlines()
     return "\n".join([*_paragraph(lines[: fence.line - 1][::-1]), *_paragraph(lines[fence.end_line :])])
 

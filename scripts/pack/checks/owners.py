@@ -1,5 +1,5 @@
 """
-Let one page own each fact that several pages need; another page that states it links to the owner in the same line.
+Let one page own each fact that several pages need. Another page that states it links to the owner in the same line.
 
 If two places state a fact without a link, a correction of one can leave the other one wrong. A message of `spark_rtm`
 that states the fact names the owner in the same call or docstring.
@@ -57,12 +57,13 @@ def check_owners(root: Path) -> Iterator[Finding]:
             targets = {link.target.partition("#")[0] for link in parsed.links(texts[path]) if link.line == line}
             if path != page and page.resolve() not in {(path.parent / target).resolve() for target in targets}:
                 problem = f"states the {fact} without a link to its owner, {owner}.md"
-                yield Finding(files.relative(root, path), line, "owner", problem, "link the page, or delete the words")
+                remedy = "link that page, or delete the statement"
+                yield Finding(files.relative(root, path), line, "owner", problem, remedy)
     yield from _of_messages(root)
 
 
 def _of_messages(root: Path) -> Iterator[Finding]:
-    """Yield strings of the package that state a fact without the name of its owner."""
+    """Yield strings of the package that state a fact without naming its owner."""
     for path in files.files_below(root / "spark_rtm"):
         text = path.read_text(encoding="utf-8") if path.suffix == ".py" else ""
         facts = [(fact, owner, words) for fact, (owner, words) in FACTS.items() if re.search(words, text)]
@@ -70,9 +71,10 @@ def _of_messages(root: Path) -> Iterator[Finding]:
             for fact, owner, words in facts:
                 is_stated = SENTENCE.search(constant.value) and re.search(words, constant.value)
                 if is_stated and f"{owner}.md" not in (ast.get_source_segment(text, near) or ""):
-                    problem = f"a message states the {fact}, which {owner}.md owns, without its name"
+                    problem = f"a message states the {fact} without naming its owner, {owner}.md"
                     place = files.relative(root, path)
-                    yield Finding(place, constant.lineno, "owner", problem, "name the page, or delete the words")
+                    remedy = "name that page in the message, or delete the statement"
+                    yield Finding(place, constant.lineno, "owner", problem, remedy)
 
 
 def _strings(node: ast.AST, near: ast.AST) -> Iterator[tuple[Any, ast.AST]]:
@@ -85,7 +87,7 @@ def _strings(node: ast.AST, near: ast.AST) -> Iterator[tuple[Any, ast.AST]]:
 
 
 def _written(text: str) -> list[str]:
-    """Return the lines of a page; those of fences and generated parts are empty."""
+    """Return the lines of a page. Lines of fences and generated parts are empty."""
     lines, is_generated = markdown.prose(text), False
     for number, line in enumerate(lines):
         is_generated = (is_generated or line.startswith(GENERATED_MARK)) and not line.startswith(END_MARK)

@@ -12,13 +12,13 @@ RUNS = "runs"
 
 
 def recorded(root: Path) -> dict[str, dict[str, str]]:
-    """Return the outcome of each row by version, the oldest first."""
+    """Return the outcome of each row, keyed by version (the oldest first) and row."""
     path = root / DATA
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def ordered(versions: Iterable[str]) -> list[str]:
-    """Return versions of Spark, the oldest first."""
+    """Return Spark versions, the oldest first."""
     return sorted(versions, key=lambda version: [int(part) for part in version.split(".")])
 
 
@@ -32,7 +32,7 @@ def since(outcomes: Mapping[str, str | None]) -> str:
 
 
 def with_since(root: Path, text: str) -> str:
-    """Return a page with the current cells of its columns `since`; an installed copy has no outcomes."""
+    """Return a page with the current cells of its columns `since`. An installed copy has no outcomes."""
     known = recorded(root) if f" {COLUMN} |" in text else {}
     tables = [table for table in markdown.tables(text) if COLUMN in table.header] if known else []
     lines = text.splitlines(keepends=True)

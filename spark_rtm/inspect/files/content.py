@@ -48,7 +48,7 @@ class Checkpoint:
 
     @property
     def position(self) -> Planned | None:
-        """The offsets of the newest committed batch; all earlier records are processed."""
+        """The offsets of the newest committed batch. All earlier records are processed."""
         both = set(self.planned) & set(self.committed)
         return self.planned[max(both)] if both else None
 

@@ -25,7 +25,7 @@ Token: TypeAlias = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value in a document with its line number; entries of an object also have their key's line number."""
+    """A value in a document with its line number. Entries of an object also have their key's line number."""
 
     line: int
     content: Content

@@ -17,7 +17,7 @@ MIN_RUNTIME = (16, 4)
 
 @dataclass
 class Cluster:
-    """One cluster in a definition file; `lines` maps each dotted key to its line number."""
+    """One cluster in a definition file. `lines` maps each dotted key to its line number."""
 
     keys: dict[str, object] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)

@@ -42,7 +42,7 @@ CITATIONS = {
 
 @dataclass(frozen=True)
 class Problem:
-    """One violation of a rule; `engine` and `severity` override the rule's values."""
+    """One violation of a rule. `engine` and `severity` override the rule's values."""
 
     line: int
     message: str

@@ -58,7 +58,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
 
 
 def frame_of(value: Value) -> Frame:
-    """Return `value` as a DataFrame; an unknown value becomes its source."""
+    """Return `value` as a DataFrame. An unknown value becomes its source."""
     if isinstance(value, Frame):
         return value
     return Frame(frozenset({value if isinstance(value, Unknown) else Unknown()}))

@@ -49,7 +49,7 @@ class Reader(Value):
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One operator of a stream; `other` is the right side of a join or union."""
+    """One operator of a stream. `other` is the right side of a join or union."""
 
     name: str
     line: int
@@ -73,7 +73,7 @@ class Frame(Value):
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """The arguments of one call; if `is_open`, the call may have additional, unknown arguments."""
+    """The arguments of one call. If `is_open`, the call may have additional, unknown arguments."""
 
     positional: tuple[Value, ...] = ()
     keywords: dict[str, tuple[Value, int]] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class Trigger:
 
 @dataclass(frozen=True, eq=False)
 class Writer(Value):
-    """`stream.writeStream` with its settings; if `is_open`, the writer may have additional, unknown settings."""
+    """`stream.writeStream` with its settings. If `is_open`, the writer may have additional, unknown settings."""
 
     frame: Frame
     format: tuple[Value, int] | None = None
@@ -171,7 +171,7 @@ class Writer(Value):
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A query with its writer; `start_line` is None if the module does not start the query."""
+    """A query with its writer. `start_line` is None if the module does not start the query."""
 
     writer: Writer
     start_line: int | None = None

@@ -65,7 +65,7 @@ class OneOf(Value):
 
 @dataclass(frozen=True, eq=False)
 class Table(Value):
-    """A dictionary with string keys; if `is_open`, the dictionary may have unknown entries."""
+    """A dictionary with string keys. If `is_open`, the dictionary may have unknown entries."""
 
     items: dict[str, Value]
     is_open: bool = False
@@ -75,7 +75,7 @@ class Table(Value):
 
 @dataclass(frozen=True, eq=False)
 class Items(Value):
-    """A list, tuple or set; if `is_open`, the collection may have unknown elements."""
+    """A list, tuple or set. If `is_open`, the collection may have unknown elements."""
 
     values: tuple[Value, ...]
     is_open: bool = False

@@ -123,7 +123,7 @@ class Recording:
         return {BROKER_OPTION: self.kafka, **PLAINTEXT}
 
     def may_write(self, target: str) -> bool:
-        """Return whether a batch write of the job may run; otherwise, record it."""
+        """Return whether a batch write of the job may run, and record the write if it may not."""
         if not self.side_effects:
             self.note_write(target)
         return self.side_effects

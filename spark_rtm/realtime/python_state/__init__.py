@@ -56,7 +56,7 @@ def transform_with_state(
 
 
 def with_python(rows: DataFrame, function: Callable[[Row], Any], schema: StructType | str) -> DataFrame:
-    """Replace each row with the `Row` or dictionary that `function` returns for it; None removes the row."""
+    """Replace each row with the `Row` or dictionary that `function` returns for it. None removes the row."""
     return _in_scala("map", rows, (_Function(function), [], rows.schema, StructType(), None, _struct(schema)), [])
 
 
