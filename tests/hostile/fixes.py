@@ -68,7 +68,7 @@ def _damaged(rng: random.Random) -> str:
 
 def _cases() -> list[Case]:
     rng = random.Random(f"{SEED} fixes")
-    texts = FORMS | {f"damaged {number}": _damaged(rng) for number in range(40)}
+    texts = FORMS | {f"damaged {number}": _damaged(rng) for number in range(20)}
     return [
         case
         for name, text in texts.items()

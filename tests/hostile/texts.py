@@ -110,7 +110,7 @@ def _stress_cases() -> list[Case]:
 
 CASES = [
     *_stress_cases(),
-    *_text_cases(81, "repeated", _repeated),
-    *_text_cases(72, "damaged", _damaged),
+    *_text_cases(45, "repeated", _repeated),
+    *_text_cases(36, "damaged", _damaged),
     *_encoded_cases(),
 ]
