@@ -113,6 +113,7 @@ def rare() -> list[list[Event]]:
         [REQUEST, IMPRESSION, replace(late, kind="start")],
         [REQUEST, IMPRESSION, replace(CLICK, kind="complete")],
         [REQUEST, replace(REQUEST, event_id="r2", src="src:0:r2")],
+        [replace(REQUEST, server_ts=T + 1), IMPRESSION],
     ]
 
 
