@@ -18,7 +18,7 @@ from benchmarks.results.record_times import Traffic
 from benchmarks.results.run_result import RunResult
 from benchmarks.spark.engine import spark_engine
 from benchmarks.spark.queries import Between, Mode, SparkOptions, start_queries
-from benchmarks.spark.variants import JAVA_OPTIONS_CONF, java_options, spark_case
+from benchmarks.spark.variants import JAVA_OPTIONS_CONF, java_options
 from spark_rtm.realtime.control import SOURCE
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered
 from tests.helpers import end_offset
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
 @contextmanager
 def queries_here(spark: SparkSession, options: SparkOptions, run: Run) -> Iterator[Engine]:
-    queries = [query for copy in range(options.copies) for query in start_queries(spark, options, run, copy)]
+    queries = start_queries(spark, options, run, 0)
     try:
         yield Engine(())
     finally:
@@ -47,19 +47,18 @@ def test_mode_without_state_answers_every_record_once(kafka: str, spark: SparkSe
 
 
 @pytest.mark.parametrize(
-    ("mode", "copies", "outputs"),
+    ("mode", "outputs"),
     [
-        ("micro-batch", 1, lambda number: number <= 1),
-        ("real-time", 1, lambda number: number == 1),
-        ("real-time", 2, lambda number: 1 < number <= 2),
+        ("micro-batch", lambda number: number <= 1),
+        ("real-time", lambda number: number == 1),
     ],
-    ids=["micro-batch", "real-time", "two copies"],
+    ids=["micro-batch", "real-time"],
 )
 def test_mode_answers_with_the_state_of_the_transaction(
-    kafka: str, spark: SparkSession, mode: Mode, copies: int, outputs: Callable[[float], bool]
+    kafka: str, spark: SparkSession, mode: Mode, outputs: Callable[[float], bool]
 ) -> None:
-    """Micro-batch mode may merge answers, two copies write most answers twice, and no answer is wrong."""
-    options = SparkOptions(mode, interval_seconds=2, copies=copies)
+    """Micro-batch mode may merge answers, and no answer is wrong."""
+    options = SparkOptions(mode, interval_seconds=2)
 
     result = run_case(kafka, Case(mode, "stateful", partial(queries_here, spark, options)), SHORT)
 
@@ -156,10 +155,3 @@ def test_one_copy_answers_everything_after_the_other_is_killed(copies: Copies) -
 
 def started_at(progress: dict[str, Any]) -> float:
     return datetime.fromisoformat(progress["timestamp"]).timestamp()
-
-
-def test_engine_that_fails_is_reported_with_its_log(kafka: str) -> None:
-    case = spark_case("real-time", "stateless", SparkOptions("real-time", slots=1))
-
-    with pytest.raises(RuntimeError, match="need 2 task slots"):
-        run_case(kafka, case, SHORT)
