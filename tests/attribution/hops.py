@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.attribution.pipeline import start_with_python
 from spark_rtm.kafka.consumer import consumer_from_start, is_record
 from spark_rtm.realtime.queries import raise_if_failed
-from tests.helpers import eventually
+from tests.helpers import eventually, kafka_rows
 
 PARTITIONS = 2
 DEADLINE_SECONDS = 120
@@ -45,9 +45,8 @@ class RunningHop:
 
         Without the interval, a query with timers would run batches all the time and take a core from other tests.
         """
-        source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
-        source = source.option("subscribe", ",".join(sources)).option("startingOffsets", "earliest")
-        writer = self.transform(source.load()).writeStream.format("kafka").outputMode("update")
+        rows = kafka_rows(self.spark, self.kafka, ",".join(sources))
+        writer = self.transform(rows).writeStream.format("kafka").outputMode("update")
         writer = writer.option("kafka.bootstrap.servers", self.kafka).option("topic", target)
         writer = writer.option("checkpointLocation", str(self.checkpoint))
         if real_time:
@@ -61,8 +60,7 @@ class RunningHop:
         return any(progress.numInputRows for progress in self.query.recentProgress)
 
     def ticks(self) -> DataFrame:
-        source = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
-        return source.option("subscribe", TICKS).load()
+        return kafka_rows(self.spark, self.kafka, TICKS, startingOffsets="latest")
 
     def state_rows(self) -> int:
         raise_if_failed([self.query])

@@ -85,14 +85,14 @@ def wait_for_line(process: Popen[str], beginning: str) -> None:
 
 
 def test_processes_never_lead_at_once(tmp_path: Path) -> None:
-    """Three processes take the lead 150 times each. Then each leader is killed, and the next one waits for its JVM."""
+    """Three processes take the lead 50 times each. Then each leader is killed, and the next one waits for its JVM."""
     leaders = tmp_path / "leaders"
 
     def led() -> list[int]:
         return [int(pid) for pid in leaders.read_text().split()] if leaders.exists() else []
 
     with ExitStack() as stack:
-        pids = {stack.enter_context(running(RACER, str(tmp_path), "150")).pid for _ in range(3)}
+        pids = {stack.enter_context(running(RACER, str(tmp_path), "50")).pid for _ in range(3)}
         wait_until(lambda: len(led()) == 2, 120, "the end of the race")
         python, java = led()
         os.kill(java, signal.SIGSTOP)
