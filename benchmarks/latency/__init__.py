@@ -1,1 +1,1 @@
-"""The latency of the execution modes, of the baseline, and of two copies of a query."""
+"""The latency of the execution modes, the baseline, and two copies of a query."""

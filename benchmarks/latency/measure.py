@@ -1,5 +1,5 @@
 """
-Measure the latency of Spark's execution modes, of the baseline, and of two copies of a query.
+Measure the latency of Spark's execution modes, the baseline, and two copies of a query.
 
 Run the benchmark with `make bench-latency`.
 With `--quick`, it measures the baseline and two modes, once each.

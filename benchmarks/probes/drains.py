@@ -187,7 +187,7 @@ def wait_for_flow(servers: str, name: str) -> None:
 
 
 def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
-    """Return the numbers of missing and of repeated results of a query."""
+    """Return the numbers of missing and repeated results in a query's topic."""
     expected = set(sent)
     if name == "counts":
         expected = {f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent))}

@@ -1,5 +1,5 @@
 """
-Measure the latency of a stream-stream join in real-time mode of OSS.
+Measure the latency of a stream-stream join in OSS real-time mode.
 
 Run the benchmark with `make bench-joins`.
 Latency is the append time of a pair minus the append time of its second record. The program exits with status 1 after a
@@ -53,7 +53,7 @@ class Options(BenchmarkOptions):
 
 
 def start(spark: SparkSession, servers: str, topics: dict[str, int], checkpoint: Path, seconds: int) -> StreamingQuery:
-    """Start the join of the first two of three topics into the third."""
+    """Start a query that joins the first two topics into the third."""
     impressions, clicks, target = topics
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     left, right = (_side(source.option("subscribe", topic).load()) for topic in (impressions, clicks))

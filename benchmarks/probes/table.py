@@ -115,7 +115,7 @@ STATES = ("keys", "state, p50 / p99 / max ms", "table, ms", "CPU ms per record",
 
 
 def state_stores(root: Path, _: str) -> str:
-    """Return latency, CPU time and size of RocksDB state and of a table."""
+    """Return latency, CPU time and size for RocksDB state and for a table."""
     conditions, (row,) = _found(root, "bench-state-stores", "state-stores")
     rows = []
     for case in row["cases"]:

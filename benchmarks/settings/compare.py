@@ -46,7 +46,7 @@ def ratios(runs: Sequence[Numbers]) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def equal_costs(runs: Sequence[Numbers], workload: str) -> list[float]:
-    """Return the sorted CPU times of equal runs of the untouched query."""
+    """Return the sorted CPU times of all runs of the untouched query with a workload."""
     equal = [run for run in runs if (run["workload"], run["engine"]) == (workload, UNTOUCHED)]
     return sorted(run["cpu_seconds_per_million"] for run in equal if run["records"])
 

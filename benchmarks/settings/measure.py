@@ -144,7 +144,7 @@ def combined(base: SparkOptions, changes: Changes, measured: Mapping[str, Any], 
 def _limits(
     servers: str, base: SparkOptions, together: Sequence[Step], traffic: Traffic, options: Options, console: Console
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Search for the highest rate of the untouched query and of the query with all helpful changes."""
+    """Search for the highest rates of the untouched query and the query with all helpful changes."""
     cases = [spark_case(UNTOUCHED, SEARCHED, base)]
     cases += [step.case for step in together if step.case.workload == SEARCHED and step.case.engine == COMBINED]
     return find_limits(servers, cases, options.search_rates, traffic, options.partitions, console)

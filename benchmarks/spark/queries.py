@@ -139,7 +139,7 @@ def _start(stream: DataFrame, options: SparkOptions, run: Run, name: str, interv
     writer = writer.option("kafka.bootstrap.servers", run.bootstrap_servers)
     writer = writer.option("checkpointLocation", str(options.checkpoint(run) / name))
     if options.mode == "real-time":
-        # The type hints of PySpark 4.3.0 lack this keyword.
+        # PySpark 4.3.0's type hints lack this keyword.
         writer = writer.trigger(realTime=trigger_interval(interval_seconds))  # type: ignore[call-overload]
     elif options.mode == "continuous":
         writer = writer.trigger(continuous="1 second")

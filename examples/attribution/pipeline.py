@@ -157,7 +157,7 @@ def micro_batch_with_python(settings: Settings) -> list[str]:
 
 
 def _trigger(query: PipelineQuery, settings: Settings) -> dict[str, Any]:
-    # The type hints of PySpark 4.3.0 do not contain the keyword argument `realTime`.
+    # PySpark 4.3.0's type hints do not contain the keyword argument `realTime`.
     if is_real_time(query, settings):
         return {"realTime": f"{settings.interval_seconds} seconds"}
     return {"processingTime": f"{round(1000 * (query.micro_batch_seconds or 0))} milliseconds"}

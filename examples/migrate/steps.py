@@ -56,7 +56,7 @@ class Payments:
 
 @dataclass
 class Migration:
-    """The shared parts of the steps."""
+    """What the steps share: the services, the places of the jobs, and the payments."""
 
     spark: SparkSession
     places: Places

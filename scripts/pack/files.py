@@ -42,7 +42,7 @@ def modules(root: Path) -> list[Path]:
 
 
 def tools(root: Path) -> list[Path]:
-    """Return the Python modules of the commands and of the pack itself."""
+    """Return the Python modules of the commands and the pack itself."""
     folders = (root / name for name in (*TOOLS, "scripts"))
     return [path for folder in folders for path in files_below(folder) if path.suffix == ".py"]
 

@@ -64,7 +64,7 @@ def read_licences(root: Path) -> dict[str, Any]:
 
 
 def _with_checksums(file: Path) -> Iterator[tuple[str, str]]:
-    # The connector of Spark 4.3.0 has no checksums, because it could not be downloaded yet.
+    # Spark 4.3.0's connector has no checksums, because it could not be downloaded yet.
     for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
         match = _JAR.fullmatch(line.split()[1])
         if match is None:

@@ -76,7 +76,7 @@ def lint_text(
     settings: Settings = DEFAULTS,
 ) -> list[Finding]:
     """
-    Return the sorted findings for one text; the suffix of `path` determines the format of the text.
+    Return the sorted findings for one text. The suffix of `path` determines the format of the text.
 
     If `engine` is None, the linter infers the engine from the text, for example from a Databricks notebook header.
     If the engine cannot be inferred, the linter reports findings for both engines.

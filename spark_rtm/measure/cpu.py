@@ -1,5 +1,5 @@
 """
-Measure the CPU time of process trees, of other programs and of the whole machine.
+Measure the CPU time that process trees, other programs and the whole machine use.
 
 Above 90% CPU load, latencies show how long records wait in queues, not how fast the engine is.
 """
@@ -104,7 +104,7 @@ class OtherPrograms:
         self._before, self._used = _times_of_others(), 0.0
 
     def used(self) -> float:
-        """Return the CPU seconds of other programs since the start of counting."""
+        """Return the CPU seconds that other programs have used since counting began."""
         after = _times_of_others()
         # Some systems discard the time of a finished program, so the sum can fall while other programs are busy.
         running = sum(max(0.0, after[key][0] - self._before[key][0]) for key in after.keys() & self._before.keys())

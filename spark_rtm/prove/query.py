@@ -86,7 +86,7 @@ def _running(
             say(f"sending {options.rate:g} records/s for {options.duration:g} s")
             yield from flow(examined, query, options.duration, options.rate)
         if "restart" in options.checks:
-            # The start of Spark in another process takes seconds. Before this point, it would increase the latencies.
+            # Starting Spark in another process takes seconds. Before this point, it would increase the latencies.
             with other_process(examined.bench, order_of(examined, options.slots)) as process:
                 yield from _not_restarted(examined, query, options, say)
                 examined.trial.stop(query)

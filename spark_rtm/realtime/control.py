@@ -5,7 +5,7 @@ Open-source Spark ends a real-time batch only by its clock. The source `rtm-kafk
 source `kafka`, and also ends a query's batch on command. Both sources use the same checkpoints, so a query can switch
 between them.
 
-The source works only with Spark 4.3, because it wraps non-public classes of Spark and of the Kafka connector. A cluster
+The source works only with Spark 4.3, because it wraps non-public classes from Spark and the Kafka connector. A cluster
 also needs `spark.plugins` with `PLUGIN`.
 """
 

@@ -204,7 +204,7 @@ class Failure:
 
 
 def failure_of(query_name: str, error: BaseException, at: float, *, has_run: bool = False) -> Failure:
-    """Describe the exception of a query or of its start."""
+    """Describe an exception that a query or its start raised."""
     whole = _without_frames(error)
     text, _, details = whole.rpartition(DETAILS) if DETAILS in whole else (whole, "", "")
     committed = COMMITTED.search(details)

@@ -1,5 +1,5 @@
 """
-Add latency percentiles to the progress events of a real-time query; open-source Spark reports none.
+Add latency percentiles to a real-time query's progress events, because open-source Spark reports none.
 
 The progress event of a batch then has the metric `sourceQueuingLatencyMs` under `observedMetrics`: the number of rows,
 and p50, p99 and maximum of the time from a record's append to its processing. Databricks uses the same name.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 KAFKA_SINK = {
-    # By default, the Java client of Kafka 4 waits 5 ms for further records before it sends a batch.
+    # By default, Kafka 4's Java client waits 5 ms for further records before it sends a batch.
     "kafka.linger.ms": "0",
     # A rejected record contains its source record and additional headers, so it is larger than the source record.
     "kafka.max.request.size": "4000000",

@@ -81,7 +81,7 @@ def _master(spark: SparkSession) -> str:
 
 
 def _running_tasks(spark: SparkSession) -> int:
-    # The public status tracker of Spark may show the tasks of a new batch only after ten seconds.
+    # Spark's public status tracker may show the tasks of a new batch only after ten seconds.
     scheduler = spark.sparkContext._jsc.sc().taskScheduler()  # noqa: SLF001 - see above
     counts, running = scheduler.runningTasksByExecutors().valuesIterator(), 0
     while counts.hasNext():

@@ -2,7 +2,7 @@
 Download the jars of the Kafka broker, the Kafka connector and the Avro functions with PySpark's Ivy.
 
 The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. If the
-connector for the installed version of Spark is not available, the examples use an older, tested set of jars.
+connector for the installed Spark version is not available, the examples use an older, tested set of jars.
 """
 
 import os

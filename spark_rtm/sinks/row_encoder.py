@@ -69,7 +69,7 @@ class RowEncoder:
 
 
 def _unusable(role: str, names: Sequence[str | None], problem: str) -> ValueError:
-    # The message omits values of the row, because errors reach the logs of Spark.
+    # The message omits values of the row, because errors reach Spark's logs.
     return ValueError(f"a row has an unusable {role}: column {names!r} {problem}; filter out such rows before the sink")
 
 

@@ -1,5 +1,5 @@
 """
-Define a user's state, and compute the credit of each order and the time of the next timer from it.
+Define a user's state, from which each order's credit and the time of the next timer are computed.
 
 `update.py` applies new records to the state.
 """

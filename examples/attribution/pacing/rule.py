@@ -15,7 +15,7 @@ from examples.attribution.settings import Settings
 
 @dataclass(frozen=True)
 class CampaignCount:
-    """Counts of one campaign's ad slots in one bucket of request times and one shard of transactions."""
+    """Counts of one campaign's ad slots in one request-time bucket and one shard of transactions."""
 
     campaign_id: str
     bucket_ts: int
@@ -86,7 +86,7 @@ def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Setting
 
 
 def bucket_length_ms(settings: Settings) -> int:
-    """Return the length of a bucket in milliseconds of request time."""
+    """Return the length of a request-time bucket in milliseconds."""
     return 1000 * settings.pacing_bucket_seconds
 
 

@@ -95,7 +95,7 @@ def _is_read(path: str, last: int) -> bool:
 def _expected(
     number: int, stores: tuple[str, ...], partitions: int, version: int, ids: Any
 ) -> Iterator[tuple[str, str]]:
-    """Yield each store's folder and the beginning of the file name for a version of its state."""
+    """Yield each store's folder, and the beginning of the name of the file with this state version."""
     for partition in range(partitions):
         for index, store in enumerate(stores):
             folder = f"state/{number}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")

@@ -1,4 +1,4 @@
-"""Evaluate calls of functions and classes of the module, of Python and of libraries."""
+"""Evaluate calls of functions and classes that the module, Python or a library defines."""
 
 from __future__ import annotations
 

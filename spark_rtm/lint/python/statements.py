@@ -1,5 +1,5 @@
 """
-Apply the effect of each kind of statement to the values of names.
+Update the values of names according to each kind of statement.
 
 Each branch changes its own copy of the values, and the copies are joined where the branches end.
 """

@@ -1,4 +1,4 @@
-"""Rules about output mode, columns and a missing checkpoint; `job.py` checks the path of the checkpoint."""
+"""Rules about output mode, columns and a missing checkpoint. `job.py` checks the path of the checkpoint."""
 
 from collections.abc import Iterator
 

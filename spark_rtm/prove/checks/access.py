@@ -56,7 +56,7 @@ def login(
 
     A login that would call an identity provider or a class of the job runs only with `calls_others`.
     """
-    # Databricks ships the classes of Kafka under another name; the form of the login is the same.
+    # Databricks ships Kafka's classes under another name. The form of the login is the same.
     sasl = {n: v.replace("kafkashaded.org.", "org.") for n, v in options.items() if n.startswith("kafka.sasl.")}
     if not sasl:
         return None

@@ -151,7 +151,7 @@ def verdict_on(subject: Subject, slow: Slow, decoding: Decoding) -> Verdict:
 
 
 def cases_of(sample: Sent, decoding: Decoding) -> Iterator[Case]:
-    """Yield the cases of each field, of the key and of the whole value."""
+    """Yield the cases for each field, the key and the whole value."""
 
     def control(_: str) -> Sent:
         return sample

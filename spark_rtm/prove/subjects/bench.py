@@ -48,7 +48,7 @@ class Bench:
     folder: Path
     """Folder for checkpoints and logs, deleted after the run."""
     log: Path | None = None
-    """File with the output of Spark."""
+    """File with Spark's output."""
     packages: tuple[str, ...] = ()
     """Maven packages of the job."""
 

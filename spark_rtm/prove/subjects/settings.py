@@ -70,7 +70,7 @@ def sink_options(caught: Caught) -> Mapping[str, str]:
 
 
 def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `spark.conf.get` that returns the settings of the job and of Databricks."""
+    """Return a `spark.conf.get` that also knows the job's and Databricks' settings."""
 
     def read(conf: RuntimeConfig, key: str, *default: Any) -> Any:
         if key in recording.job.confs:

@@ -101,7 +101,7 @@ def _in_scala(
     *,
     has_ticks: bool = False,
 ) -> DataFrame:
-    """Call a method of the Scala object with the setup of the processor and the work of its Python processes."""
+    """Call a method of the Scala object with the processor's setup and the work for its Python processes."""
     spark = rows.sparkSession
     context, states, output = spark.sparkContext, work[1], work[-1]
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar

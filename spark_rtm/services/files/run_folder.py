@@ -41,7 +41,7 @@ def jvm_folder() -> Path:
 
 
 def admit_group(folder: Path, group: int) -> None:
-    """Let the members of a group enter a folder of this run without listing it. Only root may call this."""
+    """Allow a group's members to enter a folder of this run, but not to list it. Only root may call this."""
     for part in {folder, run_folder()}:
         os.chown(part, -1, group)
         part.chmod(0o710)

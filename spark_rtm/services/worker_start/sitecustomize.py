@@ -3,7 +3,7 @@
 Connect a Python worker of the driver to Spark before the worker imports PySpark.
 
 Python runs this module when it starts, if `PYTHONPATH` contains this folder. OSS 4.3.0 gives such a worker ten seconds
-to connect, and no setting changes this limit. The worker of PySpark connects only after its imports, which can take
+to connect, and no setting changes this limit. PySpark's worker connects only after its imports, which can take
 longer on a busy machine. Workers that a daemon forks connect before their imports anyway.
 """
 
