@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _broken(chosen: Sequence[Item], services: Callable[[], Bench]) -> Iterator[str]:
-    """Yield the known answers with a wrong verdict."""
+    """Yield a message for each known answer with a wrong verdict."""
     yield from check.broken_questions(item for item in chosen if isinstance(item, Question))
     yield from check.broken_triggers(item for item in chosen if isinstance(item, Trigger))
     if found := [item for item in chosen if isinstance(item, Task)]:

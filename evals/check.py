@@ -7,7 +7,7 @@ from evals.items import Question, Trigger
 
 
 def broken_questions(questions: Iterable[Question]) -> Iterator[str]:
-    """Yield right answers that are graded as wrong, and wrong answers that are graded as right."""
+    """Yield a message for each right answer graded as wrong, and for each wrong answer graded as right."""
     for question in questions:
         answers = {question.expected_output: True, **dict.fromkeys(question.wrong_answers, False)}
         for answer, is_right in answers.items():
@@ -17,7 +17,7 @@ def broken_questions(questions: Iterable[Question]) -> Iterator[str]:
 
 
 def broken_triggers(prompts: Iterable[Trigger]) -> Iterator[str]:
-    """Yield prompts with a choice that gets the wrong grade."""
+    """Yield a message for each choice that gets the wrong grade."""
     name = triggers.skill()[0]
     for prompt in prompts:
         for choice in (name, triggers.NONE, *triggers.NEIGHBOURS):

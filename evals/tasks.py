@@ -48,7 +48,7 @@ def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
 
 
 def broken_tasks(bench: Bench, tasks: Iterable[Task], say: Callable[[str], None]) -> Iterator[str]:
-    """Yield known answers with a wrong verdict or reason. Call `say` with each verdict."""
+    """Yield a message for each known answer with a wrong verdict or reason. Call `say` with each verdict."""
     for task in tasks:
         for known in known_answers(task.name):
             verdict = verify(bench, task.name, known.answer)

@@ -61,7 +61,7 @@ def main(parts: Sequence[str] = ()) -> None:
 
 
 def _job_of(services: Bench, page: str) -> target.Target | target.Job:
-    """Write the first complete job of a page to a file, and return it."""
+    """Write the first complete job on a page to a file, and return it as a target."""
     text = (files.ROOT / page).read_text(encoding="utf-8")
     codes = [f.code for f in markdown.fences(text) if f.language == "python" and not f.options]
     path = services.folder / f"{Path(page).stem}.py"

@@ -46,7 +46,7 @@ class KnownError:
 
     @property
     def words(self) -> set[str]:
-        """The stems of all words in the entry."""
+        """The stems of all words in this entry."""
         return stems(" ".join([self.condition.replace("_", " "), self.title, *self.messages, self.fix]))
 
 

@@ -22,7 +22,7 @@ GROUPS = {
 
 
 def phases(root: Path, _: str) -> str:
-    """Return the conditions, the phases of one boundary per case and the chart."""
+    """Return the conditions, a table of boundary phases per case, and the chart."""
     content = published(root, "boundary", COMMAND)
     rows = [
         (

@@ -104,7 +104,7 @@ def with_trace(options: SparkOptions, folder: Path) -> SparkOptions:
 
 
 def trace_file(folder: Path) -> Path:
-    """Return the file with Spark's steps."""
+    """Return the path of the log with Spark's steps."""
     return folder / "trace.log"
 
 

@@ -119,7 +119,7 @@ def point_row(planned: PlannedPoint, result: RunResult) -> dict[str, Any]:
 
 
 def problems_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the problems that make the benchmark invalid."""
+    """Return a message for each problem that makes the benchmark invalid."""
     return [f"{row['label']}: {row['problems']}" for row in rows if row["problems"]]
 
 

@@ -33,7 +33,7 @@ class Point:
 
     @property
     def slots(self) -> int:
-        """Return the task slots of all queries together."""
+        """Return the number of task slots that all queries need together."""
         return 2 * self.partitions * self.queries
 
     @property

@@ -72,7 +72,7 @@ def points(root: Path, dimensions: str) -> str:
 
 
 def conditions(root: Path, _: str) -> str:
-    """Return when, where and how the runs were measured."""
+    """Return sentences about when, where and how the runs were measured."""
     content = measured(root, MEASURED, COMMAND)
     known, base = content["conditions"], content["base"]
     runs = content["runs"]
@@ -102,7 +102,7 @@ def conditions(root: Path, _: str) -> str:
 
 
 def model(root: Path, _: str) -> str:
-    """Return the cost model's terms, its range and its errors on other points."""
+    """Return tables of the cost model's terms, its range and its errors on other points."""
     content = measured(root, MEASURED, COMMAND)
     formulas = [
         (UNITS[quantity], "<br>+ ".join(_term(row) for row in content["model"] if row["quantity"] == quantity))
@@ -126,7 +126,7 @@ def model(root: Path, _: str) -> str:
 
 
 def million(root: Path, _: str) -> str:
-    """Return the needs of several rates up to a million records per second, and the first limit."""
+    """Return tables of the resources for rates up to a million records per second, and of the limits."""
     content = measured(root, MEASURED, COMMAND)
     of_base = {name: content["base"][name] for name in ("rate", "record_bytes", "keys", "state_keys")}
     base = Demand(**of_base, interval_seconds=content["conditions"]["interval_seconds"])

@@ -40,7 +40,7 @@ def other_engines(root: Path, workload: str) -> str:
 
 
 def ranks(root: Path, _: str) -> str:
-    """Return the order of the engines by p50 and by p99, with and without state."""
+    """Return a list with the order of the engines by p50 and p99, with and without state."""
     cases, lines = published(root, "other_engines", COMMAND)["cases"], []
     cases = [case for case in cases if case["rate"] == cases[0]["rate"]]
     for name in ("p50", "p99"):
@@ -52,7 +52,7 @@ def ranks(root: Path, _: str) -> str:
 
 
 def spread(root: Path, _: str) -> str:
-    """Return how often each engine committed, and how much its runs differ."""
+    """Return sentences about how often each engine committed and how much its runs differ."""
     content = published(root, "other_engines", COMMAND)
     engines_by_seconds: dict[float, list[str]] = {}
     for label, settings in content["settings"].items():

@@ -9,7 +9,7 @@ COMMAND = "bench-postgres-sink"
 
 
 def sink(root: Path, _: str) -> str:
-    """Return the conditions, the latency from Kafka to commit, and the latency of one row."""
+    """Return the conditions, a table of latencies from Kafka to commit, and the latency of one row."""
     content = published(root, "postgres_sink", COMMAND)
     known = content["conditions"]
     before, after = known["load_average_before_and_after"]

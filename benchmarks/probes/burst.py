@@ -165,7 +165,7 @@ def digested(appended: Times, answered: Times, options: Options) -> dict[str, An
 
 
 def highest_sustained(appended: Times, answered: Times, rates: Sequence[int], seconds: float) -> int:
-    """Return the last rate before the first rate whose final median latency is above a second."""
+    """Return the last rate before the first one at which the final median latency exceeds `MAX_FINAL_MS`."""
     begin = 0
     for number, rate in enumerate(rates):
         begin += round(rate * seconds)

@@ -93,7 +93,7 @@ def _beats(devices: int, seconds: float) -> Iterator[tuple[float, str]]:
 
 
 def _silences(options: JobOptions, counted_from_ms: int) -> set[str]:
-    """Return the expected alarm ids of silences from a time on."""
+    """Return the expected alarm ids for silences that began at a time or later."""
     beats_ms: dict[str, list[int]] = {}
     for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats"):
         beats_ms.setdefault((message.key() or b"").decode(), []).append(message.timestamp()[1])

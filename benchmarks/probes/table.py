@@ -20,7 +20,7 @@ def _found(root: Path, command: str, *probes: str) -> tuple[str, list[dict[str, 
 
 
 def drains(root: Path, _: str) -> str:
-    """Return the duration of stops, and the lost and repeated results after stops and kills."""
+    """Return a table of the duration of stops, and of lost and repeated results after stops and kills."""
     conditions, found = _found(root, "bench-drains", *MODES)
     rows = []
     for row, where in zip(found, MODES.values(), strict=True):
@@ -36,7 +36,7 @@ def drains(root: Path, _: str) -> str:
 
 
 def python_path(root: Path, _: str) -> str:
-    """Return the cost of Python in a stateful query, beside Scala and micro-batch mode."""
+    """Return sentences about the cost of Python in a stateful query, beside Scala and micro-batch mode."""
     conditions, (row,) = _found(root, "bench-python-path", "python-path")
     names = ("python", "scala", "micro_batch")
     ms = {name: f"{row[name + '_p50_ms']:,g} and {row[name + '_p99_ms']:,g} ms" for name in names}
@@ -50,7 +50,7 @@ def python_path(root: Path, _: str) -> str:
 
 
 def rate_to_stat(root: Path, _: str) -> str:
-    """Return the latency of each arm at each rate."""
+    """Return a table of the latency of each arm at each rate."""
     conditions, (found,) = _found(root, "bench-rate-to-stat", "rate-to-stat")
     rates = sorted({row["rate"] for row in found["rows"]})
     rows: dict[str, list[str]] = {}
@@ -65,7 +65,7 @@ def rate_to_stat(root: Path, _: str) -> str:
 
 
 def burst(root: Path, _: str) -> str:
-    """Return the effect of a burst at each utilization."""
+    """Return a table of the effect of a burst at each utilization."""
     conditions, (found,) = _found(root, "bench-burst", "burst")
     seconds, rows = found["burst_seconds"], []
     for row in found["rows"]:
@@ -80,7 +80,7 @@ def burst(root: Path, _: str) -> str:
 
 
 def memory(root: Path, _: str) -> str:
-    """Return the memory and full collections of a query with growing state, without and with a limit for RocksDB."""
+    """Return a table of the memory and full collections of a query with growing state, without and with RocksDB limits."""
     conditions, (free, limited) = _found(root, "bench-memory", "memory", "memory-bounded")
     _, (million, million_limited) = _found(root, "bench-memory", "memory-1000000", "memory-bounded-1000000")
     phases = [*free["phases"][2:], million["phases"][-1]], [*limited["phases"][2:], million_limited["phases"][-1]]
@@ -115,7 +115,7 @@ STATES = ("keys", "state, p50 / p99 / max ms", "table, ms", "CPU ms per record",
 
 
 def state_stores(root: Path, _: str) -> str:
-    """Return latency, CPU time and size for RocksDB state and for a table."""
+    """Return a table of latency, CPU time and size for RocksDB state and a PostgreSQL table."""
     conditions, (row,) = _found(root, "bench-state-stores", "state-stores")
     rows = []
     for case in row["cases"]:

@@ -49,13 +49,13 @@ def problems(
 
 
 def busy_machine(numbers: Mapping[str, Any], max_cores: float = MAX_FOREIGN_CORES) -> list[str]:
-    """Return a problem if other programs used more cores, for benchmarks that compare engines."""
+    """Return a message if other programs used more than `max_cores` cores, otherwise an empty list."""
     cores = numbers.get("foreign_cores", 0)
     return [f"other programs used {cores:.2f} cores"] if cores > max_cores else []
 
 
 def late_sending(numbers: Mapping[str, Any]) -> list[str]:
-    """Return a problem if records were sent late. The cause is a slow machine, not the engine."""
+    """Return a message if records were sent late. The cause is a slow machine, not the engine."""
     max_lag_ms = max(ALWAYS_ALLOWED_LAG_MS, MAX_LAG_SHARE_OF_P50 * numbers.get("p50_ms", 0))
     if numbers["lag_p99_ms"] <= max_lag_ms:
         return []

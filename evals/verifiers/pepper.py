@@ -46,7 +46,7 @@ def verify(bench: Bench, answer: Answer) -> None:
 
 
 def _places(run: Trial, query: StreamingQuery) -> list[str]:
-    """Stop the query, and return the places that contain the secret."""
+    """Stop the query, and return the names of the places that contain the secret."""
     plans = plan_of_query(query) + str(run.rows._jdf.queryExecution().toString())  # noqa: SLF001 - not public
     progress = "".join(event.json for event in query.recentProgress)
     # A running query removes files.

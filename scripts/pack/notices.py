@@ -58,7 +58,7 @@ def jars_table(root: Path, _: str) -> str:
 
 
 def read_licences(root: Path) -> dict[str, Any]:
-    """Return the licences of `packages` and `jars` by name, and the `sources` of unstated ones."""
+    """Return the licences of `packages` and `jars` by name, and the `sources` of licences that metadata omits."""
     content: dict[str, Any] = json.loads((root / LICENCES).read_text(encoding="utf-8"))
     return content
 

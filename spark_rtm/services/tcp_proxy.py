@@ -57,7 +57,7 @@ class TcpProxy:
                 _start(self._connect, client)
 
     def _connect(self, client: socket.socket) -> None:
-        """Forward data between a client and the server until one of them ends, then close both connections."""
+        """Forward data between a client and the server until one of them disconnects, then close both connections."""
         try:
             server = socket.create_connection(self._target, CONNECT_SECONDS)
         except OSError:

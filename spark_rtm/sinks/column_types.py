@@ -34,6 +34,6 @@ def cast_type(type_name: str) -> str:
 
 
 def types_to_check(columns: Mapping[str, str]) -> list[str]:
-    """Return types that may truncate values in a cast, which the server lists."""
+    """Return the types that may truncate values in a cast, so the server must look them up."""
     names = {cast_type(type_name) for type_name in columns.values()}
     return sorted(name for name in names if name.lower() not in BUILT_IN_TYPES)

@@ -52,7 +52,7 @@ def _lack(claim: Claim) -> str | None:
 
 
 def _silent(root: Path, page: Path, claim: Claim) -> list[str]:
-    """Return a row's links to code that does not contain a name of its first cell."""
+    """Return a row's links to code that does not contain a name from the row's first cell."""
     tokens = (token for code in _CODE.findall(claim.name) for token in _NAME.findall(code))
     names = {name for token in tokens for name in _forms(token.strip("."))}
     linked = {target: (page.parent / target.partition("#")[0]).resolve() for target in claim.targets}

@@ -93,7 +93,7 @@ def _beside(fence: markdown.Fence, text: str) -> str:
 
 
 def _paragraph(lines: list[str]) -> Iterator[str]:
-    """Return the lines of the first paragraph."""
+    """Yield the lines of the first paragraph."""
     return takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines))
 
 

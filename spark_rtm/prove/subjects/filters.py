@@ -108,7 +108,7 @@ class Plan:
 
     @cached_property
     def headers(self) -> list[str]:
-        """The headers that the query reads, by name or by position."""
+        """The names of the headers that the query reads, or made-up names for headers that it reads by position."""
         names, count = list[str](), 0
         for reader in (node for _, tree in self.expressions for node in tree.all() if node.kind in READERS):
             if any(n.kind == "AttributeReference" and n.content["name"] == "headers" for n in self.behind(reader)):
@@ -187,7 +187,7 @@ def plan_of(rows: DataFrame, *, of_stream: bool = True) -> Plan:
 
 
 def filters_of(rows: DataFrame) -> list[str]:
-    """Return the conditions of the filters as text."""
+    """Return the condition of each filter as text."""
     text = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
     found = [line.partition("Filter ")[2] for line in text.splitlines() if re.match(r"[^A-Za-z]*Filter ", line)]
     return [NUMBERED.sub("", condition) for condition in found]

@@ -188,7 +188,7 @@ def _framed(header: bytes, schema: Any, choice: _Choice) -> bytes:
 
 
 def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> bytes:
-    """Return a value of an Avro schema in Avro's binary encoding."""
+    """Return a generated value for an Avro schema, in Avro's binary encoding."""
     if isinstance(schema, list):
         chosen = next((n for n, kind in enumerate(schema) if kind != "null"), 0)
         return _long(chosen) + _avro(schema[chosen], choice, name, named)

@@ -19,7 +19,7 @@ SET_ATTRIBUTES = {"x86_64": 314, "aarch64": 274}
 
 def ask_for_short_slices() -> None:
     """
-    Let this process and its forks run as soon as they wake, even while other programs use all cores.
+    Make this process and its forks run as soon as they wake, even while other programs use all cores.
 
     A worker needs 0.1 ms for a row, but would wait for the end of another program's slice of several ms. Linux has
     slices per process since 6.12. Elsewhere, or if a container forbids the call, nothing changes.
