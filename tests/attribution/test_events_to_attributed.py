@@ -17,7 +17,7 @@ from examples.attribution.settings import DemoSettings, Settings
 from spark_rtm.kafka.consumer import consumer_from_start, is_record
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import raise_if_failed
-from tests.helpers import eventually
+from tests.helpers import eventually, kafka_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -35,9 +35,8 @@ MANY_CLICKS = [replace(CLICK, transaction_id="many", event_id=f"k{n}", src=f"src
 
 class CorrelationRun:
     def __init__(self, spark: SparkSession, kafka: str, settings: Settings, checkpoint: Path) -> None:
-        source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-        source = source.option("subscribe", settings.topic("events")).option("startingOffsets", "earliest")
-        writer = events_to_attributed(source.load(), settings).writeStream.format("kafka").outputMode("update")
+        rows = events_to_attributed(kafka_rows(spark, kafka, settings.topic("events")), settings)
+        writer = rows.writeStream.format("kafka").outputMode("update")
         writer = writer.option("kafka.bootstrap.servers", kafka).option("topic", settings.topic("ad-attributed"))
         writer = writer.option("checkpointLocation", str(checkpoint))
         self.query: StreamingQuery

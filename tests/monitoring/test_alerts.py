@@ -17,7 +17,7 @@ from spark_rtm.monitoring.query_listener import QueryMetrics
 from spark_rtm.monitoring.topic_watcher import TopicWatcher
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
-from tests.helpers import eventually, new_topic, produce
+from tests.helpers import eventually, kafka_rows, new_topic, produce
 from tests.monitoring.exporter import METRIC, rules
 from tests.monitoring.prometheus import FOLDER, RULES, Prometheus, program, prometheus
 
@@ -43,9 +43,7 @@ class Scene:
         self.reported: list[float | None] = []
 
     def start(self, is_bad: str = "id is null") -> StreamingQuery:
-        stream = self.spark.readStream.format("kafka").option("kafka.bootstrap.servers", self.kafka)
-        records = stream.option("subscribe", self.source).option("startingOffsets", "earliest").load()
-        records = records.dropDuplicates(["partition", "offset"])
+        records = kafka_rows(self.spark, self.kafka, self.source).dropDuplicates(["partition", "offset"])
         headers = """array(struct('src' as key, binary(concat_ws(':', topic, partition, offset)) as value),
             struct('appended_ms' as key, binary(string(unix_millis(timestamp))) as value))"""
         rows = records.withColumn("id", F.expr("from_json(string(value), 'id string').id")).selectExpr(

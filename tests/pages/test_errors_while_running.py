@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rtm.realtime.failures import name_of
-from tests.helpers import end_offset, eventually, new_topic, produce
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka
 from tests.pages.other_sessions import outcome_of
 from tests.pages.pipelined import PROVOKED
 from tests.pages.refusals import template
@@ -22,8 +22,7 @@ DYNAMIC_ALLOCATION = "Dynamic allocation is not supported for a job that uses a 
 
 def start_counting(session: SparkSession, kafka: str) -> None:
     """Start an aggregation and wait until it counts."""
-    source = session.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-    counts = source.option("subscribe", "clicks").load().groupBy("key").count()
+    counts = kafka_rows(session, kafka, "clicks", startingOffsets="latest").groupBy("key").count()
     query = counts.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
     stages = session.sparkContext.statusTracker()
     feed(kafka, ["clicks"])
@@ -64,14 +63,12 @@ def test_row_behind_watermark_is_counted_in_same_batch(environment: PageEnvironm
     """The watermark does not advance during a batch, so a row that is hours late still produces a result."""
     source, target = new_topic(environment.kafka, 1), new_topic(environment.kafka, 1)
     with fresh_session(environment.spark) as session:
-        reader = session.readStream.format("kafka").option("kafka.bootstrap.servers", environment.kafka)
-        rows = reader.option("subscribe", source).option("startingOffsets", "earliest").load()
-        timed = rows.selectExpr("timestamp_seconds(cast(cast(value as string) as long)) as at")
+        timed = kafka_rows(session, environment.kafka, source).selectExpr(
+            "timestamp_seconds(cast(cast(value as string) as long)) as at"
+        )
         counts = timed.withWatermark("at", "1 second").groupBy(F.window("at", "10 seconds")).count()
-        writer = counts.selectExpr("string(window.start) as value").writeStream.format("kafka").outputMode("update")
-        writer = writer.options(**{"kafka.bootstrap.servers": environment.kafka, "topic": target})
-        writer = writer.option("checkpointLocation", f"{environment.folder}/{target}")
-        query = writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+        starts = counts.selectExpr("string(window.start) as value")
+        query = start_to_kafka(starts, environment.kafka, environment.folder / target, "5 minutes", topic=target)
         for number, seconds in enumerate((b"100000", b"1"), 1):
             produce(environment.kafka, source, [(0, seconds)])
             eventually(lambda: query.exception() or end_offset(environment.kafka, target) == number, 60, "a result")  # noqa: B023

@@ -13,7 +13,7 @@ from spark_rtm.realtime.proof import NotRealTimeError, assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, wait_until
 from spark_rtm.realtime.slots import NotEnoughSlotsError, preflight, slots_free, slots_needed, slots_total
 from tests.conftest import SLOTS
-from tests.helpers import end_offset, eventually, new_topic, produce
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce
 
 pytestmark = pytest.mark.spark
 services = pytest.mark.services
@@ -23,9 +23,7 @@ NO_BROKER = "127.0.0.1:1"
 
 def read(spark: SparkSession, kafka: str, topic: str, **options: str) -> DataFrame:
     """Return keys and values only: the sink would take the column `partition` for the target's partition."""
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-    source = source.option("subscribe", topic).option("startingOffsets", "earliest")
-    return source.options(**options).load().select("key", "value")
+    return kafka_rows(spark, kafka, topic, **options).select("key", "value")
 
 
 def start(
