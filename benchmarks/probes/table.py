@@ -80,7 +80,7 @@ def burst(root: Path, _: str) -> str:
 
 
 def memory(root: Path, _: str) -> str:
-    """Return a table of the memory and full collections of a query with growing state, without and with RocksDB limits."""
+    """Return a table of the memory and full collections of a query with growing state, with and without limits."""
     conditions, (free, limited) = _found(root, "bench-memory", "memory", "memory-bounded")
     _, (million, million_limited) = _found(root, "bench-memory", "memory-1000000", "memory-bounded-1000000")
     phases = [*free["phases"][2:], million["phases"][-1]], [*limited["phases"][2:], million_limited["phases"][-1]]
