@@ -123,7 +123,7 @@ def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
         effect = (
             "the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
             if needed > partitions
-            else ("some partitions stay unread forever, without an error")
+            else "some partitions are never read, although no error is reported"
         )
         evidence = f"{_parts(needed, partitions, own)}, {free} available, so {effect}"
         fix = f"use {needed} slots, fewer source partitions or a smaller {SHUFFLES}"

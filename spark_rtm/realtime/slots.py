@@ -2,7 +2,7 @@
 Check that enough task slots are free before queries start.
 
 Real-time mode runs all stages of a query at the same time. With too few slots, a stateful query fails, and a stateless
-query leaves some partitions unread without an error (OSS 4.3.0).
+query never reads some partitions, although no error is reported (OSS 4.3.0).
 """
 
 import json
@@ -50,8 +50,8 @@ def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]],
         parts = ", ".join(f"{name} {need}" for name, need in needs.items())
         raise NotEnoughSlotsError(
             f"the queries need {needed} task slots at the same time ({parts}), but only {free} of {total} are "
-            f"free{waited}. A stateless query would leave some partitions unread forever without an error; a stateful "
-            f"query would fail with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT. Use local[{needed + total - free}] or more "
+            f"free{waited}. A stateless query would never read some partitions, although no error is "
+            f"reported. A stateful query would fail with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT. Use local[{needed + total - free}] or more "
             f"executor cores, or fewer source partitions, or a smaller spark.sql.shuffle.partitions"
         )
     return needed
