@@ -52,7 +52,8 @@ def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]],
             f"the queries need {needed} task slots at the same time ({parts}), but only {free} of {total} are "
             f"free{waited}. A stateless query would never read some partitions, although no error is "
             f"reported. A stateful query would fail with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT. Use "
-            f"local[{needed + total - free}] or more executor cores, or fewer source partitions, or a smaller spark.sql.shuffle.partitions"
+            f"local[{needed + total - free}] or more executor cores, or fewer source partitions, or a "
+            "smaller spark.sql.shuffle.partitions"
         )
     return needed
 
