@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
-from spark_rtm.prove.subjects.filters import above_stream
+from spark_rtm.prove.subjects.filters import Node, above_stream, expressions_of
 
 JSON, CSV, OTHER, NONE = "json", "csv", "other", ""
 OTHER_DECODERS = {
@@ -53,34 +53,6 @@ class Decoding:
         return self.separator.join("" if value is None else str(value) for value in fields.values())
 
 
-@dataclass(frozen=True)
-class _Tree:
-    """An expression in a plan, with its children."""
-
-    node: Mapping[str, Any]
-    children: tuple["_Tree", ...]
-
-    @property
-    def name(self) -> str:
-        return str(self.node["class"]).rpartition(".")[2]
-
-    @property
-    def literal(self) -> str:
-        return str(self.node.get("value")) if self.name == "Literal" else ""
-
-    def below(self) -> Iterator["_Tree"]:
-        """Yield this expression and its descendants."""
-        yield self
-        for child in self.children:
-            yield from child.below()
-
-    def columns(self) -> frozenset[str]:
-        """Return the columns and fields that the expression reads."""
-        return frozenset(
-            str(tree.node.get("name")) for tree in self.below() if tree.name in {"AttributeReference", "GetStructField"}
-        )
-
-
 def decoding(rows: DataFrame) -> Decoding:
     """Return how a query decodes the records of its stream."""
     plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no plan as JSON
@@ -94,13 +66,12 @@ def decoding_of(operators: Sequence[Mapping[str, Any]], separator: str = ",") ->
 
     This JSON omits the options of `from_csv`, so the separator comes from the plan as text.
     """
-    trees = [
-        tree for operator in operators for value in operator.values() for root in _roots(value) for tree in root.below()
-    ]
+    roots = (root for operator in operators for value in operator.values() for root in expressions_of(value))
+    trees = [tree for root in roots for tree in root.all()]
     patterns = tuple(
-        (PATTERNS[tree.name], tree.children[1].literal if len(tree.children) > 1 else "", tree.children[0].columns())
+        (PATTERNS[tree.kind], _literal(tree.children[1]) if len(tree.children) > 1 else "", _names(tree.children[0]))
         for tree in trees
-        if tree.name in PATTERNS and tree.children
+        if tree.kind in PATTERNS and tree.children
     )
     if fields := [*_schemas(trees, "JsonToStructs"), *_paths(trees)]:
         return Decoding(JSON, _merged(fields), patterns=patterns)
@@ -111,68 +82,63 @@ def decoding_of(operators: Sequence[Mapping[str, Any]], separator: str = ",") ->
     return Decoding(OTHER if any(map(_decodes, trees)) else NONE, patterns=patterns)
 
 
-def _roots(value: Any) -> Iterator[_Tree]:
-    """Yield the expressions in a part of an operator, where each expression is a list of nodes."""
-    if isinstance(value, list) and value and all(isinstance(part, dict) and "num-children" in part for part in value):
-        yield _tree(value, 0)[0]
-    elif isinstance(value, list | dict):
-        for part in value.values() if isinstance(value, dict) else value:
-            yield from _roots(part)
+def _literal(node: Node) -> str:
+    return str(node.content.get("value")) if node.kind == "Literal" else ""
 
 
-def _tree(nodes: Sequence[Mapping[str, Any]], position: int) -> tuple[_Tree, int]:
-    node, children, following = nodes[position], list[_Tree](), position + 1
-    for _ in range(node["num-children"]):
-        child, following = _tree(nodes, following)
-        children.append(child)
-    return _Tree(node, tuple(children)), following
+def _names(node: Node) -> frozenset[str]:
+    """Return the columns and fields that an expression reads."""
+    readers = (one for one in node.all() if one.kind in {"AttributeReference", "GetStructField"})
+    return frozenset(str(reader.content.get("name")) for reader in readers)
 
 
-def _schemas(trees: Iterable[_Tree], name: str) -> Iterator[StructField]:
+def _schemas(trees: Iterable[Node], name: str) -> Iterator[StructField]:
     for tree in trees:
-        schema = tree.node.get("schema")
-        if tree.name == name and isinstance(schema, dict) and "fields" in schema:
+        schema = tree.content.get("schema")
+        if tree.kind == name and isinstance(schema, dict) and "fields" in schema:
             yield from StructType.fromJson(schema).fields
 
 
-def _paths(trees: Iterable[_Tree]) -> Iterator[StructField]:
+def _paths(trees: Iterable[Node]) -> Iterator[StructField]:
     """Yield a field for each path or name that the query reads from JSON strings and variants."""
     for tree in trees:
-        if tree.name in {"GetJsonObject", "VariantGet"} and tree.children[1:]:
-            steps = [dotted or quoted for dotted, quoted in STEP.findall(tree.children[1].literal)]
+        if tree.kind in {"GetJsonObject", "VariantGet"} and tree.children[1:]:
+            steps = [dotted or quoted for dotted, quoted in STEP.findall(_literal(tree.children[1]))]
             kind: DataType = StringType()
             for step in reversed(steps[1:]):
                 kind = StructType([StructField(step, kind)])
             if steps:
                 yield StructField(steps[0], kind)
-        elif tree.name == "JsonTuple":
-            yield from (StructField(child.literal, StringType()) for child in tree.children[1:] if child.literal)
+        elif tree.kind == "JsonTuple":
+            yield from (StructField(_literal(child), StringType()) for child in tree.children[1:] if _literal(child))
 
 
-def _columns(trees: Sequence[_Tree]) -> tuple[str, StructType] | None:
+def _columns(trees: Sequence[Node]) -> tuple[str, StructType] | None:
     """Return the separator and the columns of a query that splits its records."""
     split = {
-        str(t.node["name"]): t.children[0] for t in trees if t.name == "Alias" and t.children[0].name == "StringSplit"
+        str(t.content["name"]): t.children[0]
+        for t in trees
+        if t.kind == "Alias" and t.children[0].kind == "StringSplit"
     }
     numbers, separators = {id(t.children[0]) for t in trees if _is_number(t)}, list[str]()
     kinds = dict[int, DataType]()
     for tree in trees:
-        if tree.name in {"GetArrayItem", "ElementAt"} and tree.children[1].literal.isdigit():
-            array = split.get(str(tree.children[0].node.get("name")), tree.children[0])
-            if array.name == "StringSplit" and array.children[0].columns() == {"value"}:
+        if tree.kind in {"GetArrayItem", "ElementAt"} and _literal(tree.children[1]).isdigit():
+            array = split.get(str(tree.children[0].content.get("name")), tree.children[0])
+            if array.kind == "StringSplit" and _names(array.children[0]) == {"value"}:
                 kind = LongType() if id(tree) in numbers else StringType()
-                kinds[int(tree.children[1].literal) + (tree.name == "GetArrayItem")] = kind
-                separators.append(array.children[1].literal.replace("\\", ""))
+                kinds[int(_literal(tree.children[1])) + (tree.kind == "GetArrayItem")] = kind
+                separators.append(_literal(array.children[1]).replace("\\", ""))
     columns = [StructField(f"column {n}", kinds.get(n, StringType())) for n in range(1, max(kinds, default=0) + 1)]
     return (separators[0], StructType(columns)) if columns else None
 
 
-def _is_number(tree: _Tree) -> bool:
-    return tree.name == "Cast" and tree.node.get("dataType") not in {"string", "binary"}
+def _is_number(tree: Node) -> bool:
+    return tree.kind == "Cast" and tree.content.get("dataType") not in {"string", "binary"}
 
 
-def _decodes(tree: _Tree) -> bool:
-    return tree.name in OTHER_DECODERS or (_is_number(tree) and tree.columns() == {"value"})
+def _decodes(tree: Node) -> bool:
+    return tree.kind in OTHER_DECODERS or (_is_number(tree) and _names(tree) == {"value"})
 
 
 def _merged(fields: Iterable[StructField]) -> StructType:

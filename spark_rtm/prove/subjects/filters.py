@@ -94,7 +94,7 @@ class Plan:
             # The attributes of a source are not expressions.
             if operator_["num-children"]
             for value in operator_.values()
-            for tree in _trees(value)
+            for tree in expressions_of(value)
         ]
         for _, tree in found:
             self.aliases.update({n.content["exprId"]["id"]: n.children[0] for n in tree.all() if n.kind == "Alias"})
@@ -167,7 +167,7 @@ class Plan:
         """Yield operator, literal and field names for each comparison that an expression makes."""
         names = self._names(node)
         if node.kind == "Between":
-            (named,), (low,), (high,) = (_trees(node.content[part]) for part in ("input", "lower", "upper"))
+            (named,), (low,), (high,) = (expressions_of(node.content[part]) for part in ("input", "lower", "upper"))
             yield "GreaterThanOrEqual", _literal(low), self._names(named)
             yield "LessThanOrEqual", _literal(high), self._names(named)
         elif node.kind in HOLDS.keys() - {"IsNull"} | LITERALS.keys():
@@ -220,17 +220,17 @@ def above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return kept or plan
 
 
-def _kind(content: dict[str, Any]) -> str:
-    return str(content["class"]).rpartition(".")[2]
-
-
-def _trees(value: Any) -> Iterator[Node]:
+def expressions_of(value: Any) -> Iterator[Node]:
     """Yield the expressions in an attribute of an operator, where each expression is a list of nodes from its root."""
     if isinstance(value, list) and value and isinstance(value[0], dict) and "num-children" in value[0]:
         yield _tree(iter(value))
     elif isinstance(value, list):
         for part in value:
-            yield from _trees(part)
+            yield from expressions_of(part)
+
+
+def _kind(content: dict[str, Any]) -> str:
+    return str(content["class"]).rpartition(".")[2]
 
 
 def _tree(nodes: Iterator[dict[str, Any]]) -> Node:
