@@ -104,7 +104,7 @@ def _checked(checkpoint: Path, partitions: int, target: Path) -> tuple[tuple[Ope
             f"{checkpoint} has no committed state, so the next start uses {SHUFFLE_PARTITIONS} of its session"
         )
     if read.position.confs.get(SHUFFLE_PARTITIONS) == str(partitions):
-        raise ResizeError(f"{checkpoint} already has {partitions} state partitions")
+        raise ResizeError(f"{checkpoint} already has {partitions} state partitions; choose another number")
     return read.operators, read.position.batch
 
 

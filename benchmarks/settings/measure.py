@@ -72,7 +72,9 @@ def measure(options: Options, console: Console) -> Outcome:
         for workload, named in changes_of(base).items()
     }
     if not any(changes.values()):
-        raise ValueError(f"--filter {' '.join(options.filter)!r} selects no change, so there is nothing to measure")
+        raise ValueError(
+            f"--filter {' '.join(options.filter)!r} selects no change, so nothing is measured; use a part of a name"
+        )
     with warm_broker(traffic, options.partitions, console) as servers:
 
         def run(steps: Sequence[Step]) -> list[RunResult]:

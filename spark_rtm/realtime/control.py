@@ -228,7 +228,7 @@ def _commands(query: StreamingQuery) -> Any:
         )
     if not query.isActive:
         raise_if_failed([query])
-        raise ControlError(f"query {query.name!r} has stopped, so it has no open batch")
+        raise ControlError(f"query {query.name!r} has stopped, so it has no open batch; restart it first")
     _wait_for_sources(query, commands)
     number, progress = commands.sources(str(query.runId)), query.lastProgress
     if number < (len(progress.sources) if progress else 1):

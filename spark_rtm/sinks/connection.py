@@ -137,7 +137,7 @@ class BatchConnection:
         except psycopg.ProgrammingError:
             # The original message quotes a part of the connection string, which may be the password.
             raise psycopg.ProgrammingError(
-                f"cannot connect sink {self.application_name!r}: its connection string is malformed"
+                f"cannot connect sink {self.application_name!r}: its connection string is malformed; correct `connect`"
             ) from None
         return {
             "application_name": self.application_name,

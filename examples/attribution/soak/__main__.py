@@ -66,7 +66,9 @@ class SoakOptions(DemoSettings):
         """Raise ValueError if a setting is invalid or the run would be too short to judge growth."""
         super().__post_init__()
         if self.duration < MIN_MINUTES * 60:
-            raise ValueError(f"duration is {self.duration:g}, but growth needs at least {MIN_MINUTES * 60} seconds")
+            raise ValueError(
+                f"duration is {self.duration:g}, but growth needs at least {MIN_MINUTES * 60} seconds; raise --duration"
+            )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -186,7 +186,7 @@ def _reported(target: str) -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError, UnreadableError):
         raise
     except (ImportError, ValueError) as error:
-        raise UnreadableError(f"cannot open {target}: {error}") from error
+        raise UnreadableError(f"cannot open {target}: {error}; check the address") from error
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
         raise UnreadableError(f"cannot read {target} ({problem}); check the address and the credentials") from error

@@ -74,7 +74,9 @@ def packages_of_workers() -> list[str]:
 def _folder_of(package: str) -> Path:
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise ValueError(f"{package!r} is not a package that Python finds here, so it cannot be sent to the workers")
+        raise ValueError(
+            f"{package!r} is not a package that Python finds here, so it cannot be sent to the workers; check the name"
+        )
     return Path(spec.submodule_search_locations[0])
 
 

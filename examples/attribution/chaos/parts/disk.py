@@ -51,7 +51,9 @@ def full(folder: Path) -> Iterator[None]:
             if _mount("-o", f"remount,size={size}", str(folder)):
                 break
         else:
-            raise RuntimeError(f"cannot shrink the file system at {str(folder)!r}, so no disk was filled")
+            raise RuntimeError(
+                f"cannot shrink the file system at {str(folder)!r}, so no disk was filled; omit fill-disk from --faults"
+            )
         yield
     finally:
         _mount("-o", f"remount,{SIZE}", str(folder))
