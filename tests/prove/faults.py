@@ -68,9 +68,10 @@ SMALL_FAULTS = {
     ),
     "password in the plan": Fault(
         "checks = {",
-        'password = "geheim-0815"\n    payments = payments.withColumn("salt", F.lit(password))\n    checks = {',
+        'password = "geheim-0815"\n'
+        '    payments = payments.where(F.coalesce(F.col("key").cast("string"), F.lit("")) != password)\n    checks = {',
         "secrets",
-        "the code contains a password or token",
+        "the code contains a password or token, and Spark prints it in the plan and Spark's log",
         "secret store",
         'password = "geheim-0815"',
     ),

@@ -48,8 +48,10 @@ def test_several_faults_are_named_separately(bench: Bench, tmp_path: Path) -> No
     checks = frozenset({fault.check for fault in SMALL_FAULTS.values()} | {"topics"})
     topics_there = ("payments-passed", "payments-flagged")
     options = replace(OPTIONS, samples={"rules": rules}, topics=topics_there, checks=checks)
+    log = tmp_path / "spark.log"
+    log.write_text("password geheim-0815")
 
-    verdicts = _prove(bench, path, options)
+    verdicts = _prove(replace(bench, log=log), path, options)
 
     for fault in SMALL_FAULTS.values():
         assert_named(fault, path, verdicts)
