@@ -45,7 +45,7 @@ def verified(root: Path, _: str) -> str:
     tested = rows["executed"] + rows["both"]
     return (
         f"The tests run {blocks['run']} Python blocks of the pages on OSS 4.3.0 with a real Kafka broker, and "
-        f"check that {blocks['raises']} others fail with the error that the page names.\n"
+        f"check that {blocks['raises']} others fail with the error that the page shows.\n"
         f"Of {rows.total()} table rows about an engine, {tested} cite a test and {rows['public']} others cite a "
         f"public source with a date ([all counts](CONTRIBUTING.md#what-is-verified)).\n"
         f"We have run nothing on Databricks; what the pages say about it comes from its documentation.\n"

@@ -187,7 +187,7 @@ def pause_database(system: System, _fault: Fault) -> Ongoing:
     return paused(family(_pid(system.database)))
 
 
-@fault("the database has no free connections, and closes those of the pipeline", seconds=(3, 10))
+@fault("the database has no free connections, and closes the pipeline's connections", seconds=(3, 10))
 def exhaust_database(system: System, _fault: Fault) -> Ongoing:
     return exhausted(system.database.dsn)
 

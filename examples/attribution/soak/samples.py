@@ -82,7 +82,7 @@ def _processes() -> Sample:
 def _jvm(spark: SparkSession) -> Sample:
     beans = spark._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr] # noqa: SLF001 - PySpark has no public API for the JVM
     memory = beans.getMemoryMXBean()
-    used = {"heap": memory.getHeapMemoryUsage(), "outside of the heap": memory.getNonHeapMemoryUsage()}
+    used = {"heap": memory.getHeapMemoryUsage(), "non-heap": memory.getNonHeapMemoryUsage()}
     return {
         "jvm_mib": {name: round(usage.getUsed() / MIB, 1) for name, usage in used.items()},
         "jvm_threads": {"Spark": beans.getThreadMXBean().getThreadCount()},

@@ -111,7 +111,7 @@ def _load(used: float | None, cores: int) -> str:
         return ""
     return (
         f" The micro-batch run used {used:.1f} of {cores} cores, so its records also waited for a free core; "
-        "the table above compares the modes one query at a time."
+        "the first table in this section compares the modes one query at a time."
     )
 
 
