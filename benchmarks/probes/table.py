@@ -127,8 +127,8 @@ def state_stores(root: Path, _: str) -> str:
     twice = row["counted_twice"]
     intro = (
         f"{conditions}, OSS 4.3.0: a query with state (batches of {row['interval_seconds']} s) and a consumer with a "
-        f"table count the same {row['rate']:,.0f} records/s. After `kill -9`, the table counted {twice['guarded']} of "
-        f"{row['load']:,} records twice, and {twice['bare']:,} without stored offsets. Pairs are state : table."
+        f"table count the same {row['rate']:,.0f} records/s. After `kill -9`, the consumer counted {twice['guarded']} "
+        f"of {row['load']:,} records twice with stored offsets, and {twice['bare']:,} without. Pairs are state : table."
     )
     return f"{intro}\n\n{table(STATES, rows)}"
 

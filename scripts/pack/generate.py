@@ -60,26 +60,29 @@ def write_all(root: Path) -> list[Path]:
 
 
 def _with_blocks(root: Path, text: str) -> str:
-    conditions: list[str] = []
+    conditions: dict[str, str] = {}
 
     def fill(match: re.Match[str]) -> str:
         maker = blocks.BLOCKS.get(match["name"])
         if maker is None:
             raise ValueError(f"unknown generated part {match['name']!r}; use one of {', '.join(sorted(blocks.BLOCKS))}")
-        content = _without_repeated_conditions(maker(root, match["argument"] or "").strip(), conditions)
+        section = [h for h in markdown.headings(text) if h.line <= text.count("\n", 0, match.start())][-1]
+        link = f"[{section.title}](#{section.anchor})"
+        content = _without_repeated_conditions(maker(root, match["argument"] or "").strip(), conditions, link)
         return f"{match['opening']}{content}\n{match['closing']}"
 
     return _BLOCK.sub(fill, text)
 
 
-def _without_repeated_conditions(content: str, earlier: list[str]) -> str:
-    """Replace repeated conditions of a measurement with a reference. `earlier` lists the stated ones."""
+def _without_repeated_conditions(content: str, earlier: dict[str, str], section: str) -> str:
+    """Replace repeated conditions of a measurement with a link. `earlier` maps the stated ones to their sections."""
     first, *rest = content.split("\n")
     command = _CONDITIONS.match(first)
-    if command and any(stated.startswith(first) for stated in earlier):
-        first = f"Measured in the runs of `{command['command']}` above."
+    stated = next((link for conditions, link in earlier.items() if conditions.startswith(first)), None)
+    if command and stated:
+        first = f"Measured in the runs of `{command['command']}` that {stated} describes."
     elif command:
-        earlier.append(first)
+        earlier[first] = section
     return "\n".join([first, *rest])
 
 

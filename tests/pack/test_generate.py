@@ -92,5 +92,7 @@ def test_conditions_of_a_measurement_are_stated_once_per_page(copied: Path) -> N
     text = generate.render_page(copied, page)
 
     assert 1 == text.count("Machine: ")
-    assert 2 == text.count("Measured in the runs of `make bench-other-engines PUBLISH=1` above.")
+    assert 2 == text.count(
+        "Measured in the runs of `make bench-other-engines PUBLISH=1` that [New page](#new-page) describes."
+    )
     assert 2 == text.count("| stateful: engine |")

@@ -141,7 +141,7 @@ JOINS = (
         *("b - 2", "a Ann 4", "z - 9"),
     ),
     runs("no broadcast hint, static side known to be small", lambda b: b.rows().join(b.names(), "k"), *NAMED),
-    runs("static table in a subquery: scalar, `in`", lambda b: b.sql(SUBQUERIES), "a Zoe", "z Zoe"),
+    runs("static table in a scalar subquery, and in an `in` subquery", lambda b: b.sql(SUBQUERIES), "a Zoe", "z Zoe"),
     together(
         fails(
             "no broadcast hint, static side of unknown size", NO_MERGE, lambda b: b.rows().join(_unknown_size(b), "k")

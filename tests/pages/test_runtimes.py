@@ -117,7 +117,7 @@ def test_versions_on_the_page_are_those_that_are_installed() -> None:
     assert f"{project['requires-python'].removeprefix('>=')} or newer" == version_on_page("Python")
     pandas = next(name for name in groups["base"] if name.startswith("pandas"))
     protobuf = ".".join(pins["protobuf"].split(".")[:2])
-    assert f"below {pandas.removeprefix('pandas<')}; {protobuf}" == version_on_page("pandas, protobuf")
+    assert f"pandas below {pandas.removeprefix('pandas<')}; protobuf {protobuf}" == version_on_page("pandas, protobuf")
 
 
 @pytest.mark.spark
