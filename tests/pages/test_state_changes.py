@@ -51,12 +51,12 @@ CHANGES: dict[str, list[tuple[Shape, str]]] = {
         (lambda rows: count(rows.withColumn("k", F.lit("x"))), ""),
         (lambda rows: rows.groupBy("k").agg(F.sum(F.lit(1).cast("long")).alias("c")), ""),
     ],
-    "a grouping column or window is added, removed or changes its type": [
+    "a grouping column or window is added or removed, or its type changes": [
         (lambda rows: rows.groupBy("k", "value").agg(F.count("*").alias("c")), KEY),
         (lambda rows: rows.groupBy(F.col("k").cast("int")).agg(F.count("*").alias("c")), KEY),
         (lambda rows: rows.groupBy("k", F.window("timestamp", "1 minute")).agg(F.count("*").alias("c")), KEY),
     ],
-    "an aggregate is added, removed or changes its type": [
+    "an aggregate is added or removed, or its type changes": [
         (lambda rows: rows.groupBy("k").agg(F.count("*").alias("c"), F.max("value")), VALUE),
         (lambda rows: rows.groupBy("k").agg(F.collect_list("k").alias("c")), VALUE),
     ],
