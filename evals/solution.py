@@ -75,7 +75,9 @@ class Solution:
         try:
             answer: dict[str, Any] = json.loads(lines[0])
         except ValueError:
-            raise WrongAnswerError(f"{SOLUTION} wrote to its response pipe") from None
+            raise WrongAnswerError(
+                f"{SOLUTION} wrote to the pipe reserved for responses, so its response is not JSON"
+            ) from None
         if "error" in answer:
             raise WrongAnswerError(str(answer["error"]))
         return answer

@@ -10,4 +10,4 @@ def require(part: str, extra: str, *packages: str) -> None:
     for name in packages:
         if find_spec(name) is None:
             problem = f"spark_rtm.{part} needs the package {name!r}, which is not installed"
-            raise ModuleNotFoundError(f"{problem}; {HOW.format(extra=extra)}", name=name)
+            raise ModuleNotFoundError(f"{problem}; run {HOW.format(extra=extra)}", name=name)

@@ -37,7 +37,7 @@ def lenient(records: DataFrame) -> DataFrame:
 
 
 def rebuilt(records: DataFrame) -> DataFrame:
-    """Wrap a rejected record in JSON, which replaces its bytes."""
+    """Wrap rejected records in JSON, so their original bytes are lost."""
     routed = right(records)
     reject = F.to_json(F.struct(F.col("value").cast("string").alias("raw"), F.lit("invalid").alias("reason")))
     value = F.when(F.col("topic") == "payments-checked", F.col("value")).otherwise(reject.cast("binary"))

@@ -80,7 +80,7 @@ def _without_repeated_conditions(content: str, earlier: dict[str, str], section:
     command = _CONDITIONS.match(first)
     stated = next((link for conditions, link in earlier.items() if conditions.startswith(first)), None)
     if command and stated:
-        first = f"Measured in the runs of `{command['command']}` that {stated} describes."
+        first = f"Measured in the `{command['command']}` runs described in {stated}."
     elif command:
         earlier[first] = section
     return "\n".join([first, *rest])

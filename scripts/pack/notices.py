@@ -80,7 +80,7 @@ def _dependencies(file: Path) -> Iterator[tuple[str, str]]:
 def _licence(licences: dict[str, Any], kind: str, name: str) -> str:
     if name not in licences[kind]:
         raise ValueError(
-            f"{LICENCES} states no licence for {name!r} of the {kind}; add the licence that its metadata names"
+            f"{LICENCES} has no licence for {name!r} under {kind!r}; add the one given in the package's metadata"
         )
     source = licences["sources"].get(name)
     return str(licences[kind][name]) + (f" ([source]({source['url']}), read {source['read']})" if source else "")

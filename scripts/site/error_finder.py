@@ -62,5 +62,7 @@ def _rendered(stem: str, text: str) -> str:
     html = _LINK.sub(to_site, renderer.markdown(text))
     if "<" in (rest := _ALLOWED_TAG.sub("", html)):
         found = rest[rest.index("<") :][:80]
-        raise ValueError(f"{stem}.md: the error finder would insert the HTML {found!r} of a fix; write it as Markdown")
+        raise ValueError(
+            f"{stem}.md: the error finder would insert the HTML {found!r} from a fix; write it as Markdown"
+        )
     return html

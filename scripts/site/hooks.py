@@ -115,7 +115,7 @@ def hashes(text: str) -> set[str]:
 
 
 def _with_hashes(text: str) -> str:
-    """Return a page whose policy allows its inline scripts. One contains the path to the site's root."""
+    """Return the page with the hashes of its inline scripts in its content security policy."""
     return text.replace(MARK_OF_POLICY, " ".join(sorted(hashes(text))), 1)
 
 

@@ -1,7 +1,7 @@
 """
-List sentences of pages about real-time mode, each with the applicable rule of SKILL.md, without judging them.
+List the sentences about real-time mode in the given pages, each with the rule in SKILL.md that applies.
 
-The list is for an assistant, which judges sentences better than a regular expression.
+The list gives no verdict. It is for an assistant, which judges sentences better than a regular expression does.
 """
 
 from __future__ import annotations

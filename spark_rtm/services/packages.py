@@ -98,7 +98,7 @@ def _fetch(ivy_file: Path, folder: Path, consequence: str = CONSEQUENCE) -> None
 
 
 def downloaded_checksums(ivy_file: Path) -> str:
-    """Download the jars of an Ivy file without the cache, and return their checksums."""
+    """Download the jars listed in an Ivy file, without using the cache, and return their checksums."""
     with tempfile.TemporaryDirectory(prefix="jars-", dir=run_folder()) as folder:
         _fetch(ivy_file, Path(folder))
         return checksum_lines(Path(folder))

@@ -77,8 +77,8 @@ def _check_access(folder: Path, user: tuple[int, int]) -> None:
     command = ["test", "-x", str(folder)]
     if subprocess.run(command, check=False, cwd="/", user=user[0], group=user[1], extra_groups=[]).returncode:
         raise RuntimeError(
-            f"user {UNPRIVILEGED_USER!r}, who runs PostgreSQL when you are root, cannot enter {str(folder)!r}, so the "
-            "server cannot start; set TMPDIR to a folder that every user can enter"
+            f"PostgreSQL runs as user {UNPRIVILEGED_USER!r} when you are root, and this user cannot enter "
+            f"{str(folder)!r}, so the server cannot start; set TMPDIR to a folder that every user can enter"
         )
 
 

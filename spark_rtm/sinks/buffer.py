@@ -136,8 +136,8 @@ class RowBuffer:
         self._raise_failure()
         if not has_space:
             raise TimeoutError(
-                f"the buffer of the sink is full with {len(self._waiting)} keys, and the database has not accepted "
-                f"a row within {self._patience_seconds:g} s, so the task fails; check that the database accepts writes"
+                f"the sink's buffer is full ({len(self._waiting)} keys), and the database has accepted no rows for "
+                f"{self._patience_seconds:g} s, so the task fails; check that the database accepts writes"
             )
 
     def _raise_failure(self) -> None:

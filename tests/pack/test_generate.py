@@ -93,6 +93,6 @@ def test_conditions_of_a_measurement_are_stated_once_per_page(copied: Path) -> N
 
     assert 1 == text.count("Machine: ")
     assert 2 == text.count(
-        "Measured in the runs of `make bench-other-engines PUBLISH=1` that [New page](#new-page) describes."
+        "Measured in the `make bench-other-engines PUBLISH=1` runs described in [New page](#new-page)."
     )
     assert 2 == text.count("| stateful: engine |")

@@ -257,7 +257,7 @@ AVRO = {
 
 @pytest.mark.parametrize(("start", "header"), [(1, b""), (6, b"\0\0\0\0\1")], ids=["plain", "confluent"])
 def test_made_avro_records_are_decoded_by_the_query(start: int, header: bytes, spark: SparkSession) -> None:
-    """Spark reads each field; the records have Confluent's header if the query skips it, and pass its filters."""
+    """Spark reads every field of the records, which begin with Confluent's header if the query skips it."""
     stream = spark.readStream.format("rate").load().selectExpr("cast('' as binary) as value")
 
     def decoded(rows: DataFrame) -> DataFrame:

@@ -120,7 +120,7 @@ def test_import_without_its_packages_names_the_extra(
     done = _run(environment, "python", "-c", f"import spark_rtm.{part}", cwd=project)
 
     problem = f"spark_rtm.{part} needs the package {package!r}, which is not installed"
-    assert f"ModuleNotFoundError: {problem}; pip install 'spark-real-time-mode[{extra}]'" in done.stderr
+    assert f"ModuleNotFoundError: {problem}; run pip install 'spark-real-time-mode[{extra}]'" in done.stderr
 
 
 IMPORTS = """\

@@ -1,7 +1,7 @@
 """
-Decode the source topics a second time, in micro-batch mode, beside the pipeline in real-time mode.
+Run a second copy of the decoding query, in micro-batch mode, alongside the pipeline in real-time mode.
 
-Both queries read the same records at the same time. Two cores are too few for a second copy of the other queries.
+Both copies read the same records at the same time. Two cores are not enough to copy the other queries too.
 """
 
 from collections.abc import Callable, Iterator

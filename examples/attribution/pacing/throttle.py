@@ -89,7 +89,7 @@ class DeliveryThrottle:
             self._open_or_close(campaign_id, now)
 
     def raise_if_failed(self) -> None:
-        """Raise the error of a failed reader."""
+        """Raise the reader's exception if the reader has failed."""
         if self.future.done():
             self.future.result()
 

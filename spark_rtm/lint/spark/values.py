@@ -158,7 +158,7 @@ def both(first: Guard, second: Guard) -> Guard | None:
 
 
 def one_of(values: Iterable[Value]) -> Value:
-    """Combine `values` into one value."""
+    """Return a value that can be any of `values`."""
     return chosen((ALWAYS, value) for value in values)
 
 

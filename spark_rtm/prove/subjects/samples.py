@@ -56,7 +56,7 @@ def read_samples(path: Path) -> list[Sent]:
 
 
 def made_samples(rows: DataFrame) -> list[Sent]:
-    """Return two records for each schema that `rows` applies to its stream, or `DEFAULT`."""
+    """Return two records for each schema that `rows` applies to its stream. Without a schema, return `DEFAULT`."""
     plan = plan_of(rows)
     return [sent(_Choice(plan, number)) for sent in _makers(plan) for number in (1, 2)]
 

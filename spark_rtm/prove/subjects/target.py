@@ -113,7 +113,9 @@ def load(text: str, arguments: Sequence[str] = (), confs: Mapping[str, str] | No
             raise TargetError(f"{text!r} does not exist, so there is nothing to prove; check the path")
         return Job(Path(text).resolve(), tuple(arguments), dict(confs or {}))
     if arguments or confs:
-        raise TargetError(f"{text!r} is a function, which takes no arguments or settings; name the file of the job")
+        raise TargetError(
+            f"{text!r} names a function, so job arguments and settings do not apply; pass the job's file instead"
+        )
     module_name, _, name = text.rpartition(":")
     if not module_name or not name.isidentifier():
         raise TargetError(

@@ -70,9 +70,9 @@ def _message(text: str, condition: str) -> str:
 
 def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
     """
-    Return the nearest code line with one of `calls`, or `default`.
+    Return the number of the line nearest to line `default` that matches `calls`, or `default` if there is none.
 
-    The search begins below line `default` if a function begins there, and above it if the job starts a query there.
+    If a function begins at `default`, the search covers the lines below it first; otherwise the lines above it.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -139,7 +139,8 @@ def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
     if len(found) < partitions:
         types = ", ".join(field.dataType.simpleString() for field in key_schema)
         raise ValueError(
-            f"no tick reaches {partitions - len(found)} state partitions with keys of {types}; use strings"
+            f"{partitions - len(found)} of {partitions} state partitions would receive no ticks, because the key "
+            f"type {types} has too few values; use string keys"
         )
     return [[F.lit(row.id).cast(field.dataType).alias(field.name) for field in key_schema] for row in found]
 
