@@ -39,15 +39,15 @@ def with_clock(rows: DataFrame) -> DataFrame:
 
 
 CHANGES: dict[str, list[tuple[Shape, str]]] = {
-    "a column or a filter, before or after the state": [
+    "a column or filter is changed before or after the state": [
         (lambda rows: count(rows.withColumn("x", F.lit(1))).withColumn("y", F.lit(1)), ""),
         (lambda rows: count(rows.where("value >= 0")).where("c > 0"), ""),
     ],
-    "another name of a grouping column or of a result": [
+    "a grouping column or result is renamed": [
         (lambda rows: rows.withColumnRenamed("k", "key").groupBy("key").agg(F.count("*").alias("number")), "")
     ],
     "a watermark is added": [(lambda rows: count(with_clock(rows)), "")],
-    "another column or function whose type is the same": [
+    "a column or function is replaced by one of the same type": [
         (lambda rows: count(rows.withColumn("k", F.lit("x"))), ""),
         (lambda rows: rows.groupBy("k").agg(F.sum(F.lit(1).cast("long")).alias("c")), ""),
     ],
@@ -182,7 +182,7 @@ def test_state_of_a_processor_changes_as_listed(
     session.conf.set(ENCODING, "avro")
     assert "16" == session.conf.get("spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold")
     tables = markdown.tables(FORMATS.read_text(encoding="utf-8"))
-    [table] = [table for table in tables if table.header[0] == "change of a state variable"]
+    [table] = [table for table in tables if table.header[0] == "change to a state variable"]
 
     for number, (name, processor, *expected) in enumerate(
         (name, *change) for name, changes in PROCESSORS.items() for change in changes

@@ -146,6 +146,20 @@ def test_interrupt_during_the_start_leaves_no_jvm(command: str, times: int, proj
     eventually(lambda: not _left_behind(project, temporary, family), 30, "the end of all processes")
 
 
+def test_killed_jvm_leaves_no_traceback_of_a_waiting_call() -> None:
+    """Py4J reports a lost connection to the root logger."""
+    program = (
+        "import logging; from spark_rtm.prove.subjects.bench import Py4JNetworkError, kill_processes\n"
+        "kill_processes()\n"
+        "for error in (Py4JNetworkError('lost'), ValueError('shown')):\n"
+        "    logging.error('failed', exc_info=error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=files.ROOT, capture_output=True, text=True, check=True)
+
+    assert "lost" not in done.stderr
+    assert "ValueError: shown" in done.stderr
+
+
 def test_wrong_usage_is_reported_without_a_start(project: Path, temporary: Path) -> None:
     with _start(project, temporary, "--only", "everything") as process:
         _, errors = process.communicate(timeout=60)

@@ -74,5 +74,5 @@ def test_too_few_slots_are_named_before_the_start(bench: Bench) -> None:
 
     (slots,) = [verdict for verdict in verdicts if verdict.check == "slots"]
     assert (WRONG, line_of(ORIGINAL, f"def {FUNCTION}")) == (slots.status, slots.line)
-    assert "2 task slots needed (2 for the source), 1 available, so some partitions stay unread" in slots.evidence
+    assert "2 task slots needed (2 for the source), 1 available, so some partitions are never read" in slots.evidence
     assert "unchecked" == next(verdict.status for verdict in verdicts if verdict.check == "flow")

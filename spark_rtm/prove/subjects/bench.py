@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import psutil
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
@@ -129,6 +130,8 @@ def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
 
     This includes a starting JVM, which PySpark cannot report yet.
     """
+    # A thread of Py4J can wait for an answer of the JVM, and logs its end with a traceback.
+    logging.getLogger().addFilter(_is_no_lost_jvm)
     while trees := [child for child in psutil.Process().children() if child not in kept and _is_running(child)]:
         found = list(trees)
         for tree in trees:
@@ -168,6 +171,10 @@ def jvm() -> subprocess.Popen[bytes] | None:
     """Return the JVM process that PySpark has started, or None."""
     # PySpark has no public API for its process.
     return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
+
+
+def _is_no_lost_jvm(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], Py4JNetworkError))
 
 
 def _stop(spark: SparkSession) -> None:
