@@ -1,8 +1,10 @@
+import json
 import re
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -91,6 +93,24 @@ def test_key_of_an_aggregation_that_readers_paste_holds_each_grouping_column() -
 
     assert 3 <= sum(".groupBy(" in block and "kafka" in block for block in blocks)
     assert [] == [missing for block in blocks if (missing := missing_in_key(block))]
+
+
+@pytest.mark.spark
+def test_budget_has_a_key_for_each_hour_of_the_end_of_summer_time(spark: SparkSession) -> None:
+    """As text in the time zone of the session, two buckets that are an hour apart would be equal."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "Europe/Amsterdam")
+    times_ms = (1_792_888_200_000, 1_792_891_800_000)  # both are 2:30 on 2026-10-25, before and after the change
+    clicks = [{"click_id": "c", "ad_id": "a", "ts": ts} for ts in times_ms]
+    records = session.createDataFrame([(json.dumps(click),) for click in clicks], "value string")
+    [block] = [example.fence.code for example in EXAMPLES if '.queryName("budget")' in example.fence.code]
+    code = re.sub(r"(?m)^(records|kafka) = .*", "", block.partition("    .writeStream")[0] + ")")
+
+    names: dict[str, Any] = {"spark": session, "records": records}
+    exec(code, names)  # the page's own code, without source and sink
+    keys = sorted(row.key for row in names["query"].collect())
+
+    assert [f"a/{ts}" for ts in times_ms] == [key.rpartition("/")[0] for key in keys]
 
 
 def test_bundle_can_create_its_cluster_and_names_its_owner() -> None:
