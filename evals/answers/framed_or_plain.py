@@ -33,7 +33,7 @@ def never_skipped(records: DataFrame) -> DataFrame:
 
 
 def fail_fast(records: DataFrame) -> DataFrame:
-    """Keep the default mode, in which a broken record ends the query."""
+    """Keep the default mode, in which a broken record makes the query fail."""
     return by_first_byte(records, "FAILFAST")
 
 

@@ -10,7 +10,7 @@ BROKEN = (None, b"", b"\x04f", FRAME, FRAME + b"\x04f3")
 
 
 def verify(bench: Bench, answer: Answer) -> None:
-    """Send each fact in both forms, and records that end too early."""
+    """Send each fact with and without the header, and truncated records."""
     good = {frame + data: fact for frame in (b"", FRAME) for data, fact in FACTS.items()}
     values = [*good, *BROKEN]
     found = outputs(bench, answer, [Sent(value, str(n).encode()) for n, value in enumerate(values)])

@@ -91,10 +91,10 @@ def test_key_of_an_aggregation_that_readers_paste_holds_each_grouping_column() -
 
 @pytest.mark.spark
 def test_budget_has_a_key_for_each_hour_of_the_end_of_summer_time(spark: SparkSession) -> None:
-    """As text in the time zone of the session, two buckets that are an hour apart would be equal."""
+    """In the session's time zone, two buckets that are an hour apart have the same text."""
     session = spark.newSession()
     session.conf.set("spark.sql.session.timeZone", "Europe/Amsterdam")
-    times_ms = (1_792_888_200_000, 1_792_891_800_000)  # both are 2:30 on 2026-10-25, before and after the change
+    times_ms = (1_792_888_200_000, 1_792_891_800_000)  # 2:30 on 2026-10-25, before and after the clocks change
     clicks = [{"click_id": "c", "ad_id": "a", "ts": ts} for ts in times_ms]
     records = session.createDataFrame([(json.dumps(click),) for click in clicks], "value string")
     [block] = [example.fence.code for example in EXAMPLES if '.queryName("budget")' in example.fence.code]

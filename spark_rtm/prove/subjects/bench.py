@@ -130,7 +130,7 @@ def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
 
     This includes a starting JVM, which PySpark cannot report yet.
     """
-    # A thread of Py4J can wait for an answer of the JVM, and logs its end with a traceback.
+    # A Py4J thread that waits for the JVM's answer would log the lost connection with a traceback.
     logging.getLogger().addFilter(_is_no_lost_jvm)
     while trees := [child for child in psutil.Process().children() if child not in kept and _is_running(child)]:
         found = list(trees)
