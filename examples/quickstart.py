@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_rtm.kafka.consumer import consumer_from_start
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed
+from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed, stop_completely
 from spark_rtm.realtime.slots import preflight
 from spark_rtm.services import kafka_broker, new_folder
 from spark_rtm.services.java import filter_stderr
@@ -67,6 +67,7 @@ def main() -> None:
                 print(f"click {number:<2} -> {value:<8} {shown}{'   (cold JVM)' if number == 1 else ''}", flush=True)
         medians = [statistics.median(each[name] for each in latencies[1:]) for name in (fast, slow)]
         print(f"{'median of the last nine':<20} {medians[0]:>6,.0f} ms {medians[1]:>11,.0f} ms")
+        stop_completely(spark, *queries)
         spark.stop()
         print("\nLatency is the time from the append of the record in Kafka to the append of its result.")
         print("Next: `make demo COMPARE=1` measures a warm pipeline, `rtm prove job.py:function` tests your own query.")
