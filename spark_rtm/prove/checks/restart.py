@@ -64,6 +64,9 @@ def compared(before: list[Received], again: list[Received], expected: int) -> Ve
     )
     if lost:
         return Verdict("restart", WRONG, counts, "make the function deterministic", PAGE)
+    if expected and len(again) > expected:
+        evidence = f"{counts}; the uncommitted records have {expected} results, but the restart wrote {len(again)}"
+        return Verdict("restart", WRONG, evidence, "make the function deterministic", PAGE)
     if different:
         evidence = f"{counts}, {different} of them with different bytes, so a reader cannot recognize duplicates"
         fix = "derive every result from its source record alone: no clock, no random values, no engine-generated ids"
