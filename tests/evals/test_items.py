@@ -64,6 +64,17 @@ def test_numbers_of_items_are_those_that_were_promised() -> None:
     assert (20, 10) == (len(prompts), sum(prompt.should_trigger for prompt in prompts))
 
 
+def test_items_that_others_raised_name_their_thread() -> None:
+    """All other items come from this project; results count both separately."""
+    questions, tasks = (
+        [item.raised_at for item in found if item.raised_at] for found in (items.questions(), items.tasks())
+    )
+
+    assert (6, 2) == (len(questions), len(tasks))
+    thread = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
+    assert [] == [url for url in (*questions, *tasks) if not thread.fullmatch(url)]
+
+
 def test_names_and_numbers_of_items_are_unique() -> None:
     found: list[items.Question | items.Task] = [*items.questions(), *items.tasks()]
 
