@@ -49,7 +49,8 @@ def modes(root: Path, workload: str) -> str:
         ratios = [factor(case[name]) for name in RATIOS]
         rows.append((_engine(case), *latencies(case), in_engine, *ratios, f"{case['cpu_seconds_per_million']:,.0f}"))
     header = (f"{workload}: mode", *PERCENTILES, "broker append to append, p50 / p99", *RATIOS.values())
-    notes = [conditions(content, COMMAND, LATENCY_UNIT), table((*header, "CPU s per million records"), rows)]
+    known = conditions(content, COMMAND, f"{LATENCY_UNIT} {_rule(content, 'Ratios compare runs of one repetition.')}")
+    notes = [known, table((*header, "CPU s per million records"), rows)]
     merged = [case for case in of_workload(content["cases"], workload) if case["outputs_per_record"] < 0.995]
     if merged:
         outputs = ", ".join(f"{case['outputs_per_record']:.2f} in *{_engine(case)}*" for case in merged)
@@ -104,7 +105,7 @@ def costs(root: Path, _: str) -> str:
     real_time = [case for case in content["cases"] if case["engine"].startswith("real-time")]
     rows = [(case["workload"], _engine(case), f"{case['cpu_seconds_per_million']:,.0f}") for case in real_time]
     header = ("workload", "mode", "CPU s per million records")
-    return f"{conditions(content, COMMAND)}\n{table(header, rows)}"
+    return f"{conditions(content, COMMAND, _rule(content))}\n{table(header, rows)}"
 
 
 def two_copies(root: Path, _: str) -> str:
@@ -126,6 +127,13 @@ def two_copies(root: Path, _: str) -> str:
     [baseline] = [case for case in content["cases"] if _is_baseline(case)]
     note = f"For comparison, the baseline without an engine has a p99.9 of {milliseconds(baseline['p99.9_ms'])} ms.\n"
     return f"{conditions(content, COMMAND)}\n{table((*header, *maxima), rows)}\n{note}"
+
+
+def _rule(content: dict[str, Any], *more: str) -> str:
+    """Return which of its runs a cell shows, and further sentences."""
+    is_pair = content["conditions"]["repeats"] == 2
+    rule = "Each cell shows the higher of two runs." if is_pair else "Each cell shows the median of the runs."
+    return " ".join([rule, *more])
 
 
 def _runs(content: dict[str, Any], engine: str) -> list[dict[str, Any]]:

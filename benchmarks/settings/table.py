@@ -47,7 +47,8 @@ def changes(root: Path, argument: str) -> str:
     columns = {name: column for name, column in COLUMNS.items() if name in cases[0]}
     rows = [(case["engine"], *(text(case[name]) for name, (_, text) in columns.items())) for case in shown]
     header = (f"{workload}: change", *(title for title, _ in columns.values()))
-    notes = f"{_noise(content, workload, cases)}{_combined(content, workload)}"
+    within = {case["engine"] for case in cases if is_within(case, share)}
+    notes = f"{_noise(content, workload, cases)}{_combined(content, workload, within)}"
     return f"{_conditions(content)}\n{table(header, rows)}\n{notes}"
 
 
@@ -112,10 +113,12 @@ def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[st
     )
 
 
-def _combined(content: Mapping[str, Any], workload: str) -> str:
-    """Return the changes in the combined query."""
+def _combined(content: Mapping[str, Any], workload: str, within: set[str]) -> str:
+    """Return the changes in the combined query, and how many of them are within the noise."""
     names = content["combined"].get(workload, [])
-    return f"The combined query has these changes: {_list(names)}.\n" if names else ""
+    count = len(within & set(names))
+    noise = f", {count} of them within the noise" if count else ""
+    return f"The combined query has these changes{noise}: {_list(names)}.\n" if names else ""
 
 
 def _list(names: Sequence[str]) -> str:
