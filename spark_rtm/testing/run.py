@@ -52,7 +52,8 @@ def run_real_time(
 
     `transform` receives a stream of Kafka source rows. Its further parameters are static DataFrames of Kafka source
     rows; `tables` maps their names to records.
-    Raises TimeoutError after the deadline, and `NotEnoughSlotsError` if the session has too few task slots.
+    Raises TimeoutError after the deadline, `NotEnoughSlotsError` if the session has too few task slots, and
+    RuntimeError if the broker refuses a record.
     """
     source, folder = f"rtm-test-{uuid.uuid4().hex[:12]}", new_checkpoints(run_folder())
     names = {table: f"{source}-{table}" for table in tables or {}}

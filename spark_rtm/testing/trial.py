@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -120,7 +120,8 @@ class Trial:
         they are `time_ms`, or the current time if it is 0.
         """
         name = topic or next(iter(self.partitions))
-        acknowledged, started, pause = list[Message](), time.monotonic(), threading.Event()
+        acknowledged, refused = list[Message](), list[KafkaError]()
+        started, pause = time.monotonic(), threading.Event()
         for number, record in enumerate(records):
             if rate:
                 pause.wait(max(0.0, started + number / rate - time.monotonic()))
@@ -132,12 +133,14 @@ class Trial:
                 place,
                 headers=list(record.headers),
                 timestamp=time_ms,
-                on_delivery=lambda error, message: acknowledged.append(message) if error is None else None,
+                on_delivery=lambda error, message: refused.append(error) if error else acknowledged.append(message),
             )
             self._producer.poll(0)
         remaining = self._producer.flush(FLUSH_SECONDS)
         if remaining:
             raise RuntimeError(f"the broker did not accept {remaining} records for topic {name!r} within 30 s")
+        if refused:
+            raise RuntimeError(f"the broker refused {len(refused)} records for topic {name!r}: {refused[0].str()}")
         for message in acknowledged:
             end = name, message.partition() or 0
             self._ends[end] = max(self._ends.get(end, 0), (message.offset() or 0) + 1)
