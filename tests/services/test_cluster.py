@@ -149,7 +149,8 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
         command, cwd=tmp_path, env=os.environ | own, capture_output=True, text=True, check=False, timeout=240
     )
 
-    assert 0 == result.returncode, result.stderr
+    # The launcher prints the errors of the Python program on its standard output.
+    assert 0 == result.returncode, result.stdout + result.stderr
     seen = json.loads(result.stdout.splitlines()[-1])
     assert seen["python"] == os.environ["PYSPARK_PYTHON"] != sys.executable
     assert "/work/app-" in seen["folder"]
