@@ -1,8 +1,8 @@
 """Define a hostile case: its files, the command that reads them, and the changes that it may make."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 MARKER = "marker-of-a-secret"
@@ -23,8 +23,7 @@ class Case:
     named: Sequence[str] = ()
     """Texts that the output must contain, such as names of relevant files."""
     stdin: bytes = b""
-    environment: Mapping[str, str | None] = field(default_factory=dict)
-    """Variables to set, or to delete if the value is None."""
+    has_home: bool = True
     writes: tuple[str, ...] = ()
     """The folders that the command may change; files of Python in them stay valid."""
     is_complete: bool = False
@@ -34,51 +33,34 @@ class Case:
 
 
 def file(name: str, content: str | bytes) -> Build:
-    def write(folder: Path) -> None:
-        path = folder / INPUT / os.fsdecode(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
-
-    return write
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
+    return _at(name, lambda path: path.write_bytes(data))
 
 
 def together(*builds: Build) -> Build:
-    def write(folder: Path) -> None:
-        for build in builds:
-            build(folder)
-
-    return write
+    return lambda folder: [build(folder) for build in builds]
 
 
 def link(name: str, target: str) -> Build:
-    def write(folder: Path) -> None:
-        path = folder / INPUT / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        path.symlink_to(target)
-
-    return write
+    return _at(name, lambda path: (path.unlink(missing_ok=True), path.symlink_to(target)))
 
 
 def pipe(name: str) -> Build:
-    def write(folder: Path) -> None:
-        path = folder / INPUT / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        os.mkfifo(path)
-
-    return write
+    return _at(name, lambda path: (path.unlink(missing_ok=True), os.mkfifo(path)))
 
 
 def sparse(name: str, length: int) -> Build:
-    def write(folder: Path) -> None:
-        path = folder / INPUT / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as opened:
-            opened.truncate(length)
-
-    return write
+    return _at(name, lambda path: (path.touch(), os.truncate(path, length)))
 
 
 def without_access(name: str) -> Build:
     return lambda folder: (folder / INPUT / name).chmod(0)
+
+
+def _at(name: str, write: Build) -> Build:
+    def build(folder: Path) -> None:
+        path = folder / INPUT / os.fsdecode(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path)
+
+    return build

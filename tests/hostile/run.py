@@ -87,10 +87,8 @@ def _become(case: Case, folder: Path, command: Callable[[Sequence[str]], int]) -
             os.dup2(os.open(folder / name, flags | os.O_CREAT, 0o666), number)
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
         os.environ["HOME"] = str(folder / HOME)
-        for key, value in case.environment.items():
-            os.environ.pop(key, None)
-            if value is not None:
-                os.environ[key] = value
+        if not case.has_home:
+            del os.environ["HOME"]
         os.chdir(folder / INPUT)
         if case.is_stranger and os.geteuid() == 0:
             os.setuid(STRANGER)

@@ -93,24 +93,19 @@ def _encodings(text: str) -> dict[str, bytes]:
     }
 
 
-def _encoded_cases() -> list[Case]:
-    texts = {suffix: MISTAKES[suffix]("") for suffix in (".py", ".md", ".yaml", ".scala")}
-    named = {f"{kind}{suffix}": data for suffix, text in texts.items() for kind, data in _encodings(text).items()}
-    return [Case(f"lint {name}", ["lint", name], file(name, data), named=[name]) for name, data in named.items()]
-
-
-def _stress_cases() -> list[Case]:
-    """Return the inputs at the limits of the linter; those beyond a limit are named with it."""
-    reasons = {name: [INCOMPLETE[name]] if name in INCOMPLETE else [] for name in INPUTS}
-    return [
-        Case(f"lint {name}", ["lint", "."], file(name, text), named=reasons[name], is_complete=not reasons[name])
-        for name, text in INPUTS.items()
-    ]
-
-
 CASES = [
-    *_stress_cases(),
+    # The inputs at the limits of the linter; the output names the limit of those beyond it.
+    *[
+        Case(f"lint {name}", ["lint", "."], file(name, text), named=[INCOMPLETE[name]] if name in INCOMPLETE else [],
+             is_complete=name not in INCOMPLETE)
+        for name, text in INPUTS.items()
+    ],
     *_text_cases(45, "repeated", _repeated),
     *_text_cases(36, "damaged", _damaged),
-    *_encoded_cases(),
-]
+    *[
+        Case(f"lint {kind}{suffix}", ["lint", f"{kind}{suffix}"], file(f"{kind}{suffix}", data),
+             named=[f"{kind}{suffix}"])
+        for suffix in (".py", ".md", ".yaml", ".scala")
+        for kind, data in _encodings(MISTAKES[suffix]("")).items()
+    ],
+]  # fmt: skip
