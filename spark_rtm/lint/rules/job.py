@@ -222,8 +222,8 @@ def _changes_columns(step: Step) -> bool:
     return step.name in RESHAPING | {"withColumns", "withColumnsRenamed", "join", "crossJoin"}
 
 
-@JOB_RULES.add("foreach-interval", OSS_ONLY, "warning")
-def foreach_interval(module: Module) -> Iterator[Problem]:
+@JOB_RULES.add("foreach-interval", OSS_ONLY, "warning", subject="query")
+def foreach_interval(query: Query) -> Iterator[Problem]:
     """
     Checks for Python `foreach` in real-time queries with an interval of more than 10 seconds.
 
@@ -238,15 +238,14 @@ def foreach_interval(module: Module) -> Iterator[Problem]:
         writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
     Source: [sinks](sources_sinks_operators.md#sinks-and-output-modes)
     """
-    for query in module.real_time:
-        trigger = query.writer.trigger
-        for name, line in query.writer.sinks if trigger and query.start_line else ():
-            for text in texts_of(trigger.value("realTime")) if trigger and name == "foreach" else ():
-                length = interval_ms(text)
-                if isinstance(length, float) and length > MAX_FOREACH_MS:
-                    message = (
-                        "Python receives the last rows of a batch only when the batch ends, so they can be "
-                        f"{plain(text)} late"
-                    )
-                    fix = 'write to Kafka, or use a short interval such as "5 seconds"'
-                    yield Problem(line, message, fix, lines=query.writer.lines)
+    trigger = query.writer.trigger
+    for name, line in query.writer.sinks if trigger and query.start_line else ():
+        for text in texts_of(trigger.value("realTime")) if trigger and name == "foreach" else ():
+            length = interval_ms(text)
+            if isinstance(length, float) and length > MAX_FOREACH_MS:
+                message = (
+                    "Python receives the last rows of a batch only when the batch ends, so they can be "
+                    f"{plain(text)} late"
+                )
+                fix = 'write to Kafka, or use a short interval such as "5 seconds"'
+                yield Problem(line, message, fix)

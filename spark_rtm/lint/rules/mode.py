@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
-from spark_rtm.lint.spark.steps import JOINS, is_stateful, steps
+from spark_rtm.lint.spark.steps import JOINS, is_stateful
 from spark_rtm.lint.spark.streams import Query
 from spark_rtm.lint.spark.values import alternatives, as_text, known, quoted
 
@@ -61,8 +61,8 @@ def async_state(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, "remove the option", lines=query.writer.lines)
 
 
-@MODE_RULES.add("async-interval")
-def async_interval(module: Module) -> Iterator[Problem]:
+@MODE_RULES.add("async-interval", subject="query")
+def async_interval(query: Query) -> Iterator[Problem]:
     """
     Checks for real-time queries that set `asyncProgressTrackingCheckpointIntervalMs` to a value other than 0.
 
@@ -76,14 +76,13 @@ def async_interval(module: Module) -> Iterator[Problem]:
         writer.option("asyncProgressTrackingCheckpointIntervalMs", "0").trigger(realTime="5 minutes").start()
     Source: [test], [error list]
     """
-    for query in module.real_time:
-        options = query.writer.options
-        value, line = options.get(INTERVAL, (None, 0))
-        text = as_text(value)
-        is_ignored = is_stateful(query.writer.frame) and ENABLED not in options
-        if text is not None and text.strip() != "0" and not is_ignored:
-            message = f"asyncProgressTrackingCheckpointIntervalMs is {quoted(text)}, which real-time mode refuses"
-            yield Problem(line, message, "remove the option or set it to 0", lines=query.writer.lines)
+    options = query.writer.options
+    value, line = options.get(INTERVAL, (None, 0))
+    text = as_text(value)
+    is_ignored = is_stateful(query.writer.frame) and ENABLED not in options
+    if text is not None and text.strip() != "0" and not is_ignored:
+        message = f"asyncProgressTrackingCheckpointIntervalMs is {quoted(text)}, which real-time mode refuses"
+        yield Problem(line, message, "remove the option or set it to 0")
 
 
 @MODE_RULES.add("continuous-operator", OSS_ONLY)
@@ -104,11 +103,9 @@ def continuous_operator(module: Module) -> Iterator[Problem]:
     for query in module.queries:
         if not query.writer.trigger or query.writer.trigger.kinds != ("continuous",):
             continue
-        refused = [
-            (step.name, step.line) for step in steps(query, "aggregate", "repartition", "dropDuplicates", *JOINS)
-        ]
-        for step in query.writer.frame.steps:
-            refused += [("the current time", mark.line) for mark in step.marks if mark.kind == "clock"]
+        operators = query.steps("aggregate", "repartition", "dropDuplicates", *JOINS)
+        refused = [(step.name, step.line) for step in operators]
+        refused += [("the current time", mark.line) for mark in query.marks("clock")]
         for name, line in refused:
             message = f"continuous mode does not support {name}, so start() fails"
             fix = 'use real-time mode with trigger(realTime="5 minutes"), or use micro-batch mode'
@@ -163,8 +160,8 @@ def foreach_writer_import(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, "write a class with open, process and close, without a base class")
 
 
-@MODE_RULES.add("frozen-clock", severity="warning")
-def frozen_clock(module: Module) -> Iterator[Problem]:
+@MODE_RULES.add("frozen-clock", severity="warning", subject="query")
+def frozen_clock(query: Query) -> Iterator[Problem]:
     """
     Checks for `current_timestamp()` in latency calculations of real-time queries.
 
@@ -180,8 +177,8 @@ def frozen_clock(module: Module) -> Iterator[Problem]:
     """
     message = "current_timestamp() is constant during a batch, so the difference does not measure latency"
     fix = "use the Kafka append time, or reflect('java.lang.System', 'currentTimeMillis')"
-    for query, mark in module.marks("clock-difference"):
-        yield Problem(mark.line, message, fix, lines=query.writer.lines)
+    for mark in query.marks("clock-difference"):
+        yield Problem(mark.line, message, fix)
 
 
 @MODE_RULES.add("pipeline-flow", DATABRICKS_ONLY)

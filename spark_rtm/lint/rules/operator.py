@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
-from spark_rtm.lint.spark.steps import JOINS, UNIONS, is_stateful, joins_streams, steps
-from spark_rtm.lint.spark.streams import Step
+from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Problem, Rules
+from spark_rtm.lint.spark.steps import JOINS, UNIONS, is_stateful, joins_streams
+from spark_rtm.lint.spark.streams import Query, Step
 from spark_rtm.lint.spark.values import quoted, texts_of
 
 OPERATOR_RULES = Rules()
@@ -13,8 +13,8 @@ SORT_HINTS = {"merge", "shuffle_merge", "mergejoin", "shuffle_hash", "shuffle_re
 BROADCAST_FIX = "wrap the static side in F.broadcast(...)"
 
 
-@OPERATOR_RULES.add("stream-join")
-def stream_join(module: Module) -> Iterator[Problem]:
+@OPERATOR_RULES.add("stream-join", subject="query")
+def stream_join(query: Query) -> Iterator[Problem]:
     """
     Checks for joins of two streams.
 
@@ -31,18 +31,17 @@ def stream_join(module: Module) -> Iterator[Problem]:
         events.union(events_2).groupBy("key").count()
     Source: [test], [setup], [settings](joins.md#two-streams-on-databricks)
     """
-    for query in module.real_time:
-        for step in steps(query, "join", "crossJoin"):
-            how = [text.lower().replace("_", "") for text in texts_of(step.arguments.get("how", 2))]
-            is_inner = step.name == "join" and all(kind in INNER_JOINS for kind in how)
-            if joins_streams(step):
-                message = f"real-time mode refuses {'a' if is_inner else 'this'} join of two streams"
-                fix = "union both streams and aggregate by key, or join them in a micro-batch query"
-                yield Problem(step.line, message, fix, OSS_ONLY if is_inner else BOTH, lines=query.writer.lines)
+    for step in query.steps("join", "crossJoin"):
+        how = [text.lower().replace("_", "") for text in texts_of(step.arguments.get("how", 2))]
+        is_inner = step.name == "join" and all(kind in INNER_JOINS for kind in how)
+        if joins_streams(step):
+            message = f"real-time mode refuses {'a' if is_inner else 'this'} join of two streams"
+            fix = "union both streams and aggregate by key, or join them in a micro-batch query"
+            yield Problem(step.line, message, fix, OSS_ONLY if is_inner else BOTH)
 
 
-@OPERATOR_RULES.add("static-join")
-def static_join(module: Module) -> Iterator[Problem]:
+@OPERATOR_RULES.add("static-join", subject="query")
+def static_join(query: Query) -> Iterator[Problem]:
     """
     Checks for joins of a stream with a static table that is not wrapped in `broadcast`, or that has another join hint.
 
@@ -59,32 +58,23 @@ def static_join(module: Module) -> Iterator[Problem]:
         events.join(F.broadcast(users), "key")
     Source: [test], [reference]
     """
-    for query in module.real_time:
-        for step in steps(query, *JOINS):
-            left, right = step.left, step.other
-            if hint := _sort_hint(step):
-                message = (
-                    f"the join hint {quoted(hint)} makes Spark plan a join other than a broadcast join, which fails"
-                )
-                yield Problem(step.line, message, "use the hint broadcast on the static side", lines=query.writer.lines)
-                continue
-            if right is None or left.is_streaming is False is right.is_streaming:
-                continue
-            static = right if right.is_streaming is False else left if left.is_streaming is False else None
-            if static and step.name == "crossJoin":
-                message = "real-time mode refuses a cross join, even with a broadcast table"
-                fix = "join on a column that is equal on both sides, and wrap the static side in F.broadcast(...)"
-                yield Problem(step.line, message, fix, OSS_ONLY, lines=query.writer.lines)
-            elif static and not static.is_broadcast and not static.is_small:
-                message = (
-                    "the static side of the join is not broadcast, so Spark may plan a sort-merge join, which fails"
-                )
-                fix = (
-                    BROADCAST_FIX
-                    if static is right
-                    else "put the stream on the left, and wrap the other side in F.broadcast(...)"
-                )
-                yield Problem(step.line, message, fix, lines=query.writer.lines)
+    for step in query.steps(*JOINS):
+        left, right = step.left, step.other
+        if hint := _sort_hint(step):
+            message = f"the join hint {quoted(hint)} makes Spark plan a join other than a broadcast join, which fails"
+            yield Problem(step.line, message, "use the hint broadcast on the static side")
+            continue
+        if right is None or left.is_streaming is False is right.is_streaming:
+            continue
+        static = right if right.is_streaming is False else left if left.is_streaming is False else None
+        if static and step.name == "crossJoin":
+            message = "real-time mode refuses a cross join, even with a broadcast table"
+            fix = "join on a column that is equal on both sides, and wrap the static side in F.broadcast(...)"
+            yield Problem(step.line, message, fix, OSS_ONLY)
+        elif static and not static.is_broadcast and not static.is_small:
+            message = "the static side of the join is not broadcast, so Spark may plan a sort-merge join, which fails"
+            exchange = "put the stream on the left, and wrap the other side in F.broadcast(...)"
+            yield Problem(step.line, message, BROADCAST_FIX if static is right else exchange)
 
 
 def _sort_hint(step: Step) -> str:
@@ -96,8 +86,8 @@ def _sort_hint(step: Step) -> str:
     return next((name for name in names if name.lower() in SORT_HINTS), "")
 
 
-@OPERATOR_RULES.add("union-self")
-def union_self(module: Module) -> Iterator[Problem]:
+@OPERATOR_RULES.add("union-self", subject="query")
+def union_self(query: Query) -> Iterator[Problem]:
     """
     Checks for unions of streams that read the same source DataFrame.
 
@@ -111,18 +101,15 @@ def union_self(module: Module) -> Iterator[Problem]:
         events.union(events_2)
     Source: [test], [limitations]
     """
-    for query in module.real_time:
-        for step in steps(query, *UNIONS):
-            if step.other and step.left.sources & step.other.sources:
-                message = (
-                    "the union reads the same source twice, so it fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED"
-                )
-                fix = "load the source a second time, or replace the union with explode or when"
-                yield Problem(step.line, message, fix, lines=query.writer.lines)
+    for step in query.steps(*UNIONS):
+        if step.other and step.left.sources & step.other.sources:
+            message = "the union reads the same source twice, so it fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED"
+            fix = "load the source a second time, or replace the union with explode or when"
+            yield Problem(step.line, message, fix)
 
 
-@OPERATOR_RULES.add("union-after-state")
-def union_after_state(module: Module) -> Iterator[Problem]:
+@OPERATOR_RULES.add("union-after-state", subject="query")
+def union_after_state(query: Query) -> Iterator[Problem]:
     """
     Checks for stateful operators before a union.
 
@@ -136,16 +123,15 @@ def union_after_state(module: Module) -> Iterator[Problem]:
         events.union(events_2).dropDuplicates(["key"])
     Source: [test], [guide], [limitations]
     """
-    for query in module.real_time:
-        for step in steps(query, *UNIONS):
-            if is_stateful(step.left) or (step.other and is_stateful(step.other)):
-                message = "real-time mode refuses a union after a stateful operator"
-                fix = "union first, then aggregate or drop duplicates"
-                yield Problem(step.line, message, fix, lines=query.writer.lines)
+    for step in query.steps(*UNIONS):
+        if is_stateful(step.left) or (step.other and is_stateful(step.other)):
+            message = "real-time mode refuses a union after a stateful operator"
+            fix = "union first, then aggregate or drop duplicates"
+            yield Problem(step.line, message, fix)
 
 
-@OPERATOR_RULES.add("sort-or-coalesce")
-def sort_or_coalesce(module: Module) -> Iterator[Problem]:
+@OPERATOR_RULES.add("sort-or-coalesce", subject="query")
+def sort_or_coalesce(query: Query) -> Iterator[Problem]:
     """
     Checks for sorts, limits, `coalesce` and `repartitionByRange` in real-time queries.
 
@@ -163,10 +149,7 @@ def sort_or_coalesce(module: Module) -> Iterator[Problem]:
         events.repartition(1)
     Source: [test], [guide]
     """
-    need_an_end = {"orderBy", "sort", "sortWithinPartitions", "limit", "sample"}
-    for query in module.real_time:
-        for step in steps(query, "coalesce", "repartitionByRange", *(need_an_end - {"sortWithinPartitions", "sample"})):
-            engines = BOTH if step.name in need_an_end else OSS_ONLY
-            message = f"real-time mode refuses {step.name}, so the query fails"
-            fix = "sort or limit the results where they are read" if step.name in need_an_end else "use repartition(n)"
-            yield Problem(step.line, message, fix, engines, lines=query.writer.lines)
+    later = "sort or limit the results where they are read"
+    for step in query.steps("coalesce", "repartitionByRange", "orderBy", "sort", "limit"):
+        fix, engines = (later, BOTH) if step.name in {"orderBy", "sort", "limit"} else ("use repartition(n)", OSS_ONLY)
+        yield Problem(step.line, f"real-time mode refuses {step.name}, so the query fails", fix, engines)

@@ -6,13 +6,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from textwrap import indent
 
 from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
 from spark_rtm.lint.spark.streams import Deletion, Query, Setting, Trigger
-from spark_rtm.lint.spark.values import Mark, Value, as_text
+from spark_rtm.lint.spark.values import Value, as_text
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
@@ -84,12 +84,6 @@ class Module:
     def real_time(self) -> list[Query]:
         """Return the real-time queries."""
         return [query for query in self.queries if query.writer.trigger and query.writer.trigger.is_real_time]
-
-    def marks(self, kind: str) -> Iterator[tuple[Query, Mark]]:
-        """Yield each mark of a kind in real-time queries, with its query."""
-        for query in self.real_time:
-            for step in query.writer.frame.steps:
-                yield from ((query, mark) for mark in step.marks if mark.kind == kind)
 
     def setting(self, key: str) -> list[tuple[str | None, int]]:
         """Return each value that the module gives to a setting, with its line."""
@@ -223,10 +217,20 @@ class Rules(list[Rule]):
     def add(
         self, rule_id: str, engines: tuple[str, ...] = BOTH, severity: str = "error", subject: str = "module"
     ) -> Callable[[Check], Check]:
-        """Return a decorator that registers a check."""
+        """Return a decorator that registers a check. A check of a `query` applies to each real-time query."""
 
         def register(check: Check) -> Check:
-            self.append(Rule(rule_id, subject, engines, severity, check))
+            for_module, kind = (_of_each_query(check), "module") if subject == "query" else (check, subject)
+            self.append(Rule(rule_id, kind, engines, severity, for_module))
             return check
 
         return register
+
+
+def _of_each_query(check: Check) -> Check:
+    @wraps(check)
+    def checked(module: Module) -> Iterator[Problem]:
+        for query in module.real_time:
+            yield from (replace(problem, lines=query.writer.lines) for problem in check(query))
+
+    return checked

@@ -1,6 +1,7 @@
 """Rules about Kafka options and session settings."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
@@ -17,6 +18,7 @@ SOURCE_OPTIONS = {
     "minpartitions": ("is refused because each topic partition has exactly one task", OSS_ONLY),
     "maxrecordsperpartition": ("has no effect in real-time mode", OSS_ONLY),
     "maxpartitions": ("has no effect, because only Databricks supports it", OSS_ONLY),
+    "failondataloss": ("has no effect, so the query fails with OffsetOutOfRange after data loss", OSS_ONLY),
     "endingoffsets": ("is refused because a stream has no end", ()),
     "endingtimestamp": ("is refused because a stream has no end", ()),
     "endingoffsetsbytimestamp": ("is refused because a stream has no end", ()),
@@ -37,19 +39,24 @@ KNOWN_OPTIONS = ("asyncProgressTrackingCheckpointIntervalMs", "asyncProgressTrac
 OPTION_CUTOFF, ASYNC_CUTOFF = 0.9, 0.6
 TRIGGER = '.trigger(realTime="5 minutes")'
 STREAMING = ("spark.sql.streaming.", "spark.databricks.streaming.")
+REFUSED_SETTINGS = {
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": ("0|1", "2"),
+    "spark.sql.streaming.stateStore.providerClass": (rf"(?!.*(?:{ROCKSDB}|databricks)).*", f"the class {ROCKSDB}"),
+    "spark.sql.execution.sortBeforeRepartition": ("true", "false"),
+}
+"""Patterns of refused values, each with the value to use."""
 CHECKS = {
-    **dict.fromkeys(
-        [prefix + ALLOWLIST_CHECK for prefix in STREAMING], ("false", "Spark accepts operators that delay rows")
-    ),
-    **dict.fromkeys([prefix + CHECKPOINT_V1 for prefix in STREAMING], ("true", "the query can lose its state")),
+    **{prefix + ALLOWLIST_CHECK: ("false", "Spark accepts operators that delay rows") for prefix in STREAMING},
+    **{prefix + CHECKPOINT_V1: ("true", "the query can lose its state") for prefix in STREAMING},
     "spark.sql.streaming.unsupportedOperationCheck": ("false", "unsupported operators return wrong results"),
     "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "Spark misreads state that has other columns"),
 }
 """Settings that switch off a check, each with its value and the consequence."""
+OBSOLETE = ("MultiShuffleManager", "StreamingShuffleManager", "ConcurrentStageDAGScheduler")
 
 
-@SETTING_RULES.add("option")
-def option(module: Module) -> Iterator[Problem]:
+@SETTING_RULES.add("option", subject="query")
+def option(query: Query) -> Iterator[Problem]:
     """
     Checks for Kafka options that real-time mode refuses or ignores.
 
@@ -69,21 +76,13 @@ def option(module: Module) -> Iterator[Problem]:
     Source: [test], [options](sources_sinks_operators.md#options-and-settings),
     [data loss](errors_kafka.md#offset-out-of-range)
     """
-    for query in module.real_time:
-        for each in query.writer.frame.sources:
-            options = each.options if isinstance(each, Source) else {}
-            for key, (value, line) in options.items():
-                reason, engines = SOURCE_OPTIONS.get(key, ("", ()))
-                if key == "failondataloss" and as_text(value) == "false":
-                    reason, engines = (
-                        "has no effect, so the query fails with OffsetOutOfRange after data loss",
-                        OSS_ONLY,
-                    )
-                if reason:
-                    yield _option(key, reason, line, engines, query)
-        for key, (_, line) in query.writer.options.items():
-            if key in SINK_OPTIONS:
-                yield _option(key, *SINK_OPTIONS[key][:1], line, SINK_OPTIONS[key][1], query)
+    given = [(SOURCE_OPTIONS, each.options) for each in query.writer.frame.sources if isinstance(each, Source)]
+    for refused, options in [*given, (SINK_OPTIONS, query.writer.options)]:
+        for key, (value, line) in options.items():
+            if key in refused and (key != "failondataloss" or as_text(value) == "false"):
+                reason, engines = refused[key]
+                severity = "warning" if key in IGNORED_OPTIONS else "error"
+                yield Problem(line, f"the option {key!r} {reason}", "remove the option", engines, severity)
 
 
 @SETTING_RULES.add("option-name", severity="warning")
@@ -133,22 +132,13 @@ def setting(module: Module) -> Iterator[Problem]:
     """
     if not (module.real_time or module.is_for_real_time):
         return
-    prefix = "spark.sql.streaming.stateStore."
-    refused: dict[str, tuple[Callable[[str], bool], str]] = {
-        f"{prefix}checkpointFormatVersion": (lambda value: value in {"0", "1"}, "2"),
-        f"{prefix}providerClass": (
-            lambda value: ROCKSDB not in value and "databricks" not in value,
-            f"the class {ROCKSDB}",
-        ),
-        "spark.sql.execution.sortBeforeRepartition": (lambda value: value == "true", "false"),
-    }
     for value, line in module.setting("spark.databricks.photon.enabled"):
         if value == "true":
             message = "Photon is on, but real-time mode does not run with Photon"
             yield Problem(line, message, "turn Photon off", DATABRICKS_ONLY)
-    for key, (is_refused, right) in refused.items():
+    for key, (refused, right) in REFUSED_SETTINGS.items():
         values = module.setting(key)
-        bad = [(value, line) for value, line in values if value and is_refused(value)]
+        bad = [(value, line) for value, line in values if value and re.fullmatch(refused, value)]
         # A module that also sets an accepted value switches between modes intentionally.
         for value, line in bad if len(bad) == len(values) else []:
             message = f"{key} is {quoted(value)}, so real-time queries fail with SQL_CONFIGURATION_NOT_SUPPORTED"
@@ -229,9 +219,7 @@ def shuffle_manager(module: Module) -> Iterator[Problem]:
     """
     for key in ("spark.shuffle.manager", "spark.databricks.dagScheduler.type"):
         for text, line in module.setting(key):
-            if text and text.endswith(
-                ("MultiShuffleManager", "StreamingShuffleManager", "ConcurrentStageDAGScheduler")
-            ):
+            if text and text.endswith(OBSOLETE):
                 message = f"{key}={text.rpartition('.')[2]} is obsolete: real-time mode sets it automatically"
                 yield Problem(line, message, "remove the setting")
 
@@ -257,8 +245,3 @@ def flag_in_session(module: Module) -> Iterator[Problem]:
                 "the cluster reads the real-time mode flag when it boots, so setting the flag in a session is too late"
             )
             yield Problem(line, message, f"add `{FLAG} true` to the cluster's Spark config")
-
-
-def _option(key: str, reason: str, line: int, engines: tuple[str, ...], query: Query) -> Problem:
-    severity = "warning" if key in IGNORED_OPTIONS else "error"
-    return Problem(line, f"the option {key!r} {reason}", "remove the option", engines, severity, query.writer.lines)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
-from spark_rtm.lint.spark.streams import Source
+from spark_rtm.lint.spark.streams import Query, Source
 
 SOURCE_RULES = Rules()
 EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -28,8 +28,8 @@ REFUSED_SINKS = {
 }
 
 
-@SOURCE_RULES.add("source")
-def source(module: Module) -> Iterator[Problem]:
+@SOURCE_RULES.add("source", subject="query")
+def source(query: Query) -> Iterator[Problem]:
     """
     Checks for sources that real-time mode refuses.
 
@@ -48,16 +48,15 @@ def source(module: Module) -> Iterator[Problem]:
         spark.readStream.format("kafka")
     Source: [test], [reference]
     """
-    for query in module.real_time:
-        for each in query.writer.frame.sources:
-            if isinstance(each, Source) and each.name in REFUSED_SOURCES and query.writer.frame.is_streaming:
-                message = f"real-time mode refuses the source {each.name!r}"
-                fix = "read from Kafka, or run this query in micro-batch mode"
-                yield Problem(each.line, message, fix, REFUSED_SOURCES[each.name], lines=query.writer.lines)
+    for each in query.writer.frame.sources:
+        if isinstance(each, Source) and each.name in REFUSED_SOURCES and query.writer.frame.is_streaming:
+            message = f"real-time mode refuses the source {each.name!r}"
+            fix = "read from Kafka, or run this query in micro-batch mode"
+            yield Problem(each.line, message, fix, REFUSED_SOURCES[each.name])
 
 
-@SOURCE_RULES.add("sink")
-def sink(module: Module) -> Iterator[Problem]:
+@SOURCE_RULES.add("sink", subject="query")
+def sink(query: Query) -> Iterator[Problem]:
     """
     Checks for sinks that real-time mode refuses.
 
@@ -75,21 +74,20 @@ def sink(module: Module) -> Iterator[Problem]:
         events.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()
     Source: [test], [reference]
     """
-    for query in module.real_time:
-        writer = query.writer
-        if any(name in {"foreach", "foreachBatch"} for name, _ in writer.sinks):
-            continue
-        if writer.format is None and query.start_line and "path" in writer.options and not writer.is_open:
-            message = "no sink format is set, so Spark uses the default file sink, which real-time mode refuses"
-            yield Problem(query.start_line, message, 'write .format("kafka") or .foreach(...)', lines=writer.lines)
-        elif writer.format is not None and writer.sink in REFUSED_SINKS:
-            message = f"real-time mode refuses the sink {writer.sink!r}"
-            fix = "write to Kafka or use foreach, and write tables or files in a separate query"
-            yield Problem(writer.format[1], message, fix, REFUSED_SINKS[writer.sink], lines=writer.lines)
+    writer = query.writer
+    if any(name in {"foreach", "foreachBatch"} for name, _ in writer.sinks):
+        return
+    if writer.format is None and query.start_line and "path" in writer.options and not writer.is_open:
+        message = "no sink format is set, so Spark uses the default file sink, which real-time mode refuses"
+        yield Problem(query.start_line, message, 'write .format("kafka") or .foreach(...)')
+    elif writer.format is not None and writer.sink in REFUSED_SINKS:
+        message = f"real-time mode refuses the sink {writer.sink!r}"
+        fix = "write to Kafka or use foreach, and write tables or files in a separate query"
+        yield Problem(writer.format[1], message, fix, REFUSED_SINKS[writer.sink])
 
 
-@SOURCE_RULES.add("foreach-batch")
-def foreach_batch(module: Module) -> Iterator[Problem]:
+@SOURCE_RULES.add("foreach-batch", subject="query")
+def foreach_batch(query: Query) -> Iterator[Problem]:
     """
     Checks for `foreachBatch` in real-time queries.
 
@@ -106,12 +104,11 @@ def foreach_batch(module: Module) -> Iterator[Problem]:
     party](https://medium.com/@cralle/sub-second-latency-in-spark-real-time-mode-is-generally-available-d679f1d577fc)
     read 2026-11-20
     """
-    for query in module.real_time:
-        for name, line in query.writer.sinks:
-            if name == "foreachBatch":
-                message = "real-time mode refuses foreachBatch"
-                fix = "use foreach, or write to Kafka and run foreachBatch in a micro-batch query"
-                yield Problem(line, message, fix, lines=query.writer.lines)
+    for name, line in query.writer.sinks:
+        if name == "foreachBatch":
+            message = "real-time mode refuses foreachBatch"
+            fix = "use foreach, or write to Kafka and run foreachBatch in a micro-batch query"
+            yield Problem(line, message, fix)
 
 
 @SOURCE_RULES.add("source-name", OSS_ONLY)
@@ -131,9 +128,9 @@ def source_name(module: Module) -> Iterator[Problem]:
     """
     if any(value != "false" for value, _ in module.setting(EVOLUTION)):
         return
+    message = "the source has a name, which Spark refuses with SOURCE_NAMING_NOT_SUPPORTED"
+    fix = f"remove .name(...), or set {EVOLUTION} to true and begin with a new checkpoint"
     for query in module.real_time:
         for each in query.writer.frame.sources:
             if isinstance(each, Source) and each.named_at:
-                message = "the source has a name, which Spark refuses with SOURCE_NAMING_NOT_SUPPORTED"
-                fix = f"remove .name(...), or set {EVOLUTION} to true and begin with a new checkpoint"
                 yield Problem(each.named_at, message, fix, lines=query.writer.lines)

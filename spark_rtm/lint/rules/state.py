@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
-from spark_rtm.lint.spark.steps import steps
+from spark_rtm.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, DATABRICKS_ONLY, OSS_ONLY, Problem, Rules
+from spark_rtm.lint.spark.streams import Query
 from spark_rtm.lint.spark.values import texts_of
 
 STATE_RULES = Rules()
 
 
-@STATE_RULES.add("session-window")
-def session_window(module: Module) -> Iterator[Problem]:
+@STATE_RULES.add("session-window", subject="query")
+def session_window(query: Query) -> Iterator[Problem]:
     """
     Checks for session windows in real-time queries.
 
@@ -26,12 +26,12 @@ def session_window(module: Module) -> Iterator[Problem]:
     """
     message = "real-time mode does not support session windows, so the query does not start"
     fix = "use window(...), or transformWithState with a timer"
-    for query, mark in module.marks("session_window"):
-        yield Problem(mark.line, message, fix, lines=query.writer.lines)
+    for mark in query.marks("session_window"):
+        yield Problem(mark.line, message, fix)
 
 
-@STATE_RULES.add("dedup-within-watermark")
-def dedup_within_watermark(module: Module) -> Iterator[Problem]:
+@STATE_RULES.add("dedup-within-watermark", subject="query")
+def dedup_within_watermark(query: Query) -> Iterator[Problem]:
     """
     Checks for `dropDuplicatesWithinWatermark` in real-time queries.
 
@@ -51,16 +51,15 @@ def dedup_within_watermark(module: Module) -> Iterator[Problem]:
     Source: [test], [reference]
     """
     fix = "call withWatermark and then dropDuplicates, with the event-time column among its columns"
-    for query in module.real_time:
-        for step in steps(query, "dropDuplicatesWithinWatermark"):
-            refused = f"dropDuplicatesWithinWatermark fails in real-time mode with {ALLOWLIST_CONDITION}"
-            yield Problem(step.line, refused, fix, OSS_ONLY, lines=query.writer.lines)
-            uncertain = "not every Databricks Runtime accepts dropDuplicatesWithinWatermark in real-time mode"
-            yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
+    for step in query.steps("dropDuplicatesWithinWatermark"):
+        refused = f"dropDuplicatesWithinWatermark fails in real-time mode with {ALLOWLIST_CONDITION}"
+        yield Problem(step.line, refused, fix, OSS_ONLY)
+        uncertain = "not every Databricks Runtime accepts dropDuplicatesWithinWatermark in real-time mode"
+        yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning")
 
 
-@STATE_RULES.add("legacy-state")
-def legacy_state(module: Module) -> Iterator[Problem]:
+@STATE_RULES.add("legacy-state", subject="query")
+def legacy_state(query: Query) -> Iterator[Problem]:
     """
     Checks for `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in real-time queries.
 
@@ -76,15 +75,13 @@ def legacy_state(module: Module) -> Iterator[Problem]:
         events.groupBy("key").count()
     Source: [test], [reference], [error list]
     """
-    for query in module.real_time:
-        for step in steps(query, "applyInPandasWithState", "mapGroupsWithState", "flatMapGroupsWithState"):
-            message = f"real-time mode refuses {step.name}"
-            fix = "use aggregation, or transformWithState where the engine supports it in real-time mode"
-            yield Problem(step.line, message, fix, lines=query.writer.lines)
+    fix = "use aggregation, or transformWithState where the engine supports it in real-time mode"
+    for step in query.steps("applyInPandasWithState", "mapGroupsWithState", "flatMapGroupsWithState"):
+        yield Problem(step.line, f"real-time mode refuses {step.name}", fix)
 
 
-@STATE_RULES.add("event-time-timer", DATABRICKS_ONLY)
-def event_time_timer(module: Module) -> Iterator[Problem]:
+@STATE_RULES.add("event-time-timer", DATABRICKS_ONLY, subject="query")
+def event_time_timer(query: Query) -> Iterator[Problem]:
     """
     Checks for `transformWithState` with `timeMode="EventTime"` in real-time queries on Databricks.
 
@@ -98,17 +95,16 @@ def event_time_timer(module: Module) -> Iterator[Problem]:
         events.groupBy("key").transformWithState(..., "key binary", "update", "ProcessingTime")
     Source: [reference]
     """
-    for query in module.real_time:
-        for step in steps(query, "transformWithState"):
-            modes = [text.lower() for text in texts_of(step.arguments.get("timeMode", 3))]
-            if modes and all(mode == "eventtime" for mode in modes):
-                message = "real-time mode does not support event-time timers, so the query fails"
-                fix = 'write timeMode="ProcessingTime", and compare event times in the processor'
-                yield Problem(step.line, message, fix, lines=query.writer.lines)
+    for step in query.steps("transformWithState"):
+        modes = [text.lower() for text in texts_of(step.arguments.get("timeMode", 3))]
+        if modes and all(mode == "eventtime" for mode in modes):
+            message = "real-time mode does not support event-time timers, so the query fails"
+            fix = 'write timeMode="ProcessingTime", and compare event times in the processor'
+            yield Problem(step.line, message, fix)
 
 
-@STATE_RULES.add("python-udf", OSS_ONLY)
-def python_udf(module: Module) -> Iterator[Problem]:
+@STATE_RULES.add("python-udf", OSS_ONLY, subject="query")
+def python_udf(query: Query) -> Iterator[Problem]:
     """
     Checks for Python and pandas UDFs in real-time queries.
 
@@ -124,12 +120,12 @@ def python_udf(module: Module) -> Iterator[Problem]:
     """
     message = f"Python UDFs fail in real-time mode with {ALLOWLIST_CONDITION}"
     fix = "use pyspark.sql.functions or SQL expressions, or with_python of spark_rtm.realtime.python_state"
-    for query, mark in module.marks("udf"):
-        yield Problem(mark.line, message, fix, lines=query.writer.lines)
+    for mark in query.marks("udf"):
+        yield Problem(mark.line, message, fix)
 
 
-@STATE_RULES.add("map-in-pandas")
-def map_in_pandas(module: Module) -> Iterator[Problem]:
+@STATE_RULES.add("map-in-pandas", subject="query")
+def map_in_pandas(query: Query) -> Iterator[Problem]:
     """
     Checks for `mapInPandas` and `mapInArrow` in real-time queries.
 
@@ -147,16 +143,15 @@ def map_in_pandas(module: Module) -> Iterator[Problem]:
     Source: [test], [limitations]
     """
     fix = "use pyspark.sql.functions or SQL expressions"
-    for query in module.real_time:
-        for step in steps(query, "mapInPandas", "mapInArrow"):
-            refused = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
-            yield Problem(step.line, refused, fix, OSS_ONLY, lines=query.writer.lines)
-            uncertain = f"the newest limitations page excludes {step.name} from real-time mode"
-            yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning", lines=query.writer.lines)
+    for step in query.steps("mapInPandas", "mapInArrow"):
+        refused = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
+        yield Problem(step.line, refused, fix, OSS_ONLY)
+        uncertain = f"the newest limitations page excludes {step.name} from real-time mode"
+        yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning")
 
 
-@STATE_RULES.add("python-state")
-def python_state(module: Module) -> Iterator[Problem]:
+@STATE_RULES.add("python-state", subject="query")
+def python_state(query: Query) -> Iterator[Problem]:
     """
     Checks for Python processors in real-time queries.
 
@@ -173,12 +168,11 @@ def python_state(module: Module) -> Iterator[Problem]:
         events.groupBy("key").count()
     Source: [test], [limitations]
     """
-    for query in module.real_time:
-        for step in steps(query, "transformWithState", "transformWithStateInPandas"):
-            engines = OSS_ONLY if step.name == "transformWithState" else BOTH
-            message = f"Python's {step.name} does not run in real-time mode, so the query fails"
-            fix = (
-                "use an aggregation or micro-batch mode; on OSS, python_state of spark_rtm also works, and on "
-                "Databricks, transformWithState with Row"
-            )
-            yield Problem(step.line, message, fix, engines, lines=query.writer.lines)
+    for step in query.steps("transformWithState", "transformWithStateInPandas"):
+        engines = OSS_ONLY if step.name == "transformWithState" else BOTH
+        message = f"Python's {step.name} does not run in real-time mode, so the query fails"
+        fix = (
+            "use an aggregation or micro-batch mode; on OSS, python_state of spark_rtm also works, and on "
+            "Databricks, transformWithState with Row"
+        )
+        yield Problem(step.line, message, fix, engines)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import Module, Problem, Rules
 from spark_rtm.lint.spark.steps import output_columns
+from spark_rtm.lint.spark.streams import Query
 from spark_rtm.lint.spark.values import known, quoted, text_of
 
 WRITER_RULES = Rules()
@@ -11,8 +12,8 @@ ADD_UPDATE = 'add .outputMode("update")'
 CHECKPOINT_CONF = "spark.sql.streaming.checkpointLocation"
 
 
-@WRITER_RULES.add("output-mode")
-def output_mode(module: Module) -> Iterator[Problem]:
+@WRITER_RULES.add("output-mode", subject="query")
+def output_mode(query: Query) -> Iterator[Problem]:
     """
     Checks for real-time queries whose output mode is missing or not `update`.
 
@@ -27,17 +28,16 @@ def output_mode(module: Module) -> Iterator[Problem]:
     Source: [test], [guide]
     """
     consequence = "so the query fails with OUTPUT_MODE_NOT_SUPPORTED"
-    for query in module.real_time:
-        writer = query.writer
-        if writer.mode is None:
-            if query.start_line and not writer.is_open:
-                message = f"no output mode is set and the default is append, {consequence}"
-                yield Problem(query.start_line, message, ADD_UPDATE, lines=writer.lines)
-            continue
-        modes = [text for each in known(writer.mode[0]) if (text := text_of(each)) is not None]
-        if modes and all(mode.lower() != "update" for mode in modes):
-            message = f"the output mode is {quoted(modes[0])}, {consequence}"
-            yield Problem(writer.mode[1], message, 'write .outputMode("update")', lines=writer.lines)
+    writer = query.writer
+    if writer.mode is None:
+        if query.start_line and not writer.is_open:
+            message = f"no output mode is set and the default is append, {consequence}"
+            yield Problem(query.start_line, message, ADD_UPDATE)
+        return
+    modes = [text for each in known(writer.mode[0]) if (text := text_of(each)) is not None]
+    if modes and all(mode.lower() != "update" for mode in modes):
+        message = f"the output mode is {quoted(modes[0])}, {consequence}"
+        yield Problem(writer.mode[1], message, 'write .outputMode("update")')
 
 
 @WRITER_RULES.add("checkpoint")
@@ -68,8 +68,8 @@ def checkpoint(module: Module) -> Iterator[Problem]:
             yield Problem(query.start_line, message, fix, lines=writer.lines)
 
 
-@WRITER_RULES.add("value-column")
-def value_column(module: Module) -> Iterator[Problem]:
+@WRITER_RULES.add("value-column", subject="query")
+def value_column(query: Query) -> Iterator[Problem]:
     """
     Checks for real-time queries that write rows without a column `value` to Kafka.
 
@@ -84,11 +84,10 @@ def value_column(module: Module) -> Iterator[Problem]:
         events.select("key", "value").writeStream
     Source: [test]
     """
-    for query in module.real_time:
-        writer = query.writer
-        columns = output_columns(writer.frame) if writer.is_kafka else None
-        if columns is not None and "value" not in columns:
-            shown = ", ".join(sorted(columns)) or "none"
-            message = f"the rows have no column `value` (columns: {shown}), so the Kafka sink fails after the start"
-            fix = 'name the payload `value`, for example with F.to_json(F.struct("*")).alias("value")'
-            yield Problem(writer.line or query.start_line or 1, message, fix, lines=writer.lines)
+    writer = query.writer
+    columns = output_columns(writer.frame) if writer.is_kafka else None
+    if columns is not None and "value" not in columns:
+        shown = ", ".join(sorted(columns)) or "none"
+        message = f"the rows have no column `value` (columns: {shown}), so the Kafka sink fails after the start"
+        fix = 'name the payload `value`, for example with F.to_json(F.struct("*")).alias("value")'
+        yield Problem(writer.line or query.start_line or 1, message, fix)

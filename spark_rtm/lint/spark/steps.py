@@ -1,9 +1,9 @@
 """Find a query's operators, and determine which operators keep state or join streams."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from spark_rtm.lint.spark.columns import expression_name, last_part
-from spark_rtm.lint.spark.streams import Frame, Query, Source, Step
+from spark_rtm.lint.spark.streams import Frame, Source, Step
 from spark_rtm.lint.spark.values import Column, Items, Value, text_of, texts_of
 
 JOINS = {"join", "crossJoin"}
@@ -24,13 +24,6 @@ OPERATORS = KEEPING | JOINS | {
     "mapGroupsWithState", "flatMapGroupsWithState", "cube", "rollup", "to", "unpivot",
 }  # fmt: skip
 AGGREGATES = {"count", "sum", "avg", "mean", "min", "max", "agg", "pivot"}
-
-
-def steps(query: Query, *names: str) -> Iterator[Step]:
-    """Yield the query's operators with one of `names`."""
-    for step in query.writer.frame.steps:
-        if step.name in names:
-            yield step
 
 
 def is_stateful(frame: Frame) -> bool:

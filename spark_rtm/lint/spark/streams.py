@@ -180,6 +180,14 @@ class Query:
     order: int = MAX_ORDER
     """Number of queries that started before; a large number if the module does not start the query."""
 
+    def steps(self, *names: str) -> list[Step]:
+        """Return the operators with one of these names."""
+        return [step for step in self.writer.frame.steps if step.name in names]
+
+    def marks(self, kind: str) -> list[Mark]:
+        """Return the marks of a kind in all operators."""
+        return [mark for step in self.writer.frame.steps for mark in step.marks if mark.kind == kind]
+
 
 @dataclass(eq=False)
 class Deletion:
