@@ -14,11 +14,10 @@ from pathlib import Path
 
 from spark_rtm.lint.files import markdown
 from spark_rtm.lint.files.definitions import definition_problems
-from spark_rtm.lint.files.documents import UnreadableError
+from spark_rtm.lint.files.documents import UnreadableError, read_python
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
-from spark_rtm.lint.files.tree import read_python
 from spark_rtm.lint.python.check import CODE_RULES, python_problems
 from spark_rtm.lint.rules.claim import CLAIM_RULES
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES

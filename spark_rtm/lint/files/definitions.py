@@ -42,7 +42,7 @@ def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[Ru
 
 
 def _problems_of(cluster: Cluster) -> Iterator[RuleProblem]:
-    yield from ((rule, problem) for rule in CLUSTER_RULES for problem in rule.check(cluster))
+    yield from ((rule, problem) for rule in CLUSTER_RULES if cluster.is_real_time for problem in rule.check(cluster))
     settings = [
         Setting(key, Const(value), cluster.lines[f"{table}.{key}"])
         for table, confs in cluster.keys.items()

@@ -1,26 +1,27 @@
 """
-Parse JSON and YAML, and record the line number of every value.
+Parse JSON, YAML and the dictionaries of Python code, and record the line number of every value.
 
-Python's `json` module does not record line numbers, so this module contains its own JSON parser.
+Python's `json` module does not record line numbers, but `ast` does, and a JSON text is a Python expression.
 YAML can be parsed only if PyYAML is installed.
 """
 
 from __future__ import annotations
 
-import json
+import ast
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from spark_rtm.lint.rules.unchecked import Steps, UncheckedError
+from spark_rtm.lint.python.counterexamples import counterexample_lines
+from spark_rtm.lint.rules.unchecked import UncheckedError
 
-TOKEN = re.compile(r'[\s,]*+(?:([{}\[\]:])|("[^"\\]*+(?:\\.[^"\\]*+)*+")|([^\s{}\[\],:"]++))')
+TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
 MAX_VALUES = 400_000
-"""A document with this many values takes about 2 s and 200 MB."""
-MAX_YAML_DEPTH = 60
-Token: TypeAlias = tuple[int, str]
-"""The line number and the text of a token."""
+"""A document with this many tokens takes about 2 s and 200 MB."""
+MAX_DEPTH = 60
+JSON_NAMES = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,95 +51,101 @@ class TooManyValuesError(UncheckedError):
 
 
 def read_json(text: str) -> list[Node]:
-    """Return the root node of each document in a JSON text. Commas between values may be missing."""
-    tokens = _tokens(text)
-    roots = [_node(token, tokens) for token in tokens]
-    if not roots:
-        raise UnreadableError
-    return roots
+    """Return the root node of a JSON text. A comma may follow the last value."""
+    if sum(1 for _ in TOKEN.finditer(text)) > MAX_VALUES:
+        raise TooManyValuesError
+    names = {name: ast.Constant(value, lineno=1) for name, value in JSON_NAMES.items()}
+    return [_node(_parsed(f"({text}\n)", "eval").body, names)]
 
 
-def _tokens(text: str) -> Iterator[Token]:
-    steps = Steps(MAX_VALUES, TooManyValuesError)
-    position, end, line = 0, len(text.rstrip().rstrip(",")), 1
-    while position < end:
-        match = TOKEN.match(text, position)
-        if not match:
-            raise UnreadableError(line)
-        line += text.count("\n", position, match.end())
-        position = match.end()
-        steps.spend()
-        yield line, match[match.lastindex or 0]
+def read_python(code: str) -> list[Node]:
+    """Return outermost dictionaries and calls with keywords in Python code, unless a comment marks them as wrong."""
+    module: ast.Module = _parsed(code)
+    wrong = counterexample_lines(code, module, is_excerpt=False)
+    constants = {
+        target.id: statement.value
+        for statement in module.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    roots: list[Node] = []
+    waiting: list[ast.AST] = [module]
+    while waiting:
+        node = waiting.pop()
+        is_object = isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and any(one.arg for one in node.keywords))
+        if isinstance(node, ast.expr) and is_object and node.lineno not in wrong:
+            roots.append(_node(node, constants))
+        if not is_object or isinstance(node, ast.Call):
+            waiting += ast.iter_child_nodes(node)
+    return sorted(roots, key=lambda root: root.line)
 
 
-def _next(tokens: Iterator[Token]) -> Token:
-    token = next(tokens, None)
-    if token is None:
-        raise UnreadableError
-    return token
-
-
-def _node(token: Token, tokens: Iterator[Token]) -> Node:
-    line, text = token
-    if text == "{":
-        return Node(line, _entries(tokens))
-    if text == "[":
-        items = []
-        while (token := _next(tokens))[1] != "]":
-            items.append(_node(token, tokens))
-        return Node(line, items)
+def _parsed(code: str, mode: str = "exec") -> Any:
     try:
-        return Node(line, json.loads(text))
-    except ValueError as error:
-        raise UnreadableError(line) from error
+        with warnings.catch_warnings(action="ignore"):  # an invalid escape in a string
+            return ast.parse(code, mode=mode)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UnreadableError(getattr(error, "lineno", 1) or 1) from error
 
 
-def _entries(tokens: Iterator[Token]) -> dict[str, tuple[int, Node]]:
+def _node(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Node:
+    """Return the node of an expression. `names` are the values of names; other expressions become `${expression}`."""
+    content: Content = "${expression}"
+    if depth > MAX_DEPTH:
+        return Node(node.lineno, content)
+    if isinstance(node, ast.Name) and isinstance(names.get(node.id), ast.Constant | ast.Dict):
+        content = _node(names[node.id], names, depth + 1).content
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # JSON may write a character as two surrogates
+        content = node.value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float | bool | None):
+        content = node.value
+    elif isinstance(node, ast.List | ast.Tuple):
+        content = [_node(item, names, depth + 1) for item in node.elts]
+    elif isinstance(node, ast.Dict):
+        content = _entries(zip(node.keys, node.values, strict=True), names, depth + 1)
+    elif isinstance(node, ast.Call) and node.keywords:
+        pairs = [(ast.Constant(each.arg or "<<", lineno=each.lineno), each.value) for each in node.keywords]
+        content = _entries(pairs, names, depth + 1)
+    return Node(node.lineno, content)
+
+
+def _entries(
+    pairs: Iterable[tuple[ast.expr | None, ast.expr]], names: Mapping[str, ast.expr], depth: int
+) -> dict[str, tuple[int, Node]]:
     entries = {}
-    while (token := _next(tokens))[1] != "}":
-        line, key = token
-        if not key.startswith('"') or _next(tokens)[1] != ":":
-            raise UnreadableError(line)
-        try:
-            name = str(json.loads(key))
-        except ValueError as error:
-            raise UnreadableError(line) from error
-        entries[name] = (line, _node(_next(tokens), tokens))
+    for key, value in pairs:
+        text = str(key.value) if isinstance(key, ast.Constant) else "<<"
+        entries[text] = ((key or value).lineno, _node(value, names, depth))
     return entries
 
 
 def read_yaml(text: str) -> list[Node]:
-    """Return the root node of each document in a YAML text."""
+    """Return the root node of each document in a YAML text. All aliases of a node become one node."""
     try:
         import yaml  # noqa: PLC0415  # the linter must run without third-party packages
     except ModuleNotFoundError as error:
         raise UncheckedError("PyYAML is not installed, so the YAML was not checked", "install PyYAML") from error
     try:
-        return [_YamlNodes(yaml).node(root) for root in yaml.compose_all(text, Loader=yaml.SafeLoader)]
+        converted: dict[int, Node] = {}
+        return [_yaml_node(root, converted, 0) for root in yaml.compose_all(text, Loader=yaml.SafeLoader)]
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         raise UnreadableError(mark.line + 1 if mark else 1) from error
 
 
-class _YamlNodes:
-    """Converts PyYAML's nodes. All aliases of a node become one node, which may contain itself."""
-
-    def __init__(self, yaml: Any) -> None:
-        self.yaml = yaml
-        self.converted: dict[int, Node] = {}
-
-    def node(self, node: Any, depth: int = 0) -> Node:
-        if depth > MAX_YAML_DEPTH:
-            raise UnreadableError(node.start_mark.line + 1)
-        if id(node) not in self.converted:
-            self.converted[id(node)] = Node(node.start_mark.line + 1, self._content(node, depth + 1))
-        return self.converted[id(node)]
-
-    def _content(self, node: Any, depth: int) -> Content:
-        if isinstance(node, self.yaml.MappingNode):
-            entries = [(key, value) for key, value in node.value if isinstance(key.value, str)]
-            return {key.value: (key.start_mark.line + 1, self.node(value, depth)) for key, value in entries}
-        if isinstance(node, self.yaml.SequenceNode):
-            return [self.node(item, depth) for item in node.value]
-        is_boolean = node.tag.endswith(":bool")
-        return node.value.lower() in {"true", "yes", "on"} if is_boolean else str(node.value)
+def _yaml_node(node: Any, converted: dict[int, Node], depth: int) -> Node:
+    line, content = node.start_mark.line + 1, node.value
+    if depth > MAX_DEPTH:
+        raise UnreadableError(line)
+    if id(node) not in converted:
+        if node.id == "mapping":
+            entries = [(key, value) for key, value in content if isinstance(key.value, str)]
+            nodes = [(key, _yaml_node(value, converted, depth + 1)) for key, value in entries]
+            content = {key.value: (key.start_mark.line + 1, value) for key, value in nodes}
+        elif node.id == "sequence":
+            content = [_yaml_node(item, converted, depth + 1) for item in content]
+        elif node.tag.endswith(":bool"):
+            content = content.lower() in {"true", "yes", "on"}
+        converted[id(node)] = Node(line, content)
+    return converted[id(node)]

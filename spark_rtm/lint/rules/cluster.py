@@ -9,7 +9,7 @@ from spark_rtm.lint.spark.known_settings import FLAG
 from spark_rtm.lint.spark.values import quoted
 
 CLUSTER_RULES = Rules()
-VERSION = re.compile(r"^(\d{1,4})\.(\d{1,4}|x)")
+VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
 WITHOUT_DISK = re.compile(r"^[mcrt][2-9](?:-?flex|[abeginz])*\.\w+$")
 """AWS machine types without a local disk. Types with one have a `d` after the number."""
 MIN_RUNTIME = (16, 4)
@@ -28,7 +28,15 @@ class Cluster:
     is_open: bool = False
     """Whether the cluster may have unknown Spark settings, for example from a variable."""
     is_real_time: bool = False
-    """Whether the flag or a name, for example of the cluster or job, indicates real-time mode."""
+    """Whether the flag or a name, for example of the cluster or job, indicates real-time mode. Rules see no others."""
+
+    def text(self, key: str) -> str:
+        """Return the value of a key as text, or an empty string without the key."""
+        return str(self.keys.get(key, ""))
+
+    def problem(self, key: str, message: str, fix: str) -> Problem:
+        """Return a problem at a key, or at the first line of the cluster without the key."""
+        return Problem(self.lines.get(key, self.line), message, fix)
 
 
 @CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
@@ -47,9 +55,9 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
         {"num_workers": 4, "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [setup]
     """
-    if cluster.is_real_time and cluster.keys.get("autoscale"):
+    if cluster.keys.get("autoscale"):
         message = "the cluster uses autoscaling, but a real-time query holds its task slots for the whole batch"
-        yield Problem(cluster.lines.get("autoscale", cluster.line), message, "replace autoscale with num_workers")
+        yield cluster.problem("autoscale", message, "replace autoscale with num_workers")
 
 
 @CLUSTER_RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
@@ -67,17 +75,11 @@ def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
         {"runtime_engine": "STANDARD", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [setup]
     """
-    if not cluster.is_real_time or cluster.kind == "pipeline":  # serverless pipelines also run real-time mode
-        return
-    is_engine = str(cluster.keys.get("runtime_engine", "")).upper() == "PHOTON"
-    for key, is_on in (
-        ("runtime_engine", is_engine),
-        ("spark_version", "photon" in str(cluster.keys.get("spark_version", "")).lower()),
-        ("photon", cluster.keys.get("photon") is True),
-    ):
-        if is_on:
-            message = "Photon is on, but real-time mode does not run with Photon"
-            yield Problem(cluster.lines.get(key, cluster.line), message, 'write "runtime_engine": "STANDARD"')
+    message = "Photon is on, but real-time mode does not run with Photon"
+    for key, value in (("runtime_engine", "photon"), ("spark_version", ".*photon.*"), ("photon", "true")):
+        # Serverless pipelines run real-time mode with Photon.
+        if cluster.kind != "pipeline" and re.fullmatch(value, cluster.text(key), re.IGNORECASE):
+            yield cluster.problem(key, message, 'write "runtime_engine": "STANDARD"')
 
 
 @CLUSTER_RULES.add("cluster-spot", DATABRICKS_ONLY, subject="cluster")
@@ -98,23 +100,19 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
         "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [setup]
     """
-    if not cluster.is_real_time:
-        return
+    fix = "set availability to ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)"
     for cloud in ("aws_attributes", "azure_attributes", "gcp_attributes"):
         attributes = cluster.keys.get(cloud)
         value = str(attributes.get("availability", "")) if isinstance(attributes, dict) else ""
         if value.upper().startswith(("SPOT", "PREEMPTIBLE")) and not _are_on_demand(cluster, attributes):
             message = f"the workers have availability {quoted(value)}, so the query fails when one is reclaimed"
-            line = cluster.lines.get(f"{cloud}.availability", cluster.line)
-            yield Problem(
-                line, message, "set availability to ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)"
-            )
+            yield cluster.problem(f"{cloud}.availability", message, fix)
 
 
 def _are_on_demand(cluster: Cluster, attributes: object) -> bool:
     """Return whether the first nodes, which are on demand, include the driver and all workers."""
     first = str(attributes.get("first_on_demand")) if isinstance(attributes, dict) else ""
-    workers = str(cluster.keys.get("num_workers"))
+    workers = cluster.text("num_workers")
     return first.isdecimal() and workers.isdecimal() and int(first[:9]) > int(workers[:9])
 
 
@@ -133,11 +131,10 @@ def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
         {"spark_version": "17.3.x-scala2.13", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [setup]
     """
-    match = VERSION.match(str(cluster.keys.get("spark_version", "")))
-    if cluster.is_real_time and match and match[2] != "x" and (int(match[1]), int(match[2])) < MIN_RUNTIME:
+    match = VERSION.match(cluster.text("spark_version"))
+    if match and (int(match[1]), int(match[2])) < MIN_RUNTIME:
         message = f"Databricks Runtime {match[0]} does not support real-time mode"
-        line = cluster.lines.get("spark_version", cluster.line)
-        yield Problem(line, message, "use 16.4 LTS or later, preferably 18 LTS")
+        yield cluster.problem("spark_version", message, "use 16.4 LTS or later, preferably 18 LTS")
 
 
 @CLUSTER_RULES.add("cluster-flag", DATABRICKS_ONLY, subject="cluster")
@@ -156,11 +153,10 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
         {"cluster_name": "real-time mode", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [error list]
     """
-    if cluster.kind == "cluster" and cluster.is_real_time and not cluster.has_flag and not cluster.is_open:
-        places = ("flag", "spark_conf", "its name")
-        line = next((cluster.lines[place] for place in places if place in cluster.lines), cluster.line)
+    if cluster.kind == "cluster" and not cluster.has_flag and not cluster.is_open:
+        place = next(place for place in ("flag", "spark_conf", "its name") if place in cluster.lines)
         message = "the cluster does not set the real-time mode flag, so its real-time queries fail"
-        yield Problem(line, message, f'add "{FLAG}": "true" to spark_conf')
+        yield cluster.problem(place, message, f'add "{FLAG}": "true" to spark_conf')
 
 
 @CLUSTER_RULES.add("cluster-volumes", DATABRICKS_ONLY, subject="cluster")
@@ -179,18 +175,15 @@ def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
         "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [instances]
     """
-    name = str(cluster.keys.get("node_type_id", ""))
+    name = cluster.text("node_type_id")
     attributes = cluster.keys.get("aws_attributes")
     has_volumes = isinstance(attributes, dict) and str(attributes.get("ebs_volume_count", "0")) != "0"
     is_known = not isinstance(attributes, str) and not cluster.is_open
     has_disk = has_volumes or cluster.keys.get("enable_elastic_disk") not in {None, False}
-    if cluster.is_real_time and is_known and not has_disk and WITHOUT_DISK.match(name):
-        message = (
-            f"the machine type {quoted(name)} has no local disk and the cluster has no EBS volumes, so its creation "
-            "fails"
-        )
-        line = cluster.lines.get("node_type_id", cluster.line)
-        yield Problem(line, message, "set aws_attributes.ebs_volume_count, or use a type with disks such as i3 or m5d")
+    if is_known and not has_disk and WITHOUT_DISK.match(name):
+        problem = f"the machine type {quoted(name)} has no local disk and the cluster has no EBS volumes"
+        fix = "set aws_attributes.ebs_volume_count, or use a type with disks such as i3 or m5d"
+        yield cluster.problem("node_type_id", f"{problem}, so its creation fails", fix)
 
 
 @CLUSTER_RULES.add("pipeline-continuous", DATABRICKS_ONLY, subject="cluster")
@@ -208,11 +201,12 @@ def pipeline_continuous(cluster: Cluster) -> Iterator[Problem]:
         {"continuous": true, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [pipelines]
     """
-    value = cluster.keys.get("continuous", False)
-    if cluster.kind == "pipeline" and cluster.has_flag and str(value).lower() == "false" and "<<" not in cluster.keys:
-        flags = [line for key, line in cluster.lines.items() if key.endswith(FLAG)]
+    is_triggered = cluster.text("continuous").lower() in {"", "false"} and "<<" not in cluster.keys
+    if cluster.kind == "pipeline" and cluster.has_flag and is_triggered:
+        flag = next(key for key in cluster.lines if key.endswith(FLAG))
+        place = "continuous" if "continuous" in cluster.lines else flag
         message = "the pipeline is not continuous, so its flows cannot run in real-time mode"
-        yield Problem(cluster.lines.get("continuous", (flags or [cluster.line])[0]), message, "set continuous to true")
+        yield cluster.problem(place, message, "set continuous to true")
 
 
 @CLUSTER_RULES.add("job-serverless", DATABRICKS_ONLY, subject="cluster")
@@ -230,7 +224,8 @@ def job_serverless(cluster: Cluster) -> Iterator[Problem]:
         {"name": "real-time mode", "tasks": [{"task_key": "run", "existing_cluster_id": "0923-164208-abcdefgh"}]}
     Source: [setup]
     """
-    if cluster.kind == "serverless task" and cluster.is_real_time:
+    if cluster.kind == "serverless task":
         message = "the task runs on serverless compute, which refuses the real-time trigger"
-        line = cluster.lines.get("environment_key", cluster.line)
-        yield Problem(line, message, "run the task on classic compute with the real-time mode flag")
+        yield cluster.problem(
+            "environment_key", message, "run the task on classic compute with the real-time mode flag"
+        )
