@@ -9,8 +9,6 @@ The Markdown and Python cells are therefore also checked as one Markdown page, i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from spark_rtm.lint.files.documents import Node, UnreadableError, read_json
 from spark_rtm.lint.files.layout import layout_of
@@ -31,33 +29,10 @@ DELETION = re.compile(r"^\s*rm\s+-\w*r\w*\s+['\"]?(?:/dbfs(?=/))?([^\s'\"]+)", r
 SEPARATOR = "# COMMAND ----------"
 
 
-@dataclass(frozen=True)
-class NotebookCell:
-    """A cell: its kind (such as `python` or `markdown`), its text, and the file's line number of each line."""
-
-    kind: str
-    text: str
-    lines: tuple[int, ...]
-
-    @property
-    def first_line(self) -> int:
-        """The cell's first line number in the file."""
-        return self.lines[0] if self.lines else 1
-
-
-@dataclass
-class _JoinedText:
-    """The joined lines of several cells with their line numbers in the file."""
-
-    text: list[str] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-
-    def add(self, text: Sequence[str], lines: Sequence[int]) -> None:
-        self.text += text
-        self.lines += lines
-
-    def __str__(self) -> str:
-        return "\n".join(self.text)
+Line = tuple[int, str]
+"""The number of a line in the file, and its text."""
+Cell = tuple[str, list[Line]]
+"""The kind of a cell, such as `python` or `markdown`, and its lines."""
 
 
 def is_notebook(text: str) -> bool:
@@ -65,67 +40,64 @@ def is_notebook(text: str) -> bool:
     return SEPARATOR in text or text.startswith("# Databricks notebook source")
 
 
-def notebook_problems(cells: list[NotebookCell], *, min_batch_ms: float | None = None) -> list[RuleProblem]:
+def notebook_problems(cells: list[Cell], *, min_batch_ms: float | None = None) -> list[RuleProblem]:
     """Return the problems in a notebook."""
-    page, code = _JoinedText(), _JoinedText()
+    page, code = list[Line](), list[Line]()
     problems: list[RuleProblem] = []
-    for cell in cells:
-        body = cell.text.splitlines()
-        lines = [*cell.lines, *[cell.lines[-1] if cell.lines else 1] * len(body)][: len(body)]
-        if cell.kind == "markdown":
-            page.add([*[DATA.sub(r"\g<start>records", line) for line in body], ""], [*lines, cell.first_line])
-        elif cell.kind == "python":
-            page.add(["```notebook-cell", *body, "```", ""], [cell.first_line, *lines, *[cell.first_line] * 2])
-            code.add([*body, ""], [*lines, 0])
-        elif cell.kind in {"fs", "sh"} and (match := DELETION.search(cell.text)):
-            code.add([f"dbutils.fs.rm({match[1]!r}, True)", ""], [cell.first_line, 0])
-        elif cell.kind in {"scala", "sql"}:
-            problems += _located((scala_problems if cell.kind == "scala" else sql_problems)(cell.text), lines)
-    layout = layout_of(str(page))
-    problems += _located(layout_problems(layout, min_batch_ms=min_batch_ms), page.lines)
-    wrong = {page.lines[line - 1] for line in counterexample_fence_lines(layout) if line <= len(page.lines)}
-    in_code = python_problems(str(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms) or []
-    return problems + [entry for entry in _located(in_code, code.lines) if entry[1].line not in wrong]
+    for kind, lines in cells:
+        first = lines[0][0] if lines else 1
+        if kind == "markdown":
+            page += [*[(number, DATA.sub(r"\g<start>records", text)) for number, text in lines], (first, "")]
+        elif kind == "python":
+            page += [(first, "```notebook-cell"), *lines, (first, "```"), (first, "")]
+            code += [*lines, (0, "")]
+        elif kind in {"fs", "sh"} and (match := DELETION.search(_text(lines))):
+            code += [(first, f"dbutils.fs.rm({match[1]!r}, True)"), (0, "")]
+        elif kind in {"scala", "sql"}:
+            problems += _located((scala_problems if kind == "scala" else sql_problems)(_text(lines)), lines)
+    layout = layout_of(_text(page))
+    problems += _located(layout_problems(layout, min_batch_ms=min_batch_ms), page)
+    wrong = {page[line - 1][0] for line in counterexample_fence_lines(layout) if line <= len(page)}
+    in_code = python_problems(_text(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms) or []
+    return problems + [entry for entry in _located(in_code, code) if entry[1].line not in wrong]
 
 
-def _located(problems: list[RuleProblem], lines: Sequence[int]) -> list[RuleProblem]:
-    """
-    Convert line numbers of extracted text to line numbers of the notebook file.
+def _text(lines: list[Line]) -> str:
+    return "\n".join(text for _, text in lines)
 
-    `lines` contains the file's line number for each line of the text.
-    """
+
+def _located(problems: list[RuleProblem], lines: list[Line]) -> list[RuleProblem]:
+    """Convert line numbers of extracted text to line numbers of the notebook file."""
     return [
-        (rule, problem.at(lines[problem.line - 1] if 0 < problem.line <= len(lines) else 1))
+        (rule, problem.at(lines[problem.line - 1][0] if 0 < problem.line <= len(lines) else 1))
         for rule, problem in problems
     ]
 
 
-def cells_of_source(text: str) -> list[NotebookCell]:
+def cells_of_source(text: str) -> list[Cell]:
     """Return the cells of a notebook exported as a Python file."""
-    cells: list[NotebookCell] = []
-    entries: list[tuple[int, str]] = []
+    cells: list[Cell] = []
+    lines: list[Line] = []
     for number, line in enumerate([*text.splitlines(), SEPARATOR], 1):
-        if line.strip() == SEPARATOR:
-            if entries:
-                cells.append(_source_cell(entries))
-            entries = []
-        else:
-            entries.append((number, line))
+        if line.strip() != SEPARATOR:
+            lines.append((number, line))
+        elif lines:
+            cells.append(_source_cell(lines))
+            lines = []
     return cells
 
 
-def _source_cell(entries: list[tuple[int, str]]) -> NotebookCell:
-    magics = [(number, match[1]) for number, line in entries if (match := MAGIC.match(line))]
+def _source_cell(lines: list[Line]) -> Cell:
+    magics = [(number, match[1]) for number, line in lines if (match := MAGIC.match(line))]
     # A magic cell has only comments, such as a title, above its magic lines. Magic lines below code are comments.
-    if not magics or any(line.strip() and not line.startswith("#") for _, line in entries):
-        return NotebookCell("python", "\n".join(line for _, line in entries), tuple(number for number, _ in entries))
+    if not magics or any(line.strip() and not line.startswith("#") for _, line in lines):
+        return "python", lines
     kind = next((word[1:] for _, line in magics for word in line.split()[:1] if word.startswith("%")), "python")
     kind = {"md": "markdown", "md-sandbox": "markdown"}.get(kind, kind)
-    body = [(number, re.sub(r"^%[\w-]+ ?", "", line)) for number, line in magics]
-    return NotebookCell(kind, "\n".join(line for _, line in body), tuple(number for number, _ in body))
+    return kind, [(number, re.sub(r"^%[\w-]+ ?", "", line)) for number, line in magics]
 
 
-def cells_of_json(text: str) -> list[NotebookCell]:
+def cells_of_json(text: str) -> list[Cell]:
     """Return the cells of an `.ipynb` file."""
     root = read_json(text)[0].content
     cells = root["cells"][1].content if isinstance(root, dict) and "cells" in root else None
@@ -134,18 +106,15 @@ def cells_of_json(text: str) -> list[NotebookCell]:
     return [_json_cell(cell.content) for cell in cells if isinstance(cell.content, dict)]
 
 
-def _json_cell(cell: dict[str, tuple[int, Node]]) -> NotebookCell:
+def _json_cell(cell: dict[str, tuple[int, Node]]) -> Cell:
     kind = "markdown" if "cell_type" in cell and cell["cell_type"][1].content == "markdown" else "python"
-    entries = list(_source_lines(cell["source"][1])) if "source" in cell else []
-    body = "".join(line for line, _ in entries)
+    source = cell["source"][1] if "source" in cell else Node(1, "")
+    items = source.content if isinstance(source.content, list) else [source]
+    texts = [(item.line, item.content) for item in items if isinstance(item.content, str)]
+    # A list usually has one line per item.
+    numbers = [number for number, text in texts for _ in text.splitlines()] or [1]
+    body = "".join(text for _, text in texts)
     magic = re.match(r"%%?(\w+)", body) if kind == "python" else None
     if magic and magic[1] in {"scala", "sql", "bash", "sh", "r", "fs"}:
         kind, body = magic[1], re.sub(r"^%%?\w+" if magic[1] in {"fs", "sh"} else r"^[^\n]*", "", body, count=1)
-    return NotebookCell(kind, body, tuple(number for _, number in entries))
-
-
-def _source_lines(source: Node) -> Iterator[tuple[str, int]]:
-    """Yield the lines of a cell with their line numbers in the file. A list usually has one line per item."""
-    for item in source.content if isinstance(source.content, list) else [source]:
-        if isinstance(item.content, str):
-            yield from ((line, item.line) for line in item.content.splitlines(keepends=True))
+    return kind, [(numbers[min(at, len(numbers) - 1)], text) for at, text in enumerate(body.splitlines())]
