@@ -127,21 +127,6 @@ def test_fix_changes_only_what_diff_shows(tmp_path: Path) -> None:
     assert [job, link] == sorted(tmp_path.iterdir())
 
 
-def test_added_import_has_the_line_end_of_the_file(tmp_path: Path) -> None:
-    job = tmp_path / "job.py"
-    lines = [
-        'users = spark.read.table("users")',
-        'events = spark.readStream.format("kafka").load().join(users, "key")',
-        'events.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()',
-    ]
-    job.write_bytes("".join(f"{line}\r\n" for line in lines).encode())
-
-    lint(job, "--fix")
-
-    assert job.read_bytes().startswith(b"from pyspark.sql.functions import broadcast\r\n")
-    assert 4 == job.read_bytes().count(b"\r\n") == job.read_bytes().count(b"\n")
-
-
 def test_fix_passes_over_a_file_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Other files are corrected, and the status shows that something was not checked."""
     (folder / "a_latin.py").write_bytes("# \xe9 spark realTime=True\n".encode("latin-1"))
@@ -231,14 +216,11 @@ def test_page_that_cannot_be_read_is_named_among_the_claims(tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("call", "status", "lines"),
     [
-        ("printf '# \\351 realTime=True' | {lint} -", 2, 1),
         ("{lint} job.py > /dev/full", 2, 1),
         ("rmdir $PWD && {lint} .", 2, 1),
-        ("{lint} - <&-", 0, 0),
         ("{lint} job.py >&-", 1, 2),
-        ("{lint} job.py 2>&-", 1, 0),
     ],
-    ids=["latin", "full disk", "deleted folder", "closed input", "closed output", "closed errors"],
+    ids=["full disk", "deleted folder", "closed output"],
 )
 def test_unusual_stream_or_folder_ends_without_traceback(tmp_path: Path, call: str, status: int, lines: int) -> None:
     folder = tmp_path / "project"

@@ -1,12 +1,8 @@
-import ast
-from collections.abc import Iterator
-
 import pytest
 
 from spark_rtm.lint.engine import lint_text
-from spark_rtm.lint.fixes import EDITS, Edit, _Places, fixed
+from spark_rtm.lint.fixes import fixed
 from spark_rtm.lint.settings import Settings
-from spark_rtm.text.finding import Finding
 
 EVENTS = 'events = spark.readStream.format("kafka").load().select("key", "value")\n'
 USERS = 'users = spark.read.table("users")\n'
@@ -49,6 +45,7 @@ def test_missing_output_mode_is_added_on_its_own_line() -> None:
     assert EVENTS + chain.format(f"{REAL_TIME}\n    {UPDATE}") == after
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize(
     ("before", "after", "name"),
     [
@@ -57,13 +54,13 @@ def test_missing_output_mode_is_added_on_its_own_line() -> None:
         ("from pyspark.sql.functions import broadcast\n", "", "broadcast"),
     ],
 )
-def test_static_side_is_wrapped_in_broadcast(before: str, after: str, name: str) -> None:
-    """The name of the function fits the imports, and a missing import is added."""
+def test_static_side_is_wrapped_in_broadcast(before: str, after: str, name: str, end: str) -> None:
+    """The name of the function fits the imports, and a missing import is added with the line end of the file."""
     rest = 'events = events.join({}, "key")\n' + START.format(UPDATE + REAL_TIME)
+    wrong = before + EVENTS + USERS + rest.replace("{}", "users", 1)
+    right = before + after + EVENTS + USERS + rest.replace("{}", f"{name}(users)", 1)
 
-    text = corrected(before + EVENTS + USERS + rest.replace("{}", "users", 1))
-
-    assert before + after + EVENTS + USERS + rest.replace("{}", f"{name}(users)", 1) == text
+    assert right.replace("\n", end) == corrected(wrong.replace("\n", end))
 
 
 def test_import_of_a_scala_trigger_is_deleted() -> None:
@@ -93,24 +90,3 @@ def test_other_formats_are_not_changed() -> None:
 
     assert lint_text(page, "page.md")
     assert page == corrected(page, "page.md")
-
-
-def test_work_grows_with_the_number_of_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each node gets only the findings of its lines, so the work is linear."""
-    calls = 0
-
-    def counted(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
-        nonlocal calls
-        calls += 1
-        return original(node, finding, places)
-
-    original = EDITS["trigger-duration"]
-    monkeypatch.setitem(EDITS, "trigger-duration", counted)
-    counts = []
-    for number in (20, 200):
-        calls = 0
-        text = (EVENTS + START.format(UPDATE + ".trigger(realTime=True)")) * number
-        assert text.replace("realTime=True", 'realTime="5 minutes"') == corrected(text)
-        counts.append(calls)
-
-    assert 10 * counts[0] == counts[1]

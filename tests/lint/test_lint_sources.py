@@ -44,13 +44,12 @@ def test_files_that_need_no_check_are_skipped_silently(tmp_path: Path) -> None:
     ("data", "reason"),
     [
         ("# é realTime=True\n".encode("latin-1"), "not encoded in UTF-8"),
-        ("# realTime=True\n".encode("utf-16"), "not encoded in UTF-8"),
         ("# realTime=True\n".encode("utf-16-le"), "not encoded in UTF-8"),
         (b"#" + b" " * (2 * MAX_BYTES) + b"realTime\n", "more than 2,000,000 bytes"),
         (b"writer.trigger(realTime=True\n", "cannot be parsed"),
         (b"x = a" + b".b" * 5000 + b".realTime\n", "cannot be parsed"),
     ],
-    ids=["latin-1", "utf-16", "without-mark", "long", "syntax", "nesting"],
+    ids=["latin-1", "utf-16", "long", "syntax", "nesting"],
 )
 def test_file_that_cannot_be_checked_is_reported(tmp_path: Path, data: bytes, reason: str) -> None:
     """A file about real-time mode that cannot be checked causes one warning with the reason."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.lint.unseen.measure import KINDS, halves, result
+from tests.lint.unseen.measure import KINDS, cases, result
 
 AIMS = {"python": (0.95, 0.98), "jvm": (0.85, 0.95), "sql": (0.85, 0.95), "definitions": (0.85, 0.95)}
 """Minimum recall and precision of each kind."""
@@ -13,14 +13,14 @@ MISSED = {"python": ("three_way_split.py:8: union-self",)}
 @pytest.mark.parametrize("kind", KINDS)
 def test_linter_is_right_about_the_cases_of_its_development(kind: str) -> None:
     """On the cases of its development, the linter finds every mark except known ones, and nothing else."""
-    measured = result(halves(kind)[0])
+    measured = result(cases(f"{kind}_seen"))
 
     assert (measured.missed, measured.wrong) == (MISSED.get(kind, ()), ())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_unseen_cases_reach_recall_and_precision(kind: str) -> None:
-    measured = result(halves(kind)[1])
+    measured = result(cases(kind))
     recall, precision = AIMS[kind]
 
     assert measured.recall >= recall
@@ -29,6 +29,6 @@ def test_unseen_cases_reach_recall_and_precision(kind: str) -> None:
 
 def test_many_of_the_cases_are_silent_ones() -> None:
     """At least 45 % of all cases only look like mistakes."""
-    texts = [text for kind in KINDS for half in halves(kind) for text in half.values()]
+    texts = [text for kind in KINDS for stem in (kind, f"{kind}_seen") for text in cases(stem).values()]
 
     assert sum("expect:" not in text for text in texts) >= 0.45 * len(texts)

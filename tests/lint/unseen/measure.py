@@ -3,15 +3,10 @@ Measure recall and precision of the linter on cases outside its development.
 
 The linter was developed on the cases of `KIND_seen.cases`, and on no case of `KIND.cases`.
 In both, a line `=== NAME` begins each file, and comments `expect: RULE` mark the expected findings.
-As a program, this module prints the numbers of both; with `--show`, also the mistakes in the seen cases.
+As a program, this module prints the numbers of both, and the mistakes in the seen cases.
 A developer who looks at a mistake in `KIND.cases` must move its cases to `KIND_seen.cases`, and write new ones.
 """
 
-from __future__ import annotations
-
-import argparse
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,43 +33,20 @@ class Result:
         return self.found / max(1, self.found + len(self.wrong))
 
 
-def cases(kind: str) -> dict[str, str]:
-    return cases_in(FOLDER / f"{kind}.cases")
-
-
-def halves(kind: str) -> tuple[dict[str, str], dict[str, str]]:
-    return cases(f"{kind}_seen"), cases(kind)
+def cases(stem: str) -> dict[str, str]:
+    return cases_in(FOLDER / f"{stem}.cases")
 
 
 def result(texts: dict[str, str]) -> Result:
-    found, missed, wrong = 0, [], []
-    for name, text in texts.items():
-        marks = set(expected(text))
-        findings = {(finding.line, finding.rule) for finding in lint_text(text, name)}
-        found += len(marks & findings)
-        missed += [f"{name}:{line}: {rule}" for line, rule in sorted(marks - findings)]
-        wrong += [f"{name}:{line}: {rule}" for line, rule in sorted(findings - marks)]
-    return Result(found, tuple(missed), tuple(wrong))
-
-
-def report(*, show: bool) -> Iterator[str]:
-    for kind in KINDS:
-        for label, texts in zip(("development", "unseen"), halves(kind), strict=True):
-            measured = result(texts)
-            numbers = f"recall {measured.recall:.2f}, precision {measured.precision:.2f}"
-            counts = f"{measured.found} found, {len(measured.missed)} missed, {len(measured.wrong)} wrong"
-            yield f"{kind:12} {label:12} {len(texts):3} cases: {numbers} ({counts})"
-            if show and label == "development":
-                yield from (f"  missed {line}" for line in measured.missed)
-                yield from (f"  wrong  {line}" for line in measured.wrong)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure the linter on cases that it was not developed on.")
-    parser.add_argument("--show", action="store_true", help="print each mistake in the half of development")
-    for line in report(show=parser.parse_args().show):
-        sys.stdout.write(line + "\n")
+    marks = {f"{name}:{line}: {rule}" for name, text in texts.items() for line, rule in expected(text)}
+    findings = {f"{name}:{each.line}: {each.rule}" for name, text in texts.items() for each in lint_text(text, name)}
+    return Result(len(marks & findings), tuple(sorted(marks - findings)), tuple(sorted(findings - marks)))
 
 
 if __name__ == "__main__":
-    main()
+    for stem in (stem for kind in KINDS for stem in (f"{kind}_seen", kind)):
+        measured = result(cases(stem))
+        counts = f"{measured.found} found, {len(measured.missed)} missed, {len(measured.wrong)} wrong"
+        print(f"{stem:17} recall {measured.recall:.2f}, precision {measured.precision:.2f} ({counts})")
+        for line in (*measured.missed, *measured.wrong) if stem.endswith("_seen") else ():
+            print(f"  mistake: {line}")
