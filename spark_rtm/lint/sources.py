@@ -4,6 +4,9 @@ Find and read the files to lint.
 An unreadable file that may be about real-time mode becomes a finding `unchecked`.
 """
 
+# ruff: noqa: PTH110, PTH112, PTH113, PTH114, PTH118, PTH122
+# Functions of `os.path` return False for a path below an inaccessible folder. Methods of `Path` raise.
+
 from __future__ import annotations
 
 import contextlib
@@ -12,6 +15,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from os.path import commonpath, exists, isdir, isfile, islink, join, lexists, realpath, splitext
 from pathlib import Path
 from typing import BinaryIO
 
@@ -111,15 +115,14 @@ def read_original(path: Path) -> str:
 
 def _text(file: BinaryIO) -> str:
     data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        if not _is_relevant(data, file):
-            return ""
-        raise UncheckedError(f"the file has more than {MAX_BYTES:,} bytes, so it was not checked", "split the file")
-    if b"\0" not in data:  # text with zero bytes is UTF-16 without a byte order mark
+    is_long = len(data) > MAX_BYTES
+    if not is_long and b"\0" not in data:  # text with zero bytes is UTF-16 without a byte order mark
         with contextlib.suppress(UnicodeDecodeError):
             return data.decode("utf-8")
     if not _is_relevant(data, file):
         return ""
+    if is_long:
+        raise UncheckedError(f"the file has more than {MAX_BYTES:,} bytes, so it was not checked", "split the file")
     raise UncheckedError("the file is not encoded in UTF-8, so it was not checked", "convert the file to UTF-8")
 
 
@@ -137,19 +140,17 @@ def _is_relevant(data: bytes, file: BinaryIO) -> bool:
 
 
 def _files(roots: list[Path], problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
-    real_roots = [os.path.realpath(root) for root in roots]
+    real_roots = [realpath(root) for root in roots]
     for root in roots:
-        if not _is_folder(root):
-            yield from [root] if os.path.lexists(root) and not excludes(root) else []
+        if not isdir(root):
+            yield from [root] if lexists(root) and not excludes(root) else []
             continue
         for path in _files_below(root, problems, excludes):
-            if _is_link(path) and not _is_below(os.path.realpath(path), real_roots):
-                if not _may_be_relevant(path):
-                    continue
+            if not islink(path) or any(commonpath([realpath(path), real]) == real for real in real_roots):
+                yield path
+            elif _may_be_relevant(path):
                 reason = "this link leads to a file outside the given folders, so the file was not checked"
                 problems.append((path, unchecked(reason, "pass the file itself")))
-            else:
-                yield path
 
 
 def _may_be_relevant(path: Path) -> bool:
@@ -159,49 +160,21 @@ def _may_be_relevant(path: Path) -> bool:
         return True
 
 
-def _is_below(path: str, roots: list[str]) -> bool:
-    return any(os.path.commonpath([path, root]) == root for root in roots)
-
-
 def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
     waiting = [root]
     while waiting:  # in Python 3.11, `os.walk` fails for a thousand nested folders
         folder = waiting.pop()
-        folders, names = _listed(folder, problems)
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
+            problems.append((folder, unchecked(reason, "change its permissions, or pass other paths")))
+            continue
         skipped = CACHES | OUTPUTS if folder == root else CACHES
-        inner = [folder / name for name in folders if name not in skipped and not _is_environment(folder, name)]
+        folders = [each.path for each in entries if each.is_dir(follow_symlinks=False) and each.name not in skipped]
+        inner = [Path(path) for path in folders if not isfile(join(path, "pyvenv.cfg"))]
         waiting += [path for path in reversed(inner) if not excludes(path)]
-        paths = [folder / name for name in names if os.path.splitext(name)[1].lower() in SUFFIXES]  # noqa: PTH122
-        yield from (path for path in paths if not excludes(path) and not _is_broken_link(path))
-
-
-def _listed(folder: Path, problems: Unchecked) -> tuple[list[str], list[str]]:
-    folders, names = [], []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.name)
-                elif not _is_folder(Path(entry.path)):  # a link to a folder is not followed
-                    names.append(entry.name)
-    except OSError as error:
-        reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
-        problems.append((folder, unchecked(reason, "change its permissions, or pass other paths")))
-    return folders, names
-
-
-# The functions of `os.path` return False for a path below an inaccessible folder. Methods of `Path` raise.
-def _is_folder(path: Path) -> bool:
-    return os.path.isdir(path)  # noqa: PTH112
-
-
-def _is_environment(folder: Path, name: str) -> bool:
-    return os.path.isfile(folder / name / "pyvenv.cfg")  # noqa: PTH113
-
-
-def _is_link(path: Path) -> bool:
-    return os.path.islink(path)  # noqa: PTH114
-
-
-def _is_broken_link(path: Path) -> bool:
-    return _is_link(path) and not os.path.exists(path)  # noqa: PTH110
+        names = [each.path for each in entries if splitext(each.name)[1].lower() in SUFFIXES]
+        # A link to a folder is not followed, and a link to nothing is not read.
+        paths = [Path(name) for name in names if exists(name) and not isdir(name)]
+        yield from (path for path in paths if not excludes(path))
