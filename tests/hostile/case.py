@@ -42,25 +42,31 @@ def together(*builds: Build) -> Build:
 
 
 def link(name: str, target: str) -> Build:
-    return _at(name, lambda path: (path.unlink(missing_ok=True), path.symlink_to(target)))
+    return _at(name, lambda path: path.symlink_to(target))
 
 
 def pipe(name: str) -> Build:
-    return _at(name, lambda path: (path.unlink(missing_ok=True), os.mkfifo(path)))
+    return _at(name, os.mkfifo)
 
 
 def sparse(name: str, length: int) -> Build:
-    return _at(name, lambda path: (path.touch(), os.truncate(path, length)))
+    def write(path: Path) -> None:
+        with path.open("ab") as opened:
+            opened.truncate(length)
+
+    return _at(name, write, is_new=False)
 
 
 def without_access(name: str) -> Build:
     return lambda folder: (folder / INPUT / name).chmod(0)
 
 
-def _at(name: str, write: Build) -> Build:
+def _at(name: str, write: Build, *, is_new: bool = True) -> Build:
     def build(folder: Path) -> None:
         path = folder / INPUT / os.fsdecode(name)
         path.parent.mkdir(parents=True, exist_ok=True)
+        if is_new:
+            path.unlink(missing_ok=True)
         write(path)
 
     return build

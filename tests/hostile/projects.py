@@ -52,28 +52,26 @@ FOLDERS: dict[str, tuple[Build, list[str]]] = {
 }
 CLOSED = together(file("sub/job.py", PYTHON), without_access("sub"))
 PATHS = ["a" * 300, "sub/job.py", "\udcff", "a/" * 2000, "/dev/zero", "/dev/stdin", "/proc/self/mem", "", "-", "*"]
-SETTINGS: dict[str, Build] = {
-    name: file("pyproject.toml", text)
-    for name, text in {
-        "number": "[tool]\nrtm-lint = 3",
-        "list": "[[tool.rtm-lint]]\nselect = []",
-        "brackets": "tool" + "=[" * 3000 + " # tool.rtm-lint",
-        "bytes": b"[tool.rtm-lint]\nselect = ['\xff']",
-        "utf-16": "[tool.rtm-lint]\nselect = ['a']".encode("utf-16"),
-        "numbers": "[tool.rtm-lint]\nselect = [1, 2]",
-        "long number": "[tool.rtm-lint]\nselect = " + "9" * 5000,
-        "control": '[tool.rtm-lint]\nselect = ["\\u001b[2J"]',
-        "key": '[tool.rtm-lint]\n"\\u001b[2J" = 1',
-        "many names": f"[tool.rtm-lint]\nselect = {['x' * 50] * 5000}",
-        "patterns": f"[tool.rtm-lint]\nexclude = {['*a' * 200 + 'b'] * 50}",
-        "classes": f"[tool.rtm-lint]\nexclude = {['[' * 300, '[!' * 200, '**/' * 300]}",
-        "ignores": "[tool.rtm-lint]\nper-file-ignores = {'*' = [['trigger']]}",
-        "engine": "[tool.rtm-lint]\nengine = ['databricks']",
-        "many keys": "[tool.rtm-lint]\n" + "".join(f"a{n} = 1\n" for n in range(50_000)),
-        "secret": f"[tool.rtm-lint]\n# {'x' * 9}\nselect = 'a\n",
-    }.items()
+TEXTS: dict[str, str | bytes] = {
+    "number": "[tool]\nrtm-lint = 3",
+    "list": "[[tool.rtm-lint]]\nselect = []",
+    "brackets": "tool" + "=[" * 3000 + " # tool.rtm-lint",
+    "bytes": b"[tool.rtm-lint]\nselect = ['\xff']",
+    "utf-16": "[tool.rtm-lint]\nselect = ['a']".encode("utf-16"),
+    "numbers": "[tool.rtm-lint]\nselect = [1, 2]",
+    "long number": "[tool.rtm-lint]\nselect = " + "9" * 5000,
+    "control": '[tool.rtm-lint]\nselect = ["\\u001b[2J"]',
+    "key": '[tool.rtm-lint]\n"\\u001b[2J" = 1',
+    "many names": f"[tool.rtm-lint]\nselect = {['x' * 50] * 5000}",
+    "patterns": f"[tool.rtm-lint]\nexclude = {['*a' * 200 + 'b'] * 50}",
+    "classes": f"[tool.rtm-lint]\nexclude = {['[' * 300, '[!' * 200, '**/' * 300]}",
+    "ignores": "[tool.rtm-lint]\nper-file-ignores = {'*' = [['trigger']]}",
+    "engine": "[tool.rtm-lint]\nengine = ['databricks']",
+    "many keys": "[tool.rtm-lint]\n" + "".join(f"a{n} = 1\n" for n in range(50_000)),
+    "secret": f"[tool.rtm-lint]\n# {'x' * 9}\nselect = 'a\n",
 }
-SETTINGS |= {
+SETTINGS = {
+    **{name: file("pyproject.toml", text) for name, text in TEXTS.items()},
     "pipe": pipe("pyproject.toml"),
     "device": link("pyproject.toml", "/dev/zero"),
     "sparse": together(file("pyproject.toml", "[tool.rtm-lint]\n"), sparse("pyproject.toml", 300_000_000)),

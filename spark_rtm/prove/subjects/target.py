@@ -69,12 +69,12 @@ def code_of(path: Path) -> str:
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
-        lines = text.splitlines()
-        return "\n".join(_line(path, line[8:], n) if MAGIC_RUN.match(line) else line for n, line in enumerate(lines, 1))
+        numbered = enumerate(text.splitlines(), 1)
+        return "\n".join(_line(path, line[8:], n) if MAGIC_RUN.match(line) else line for n, line in numbered)
     code = list[str]()
-    for cell in (cell for cell in cells_of_json(text) if cell.kind == "python"):
-        is_other = bool(OTHER_CELL.match(cell.text))
-        for line, number in zip(cell.text.splitlines(), cell.lines, strict=False):
+    for lines in (lines for kind, lines in cells_of_json(text) if kind == "python"):
+        is_other = bool(OTHER_CELL.match("\n".join(line for _, line in lines)))
+        for number, line in lines:
             code += [""] * (number - 1 - len(code))
             code.append(f"# {line}" if is_other else _line(path, line, number))
     return "\n".join(code)
