@@ -197,7 +197,7 @@ def _details(findings: list[Finding]) -> dict[str, dict[str, object]]:
         rule.id: {
             "shortDescription": {"text": rule.what},
             "fullDescription": {"text": f"{rule.what} {rule.why}"},
-            "help": {"text": rule.explanation(), "markdown": rule.section()},
+            "help": {"text": rule.explanation()},
             "helpUri": rule.help_uri,
         }
         for rule in RULES

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from textwrap import indent
+from typing import Any
 
 from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
@@ -18,6 +19,7 @@ from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
 ALLOWLIST_CONDITION = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 PART = re.compile(r"^(Why|Reported at|Both engines|OSS|Databricks|Example|Use instead|Source):[ \n]", re.MULTILINE)
+LABEL = re.compile(r"\[([^\]]+)\](?!\()")
 CODE_PARTS = {"Example", "Use instead"}
 LABELS = {BOTH: "Both engines", OSS_ONLY: "OSS", DATABRICKS_ONLY: "Databricks"}
 """Docstring labels for findings on both engines, and on one engine only."""
@@ -103,21 +105,20 @@ class Rule:
     engines: tuple[str, ...]
     severity: str
     check: Check
-
-    @property
-    def what(self) -> str:
-        """Return the sentence that begins with "Checks for"."""
-        return self._parts()["What"]
-
-    @property
-    def why(self) -> str:
-        """Return the reason for the rule."""
-        return self._parts()["Why"]
-
-    @property
-    def reported_at(self) -> str:
-        """Return the code that a finding points to, or an empty string for rules about text."""
-        return self._parts().get("Reported at", "")
+    what: str = ""
+    """The sentence that begins with "Checks for"."""
+    why: str = ""
+    """The reason for the rule."""
+    reported_at: str = ""
+    """The code that a finding points to, or an empty string for rules about text."""
+    example: str = ""
+    """Code or text that violates the rule."""
+    use_instead: str = ""
+    """The corrected code or text."""
+    source: str = ""
+    """The labels of the sources in `CITATIONS`, such as `[setup]`."""
+    cases: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The text about each engine, keyed by its label from `LABELS`."""
 
     @cached_property
     def reported_words(self) -> list[str]:
@@ -125,30 +126,9 @@ class Rule:
         return re.findall(r"`([\w.]+)`", self.reported_at)
 
     @property
-    def example(self) -> str:
-        """Return code or text that violates the rule."""
-        return self._parts()["Example"]
-
-    @property
-    def use_instead(self) -> str:
-        """Return the corrected code or text."""
-        return self._parts()["Use instead"]
-
-    @property
-    def source(self) -> str:
-        """Return the labels of the sources in `CITATIONS`, such as `[setup]`."""
-        return self._parts()["Source"]
-
-    @property
     def definitions(self) -> list[str]:
         """Return a Markdown link definition for each label in `source`."""
-        return [f"[{label}]: {CITATIONS[label]}" for label in re.findall(r"\[([^\]]+)\](?!\()", self.source)]
-
-    @property
-    def cases(self) -> dict[str, str]:
-        """Return the text about each engine, keyed by its label from `LABELS`."""
-        parts = self._parts()
-        return {label: parts[label] for label in LABELS.values() if label in parts} or {LABELS[self.engines]: ""}
+        return [f"[{label}]: {CITATIONS[label]}" for label in LABEL.findall(self.source)]
 
     @property
     def help_uri(self) -> str:
@@ -163,52 +143,37 @@ class Rule:
             return f"{self.severity.capitalize()}. {' '.join(cases)}"
         return f"{self.severity.capitalize()} on {next(iter(self.cases)).replace('Both', 'both')}."
 
-    def section(self) -> str:
-        """Return the rule's section as Markdown: the heading and a list."""
-        entries = {
-            "What it does": self.what,
-            "Why it is bad": self.why,
-            **({"Reported at": self.reported_at} if self.reported_at else {}),
-            "Wrong example": _code(self.example.removesuffix(".")),
-            "Use instead": _code(self.use_instead.removesuffix(".")),
-            "Engines": self.engine_text,
-            "Source": self.source,
-        }
-        return "\n".join([f"## {self.id}", "", *[f"- {name}: {text}" for name, text in entries.items()], ""])
-
     def explanation(self) -> str:
         """Return the rule's section as plain text, with the URLs of the sources."""
-        labels = re.findall(r"\[([^\]]+)\](?!\()", self.source)
         # A source is a URL, or a path from the page of rules to a test, which only a checkout contains.
-        found = {label: re.sub(r"^\.\./(\S+)", r"\1 in the repository", CITATIONS[label]) for label in labels}
-        sources = "\n".join(f"  {label}: {source}" for label, source in found.items())
-        return "\n".join(
-            [
-                f"{self.id}",
-                f"\nWhat it does\n  {self.what}",
-                f"\nWhy is this bad?\n  {self.why}",
-                *([f"\nReported at\n  {self.reported_at}"] if self.reported_at else []),
-                f"\nExample\n{indent(self.example, '  ')}",
-                f"\nUse instead\n{indent(self.use_instead, '  ')}",
-                f"\nEngines\n  {self.engine_text}",
-                f"\nSource\n{sources}" if sources else f"\nSource\n  {self.source}",
-            ]
-        )
-
-    def _parts(self) -> dict[str, str]:
-        pieces = PART.split(inspect.getdoc(self.check) or "")
-        return {
-            name: inspect.cleandoc(text).strip() if name in CODE_PARTS else " ".join(text.split())
-            for name, text in zip(["What", *pieces[1::2]], pieces[::2], strict=True)
+        found = {
+            label: re.sub(r"^\.\./(\S+)", r"\1 in the repository", CITATIONS[label])
+            for label in LABEL.findall(self.source)
         }
+        parts = {
+            "What it does": self.what,
+            "Why is this bad?": self.why,
+            "Reported at": self.reported_at,
+            "Example": self.example,
+            "Use instead": self.use_instead,
+            "Engines": self.engine_text,
+            "Source": "\n".join(f"{label}: {source}" for label, source in found.items()) or self.source,
+        }
+        return "\n\n".join([self.id, *[f"{title}\n{indent(text, '  ')}" for title, text in parts.items() if text]])
+
+
+def _parts(check: Check, engines: tuple[str, ...]) -> dict[str, Any]:
+    """Return the texts of a rule by the names of its fields, taken from the docstring of its check."""
+    pieces = PART.split(inspect.getdoc(check) or "")
+    parts = {
+        name: inspect.cleandoc(text).strip() if name in CODE_PARTS else " ".join(text.split())
+        for name, text in zip(["What", *pieces[1::2]], pieces[::2], strict=True)
+    }
+    cases = {label: parts.pop(label) for label in LABELS.values() if label in parts} or {LABELS[engines]: ""}
+    return {"cases": cases, **{name.lower().replace(" ", "_"): text for name, text in parts.items()}}
 
 
 RuleProblem = tuple[Rule, Problem]
-
-
-def _code(text: str) -> str:
-    joined = " ".join(line.strip() for line in text.splitlines()).replace(" .", ".")
-    return f"`` {joined} ``" if "`" in joined else f"`{joined}`"
 
 
 class Rules(list[Rule]):
@@ -221,7 +186,7 @@ class Rules(list[Rule]):
 
         def register(check: Check) -> Check:
             for_module, kind = (_of_each_query(check), "module") if subject == "query" else (check, subject)
-            self.append(Rule(rule_id, kind, engines, severity, for_module))
+            self.append(Rule(rule_id, kind, engines, severity, for_module, **_parts(check, engines)))
             return check
 
         return register
