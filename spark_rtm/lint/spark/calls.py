@@ -21,6 +21,7 @@ from spark_rtm.lint.spark.streams import (
     Step,
     Trigger,
     Writer,
+    options_of,
 )
 from spark_rtm.lint.spark.values import (
     Column,
@@ -37,7 +38,6 @@ from spark_rtm.lint.spark.values import (
     text_of,
     texts_of,
 )
-from spark_rtm.lint.spark.writers import changed_writer, options_of
 
 FORMATS = {"parquet", "json", "csv", "orc", "text", "table", "jdbc", "avro", "xml"}
 BROADCAST_HINTS = {"broadcast", "broadcastjoin", "mapjoin"}
@@ -224,7 +224,7 @@ class SparkCalls:
         self, writer: Writer, name: str, given: Arguments, line: int, state: State, receiver: Value | None = None
     ) -> Value:
         lines = writer.lines | {self.statement.lineno if self.statement else line, line}
-        changed = changed_writer(writer, name, given, line, lines)
+        changed = writer.after(name, given, line, lines)
         self.writers[writer] = True
         if name == "trigger":
             self.triggers.append((changed.trigger or Trigger(given, line), receiver or writer))

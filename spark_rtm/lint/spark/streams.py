@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
-from spark_rtm.lint.spark.values import Column, Const, Items, Mark, OneOf, Table, Unknown, Value, as_text, under
+from spark_rtm.lint.spark.values import (
+    Column,
+    Const,
+    Items,
+    Mark,
+    OneOf,
+    Table,
+    Unknown,
+    Value,
+    alternatives,
+    as_text,
+    texts_of,
+    under,
+)
 
 NONE = Const(None)
 KAFKA_SOURCES = ("kafka", "rtm-kafka")  # `rtm-kafka` is the source of `spark_rtm.realtime.control`
 PARTIAL = "functools.partial"
 MAX_ORDER = 1_000_000
+UNKNOWN_KEY = "\0"
+"""Key for options with unknown names."""
+START_PARAMETERS = {"path", "partitionBy", "queryName", "tableName"}
+"""Arguments of `start` and `toTable` that are not options."""
 TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
 
 
@@ -167,6 +185,48 @@ class Writer(Value):
     def is_kafka(self) -> bool:
         """Whether the writer has the Kafka sink."""
         return self.sink == "kafka" and not self.sinks
+
+    def after(self, name: str, given: Arguments, line: int, lines: frozenset[int]) -> Writer:
+        """Return the writer after a call of its method `name`. `lines` are the line numbers of its calls."""
+        changes: dict[str, Any] = {"lines": lines}
+        if name == "trigger":
+            changes["trigger"] = Trigger(given, line)
+        elif name in {"foreach", "foreachBatch"}:
+            changes["sinks"] = (*self.sinks, (name, line))
+        elif name == "format":
+            changes["format"] = (given.get("source", 0) or Unknown(), line)
+        elif name == "outputMode":
+            changes["mode"] = (given.get("outputMode", 0) or Unknown(), line)
+        elif name in {"option", "options"}:
+            added = options_of(name, given, line)
+            changes["options"] = options = {**self.options, **added}
+            # An empty dictionary is useless, so code outside this module probably fills it.
+            changes["is_open"] = self.is_open or given.is_open or UNKNOWN_KEY in options or not added
+        elif name in {"start", "toTable"}:
+            changes |= self._started(name, given, line)
+        return replace(self, **changes)
+
+    def _started(self, name: str, given: Arguments, line: int) -> dict[str, Any]:
+        rest = {key: entry for key, entry in given.keywords.items() if key not in START_PARAMETERS}
+        changes: dict[str, Any] = {"is_open": self.is_open or given.is_open}
+        changes["format"], changes["mode"] = rest.pop("format", self.format), rest.pop("outputMode", self.mode)
+        options = {key.lower(): entry for key, entry in rest.items()}
+        if name == "toTable":
+            changes["format"] = changes["format"] or (Const("table"), line)
+            changes["sinks"] = (*self.sinks, ("toTable", line))
+        elif (path := given.get("path", 0)) is not None:
+            options["path"] = (path, line)
+        return changes | {"options": {**self.options, **options}}
+
+
+def options_of(name: str, given: Arguments, line: int) -> dict[str, tuple[Value, int]]:
+    """Return the options that a call of `option` or `options` sets, with lower-case names."""
+    if name == "options":
+        options = {key.lower(): entry for key, entry in given.keywords.items()}
+        return options | ({UNKNOWN_KEY: (Unknown(), line)} if given.is_open else {})
+    keys, value = given.get("key", 0), given.get("value", 1) or Unknown()
+    known = {text.lower(): (value, line) for text in texts_of(keys)}
+    return known if known and len(alternatives(keys)) == 1 else {UNKNOWN_KEY: (Unknown(), line)} | known
 
 
 @dataclass(frozen=True, eq=False)
