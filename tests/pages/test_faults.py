@@ -3,8 +3,6 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-import pytest
-
 from examples.attribution.chaos.faults import KINDS
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.settings import DemoSettings
@@ -17,7 +15,6 @@ from examples.attribution.soak.growth import (
     SETTLING_MINUTES,
 )
 from examples.attribution.soak.result import exit_status, unexpected
-from examples.attribution.traffic.goals import FIRST_CAP_SHARE, LAST_CAP_SHARE
 from scripts.pack import files
 
 RUNS = json.loads((files.ROOT / "references/measured/chaos.json").read_text())["runs"]
@@ -35,34 +32,26 @@ def largest_fall(minutes: list[float]) -> float:
     return max((before - after) / before for before, after in pairwise(minutes) if before)
 
 
-def test_a_hundred_faults_of_three_seeds_lost_nothing() -> None:
+def test_a_hundred_faults_of_all_kinds_lost_nothing() -> None:
+    """Results that were not committed at a kill of the driver are written again, and none is lost or wrong."""
+    times = Counter(incident["fault"] for incident in INCIDENTS)
+    replayed = {fault: sum(one["replayed"] for one in INCIDENTS if one["fault"] == fault) for fault in times}
+
+    assert KINDS.keys() == times.keys()
+    assert {1} == {times[name] for name, kind in KINDS.items() if kind.needs == "cluster"}
     assert len(INCIDENTS) >= 100
     assert len({run["seed"] for run in RUNS}) >= 3
     assert 0 == sum(run["failed_sends"] for run in RUNS)
     assert {(0, 0)} == {(row["lost"], row["wrong"]) for run in RUNS for row in run["differences"]}
     assert all(incident["seconds"] for incident in INCIDENTS)
-
-
-def test_every_kind_came_and_those_of_the_cluster_once() -> None:
-    times = Counter(incident["fault"] for incident in INCIDENTS)
-
-    assert KINDS.keys() == times.keys()
-    assert {1} == {times[name] for name, kind in KINDS.items() if kind.needs == "cluster"}
-
-
-def test_killed_driver_writes_results_twice() -> None:
-    """Results that were not committed at the kill are written again, and no result is wrong because of that."""
-    replayed = [incident["replayed"] for incident in INCIDENTS if incident["fault"] in ("kill-driver", "kill-jvm")]
-
-    assert sum(replayed) > 1000
-    assert 0 == sum(incident["replayed"] for incident in INCIDENTS if incident["fault"].startswith("jump-"))
+    assert replayed["kill-driver"] + replayed["kill-jvm"] > 1000
+    assert 0 == sum(rows for fault, rows in replayed.items() if fault.startswith("jump-"))
 
 
 def test_run_lasted_two_hours_and_reconciled() -> None:
     assert RUN["conditions"]["duration_seconds"] >= 7200
     assert RUN["records"] > 7200 * RUN["conditions"]["rate"]
     assert 0 == RUN["differences"]
-    assert (0.6, 1.7) == (round(min(RUN["foreign_cores"]), 1), round(max(RUN["foreign_cores"]), 1))
 
 
 def test_page_states_the_limits_of_the_code() -> None:
@@ -72,23 +61,15 @@ def test_page_states_the_limits_of_the_code() -> None:
     assert f"A run takes at least {MIN_MINUTES} minutes" in PAGE
 
 
-def test_run_ends_with_status_1_for_two_growths() -> None:
-    assert (1, 2) == (exit_status(RUN), len([*unexpected(RUN["growth"])]))
-
-
-def test_causes_of_the_table_are_those_of_the_code() -> None:
+def test_run_ends_with_status_1_for_two_growths_without_a_known_cause() -> None:
     causes = {(row["group"], row["part"]): row["cause"] for row in RUN["growth"] if row["cause"]}
+    grown = {(row["group"], row["part"]) for row in RUN["growth"] if row["trend"] == "grows as expected"}
+    unknown = [(row["group"], row["part"]) for row in RUN["growth"] if row["trend"] == "grows"]
 
     assert EXPECTED == causes
-
-
-def test_two_growths_have_no_known_cause() -> None:
-    unknown = [(row["group"], row["part"], round(row["per_hour"])) for row in RUN["growth"] if row["trend"] == "grows"]
-
-    assert [("handles", "PostgreSQL", 5), ("checkpoint_mib", "events_to_attributed", 2)] == unknown
-    assert 145 == round(rows("handles")["PostgreSQL"]["level"])
-    assert 20 == round(rows("checkpoint_mib")["events_to_attributed"]["level"])
-    assert [] == [row["part"] for row in RUN["growth"] if row["trend"] == "grows as expected" and not row["cause"]]
+    assert grown <= causes.keys()
+    assert [("handles", "PostgreSQL"), ("checkpoint_mib", "events_to_attributed")] == unknown
+    assert (1, 2) == (exit_status(RUN), len([*unexpected(RUN["growth"])]))
 
 
 def test_checkpoint_files_stay_constant_after_a_hundred_batches() -> None:
@@ -115,17 +96,6 @@ def test_only_state_with_a_long_window_grows() -> None:
     assert 168 == lookback_minutes > RUN["conditions"]["duration_seconds"] / 60
 
 
-def test_pacing_rows_fall_while_campaigns_reach_their_goals() -> None:
-    """The number of keys is constant until the first goal is reached, falls, and is constant after the last goal."""
-    row = rows("state_rows")["attributed_to_pacing"]
-    minutes, run_minutes = row["minutes"], RUN["conditions"]["duration_seconds"] / 60
-    first, last = round(FIRST_CAP_SHARE * run_minutes), round(LAST_CAP_SHARE * run_minutes)
-
-    assert ((36, 90), "falls") == ((first, last), row["trend"])
-    assert 1000 < min(minutes[5:first])
-    assert max(minutes[last + 10 :]) < 700
-
-
 def test_state_memory_rises_to_the_same_number_in_all_queries() -> None:
     """The memory of each state reaches 18 MiB, and then stays at 18 to 20 MiB."""
     memory = rows("state_mib")
@@ -138,23 +108,8 @@ def test_state_memory_rises_to_the_same_number_in_all_queries() -> None:
     assert (17.9, 20) == (min(later), max(later))
 
 
-def test_classes_rise_until_the_collection_that_spark_requests() -> None:
-    """The number of classes falls every thirty minutes, and never rises for longer; its lowest values are constant."""
-    row = rows("jvm_classes")["Spark"]
-    falls = [minute for minute, (before, after) in enumerate(pairwise(row["minutes"]), 1) if after < before]
+def test_heap_of_spark_falls_repeatedly_and_does_not_grow() -> None:
+    heap = rows("jvm_mib")["heap"]
 
-    assert {30, 60, 90, 120} <= set(falls)
-    assert COLLECTION_MINUTES == max(later - earlier for earlier, later in pairwise([0, *falls]))
-    assert "steady" == row["trend"]
-
-
-def test_heap_falls_again_and_again() -> None:
-    row = rows("jvm_mib")["heap"]
-
-    assert all(largest_fall(row["minutes"][at : at + 11]) > 0.1 for at in range(0, 120, 10))
-    assert "steady" == row["trend"]
-
-
-@pytest.mark.parametrize("group", ["handles", "jvm_threads"])
-def test_handles_and_threads_of_spark_stay_constant(group: str) -> None:
-    assert "steady" == rows(group)["Spark"]["trend"]
+    assert all(largest_fall(heap["minutes"][at : at + 11]) > 0.1 for at in range(0, 120, 10))
+    assert {"steady"} == {row["trend"] for row in (heap, rows("handles")["Spark"], rows("jvm_threads")["Spark"])}

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from scripts.pack import files
-from spark_rtm.text import markdown
 from tests.pages.examples import definition_of
 
 PAGE = files.ROOT / "references/latency.md"
@@ -15,12 +14,8 @@ CASES = json.loads((files.ROOT / "references/measured/latency.json").read_text()
 RUNS = [case for case in CASES if case["engine"] in ("real-time", "real-time, untuned")]
 
 
-def latencies_of(event: dict[str, Any]) -> dict[str, Any]:
-    [code] = [f.code for f in markdown.fences(PAGE.read_text(encoding="utf-8")) if "def latencies_of" in f.code]
-    names: dict[str, Any] = {}
-    exec(compile(code, str(PAGE), "exec"), names)
-    found: dict[str, Any] = names["latencies_of"](SimpleNamespace(json=json.dumps(event)))
-    return found
+def latencies_of(event: dict[str, Any]) -> object:
+    return definition_of(PAGE, "latencies_of")(SimpleNamespace(json=json.dumps(event)))
 
 
 @pytest.mark.parametrize(
