@@ -48,7 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fix", action="store_true", help="correct triggers, output modes and joins in Python files")
     parser.add_argument("--diff", action="store_true", help="print what --fix would change, and change nothing")
-    parser.add_argument("--statistics", action="store_true", help="print the number of findings of each rule")
     parser.add_argument(
         "--claims", action="store_true", help="list the sentences about real-time mode without a verdict, and exit"
     )

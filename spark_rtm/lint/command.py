@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -161,13 +161,9 @@ def _text_of(path: Path) -> str:
 def _reported(
     findings: list[Finding], settings: Settings, options: argparse.Namespace, texts: Mapping[Path, str] | None = None
 ) -> int:
-    has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     details = _details(findings)
-    if options.statistics:
-        show(_statistics(findings))
-    else:
-        show(render(findings, options.format, details, has_colors=has_colors))
-    if findings and options.format == "text" and not options.statistics:
+    show(render(findings, options.format, details))
+    if findings and options.format == "text":
         count = sum(
             fixable((texts or {}).get(path) or _text_of(path).removeprefix(MARK), str(path), found)
             for path, found in _by_path(findings).items()
@@ -183,12 +179,6 @@ def _status(findings: list[Finding], settings: Settings) -> int:
         return 2
     counted = {"error", "warning"} if settings.strict else {"error"}
     return 1 if any(finding.severity in counted for finding in findings) else 0
-
-
-def _statistics(findings: list[Finding]) -> str:
-    counts = Counter((finding.rule, finding.severity) for finding in findings)
-    rows = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    return "\n".join(f"{count:6}  {severity:11}  {rule}" for (rule, severity), count in rows)
 
 
 def _details(findings: list[Finding]) -> dict[str, dict[str, object]]:

@@ -29,7 +29,7 @@ FORMS = {
     "docstring": '"""Module."""\n' + USERS + SOURCE + ".join(u, 'k')" + WRITE,
     "mark": "\ufeff" + WRONG.strip(),
     "other coding": "# coding: utf-7\n" + WRONG,
-    "many": WRONG * 1000,
+    "many": WRONG * 500,
     "many joins": USERS + "v = " + SOURCE + "\n" + "v = v.join(u, 'k')\n" * 400 + "v" + WRITE,
     "slow": "".join(f"if x{n}: a{n} = 1\n" for n in range(4000)) + WRONG,
     "nul": WRONG + "\0",

@@ -45,14 +45,6 @@ def test_exit_status_depends_on_errors_unless_strict(folder: Path, arguments: tu
     assert status == lint(folder / arguments[0], *arguments[1:])
 
 
-def test_statistics_count_findings_by_rule(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert 1 == lint(folder, "--statistics")
-
-    assert [["1", "warning", "frozen-clock"], ["1", "error", "trigger-duration"]] == [
-        line.split() for line in capsys.readouterr().out.splitlines()
-    ]
-
-
 def test_explain_prints_the_section_of_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
     """The section has all headings; ALL lists every rule; an unknown rule is a usage error."""
     assert 0 == lint("--explain", "output-mode")
@@ -178,28 +170,6 @@ def test_summary_counts_findings_and_corrections(folder: Path, capsys: pytest.Ca
         f"trigger-duration: {DOCUMENTATION}/references/lint_rules/trigger-duration.html",
     ] == printed.err.splitlines()
     assert f"{folder}/error.py:1:{BAD.index('realTime') + 1}: error: trigger-duration: " in printed.out
-
-
-@pytest.mark.parametrize(
-    ("is_terminal", "environment", "is_colored"),
-    [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False)],
-)
-def test_only_terminals_get_colors(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    is_terminal: bool,
-    environment: dict[str, str],
-    is_colored: bool,
-) -> None:
-    """Pipes, files and people who set NO_COLOR get plain text."""
-    for name, value in {"NO_COLOR": "", "TERM": "xterm", **environment}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
-
-    lint(folder)
-
-    assert is_colored == ("\x1b[31merror\x1b[0m" in capsys.readouterr().out)
 
 
 def test_page_that_cannot_be_read_is_named_among_the_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

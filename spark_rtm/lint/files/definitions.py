@@ -76,7 +76,7 @@ class _Clusters:
             yield _cluster(node, kind, (*names, *names_here))
             return
         # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
-        inner = (*names, *names_here, *_task_names(content)) if self._count(node) == 1 else ()
+        inner = (*names, *names_here) if self._count(node) == 1 else ()
         for name, (line, child) in content.items():
             yield from self.below(child, inner, (name, line) if isinstance(child.content, dict) else None)
 
@@ -113,14 +113,6 @@ def _is_pipeline(content: dict[str, tuple[int, Node]]) -> bool:
 
 def _names(content: dict[str, tuple[int, Node]]) -> Iterator[Name]:
     yield from ((_text(content[name][1]), content[name][0]) for name in NAME_KEYS if name in content)
-
-
-def _task_names(content: dict[str, tuple[int, Node]]) -> Iterator[Name]:
-    tasks = content["tasks"][1].content if "tasks" in content else None
-    for task in tasks if isinstance(tasks, list) else ():
-        for _, child in task.content.values() if isinstance(task.content, dict) else ():
-            if isinstance(child.content, dict):
-                yield from _names(child.content)
 
 
 def _text(node: Node) -> str:

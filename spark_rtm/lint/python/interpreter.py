@@ -99,18 +99,10 @@ class Interpreter(Statements):
             return [(known is not condition.is_negated, state)]
         return [(outcome, self._assumed(condition, value, state, outcome)) for outcome in (True, False)]
 
-    def assumed(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return a copy of the state that assumes an outcome of a condition."""
-        condition = self._condition(test, state)
-        return self._assumed(condition, self.value(condition.plain, state), state, outcome)
-
     def _assumed(self, condition: Condition, value: Value | None, state: State, outcome: bool) -> State:  # noqa: FBT001
         plain, outcome = condition.plain, outcome is not condition.is_negated
         self.steps.spend(size_of_state(state))
         key, state = condition.key(state), state.copy()
-        if isinstance(plain, ast.BoolOp) and outcome is isinstance(plain.op, ast.And):
-            for part in plain.values:  # a true `and` or a false `or` determines the outcome of all its operands
-                state = self.assumed(part, state, outcome)
         guards = [guard for guard, each in cases_of(value or Unknown()) if truth(each) in {None, outcome}]
         state.decided |= dict(frozenset.intersection(*guards)) if guards else {}
         if isinstance(plain, ast.Name):

@@ -51,10 +51,6 @@ class Statements(Calls):
     def block(self, statements: list[ast.stmt], state: State) -> None:
         """Follow a block of statements."""
 
-    @abstractmethod
-    def assumed(self, test: ast.expr, state: State, outcome: bool) -> State:  # noqa: FBT001
-        """Return a copy of the state that assumes an outcome of a condition."""
-
     def copied(self, state: State) -> State:
         """Copy a state, and count the steps of the copy."""
         self.steps.spend(size_of_state(state))
@@ -111,10 +107,7 @@ class Statements(Calls):
             self._bind_item(target, value, state)
 
     def _bind_item(self, target: ast.Subscript, value: Value, state: State) -> None:
-        owner, key = (
-            self.value(target.value, state),
-            self.value(target.slice, state),
-        )
+        owner, key = self.value(target.value, state), self.value(target.slice, state)
         if isinstance(owner, Table) and isinstance(key, Const) and isinstance(target.value, ast.Name):
             self.steps.spend(len(owner.items))
             name = plain(key.value)
@@ -129,18 +122,11 @@ class Statements(Calls):
             self.join(state, [path for _, path in paths], state.decided)
 
     def _follow_match(self, statement: ast.Match, state: State) -> None:
-        ends, rest = [], self.copied(state)
-        for case in statement.cases:
-            arm = self.copied(rest)
-            if isinstance(case.pattern, ast.MatchValue):
-                test = ast.Compare(statement.subject, [ast.Eq()], [case.pattern.value])
-                arm, rest = self.assumed(test, rest, True), self.assumed(test, rest, False)
-            else:
-                arm.decided[f"case {case.pattern.lineno}"] = True
-                rest.decided[f"case {case.pattern.lineno}"] = False
+        arms = [self.copied(state) for _ in statement.cases]
+        for case, arm in zip(statement.cases, arms, strict=True):
+            arm.decided[f"case {statement.lineno}"] = True
             self.block(case.body, arm)
-            ends.append(arm)
-        self.join(state, [*ends, rest], state.decided)
+        self.join(state, [*arms, state], dict(state.decided))
 
     def _follow_for(self, statement: ast.For | ast.AsyncFor, state: State) -> None:
         items = self.value(statement.iter, state)
@@ -197,10 +183,8 @@ class Statements(Calls):
     def _follow_import(self, statement: ast.Import, state: State) -> None:
         for alias in statement.names:
             self.imports.append((alias.name, statement.lineno))
-            state.bind(
-                alias.asname or alias.name.partition(".")[0],
-                Library(alias.name if alias.asname else alias.name.partition(".")[0]),
-            )
+            name = alias.name if alias.asname else alias.name.partition(".")[0]
+            state.bind(alias.asname or name, Library(name))
 
     def _follow_importfrom(self, statement: ast.ImportFrom, state: State) -> None:
         module = "." * statement.level + (statement.module or "")
@@ -245,11 +229,8 @@ class Statements(Calls):
         body = set(statement.body)
         for number in range(count, len(self.definitions)):
             function, path = self.definitions[number]
-            if function.node in body and not _is_static(function.node):
-                self.definitions[number] = (
-                    Function(function.node, tuple(state.scopes[1:]), instance),
-                    path,
-                )
+            if function.node in body:
+                self.definitions[number] = (Function(function.node, tuple(state.scopes[1:]), instance), path)
         for name, value in made.attributes.items():
             if isinstance(value, Function):
                 made.attributes[name] = Function(value.node, tuple(state.scopes[1:]))
@@ -260,8 +241,3 @@ def _catches_imports(handler: ast.ExceptHandler) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     names = {getattr(each, "attr", getattr(each, "id", "")) for each in caught}
     return handler.type is None or bool(names & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
-
-
-def _is_static(node: ast.AST) -> bool:
-    names = [ast.unparse(each) for each in getattr(node, "decorator_list", [])]
-    return "staticmethod" in names
