@@ -1,7 +1,5 @@
 """Define the command-line arguments of `lint`."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -4,8 +4,6 @@ List the sentences about real-time mode in the given pages, each with the rule i
 The list gives no verdict. It is for an assistant, which judges sentences better than a regular expression does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Run `lint`: choose what to check, print the findings, correct files, and return the exit status."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

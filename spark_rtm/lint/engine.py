@@ -5,8 +5,6 @@ Rules about real-time mode apply only to queries with a real-time trigger.
 The linter does not report code that the file itself marks as wrong.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial

@@ -1,7 +1,5 @@
 """Read the settings of the linter from the command line and from `[tool.rtm-lint]` in `pyproject.toml`."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

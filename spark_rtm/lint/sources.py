@@ -7,8 +7,6 @@ An unreadable file that may be about real-time mode becomes a finding `unchecked
 # ruff: noqa: PTH110, PTH112, PTH113, PTH114, PTH118, PTH122
 # Functions of `os.path` return False for a path below an inaccessible folder. Methods of `Path` raise.
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Find comments that silence rules for a line or a file."""
 
-from __future__ import annotations
-
 import re
 
 IGNORE = re.compile(r"(?:#|//|<!--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)\])?", re.IGNORECASE)

@@ -1,7 +1,5 @@
 """Check cluster and job definitions in JSON and, if PyYAML is installed, in YAML."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Parse Terraform files for the rules: blocks, attributes, objects, lists and constants."""
 
-from __future__ import annotations
-
 import re
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError

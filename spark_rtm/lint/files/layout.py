@@ -4,8 +4,6 @@ Find the headings and fences of a page, and the places that the page marks as wr
 Text under a heading such as "Mistakes" is not advice, and a fence after "This fails:" is a counterexample.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from dataclasses import dataclass

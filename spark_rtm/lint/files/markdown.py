@@ -4,8 +4,6 @@ Check the fences, code spans, tables and prose of Markdown pages.
 The linter does not report code and text that the page itself marks as wrong.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -6,8 +6,6 @@ A heading in one cell can mark the code in the next cell as wrong.
 The Markdown and Python cells are therefore also checked as one Markdown page, in which each Python cell is a fence.
 """
 
-from __future__ import annotations
-
 import re
 
 from spark_rtm.lint.files.documents import Node, UnreadableError, read_json

@@ -1,7 +1,5 @@
 """Split the prose of a page into sentences and table cells, and decide which ones are about real-time mode."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

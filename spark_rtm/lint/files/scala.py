@@ -5,8 +5,6 @@ In Scala and Java, a real-time trigger is an object with one optional argument: 
 milliseconds.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Check SQL: the settings of a session, and the properties of pipeline tables."""
 
-from __future__ import annotations
-
 import re
 
 from spark_rtm.lint.files.definitions import REAL_TIME_NAME

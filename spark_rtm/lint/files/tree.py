@@ -5,8 +5,6 @@ The flattened keys of a cluster policy become nested ones, and Terraform's refer
 values.
 """
 
-from __future__ import annotations
-
 import re
 
 from spark_rtm.lint.files.documents import Content, Node

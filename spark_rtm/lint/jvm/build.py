@@ -1,7 +1,5 @@
 """Build Python syntax nodes where Spark's Scala and Java API differs from PySpark."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Parse expressions: calls, lambdas, conditions and blocks."""
 
-from __future__ import annotations
-
 import ast
 from abc import ABC, abstractmethod
 

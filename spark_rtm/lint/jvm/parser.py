@@ -4,8 +4,6 @@ Parse Scala and Java into a Python syntax tree for the rules.
 The parser reads declarations, functions, conditions, calls and blocks. It skips everything else, so it never fails.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 

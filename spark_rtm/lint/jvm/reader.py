@@ -1,7 +1,5 @@
 """Split Scala or Java code into tokens, and skip types, brackets and conditions."""
 
-from __future__ import annotations
-
 import ast
 import re
 from typing import NamedTuple

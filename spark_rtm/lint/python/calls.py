@@ -1,7 +1,5 @@
 """Evaluate calls of functions and classes that the module, Python or a library defines."""
 
-from __future__ import annotations
-
 import ast
 import re
 from itertools import product

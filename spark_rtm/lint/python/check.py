@@ -1,7 +1,5 @@
 """Apply the code rules to Python code, and to `Module` objects built from other languages."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Sequence

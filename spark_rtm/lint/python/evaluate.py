@@ -5,8 +5,6 @@ Code often sets a query's options and trigger through constants, dictionaries, `
 and functions in the same module. The linter therefore evaluates all of these.
 """
 
-from __future__ import annotations
-
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ Documentation often shows a method chain without its first object or the enclosi
 The parser adds the missing parts without changing line numbers.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """Find code that a test expects to fail, so the linter does not report it."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ Follow the code of a module without running it, and collect imports, queries, tr
 Each query keeps its own trigger, so rules about real-time mode do not report micro-batch queries in the same module.
 """
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass, replace
 

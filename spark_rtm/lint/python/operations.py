@@ -1,7 +1,5 @@
 """Evaluate operators, subscripts and dictionary methods on abstract values."""
 
-from __future__ import annotations
-
 import ast
 
 from spark_rtm.lint.spark.scope import FUNCTIONS

@@ -4,8 +4,6 @@ Update the values of names according to each kind of statement.
 Each branch changes its own copy of the values, and the copies are joined where the branches end.
 """
 
-from __future__ import annotations
-
 import ast
 from abc import abstractmethod
 from collections.abc import Callable

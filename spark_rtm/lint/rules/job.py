@@ -1,7 +1,5 @@
 """Rules about complete jobs: settings and paths that work in a trial but not in production."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

@@ -5,8 +5,6 @@ Define `unchecked`, the finding for unchecked code and text, and the limits of t
 The steps of a file limit time and memory: each copied entry of a list or dictionary counts as one step.
 """
 
-from __future__ import annotations
-
 from spark_rtm.lint.rules.rule import BOTH, Problem, Rule, RuleProblem
 
 MAX_STEPS = 1_000_000

@@ -1,7 +1,5 @@
 """Evaluate PySpark method calls, and collect the queries, triggers and settings that the calls define."""
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace

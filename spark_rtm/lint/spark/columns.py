@@ -4,8 +4,6 @@ Evaluate PySpark attributes, functions and columns.
 A mark on a column records a property that rules check: the use of a Python function, a clock or a session window.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace

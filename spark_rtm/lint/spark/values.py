@@ -1,7 +1,5 @@
 """Represent the possible values of expressions in a module, and extract what rules check."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
