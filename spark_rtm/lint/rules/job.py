@@ -7,9 +7,9 @@ from dataclasses import replace
 from spark_rtm.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
 from spark_rtm.lint.rules.writer import CHECKPOINT_CONF
 from spark_rtm.lint.spark.intervals import interval_ms
-from spark_rtm.lint.spark.steps import is_stateful, stateful_steps
-from spark_rtm.lint.spark.streams import Deletion, Query, Source, Step
-from spark_rtm.lint.spark.values import Const, Text, Unknown, Value, alternatives, plain, quoted, text_of, texts_of
+from spark_rtm.lint.spark.steps import is_stateful, output_columns, stateful_steps
+from spark_rtm.lint.spark.streams import Deletion, Query
+from spark_rtm.lint.spark.values import Text, Unknown, Value, alternatives, plain, quoted, text_of, texts_of
 
 JOB_RULES = Rules()
 SHUFFLE_CONF = "spark.sql.shuffle.partitions"
@@ -26,9 +26,6 @@ WANTED = re.compile(
 """A condition for deleting a checkpoint on purpose."""
 TEMPORARY = re.compile(r"(?:file:/*|dbfs:/*|/dbfs/)?/?(?:tmp|temp|var/tmp|local_disk0/tmp)(?:/|$)", re.IGNORECASE)
 ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
-RESHAPING = {"aggregate", "transformWithState", "transformWithStateInPandas", "applyInPandasWithState", "applyInPandas",
-             "mapInPandas", "mapInArrow", "toDF", "to", "unpivot", "map", "flatMap", "mapGroupsWithState",
-             "flatMapGroupsWithState"}  # fmt: skip
 
 
 @JOB_RULES.add("shuffle-partitions", severity="warning")
@@ -197,27 +194,13 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
     """
     for query in module.real_time if module.is_job else ():
         writer = query.writer
-        sources = writer.frame.sources
-        is_kafka_source = sources and all(isinstance(s, Source) and s.is_kafka for s in sources)
-        if query.start_line and writer.is_kafka and is_kafka_source and _keeps_kafka_columns(query):
+        named = [texts_of(value) for step in query.steps("withColumn") for value in step.arguments.positional[:1]]
+        is_kept = "partition" in (output_columns(writer.frame) or ()) and ["partition"] not in named
+        if query.start_line and writer.is_kafka and is_kept:
             back = "" if "topic" in writer.options or writer.is_open else " and `topic`"
             message = f"the rows keep the source's `partition`{back}, which the Kafka sink uses as its target"
             fix = 'write .select("key", "value") before .writeStream'
             yield Problem(writer.line or query.start_line, message, fix, lines=writer.lines)
-
-
-def _keeps_kafka_columns(query: Query) -> bool:
-    return not any(_changes_columns(step) for step in query.writer.frame.steps)
-
-
-def _changes_columns(step: Step) -> bool:
-    values = [*step.arguments.positional, *[value for value, _ in step.arguments.keywords.values()]]
-    texts = [text for value in values for text in texts_of(value)]
-    if step.name in {"select", "selectExpr"}:
-        return not any(text.strip() == "*" for text in texts)
-    if step.name in {"drop", "withColumn", "withColumnRenamed"}:
-        return "partition" in texts or not all(isinstance(each, Const) for each in values[:1])
-    return step.name in RESHAPING | {"withColumns", "withColumnsRenamed", "join", "crossJoin"}
 
 
 @JOB_RULES.add("foreach-interval", OSS_ONLY, "warning", subject="query")
