@@ -6,7 +6,6 @@ The processes are copies of this one, so none of them imports the commands again
 
 import ast
 import gc
-import hashlib
 import importlib
 import json
 import os
@@ -38,9 +37,9 @@ LIMITS = ((resource.RLIMIT_CPU, 12), (resource.RLIMIT_AS, 4_000_000_000), (resou
 """Limits that only protect this machine."""
 MAX_WAIT_SECONDS = 60
 MODULES = ["spark_rtm.lint.command", "spark_rtm.inspect.command", "scripts.pack.install"]
-MAX_HASHED_BYTES = 5_000_000
+MAX_COMPARED_BYTES = 5_000_000
 MAX_PARSED_BYTES = 300_000
-Files = dict[str, tuple[int, str]]
+Files = dict[str, tuple[int, bytes]]
 """The mode and the content of each file below a folder."""
 
 
@@ -76,7 +75,6 @@ def run(case: Case, command: Callable[[Sequence[str]], int] = main) -> Result:
         megabytes = max(0, used.ru_maxrss / 1000 - resident) + BARE_MEGABYTES
         return Result(code, seconds, megabytes, out, err, before, _files(folder))
     finally:
-        _restore_access(folder)
         _delete(folder)
 
 
@@ -140,8 +138,16 @@ def _damage(case: Case, result: Result) -> Iterator[str]:
         is_allowed = path.startswith(case.writes) if case.writes else False
         if not is_allowed:
             yield f"{path} has changed"
-        elif path.endswith(".py") and before and (not after or before[0] != after[0] or not after[1].startswith("ok")):
+        elif path.endswith(".py") and before and (not after or before[0] != after[0] or not _is_python(after[1])):
             yield f"{path} is damaged"
+
+
+def _is_python(data: bytes) -> bool:
+    try:
+        ast.parse(data[:MAX_PARSED_BYTES])
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return len(data) > MAX_PARSED_BYTES
+    return True
 
 
 def _files(folder: Path) -> Files:
@@ -157,61 +163,38 @@ def _below(folder: Path) -> Iterator[Path]:
                 waiting.append(path)
 
 
-def _content(path: Path) -> tuple[int, str]:
+def _content(path: Path) -> tuple[int, bytes]:
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
-        return status.st_mode, str(path.readlink())
-    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_HASHED_BYTES:
-        return status.st_mode, str(status.st_size if stat.S_ISREG(status.st_mode) else "")
+        return status.st_mode, bytes(path.readlink())
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_COMPARED_BYTES:
+        return status.st_mode, str(status.st_size if stat.S_ISREG(status.st_mode) else "").encode()
     try:
-        data = path.read_bytes()
+        return status.st_mode, path.read_bytes()
     except OSError:
-        return status.st_mode, ""
-    return status.st_mode, f"{_validity(path, data)} {hashlib.sha256(data).hexdigest()}"
-
-
-def _validity(path: Path, data: bytes) -> str:
-    if path.suffix != ".py" or len(data) > MAX_PARSED_BYTES:
-        return "ok"
-    try:
-        ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "wrong"
-    return "ok"
+        return status.st_mode, b""
 
 
 def _delete(folder: Path) -> None:
+    for path in _below(folder):  # `chmod` makes each folder readable before it is listed
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o755)
     try:
         shutil.rmtree(folder)
     except RecursionError:  # a thousand nested folders
         subprocess.run(["rm", "-rf", folder], check=True)
 
 
-def _restore_access(folder: Path) -> None:
-    for path in _below(folder):  # `chmod` makes each folder readable before it is listed
-        if path.is_dir() and not path.is_symlink():
-            path.chmod(0o755)
-
-
-def _import_all() -> None:
-    """Import the commands once, because a process of another user cannot import them."""
-    for name in MODULES:
-        importlib.import_module(name)
-    "".encode("unicode_escape")
-    gc.freeze()  # otherwise, the garbage collection of each process would copy all objects of this one
-
-
-def report(cases: Sequence[Case]) -> None:
-    for case in cases:
-        result = run(case)
-        found = list(problems(case, result))
-        tail = f"{result.out[-300:]}\n{result.err[-600:]}" if found else ""
-        print(json.dumps([case.name, found, round(result.seconds, 2), round(result.megabytes), tail]), flush=True)
-
-
 if __name__ == "__main__":
     from tests.hostile.inputs import CASES
 
-    _import_all()
+    for module in MODULES:  # a process of another user cannot import them
+        importlib.import_module(module)
+    "".encode("unicode_escape")
+    gc.freeze()  # otherwise, the garbage collection of each process would copy all objects of this one
     first, step = map(int, sys.argv[1:3])
-    report([case for case in CASES[first::step] if len(sys.argv) < 4 or sys.argv[3] in case.name])
+    for each in (case for case in CASES[first::step] if len(sys.argv) < 4 or sys.argv[3] in case.name):
+        answer = run(each)
+        found = list(problems(each, answer))
+        tail = f"{answer.out[-300:]}\n{answer.err[-600:]}" if found else ""
+        print(json.dumps([each.name, found, round(answer.seconds, 2), round(answer.megabytes), tail]), flush=True)
