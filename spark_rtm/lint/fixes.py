@@ -63,17 +63,13 @@ def difference(path: Path, before: str, after: str) -> str:
 
 def _edited(text: str, findings: list[Finding]) -> str:
     try:
-        places = _Places(text)
-        return places.replaced(_edits(ast.parse(text), places, findings))
+        tree, places = ast.parse(text), _Places(text)
     except UNPARSABLE:
         return text
-
-
-def _edits(tree: ast.Module, places: _Places, findings: list[Finding]) -> list[Edit]:
     edits = [edit for found in _edits_of(tree, places, findings).values() for edit in found]
-    if any(finding.rule == "static-join" for finding in findings) and any("broadcast(" in new for *_, new in edits):
+    if any(new.endswith("broadcast(") for *_, new in edits):
         edits += _import_of_broadcast(tree, places)
-    return edits
+    return places.replaced(edits)
 
 
 def _edits_of(tree: ast.Module, places: _Places, findings: list[Finding]) -> dict[Finding, list[Edit]]:
@@ -143,17 +139,15 @@ class _Places:
 
 
 def _method(node: ast.AST, line: int, *names: str) -> ast.Call | None:
-    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
-    return node if isinstance(node, ast.Call) and is_call and line == (node.func.end_lineno or 0) else None
+    is_call = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in names
+    return node if isinstance(node, ast.Call) and is_call and line == node.func.end_lineno else None
 
 
 def _output_mode(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
     if finding.fix != ADD_UPDATE and (call := _method(node, finding.line, "outputMode")):
-        argument = (
-            (*call.args, *(keyword.value for keyword in call.keywords))[0] if call.args or call.keywords else None
-        )
-        if isinstance(argument, ast.Constant):
-            yield places.start(argument), places.end(argument), '"update"'
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))[:1]:
+            if isinstance(argument, ast.Constant):
+                yield places.start(argument), places.end(argument), '"update"'
     elif (call := _method(node, finding.line, "start", "toTable")) and isinstance(call.func, ast.Attribute):
         modes = [keyword.value for keyword in call.keywords if keyword.arg == "outputMode"]
         if modes and isinstance(modes[0], ast.Constant):
@@ -201,9 +195,9 @@ def _import_of_trigger(node: ast.ImportFrom, places: _Places) -> Iterator[Edit]:
 
 def _trigger_duration(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edit]:
     """Replace only `True`, which asks for the default. A number may mean seconds or milliseconds."""
-    is_trigger = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "trigger"
+    is_trigger = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "trigger"
     for keyword in node.keywords if isinstance(node, ast.Call) and is_trigger else ():
-        is_true = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+        is_true = getattr(keyword.value, "value", None) is True
         if keyword.arg == "realTime" and is_true and keyword.value.lineno == finding.line:
             yield places.start(keyword.value), places.end(keyword.value), INTERVAL
 
@@ -212,9 +206,10 @@ def _broadcast(node: ast.AST, finding: Finding, places: _Places) -> Iterator[Edi
     call = _method(node, finding.line, "join")
     if call is None or not call.args or finding.fix != BROADCAST_FIX or isinstance(call.args[0], ast.Starred):
         return
-    text = places.text(call.args[0])
-    if ".hint(" not in text:
-        yield places.start(call.args[0]), places.end(call.args[0]), f"{places.broadcast}({text})"
+    start, end = places.start(call.args[0]), places.end(call.args[0])
+    if ".hint(" not in places.text(call.args[0]):
+        yield start, start, f"{places.broadcast}("
+        yield end, end, ")"
 
 
 def _import_of_broadcast(tree: ast.Module, places: _Places) -> list[Edit]:

@@ -180,12 +180,10 @@ def claim_runtime(sentence: Sentence) -> Iterator[Problem]:
         Real-time mode requires Databricks Runtime 16.4 LTS or later.
     Source: [setup]
     """
-    if not sentence.is_about or is_silent(sentence):
-        return
-    found = list(RUNTIME.finditer(sentence.text))
-    for match in found if len(found) == 1 else ():
+    for match in _claims(sentence, RUNTIME):
         version = int(match["major"]), int(match["minor"])
-        if version < MIN_RUNTIME and (match["more"] or REQUIREMENT.search(sentence.text)):
+        is_only = len(RUNTIME.findall(sentence.text)) == 1
+        if version < MIN_RUNTIME and is_only and (match["more"] or REQUIREMENT.search(sentence.text)):
             message = f"Databricks Runtime {version[0]}.{version[1]} does not support real-time mode"
             fix = "write 16.4 LTS or later, preferably 18 LTS"
             yield Problem(sentence.line_at(match.start()), message, fix)
@@ -204,9 +202,8 @@ def claim_delta(sentence: Sentence) -> Iterator[Problem]:
         Real-time mode reads from Kafka, and a query in micro-batch mode writes to Delta.
     Source: [reference]
     """
-    match = ENDPOINT.search(sentence.text) if "elta" in sentence.text else None
-    is_other = OTHER_USE.search(sentence.text) or not ENDPOINTS.search(f"{sentence.column} {sentence.text}")
-    if match and sentence.is_about and not is_other and not is_silent(sentence):
+    is_named = "elta" in sentence.text and ENDPOINTS.search(f"{sentence.column} {sentence.text}")
+    for match in _claims(sentence, ENDPOINT, OTHER_USE) if is_named else ():
         named = re.search(DELTA, match[0], re.IGNORECASE)
         line = sentence.line_at(match.start() + (named.start() if named else 0))
         fix = "recommend Kafka, and write to Delta in a micro-batch query"
@@ -226,9 +223,7 @@ def claim_continuous(sentence: Sentence) -> Iterator[Problem]:
         For real-time mode, write .trigger(realTime="5 minutes").
     Source: [guide]
     """
-    match = CONTINUOUS.search(sentence.text) if "ontinuous" in sentence.text else None
-    is_other = HISTORY.search(sentence.text) or PIPELINES.search(sentence.text)
-    if match and sentence.is_about and not is_other and not is_silent(sentence):
+    for match in _claims(sentence, CONTINUOUS, HISTORY, PIPELINES) if "ontinuous" in sentence.text else ():
         message = "continuous processing is not real-time mode"
         yield Problem(sentence.line_at(match.start()), message, 'write .trigger(realTime="5 minutes")')
 
@@ -246,8 +241,13 @@ def claim_latency(sentence: Sentence) -> Iterator[Problem]:
         Use real-time mode when you need latency below one second.
     Source: [guide]
     """
-    match = LATENCY.search(sentence.text)
-    if match and sentence.is_about and CHOICE.search(sentence.text) and not is_silent(sentence):
+    for match in _claims(sentence, LATENCY) if CHOICE.search(sentence.text) else ():
         message = "no documentation limits real-time mode to latencies below 800 ms"
         fix = "recommend real-time mode for latencies below one second or for immediate actions"
         yield Problem(sentence.line_at(match.start()), message, fix)
+
+
+def _claims(sentence: Sentence, claim: re.Pattern[str], *others: re.Pattern[str]) -> list[re.Match[str]]:
+    """Return the first match of a claim about real-time mode, unless the sentence denies it or matches `others`."""
+    match = claim.search(sentence.text) if sentence.is_about and not is_silent(sentence) else None
+    return [match] if match and not any(other.search(sentence.text) for other in others) else []
