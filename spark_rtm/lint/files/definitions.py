@@ -35,8 +35,8 @@ def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[Ru
     """
     if not (REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)) or not any(key in text for key in RELEVANT_KEYS):
         return []
-    clusters = [cluster for root in read(text) for cluster in _Clusters().below(in_one_form(root))]
-    return [entry for cluster in clusters for entry in _problems_of(cluster)]
+    found = [each for root in read(text) for each in _Clusters().below(in_one_form(root))]
+    return [entry for node, kind, names in found for entry in _problems_of(_cluster(node, kind, names))]
 
 
 def _problems_of(cluster: Cluster) -> Iterator[RuleProblem]:
@@ -50,47 +50,40 @@ def _problems_of(cluster: Cluster) -> Iterator[RuleProblem]:
     yield from ((rule, problem) for rule in KEY_RULES for problem in rule.check(module))
 
 
+Found = tuple[Node, str, list[Name]]
+"""A definition, its kind, and the names that apply to it, the nearest last."""
+
+
 class _Clusters:
-    """Finds the clusters of one document. Steps are limited, because a YAML node can be part of several others."""
+    """Finds the clusters of one document. A YAML node can be part of several others, so steps are limited."""
 
     def __init__(self) -> None:
         self.steps = Steps(MAX_VALUES, TooManyValuesError)
-        self.counts: dict[int, int] = {}
+        self.known: dict[int, list[Found]] = {}
 
-    def below(self, node: Node, names: tuple[Name, ...] = (), key: Name | None = None) -> Iterator[Cluster]:
-        self.steps.spend()
-        if self._count(node) == 0:
-            return
-        content = node.content
-        if isinstance(content, list):
-            for item in content:
-                yield from self.below(item, names)
-            return
-        if not isinstance(content, dict):
-            return
-        names_here = (*((key,) if key else ()), *_names(content))
-        if kind := _kind(content):
-            self.steps.spend(len(names))
-            yield _cluster(node, kind, (*names, *names_here))
-            return
-        # If a job has several clusters, its name does not indicate which cluster runs real-time mode. Ignore the name.
-        inner = (*names, *names_here) if self._count(node) == 1 else ()
-        for name, (line, child) in content.items():
-            yield from self.below(child, inner, (name, line) if isinstance(child.content, dict) else None)
+    def below(self, node: Node) -> list[Found]:
+        if id(node) not in self.known:
+            self.known[id(node)] = self._below(node)
+        self.steps.spend(1 + len(self.known[id(node)]))
+        return self.known[id(node)]
 
-    def _count(self, node: Node) -> int:
-        if id(node) not in self.counts:
-            self.counts[id(node)] = self._count_below(node)
-        return self.counts[id(node)]
-
-    def _count_below(self, node: Node) -> int:
+    def _below(self, node: Node) -> list[Found]:
         if isinstance(node.content, list):
-            return sum(map(self._count, node.content))
+            return [each for item in node.content for each in self.below(item)]
         if not isinstance(node.content, dict):
-            return 0
-        if _kind(node.content):
-            return 1
-        return sum(self._count(child) for _, child in node.content.values())
+            return []
+        names = [(_text(node.content[name][1]), node.content[name][0]) for name in NAME_KEYS if name in node.content]
+        if kind := _kind(node.content):
+            return [(node, kind, names)]
+        found: list[Found] = []
+        for key, (line, child) in node.content.items():
+            found += _with_names([(key, line)] if isinstance(child.content, dict) else [], self.below(child))
+        return _with_names(names, found)
+
+
+def _with_names(names: list[Name], found: list[Found]) -> list[Found]:
+    """Add the names of a job to its cluster. With several clusters, they do not indicate which runs real-time mode."""
+    return [(node, kind, [*names, *inner]) for node, kind, inner in found] if len(found) == 1 else found
 
 
 def _kind(content: dict[str, tuple[int, Node]]) -> str:
@@ -109,15 +102,11 @@ def _is_pipeline(content: dict[str, tuple[int, Node]]) -> bool:
     return has_flag and ("configuration" in content or bool(PIPELINE_KEYS & content.keys()))
 
 
-def _names(content: dict[str, tuple[int, Node]]) -> Iterator[Name]:
-    yield from ((_text(content[name][1]), content[name][0]) for name in NAME_KEYS if name in content)
-
-
 def _text(node: Node) -> str:
     return node.content if isinstance(node.content, str) else ""
 
 
-def _cluster(node: Node, kind: str, names: tuple[Name, ...]) -> Cluster:
+def _cluster(node: Node, kind: str, names: list[Name]) -> Cluster:
     assert isinstance(node.content, dict)
     cluster = Cluster(line=node.line, kind=kind)
     for key, (line, child) in node.content.items():

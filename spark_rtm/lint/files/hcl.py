@@ -1,25 +1,29 @@
 """Parse Terraform files for the rules: blocks, attributes, objects, lists and constants."""
 
 import re
+from collections.abc import Iterator
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
 from spark_rtm.lint.rules.unchecked import Steps
 
 TOKEN = re.compile(
-    r"(?P<blank>[^\S\n]++)|(?P<line>\n)|(?P<note>(?:#|//)[^\n]*+)|(?P<long>/\*)|<<-?(?P<heredoc>\w++)[^\n]*+"
-    r"|(?P<text>\"(?:[^\"\\\n]|\\.)*+\")|(?P<word>[\w.*-]++)|(?P<sign>[^\s\w])"
+    r"(?P<note>(?:#|//)[^\n]*+|/\*(?:.*?\*/|.*))|<<-?(?P<heredoc>\w++)(?:.*?\n[ \t]*(?P=heredoc)\b|.*)"
+    r"|\"(?:[^\"\\\n]|\\.)*+\"|[\w.*-]++|[^\S\n]++|\S|\n",
+    re.DOTALL,
 )
+WORD = re.compile(r"[\w.*\"-]")
+"""The first character of a word or a string."""
 MAX_DEPTH = 40
-Token = tuple[str, str, int]
-"""The kind, the text and the line number of a token."""
+ENDS = {"", "\n", ",", "}", "]"}
+CONSTANTS: dict[str, Content] = {"true": True, "false": False, "null": None}
 
 
 def read_hcl(text: str) -> list[Node]:
     """Return one node with all blocks of a file. A block's key contains its labels."""
-    parser = _Parser(_tokens(text))
+    parser = _Parser(list(_tokens(text)))
     roots = [_root(parser.body())]
-    while parser.kind != "end":  # a bracket without a partner
-        parser.advance()
+    while parser.text:  # a bracket without a partner
+        parser.take()
         roots.append(_root(parser.body()))
     return roots
 
@@ -28,75 +32,55 @@ def _root(entries: dict[str, tuple[int, Node]]) -> Node:
     """Return the root of a file. It has only blocks with labels, because attributes would make it a cluster."""
     if not any("." in key for key in entries):
         return Node(1, entries)
-    return Node(
-        1, {key: (line, node) for key, (line, node) in entries.items() if isinstance(node.content, dict | list)}
-    )
+    blocks = {key: entry for key, entry in entries.items() if isinstance(entry[1].content, dict | list)}
+    return Node(1, blocks)
 
 
-def _tokens(text: str) -> list[Token]:
-    tokens: list[Token] = []
-    position, line = 0, 1
-    while position < len(text) and (match := TOKEN.match(text, position)):
-        kind, end = match.lastgroup or "", match.end()
-        if kind == "long":
-            close = text.find("*/", end)
-            end = len(text) if close < 0 else close + 2
-        elif kind == "heredoc":
-            close_mark = re.compile(rf"^[ \t]*{re.escape(match['heredoc'])}\b", re.MULTILINE).search(text, end)
-            end = close_mark.end() if close_mark else len(text)
-            tokens.append(("text", "", line))
-        elif kind in {"text", "word", "sign", "line"}:
-            tokens.append((kind, match[0], line))
-        line += text.count("\n", position, end)
-        position = end
-    return [*tokens, ("end", "", line)]
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the text and the line number of each token. A heredoc is an empty string."""
+    line = 1
+    for match in TOKEN.finditer(text):
+        if not match["note"] and (match[0] == "\n" or not match[0].isspace()):
+            yield '""' if match["heredoc"] else match[0], line
+        line += match[0].count("\n")
+    yield "", line
 
 
 class _Parser:
-    def __init__(self, tokens: list[Token]) -> None:
+    def __init__(self, tokens: list[tuple[str, int]]) -> None:
         self.tokens = tokens
         self.position = 0
         self.depth = 0
         self.steps = Steps(MAX_VALUES, TooManyValuesError)
 
     @property
-    def kind(self) -> str:
+    def text(self) -> str:
         return self.tokens[self.position][0]
 
     @property
-    def text(self) -> str:
+    def line(self) -> int:
         return self.tokens[self.position][1]
 
-    @property
-    def line(self) -> int:
-        return self.tokens[self.position][2]
-
-    def advance(self) -> None:
+    def take(self) -> str:
         self.steps.spend()
+        text = self.text
         self.position = min(self.position + 1, len(self.tokens) - 1)
-
-    def skip_lines(self) -> None:
-        while self.kind == "line" or self.text == ",":
-            self.advance()
+        return text
 
     def body(self) -> dict[str, tuple[int, Node]]:
-        """Return the attributes and blocks up to a closing brace, which is not consumed."""
+        """Return the attributes and blocks up to a closing bracket, which is not consumed."""
         entries: dict[str, tuple[int, Node]] = {}
-        self.skip_lines()
-        while self.kind != "end" and self.text not in {"}", "]"}:
-            start = self.position
+        while self.text not in {"", "}", "]"}:
             line, labels = self.line, []
-            while self.kind in {"word", "text"}:
-                labels.append(self.text.strip('"'))
-                self.advance()
-            if self.text in {"=", ":"} and labels:
-                self.advance()
+            while WORD.match(self.text):
+                labels.append(self.take().strip('"'))
+            if labels and self.text in {"=", ":"}:
+                self.take()
                 self._add(entries, labels[-1], line, Node(line, self.value()))
-            elif self.text == "{" and labels:
+            elif labels and self.text == "{":
                 self._add(entries, ".".join(labels), line, Node(line, self.value()))
-            if self.position == start or self.text not in {"", "\n", "}", ",", "]"}:
-                self.advance()
-            self.skip_lines()
+            elif not labels:
+                self.take()
         return entries
 
     @staticmethod
@@ -113,48 +97,39 @@ class _Parser:
 
     def value(self) -> Content:
         """Return the next value. An expression becomes a string that begins with `${`."""
-        while self.kind == "line":
-            self.advance()
-        if self.text in {"{", "["} and self.depth < MAX_DEPTH:
-            is_object = self.text == "{"
-            self.advance()
+        while self.text == "\n":
+            self.take()
+        content: Content = self.text
+        if content in {"{", "["} and self.depth < MAX_DEPTH:
+            self.take()
             self.depth += 1
-            content: Content = self.body() if is_object else self._items()
+            content = self.body() if content == "{" else self._items()
             self.depth -= 1
             if self.text in {"}", "]"}:
-                self.advance()
-            return content if self._is_end() else self._expression()
-        kind, text = self.kind, self.text
-        if kind in {"text", "word"}:
-            self.advance()
-            if self._is_end():
-                return self._constant(kind, text)
-        return self._expression()
-
-    def _is_end(self) -> bool:
-        return self.kind in {"line", "end"} or self.text in {",", "}", "]"}
-
-    @staticmethod
-    def _constant(kind: str, text: str) -> Content:
-        if kind == "text":
-            return text[1:-1]
-        known: dict[str, Content] = {"true": True, "false": False, "null": None}
-        return known[text] if text in known else text if text.isdecimal() else f"${{{text}}}"
+                self.take()
+            return content if self.text in ENDS else self._expression()
+        if not WORD.match(self.text):
+            return self._expression()
+        word = self.take()
+        if self.text not in ENDS:
+            return self._expression()
+        if word.startswith('"'):
+            return word[1:-1]
+        return CONSTANTS.get(word, word if word.isdecimal() else f"${{{word}}}")
 
     def _items(self) -> list[Node]:
         items = []
-        self.skip_lines()
-        while self.kind != "end" and self.text not in {"]", "}"}:
-            start, line = self.position, self.line
-            items.append(Node(line, self.value()))
-            if self.position == start:
-                self.advance()
-            self.skip_lines()
+        while self.text not in {"", "]", "}"}:
+            if self.text in {"\n", ","}:
+                self.take()
+            else:
+                line = self.line
+                items.append(Node(line, self.value()))
         return items
 
     def _expression(self) -> str:
         depth = 0
-        while self.kind != "end" and (depth > 0 or not self._is_end()):
+        while self.text and (depth > 0 or self.text not in ENDS):
             depth += (self.text in {"(", "[", "{"}) - (self.text in {")", "]", "}"})
-            self.advance()
+            self.take()
         return "${expression}"

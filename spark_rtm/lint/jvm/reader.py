@@ -10,13 +10,12 @@ OPENING, CLOSING = {"(", "[", "{"}, {")", "]", "}"}
 MAX_DEPTH = 40
 MAX_COMPARISONS = 2000
 TOKEN = re.compile(
-    r"[^\S\n]*+(?:(?P<lines>\n++)|(?P<note>//[^\n]*+)|(?P<long>/\*)|(?P<quotes>[A-Za-z]?\"\"\")"
-    r"|(?P<text>(?:\b[sf]|\braw)?\"(?:[^\"\\\n]|\\.)*+\")"
-    r"|(?P<char>'(?:[^'\\\n]|\\.)')|(?P<number>\d[\d_]*+(?:\.\d++)?[LlFfDd]?)|(?P<name>[A-Za-z_]\w*+)"
-    r"|(?P<sign>=>|->|<-|==|!=|<=|>=|&&|\|\||[^\s\w]))"
+    r"//[^\n]*+|/\*(?:.*?\*/|.*)|(?P<raw>([A-Za-z]?)\"\"\"(.*?)(?:\"\"\"|\Z))"
+    r"|(?P<text>(?:\b[sf]|\braw)?\"(?:[^\"\\\n]|\\.)*+\")|(?P<char>'(?:[^'\\\n]|\\.)')"
+    r"|(?P<number>\d[\d_]*+(?:\.\d++)?[LlFfDd]?)|(?P<name>[A-Za-z_]\w*+)"
+    r"|(?P<sign>=>|->|<-|==|!=|<=|>=|&&|\|\||[^\s\w])|\n++",
+    re.DOTALL,
 )
-KINDS = {"text", "number", "name", "sign"}
-MULTILINE = {"lines", "long", "quotes"}
 
 
 class Token(NamedTuple):
@@ -30,24 +29,15 @@ class Token(NamedTuple):
 def tokens_of(code: str) -> list[Token]:
     """Return the tokens without comments. The last token has the kind `end`."""
     tokens: list[Token] = []
-    position, line = 0, 1
-    while position < len(code) and (match := TOKEN.match(code, position)):
-        kind, end = match.lastgroup or "", match.end()
-        if kind in {"long", "quotes"}:
-            close = code.find("*/" if kind == "long" else '"""', end)
-            end = len(code) if close < 0 else close + (2 if kind == "long" else 3)
-            if kind == "quotes":
-                prefix = match[kind].rstrip('"')
-                tokens.append(Token("text", f'{prefix}"{code[match.end() : end - 3]}"', line))
-        elif kind in KINDS:
-            tokens.append(Token(kind, match[kind], line))
-        elif kind == "char":
-            tokens.append(Token("text", '"?"', line))
-        if kind in MULTILINE:
-            line += code.count("\n", position, end)
-        position = end
-    tokens.append(Token("end", "", line))
-    return tokens
+    line = 1
+    for match in TOKEN.finditer(code):
+        kind = match.lastgroup
+        if kind == "raw":
+            tokens.append(Token("text", f'{match[2]}"{match[3]}"', line))
+        elif kind:
+            tokens.append(Token("text", '"?"', line) if kind == "char" else Token(kind, match[0], line))
+        line += match[0].count("\n")
+    return [*tokens, Token("end", "", line)]
 
 
 class Reader:
