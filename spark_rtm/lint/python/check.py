@@ -1,11 +1,10 @@
 """Apply the code rules to Python code, and to `Module` objects built from other languages."""
 
-import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_rtm.lint.python.counterexamples import counterexample_lines
+from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, counterexample_lines
 from spark_rtm.lint.python.excerpt import parse
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
@@ -32,7 +31,8 @@ SPARK = re.compile(
     r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter|\.outputMode\(", re.IGNORECASE
 )
 """Words that mark a page as being about Spark. For code, the names that it uses are more precise."""
-SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|^dlt$|^databricks\b", re.IGNORECASE)
+SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|\bdlt\b|(?<![\w.])databricks\b", re.IGNORECASE)
+WRITER_PARAMETER = re.compile(r"\bdef\s+\w+\((?:[^)]*?,)?\s*\w*writer\s*[,)=]")
 CODE_RULES: list[Rule] = [
     *TRIGGER_RULES,
     *WRITER_RULES,
@@ -67,7 +67,7 @@ def python_problems(
     minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
     module = replace(
         module_of(interpreter, code),
-        is_spark=_is_spark(tree, code, is_excerpt=is_excerpt and not is_notebook) if is_spark is None else is_spark,
+        is_spark=((is_excerpt and not is_notebook) or _is_spark(code)) if is_spark is None else is_spark,
         min_batch_ms=min(minima, default=MIN_BATCH_MS),
         is_job=(is_notebook or not is_excerpt) and bool(JOB.search(code)),
         is_notebook=is_notebook,
@@ -81,28 +81,10 @@ def python_problems(
     return module_problems(module, counterexamples, rules) + (interpreter.unchecked if is_about else [])
 
 
-def _is_spark(tree: ast.AST, code: str, *, is_excerpt: bool) -> bool:
-    """Return whether code imports Spark or uses one of its names. Comments and strings do not count."""
-    if is_excerpt or any(SPARK_NAME.search(name) for node in ast.walk(tree) for name in _names(node)):
-        return True
-    return ".outputMode(" in code and any(map(_is_writer, ast.walk(tree)))
-
-
-def _is_writer(node: ast.AST) -> bool:
-    """Return whether a node is an untyped parameter with the name of a writer."""
-    return isinstance(node, ast.arg) and node.annotation is None and node.arg.endswith("writer")
-
-
-def _names(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Name):
-        return [node.id]
-    if isinstance(node, ast.Attribute):
-        return [node.attr]
-    if isinstance(node, ast.arg | ast.keyword):
-        return [node.arg or ""]
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+def _is_spark(code: str) -> bool:
+    """Return whether code uses a name of Spark, or a parameter for a writer. Comments and strings do not count."""
+    bare = STRING_OR_COMMENT.sub("", code)
+    return bool(SPARK_NAME.search(bare) or (".outputMode(" in bare and WRITER_PARAMETER.search(bare)))
 
 
 def module_of(interpreter: Interpreter, code: str) -> Module:
