@@ -129,7 +129,7 @@ demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=rec
 chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... PYTHON_TRIGGER=real-time CLUSTER=1 STANDBY=1 PUBLISH=1
 	@$(PY) -m examples.attribution.chaos $(CHAOS_OPTIONS)
 
-soak: setup $(VENV)/installed-bench ## run the pipeline for two hours, compare all results with a replay, and report growing resources; DURATION=seconds RATE=records/s PUBLISH=1
+soak: setup ## run the pipeline for two hours, compare all results with a replay, and report growing resources; DURATION=seconds RATE=records/s PUBLISH=1
 	@$(PY) -m examples.attribution.soak $(SHARED_OPTIONS)
 
 bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes, once each

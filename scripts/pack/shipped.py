@@ -32,7 +32,7 @@ OF_THE_CHECKOUT = (
     "spark_rtm/services/tcp_proxy.py",
 )
 """Modules that only benchmarks, tests and other uncopied modules import."""
-MACHINERY = tuple(f"examples/attribution/{name}/" for name in ("audit", "chaos", "demo", "soak", "traffic"))
+MACHINERY = tuple(f"examples/attribution/{name}" for name in ("audit/", "chaos/", "demo/", "soak.py", "traffic/"))
 
 
 def shipped_files(root: Path) -> list[Path]:

@@ -8,6 +8,7 @@ screen fits a terminal of 80 x 24.
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -52,7 +53,7 @@ class LiveView:
         self._at_cap: set[str] = set()
         self._drains_from = 0.0
 
-    def __enter__(self) -> "LiveView":
+    def __enter__(self) -> Self:
         if self.console.is_terminal:
             self._live.start()
         return self

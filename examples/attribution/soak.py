@@ -1,0 +1,299 @@
+"""
+Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and report growth.
+
+The program exits with status 1 if it fails, if a result differs from the replay, or if a resource grows without a cause
+in `EXPECTED`. Growth is the median slope between all pairs of minutes (the Theil-Sen estimator), which single peaks do
+not change.
+"""
+
+import gc
+import json
+import os
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from itertools import combinations, groupby, pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+import psycopg
+from confluent_kafka import KafkaException
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from examples.attribution.audit.run_log import RunLog
+from examples.attribution.demo.live_view import LiveView
+from examples.attribution.demo.publish import command_of
+from examples.attribution.demo.report import Report, print_report
+from examples.attribution.demo.run import run
+from examples.attribution.settings import DemoSettings
+from spark_rtm.command_line import arguments_of
+from spark_rtm.measure.cpu import OtherPrograms, name_of, process_tree
+from spark_rtm.measure.machine import describe_machine
+from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.realtime.queries import stop_on_interrupt
+from spark_rtm.services import kafka_broker, new_folder, postgres_server
+from spark_rtm.services.java import filter_stderr
+from spark_rtm.services.spark import build_session
+from spark_rtm.sinks.metrics import Metrics
+
+PROGRAM = "python -m examples.attribution.soak"
+FOLDER, PUBLISHED = Path("build"), Path("references/measured")
+MIB = 2**20
+SAMPLE_SECONDS = 10
+MIN_MINUTES = 90
+SETTLING_MINUTES = 40
+"""Ignored first minutes, in which the JVM compiles code and the checkpoints of 100 batches fill."""
+MIN_SHARE = 0.02
+"""Minimum change of a growing resource over the judged part, as a share of its level."""
+NOISE = 3.0
+"""Minimum change of a growing resource, in median absolute deviations."""
+TITLES = {
+    "memory_mib": "memory, MiB",
+    "jvm_mib": "memory in Spark's JVM, MiB",
+    "handles": "open files and connections",
+    "jvm_threads": "threads in Spark's JVM",
+    "jvm_classes": "classes in Spark's JVM",
+    "state_rows": "state rows",
+    "state_mib": "state memory, MiB",
+    "checkpoint_files": "checkpoint files",
+    "checkpoint_mib": "checkpoint size, MiB",
+    "latency": "latency, ms",
+}
+"""Titles of the judged groups of resources."""
+COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes", "checkpoint_mib"}
+"""Groups with garbage, which rise until a JVM collection or until Spark deletes old state files."""
+COLLECTION_MINUTES = 30
+"""Period whose lowest value counts in these groups, because Spark requests a collection every 30 minutes."""
+LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
+EXPECTED = {
+    ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
+    ("memory_mib", "Kafka"): "the broker fills its 512 MiB heap for the first time",
+    ("memory_mib", "Spark"): "the JVM grows and shrinks its heap below the limit, regardless of the queries",
+    ("memory_mib", "PostgreSQL"): "the table keeps every result, and fills the shared buffers",
+    ("state_mib", "attributed_to_pacing"): ("likely the RocksDB block cache, which grows to 8 MiB per state partition"),
+    **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},
+}
+"""Growth with a known or likely cause, which does not cause exit status 1."""
+
+Resource = tuple[str, str]
+"""A group of `TITLES`, and a part of the run, such as `Kafka` or the name of a query."""
+Sample = tuple[float, float, dict[Resource, float]]
+"""Seconds since the start, CPU seconds of other programs since the start, and the value of each resource."""
+
+
+@dataclass(frozen=True)
+class SoakOptions(DemoSettings):
+    """The pipeline's settings and the options of the soak."""
+
+    duration: float = 7200
+    """Seconds of traffic after the warm-up."""
+    rate: float = 60
+    """Records per second, summed over all source topics."""
+    publish: bool = False
+    """Write the result to references/measured/soak.json if no result differs from the replay, even with growth."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a setting is invalid or the run would be too short to judge growth."""
+        super().__post_init__()
+        if self.duration < (least := MIN_MINUTES * 60):
+            raise ValueError(
+                f"duration is {self.duration:g}, but growth needs at least {least} seconds; raise --duration"
+            )
+
+
+class SamplingView(LiveView):
+    """The live view of a run, which also samples the resources of the run every ten seconds while queries run."""
+
+    def __init__(self, spark: SparkSession, checkpoints: Path) -> None:
+        super().__init__()
+        self.samples: list[Sample] = []
+        self._spark, self._checkpoints = spark, checkpoints
+        self._others, self._started_at = OtherPrograms(), time.monotonic()
+
+    def update(self, log: RunLog, sink: Metrics | None = None, *, is_draining: bool = False) -> None:
+        """Refresh the view, and take a sample if the last one is old enough."""
+        super().update(log, sink, is_draining=is_draining)
+        seconds = time.monotonic() - self._started_at
+        if not self.samples or seconds >= self.samples[-1][0] + SAMPLE_SECONDS:
+            self.samples.append((seconds, self._others.used(), used_resources(self._spark, self._checkpoints)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the soak. Return 0 if all results equal the replay and nothing grows without a known cause, otherwise 1."""
+    options = arguments_of(
+        SoakOptions,
+        arguments,
+        program=PROGRAM,
+        description=(__doc__ or "").strip(),
+        example=f"{PROGRAM} --duration 7200 --rate 60",
+        fixed={"master": "", "checkpoint_dir": ""},
+    )
+    try:
+        report, samples = _run(options)
+        print_report(report)
+        result = result_of(report, samples, command_of(options, "soak", PROGRAM, ("duration", "rate", "publish")))
+    except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    table = Table("resource", "part", "level", "per hour", "trend", box=None)
+    for row in result["growth"]:
+        table.add_row(row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"])
+    Console().print(table)
+    for problem in unexpected(result["growth"]):
+        print(f"growth: {problem}", file=sys.stderr)
+    print(f"result: {write(result, publish=options.publish)}")
+    return exit_status(result)
+
+
+def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:
+    stop = threading.Event()
+    with ExitStack() as stack:
+        print("starting Kafka, PostgreSQL and Spark")
+        bootstrap_servers = stack.enter_context(kafka_broker())
+        dsn = stack.enter_context(postgres_server())
+        with filter_stderr():
+            spark = build_session("soak", slots=options.slots, shuffle_partitions=options.shuffle_partitions)
+        stack.callback(spark.stop)
+        stop_on_interrupt(stop)
+        checkpoints = new_folder("checkpoints")
+        view = stack.enter_context(SamplingView(spark, checkpoints))
+        settings = replace(options, checkpoint_dir=str(checkpoints))
+        return run(settings, spark, bootstrap_servers, dsn, view, stop), view.samples
+
+
+def used_resources(spark: SparkSession, checkpoints: Path) -> dict[Resource, float]:
+    """Return the memory, open files, threads, state and checkpoint files of this process, its children and queries."""
+    # The audit keeps every record of the run. Without this call, Python's garbage collector would search all of them
+    # again and again, which delays the sender of the traffic.
+    gc.freeze()
+    used = defaultdict[Resource, float](float)
+    for process in process_tree([os.getpid()]):
+        with suppress(psutil.Error), process.oneshot():
+            part = "driver and audit" if process.pid == os.getpid() else name_of(process)
+            used["memory_mib", part] += process.memory_info().rss / MIB
+            used["handles", part] += process.num_fds()
+    beans = spark._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr] # noqa: SLF001 - PySpark has no public API for the JVM
+    memory = beans.getMemoryMXBean()
+    used["jvm_mib", "heap"] = memory.getHeapMemoryUsage().getUsed() / MIB
+    used["jvm_mib", "non-heap"] = memory.getNonHeapMemoryUsage().getUsed() / MIB
+    used["jvm_threads", "Spark"] = beans.getThreadMXBean().getThreadCount()
+    used["jvm_classes", "Spark"] = beans.getClassLoadingMXBean().getLoadedClassCount()
+    for query in spark.streams.active:
+        for operator in query.lastProgress.stateOperators if query.lastProgress else ():
+            used["state_rows", query.name] += operator.numRowsTotal
+            used["state_mib", query.name] += operator.memoryUsedBytes / MIB
+    for folder in checkpoints.iterdir():
+        for parent, _, names in os.walk(folder):
+            for name in names:
+                with suppress(FileNotFoundError):  # Spark deletes old files at any time
+                    used["checkpoint_mib", folder.name] += Path(parent, name).stat().st_size / MIB
+                    used["checkpoint_files", folder.name] += 1
+    return used
+
+
+def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[str, Any]:
+    """
+    Return the conditions, the number of differences, and the growth of each resource and of latency.
+
+    Raise ValueError if the samples cover fewer than `MIN_MINUTES` minutes.
+    """
+    minutes = [list(minute) for _, minute in groupby(samples, lambda sample: sample[0] // 60)]
+    if len(minutes) < MIN_MINUTES:
+        raise ValueError(
+            f"the samples cover {len(minutes)} minutes, which is too short to judge growth; run for at least "
+            f"{MIN_MINUTES} minutes"
+        )
+    settings, ends = report.settings, [minute[-1] for minute in minutes]
+    found = [
+        growth(*each, [median(used.get(each, 0) for _, _, used in minute) for minute in minutes])
+        for each in sorted({each for _, _, used in samples for each in used})
+    ]
+    p50_ms, p99_ms = zip(*latency_by_minute(report.log, report.sent.measured_from_ms(settings)), strict=True)
+    found += [growth("latency", "p50_ms", p50_ms), growth("latency", "p99_ms", p99_ms)]
+    return {
+        "conditions": {
+            "command": command,
+            **describe_machine(),
+            "rate": settings.rate,
+            "duration_seconds": round(report.sent.measured_seconds),
+            "interval_seconds": settings.interval_seconds,
+            "hot_campaign_share": settings.hot_campaign_share,
+        },
+        "records": report.sent.records,
+        "differences": len(report.reconciliation.differences),
+        # The number of cores that other programs used in each minute.
+        "foreign_cores": [round((end[1] - start[1]) / (end[0] - start[0]), 2) for start, end in pairwise(ends)],
+        # A program that ran only at the start, such as a compiler, has no level.
+        "growth": [row for row in found if row["level"]],
+    }
+
+
+def latency_by_minute(log: RunLog, from_ms: float) -> list[list[float]]:
+    """Return p50 and p99 (ms, append of the source record to append of its first result) per minute of send times."""
+    minutes = defaultdict[int, list[int]](list)
+    for src, result_at in log.first_result_at.items():
+        source = log.sources[src]
+        if source.t0 >= from_ms:
+            minutes[int((source.t0 - from_ms) // 60_000)].append(result_at - source.appended_at)
+    return [percentiles(values, (0.5, 0.99)) for _, values in sorted(minutes.items())]
+
+
+def growth(group: str, part: str, minutes: Sequence[float]) -> dict[str, Any]:
+    """Return the level (median), the change per hour and the trend of one resource from its value in each minute."""
+    span = COLLECTION_MINUTES if group in COLLECTED else 1
+    judged = [min(minutes[end - span : end]) for end in range(SETTLING_MINUTES + span, len(minutes) + 1)]
+    slope = median(
+        (judged[later] - judged[first]) / (later - first) for first, later in combinations(range(len(judged)), 2)
+    )
+    level, change = median(judged), slope * (len(judged) - 1)
+    residuals = [value - slope * minute for minute, value in enumerate(judged)]
+    middle = median(residuals)
+    deviation = median(abs(value - middle) for value in residuals)
+    cause, trend = EXPECTED.get((group, part), ""), "steady"
+    if abs(change) > max(MIN_SHARE * level, NOISE * deviation):
+        trend = "falls" if change < 0 else "grows as expected" if cause else "grows"
+    return {
+        "title": TITLES[group],
+        "group": group,
+        "part": part,
+        "minutes": [round(value, 2) for value in minutes],
+        "level": level,
+        "per_hour": round(60 * slope, 2),
+        "trend": trend,
+        "cause": cause,
+    }
+
+
+def unexpected(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a message for each resource that grows without a known cause."""
+    for row in rows:
+        if row["trend"] == "grows":
+            yield (
+                f"{row['title']} of {row['part']} grows by {row['per_hour']:,.1f} per hour from a level of "
+                f"{row['level']:,.0f}; find the cause before you run this for weeks"
+            )
+
+
+def exit_status(result: Mapping[str, Any]) -> int:
+    """Return 1 if a result differs from the replay or a resource grows without a known cause, otherwise 0."""
+    return int(bool(result["differences"] or any(unexpected(result["growth"]))))
+
+
+def write(result: Mapping[str, Any], *, publish: bool) -> Path:
+    """Write `soak.json`, and return its path. Differences prevent publication, but growth does not."""
+    path = (PUBLISHED if publish and not result["differences"] else FOLDER) / "soak.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())
