@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from confluent_kafka import KafkaException
@@ -89,35 +88,25 @@ def publish(options: ChaosOptions, outcome: Outcome, path: Path = PUBLISHED_FILE
     if outcome.is_interrupted:
         raise ValueError(f"Ctrl-C ended the run, so {path} was not changed; repeat the run")
     earlier = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
-    new = _published(options, outcome)
-    content = {
-        "kinds": {name: kind.what for name, kind in KINDS.items()},
-        "runs": [*(run for run in earlier if run["command"] != new["command"]), new],
-    }
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
-def _published(options: ChaosOptions, outcome: Outcome) -> dict[str, Any]:
-    machine = describe_machine()
-    return {
+    new = {
         "command": command_of(options, "chaos", PROGRAM, MAKE_VARIABLES),
-        "date": machine["date"],
-        "cores": machine["cores"],
+        **describe_machine(),
         "load_average": round(os.getloadavg()[-1], 1),
-        "memory_gib": machine["memory_gb"],
-        "pyspark": machine["pyspark"],
-        "kafka_connector": machine["kafka_connector"],
-        "kafka_broker": machine["kafka_broker_and_clients"],
-        "java": machine["java"],
         "seed": options.seed,
         "cluster": options.cluster,
         "rate": options.rate,
         "records": outcome.sent,
         "results": outcome.reconciliation.results,
         "failed_sends": outcome.failed_sends,
+        "lost": outcome.lost,
+        "wrong": outcome.wrong,
         "incidents": [{"fault": i.fault.kind, "seconds": i.seconds, "replayed": i.replayed} for i in outcome.incidents],
-        "differences": [{"fault": row.kind, "lost": row.lost, "wrong": row.wrong} for row in outcome.rows],
     }
+    content = {
+        "kinds": {name: kind.what for name, kind in KINDS.items()},
+        "runs": [*(run for run in earlier if run["command"] != new["command"]), new],
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,20 @@
 """Print the reconciliation of a run and the table of its faults."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 
 from examples.attribution.audit.latency import latencies_by_second
-from examples.attribution.chaos.outcome import Outcome, Row
+from examples.attribution.chaos.outcome import Incident, Outcome
 from examples.attribution.demo import html_page
 from examples.attribution.demo.report import print_reconciliation, report_console, verdict
 from spark_rtm.measure import page
 
 PAGE = Path("build/chaos.html")
-COLUMNS = ("fault", "times", "median s", "max s", "replayed", "lost", "wrong")
+COLUMNS = ("fault", "times", "median s", "max s", "replayed")
 LEGEND = (
     "Seconds from the beginning of a fault until every source partition had a result in the database for a record "
     "that was sent after the fault and after the last restart that the fault caused. Replayed: records that were "
@@ -28,8 +29,8 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
     print_reconciliation(console, outcome.reconciliation, outcome.log)
     console.print(verdict(outcome.reconciliation, outcome.log))
     table = Table(*COLUMNS, box=None)
-    for row in outcome.rows:
-        table.add_row(*_cells(row))
+    for kind in sorted({incident.fault.kind for incident in outcome.incidents}):
+        table.add_row(kind, *_cells([incident for incident in outcome.incidents if incident.fault.kind == kind]))
     console.print()
     console.print(table)
     console.print(LEGEND, highlight=False, soft_wrap=True)
@@ -61,10 +62,11 @@ def write_page(outcome: Outcome, seed: int, machine: Mapping[str, object], path:
     return page.write(path, title, verdicts, figure, [*tables, page.machine_of(machine)])
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    slowest = "no recovery" if row.unhealed else _seconds(row.max_seconds)
-    counts = (str(number) for number in (row.replayed, row.lost, row.wrong))
-    return (row.kind, str(row.count), _seconds(row.median_seconds), slowest, *counts)
+def _cells(incidents: Sequence[Incident]) -> tuple[str, ...]:
+    seconds = [incident.seconds for incident in incidents if incident.seconds is not None]
+    slowest = _seconds(max(seconds)) if len(seconds) == len(incidents) else "no recovery"
+    replayed = sum(incident.replayed for incident in incidents)
+    return str(len(incidents)), _seconds(median(seconds) if seconds else None), slowest, str(replayed)
 
 
 def _seconds(value: float | None) -> str:

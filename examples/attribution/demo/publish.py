@@ -35,7 +35,14 @@ def comparison(options: DemoOptions, real_time: Report, micro_batch: Report) -> 
     reports = {"real_time": real_time, "micro_batch": micro_batch}
     campaigns = real_time.reconciliation.campaigns
     return {
-        "conditions": _conditions(options),
+        "conditions": {
+            "command": command_of(options),
+            **describe_machine(),
+            "rate": options.rate,
+            "duration_seconds": options.duration,
+            "warm_up_seconds": options.warm_up_seconds,
+            "interval_seconds": options.interval_seconds,
+        },
         "rows": [row for report in reports.values() for row in _rows(report)],
         "over_delivered": {
             "goal": sum(campaign.goal.impressions for campaign in campaigns),
@@ -63,24 +70,6 @@ def command_of(
 
 def _text(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
-
-
-def _conditions(options: DemoOptions) -> dict[str, Any]:
-    machine = describe_machine()
-    return {
-        "command": command_of(options),
-        "date": machine["date"],
-        "cores": machine["cores"],
-        "memory_gib": machine["memory_gb"],
-        "pyspark": machine["pyspark"],
-        "kafka_connector": machine["kafka_connector"],
-        "kafka_broker": machine["kafka_broker_and_clients"],
-        "java": machine["java"],
-        "rate": options.rate,
-        "duration_seconds": options.duration,
-        "warm_up_seconds": options.warm_up_seconds,
-        "interval_seconds": options.interval_seconds,
-    }
 
 
 def _rows(report: Report) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ def faults(root: Path, _: str) -> str:
     content = measured(root, CHAOS, "make chaos PUBLISH=1")
     runs = content["runs"]
     rows = [_row(name, what, runs) for name, what in content["kinds"].items()]
-    header = ("fault", "times", "median, s", "maximum, s", "written again", "lost", "wrong")
+    header = ("fault", "times", "median, s", "maximum, s", "written again")
     return f"{_conditions(runs)}\n{table(header, [row for row in rows if row])}\n{_sums(runs)}"
 
 
@@ -34,12 +34,7 @@ def _row(name: str, what: str, runs: Sequence[dict[str, Any]]) -> tuple[str, ...
         (f"{median(seconds):.1f}", f"{max(seconds):.1f}") if len(seconds) == len(incidents) else ("-", "no recovery")
     )
     again = sum(incident["replayed"] for incident in incidents)
-    return (f"`{name}`: {what}", str(len(incidents)), *times, f"{again:,}", *_differences(runs, name))
-
-
-def _differences(runs: Sequence[dict[str, Any]], name: str) -> tuple[str, str]:
-    of_kind = [row for run in runs for row in run["differences"] if row["fault"] == name]
-    return str(sum(row["lost"] for row in of_kind)), str(sum(row["wrong"] for row in of_kind))
+    return (f"`{name}`: {what}", str(len(incidents)), *times, f"{again:,}")
 
 
 def _conditions(runs: Sequence[dict[str, Any]]) -> str:
@@ -48,17 +43,19 @@ def _conditions(runs: Sequence[dict[str, Any]]) -> str:
     load = " to ".join(dict.fromkeys((f"{loads[0]:g}", f"{loads[-1]:g}")))
     days = " and ".join(dict.fromkeys((dates[0], dates[-1])))
     return (
-        f"Measured on {days}: {newest['cores']} cores, {newest['memory_gib']} GiB, PySpark "
-        f"{newest['pyspark']}, Kafka connector {newest['kafka_connector']}, broker {newest['kafka_broker']}, Java "
-        f"{newest['java']}.\nThe load average over 15 minutes, which includes the runs themselves, was {load}.\n"
+        f"Measured on {days}: {newest['cores']} cores, {newest['memory_gb']} GiB, PySpark "
+        f"{newest['pyspark']}, Kafka connector {newest['kafka_connector']}, broker "
+        f"{newest['kafka_broker_and_clients']}, Java {newest['java']}.\n"
+        f"The load average over 15 minutes, which includes the runs themselves, was {load}.\n"
     )
 
 
 def _sums(runs: Sequence[dict[str, Any]]) -> str:
     incidents = sum(len(run["incidents"]) for run in runs)
     seeds = sorted({run["seed"] for run in runs})
-    lost, wrong = (sum(row[name] for run in runs for row in run["differences"]) for name in ("lost", "wrong"))
-    records, results = (f"{sum(run[name] for run in runs):,}" for name in ("records", "results"))
+    records, results, lost, wrong = (
+        f"{sum(run[name] for run in runs):,}" for name in ("records", "results", "lost", "wrong")
+    )
     return (
         f"In total: {_count(incidents, 'fault')} of {_count(len(seeds), 'seed')} in {_count(len(runs), 'run')}, "
         f"{records} records, {results} results compared with the replay, {lost} lost, {wrong} wrong "
@@ -76,9 +73,10 @@ def comparison(root: Path, _: str) -> str:
     known, rows = content["conditions"], _rows(content)
     fast, slow = rows["real-time"], rows["micro-batch"]
     conditions = (
-        f"Measured with `{known['command']}` on {known['date']}: {known['cores']} cores, {known['memory_gib']} GiB, "
-        f"PySpark {known['pyspark']}, Kafka connector {known['kafka_connector']}, broker {known['kafka_broker']}, "
-        f"Java {known['java']}. Load: {known['rate']:g} records/s, {known['warm_up_seconds']:g} s of warm-up and then "
+        f"Measured with `{known['command']}` on {known['date']}: {known['cores']} cores, {known['memory_gb']} GiB, "
+        f"PySpark {known['pyspark']}, Kafka connector {known['kafka_connector']}, broker "
+        f"{known['kafka_broker_and_clients']}, Java {known['java']}. "
+        f"Load: {known['rate']:g} records/s, {known['warm_up_seconds']:g} s of warm-up and then "
         f"{known['duration_seconds']:g} s of measurement. Latency is in ms, from the append of the event in Kafka to "
         f"the append of its result.\n"
     )
