@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql import functions as F
 
 from examples.attribution.correlation.schemas import HISTORY
-from examples.attribution.correlation.sql import limited_changes_of, results_of
+from examples.attribution.correlation.sql import changes_of, results_of
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings, Windows
 
@@ -47,7 +47,7 @@ def changes_per_row(transactions: GroupedData, windows: Windows) -> DataFrame:
     history = F.struct(*HISTORY)
     first = F.min_by(history, "arrival", windows.max_events).alias("first")
     rows = transactions.agg(first, F.last(history).alias("last"), F.count("*").alias("events"))
-    changes = limited_changes_of(F.col("first"), F.col("last"), F.col("events"), windows)
+    changes = changes_of(F.col("first"), F.col("last"), F.col("events"), windows)
     return rows.select(F.explode(changes).alias("result"))
 
 

@@ -26,44 +26,30 @@ def results_of(history: Column, windows: Windows) -> Column:
     return _let(_first_per(history, lambda event: event["src"]), of_arrived)
 
 
-def changes_of(history: Column, windows: Windows) -> Column:
+def changes_of(first: Column, last: Column, events: Column, windows: Windows) -> Column:
     """
-    Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that its last event changes.
+    Return the results (array<ATTRIBUTED>) that the last event of a history changes.
 
-    A new record beyond the maximum number of events changes only its own result.
+    `first` (array<HISTORY>) are the first `windows.max_events` events, and `events` is the number of all events. A
+    record beyond the maximum number changes only its own result. Copies of a record count as events here, but not in
+    `rule.correlate`, so a history with copies reaches the maximum number earlier.
     """
-    before = F.slice(history, F.lit(1), F.size(history) - 1)
-    is_full = (F.size(history) > windows.max_events) & (_records(history) > windows.max_events)
-    is_new = _records(history) > _records(before)
-    last = F.filter(F.slice(history, -1, 1), lambda _: is_new)
+    before = F.slice(first, F.lit(1), F.size(first) - 1)
     # One expression evaluates the history with and without its last event, because two expressions would double the
     # planning time of every batch.
-    both = F.transform(F.array(history, before), lambda events: _results(events, windows))
-    changes = _stamped(_let(both, lambda results: F.array_except(results[0], results[1])), history)
-    return F.when(is_full, _too_many_events(last, windows)).otherwise(changes)
-
-
-def limited_changes_of(first: Column, last: Column, events: Column, windows: Windows) -> Column:
-    """
-    Convert the first `windows.max_events` events of a history, its last event and the number of its events.
-
-    The result equals `changes_of` for the whole history, unless copies of a record are among the first events; then the
-    limit is reached earlier.
-    """
+    both = F.transform(F.array(first, before), lambda events: _results(events, windows))
+    changes = _stamped(_let(both, lambda results: F.array_except(results[0], results[1])), first)
     is_new = ~F.exists(first, lambda event: event["src"] == last["src"])
     excess = _too_many_events(F.when(is_new, F.array(last)).otherwise(F.array()), windows)
-    return F.when(events > windows.max_events, excess).otherwise(changes_of(first, windows))
+    return F.when(events > windows.max_events, excess).otherwise(changes)
 
 
 def _stamped(results: Column, history: Column) -> Column:
+    records = F.size(F.array_distinct(F.transform(history, lambda event: event["src"])))
     return _let(
-        (2 * _records(history)).cast("long"),
+        (2 * records).cast("long"),
         lambda version: F.transform(results, lambda result: result.withField("version", version)),
     )
-
-
-def _records(history: Column) -> Column:
-    return F.size(F.array_distinct(F.transform(history, lambda event: event["src"])))
 
 
 def _too_many_events(excess: Column, windows: Windows) -> Column:

@@ -13,13 +13,26 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from examples.attribution.correlation.processor import CorrelationProcessor
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.schemas import HISTORY
-from examples.attribution.settings import DemoSettings
-from tests.attribution.correlation.histories import CLICK, REQUEST, WINDOWS, Results, T, fold, histories
+from examples.attribution.settings import DemoSettings, Windows
+from tests.attribution.correlation.histories import CLICK, LIMITED, REQUEST, WINDOWS, Results, T, fold, histories
 
 pytestmark = pytest.mark.spark
 
-SETTINGS = replace(DemoSettings(), time_scale=1_000, watermark_slack_ms=500)
-"""The windows of the generated histories."""
+
+class LimitedSettings(DemoSettings):
+    """Settings with a maximum number of events that about half of the generated histories exceed."""
+
+    @property
+    def windows(self) -> Windows:
+        return LIMITED
+
+
+SETTINGS = {
+    WINDOWS: DemoSettings(time_scale=1_000, watermark_slack_ms=500),
+    LIMITED: LimitedSettings(watermark_slack_ms=500),
+}
+"""Settings with the windows of the generated histories."""
+ALL_WINDOWS = st.sampled_from([WINDOWS, WINDOWS, LIMITED])
 
 KEY = ("t", T)
 BEFORE, AFTER = 1, 10 * T
@@ -29,9 +42,9 @@ TIMES = st.integers(T - 500, T + WINDOWS.horizon_ms)
 class Run:
     """One transaction in Spark's TwsTester, and the newest version of each result."""
 
-    def __init__(self, *, timeouts_only: bool = False) -> None:
+    def __init__(self, windows: Windows = WINDOWS, *, timeouts_only: bool = False) -> None:
         """Start the clock at 0."""
-        processor = CorrelationProcessor(SETTINGS, timeouts_only=timeouts_only)
+        processor = CorrelationProcessor(SETTINGS[windows], timeouts_only=timeouts_only)
         self.tester = TwsTester(processor, timeMode="processingTime", outputMode="update")
         self.now = 0
         self.newest: Results = {}
@@ -63,9 +76,9 @@ def by_id(results: Iterable[Result], *, versions: bool = True) -> Results:
     return {r.result_id: r if versions else replace(r, version=0) for r in results}
 
 
-def changes(history: list[Event]) -> list[Result]:
-    before = by_id(correlate(history[:-1], WINDOWS), versions=False)
-    return [r for r in correlate(history, WINDOWS) if before.get(r.result_id) != replace(r, version=0)]
+def changes(history: list[Event], windows: Windows) -> list[Result]:
+    before = by_id(correlate(history[:-1], windows), versions=False)
+    return [r for r in correlate(history, windows) if before.get(r.result_id) != replace(r, version=0)]
 
 
 def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
@@ -76,46 +89,49 @@ def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
 
 
 @hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
-@given(data=st.data(), history=histories())
-def test_any_split_gives_the_results_of_the_rule(data: st.DataObject, history: list[Event]) -> None:
+@given(data=st.data(), history=histories(), windows=ALL_WINDOWS)
+def test_any_split_gives_the_results_of_the_rule(data: st.DataObject, history: list[Event], windows: Windows) -> None:
     """After every call before a deadline, the newest versions equal the rule, including their version numbers."""
-    run = Run()
+    run = Run(windows)
     passed: list[Event] = []
 
     for call in calls(data, history):
         emitted = run.at(BEFORE, *call)
         passed += call
-        expected = by_id(correlate(passed, WINDOWS))
+        expected = by_id(correlate(passed, windows))
         assert by_id(expected.values(), versions=False) == by_id(run.newest.values(), versions=False)
         assert all(expected[result.result_id] == result for result in emitted)
 
 
 @hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
-@given(data=st.data(), history=histories())
-def test_any_split_over_time_leaves_nothing_pending(data: st.DataObject, history: list[Event]) -> None:
-    run = Run()
+@given(data=st.data(), history=histories(), windows=ALL_WINDOWS)
+def test_any_split_over_time_leaves_nothing_pending(
+    data: st.DataObject, history: list[Event], windows: Windows
+) -> None:
+    run = Run(windows)
 
     for call in calls(data, history):
         run.at(max(data.draw(TIMES), run.now), *call)
     run.at(AFTER)
     run.at(2 * AFTER)
 
-    assert by_id(correlate(history, WINDOWS, AFTER), versions=False) == by_id(run.newest.values(), versions=False)
+    assert by_id(correlate(history, windows, AFTER), versions=False) == by_id(run.newest.values(), versions=False)
     assert [] == run.state()
 
 
 @hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
-@given(data=st.data(), history=histories(), repeats_all=st.booleans())
+@given(data=st.data(), history=histories(), windows=ALL_WINDOWS, repeats_all=st.booleans())
 def test_timeouts_alongside_another_query_equal_the_rule(
-    data: st.DataObject, history: list[Event], repeats_all: bool
+    data: st.DataObject, history: list[Event], windows: Windows, repeats_all: bool
 ) -> None:
-    run = Run(timeouts_only=True)
+    run = Run(windows, timeouts_only=True)
     read_events = 0
 
     def read_on(until: int) -> None:
         nonlocal read_events
         for count in range(read_events + 1, until + 1):
-            fold(run.newest, correlate(history[:count], WINDOWS) if repeats_all else changes(history[:count]))
+            read = history[:count]
+            fold(run.newest, correlate(read, windows) if repeats_all else changes(read, windows))
         read_events = max(read_events, until)
 
     for call in calls(data, history):
@@ -127,7 +143,7 @@ def test_timeouts_alongside_another_query_equal_the_rule(
     read_on(len(history))
     run.at(2 * AFTER)
 
-    assert by_id(correlate(history, WINDOWS, AFTER), versions=False) == by_id(run.newest.values(), versions=False)
+    assert by_id(correlate(history, windows, AFTER), versions=False) == by_id(run.newest.values(), versions=False)
     assert "pending" not in {result.code for result in run.newest.values()}
     assert [] == run.state()
 
