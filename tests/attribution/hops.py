@@ -41,7 +41,7 @@ class RunningHop:
         self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "2 seconds"
     ) -> None:
         """
-        Start the query in real-time mode, or in micro-batch mode with an interval; continue from a checkpoint.
+        Start the query in real-time or micro-batch mode; continue from a checkpoint.
 
         Without the interval, a query with timers would run batches all the time and take a core from other tests.
         """
@@ -50,7 +50,7 @@ class RunningHop:
         writer = writer.option("kafka.bootstrap.servers", self.kafka).option("topic", target)
         writer = writer.option("checkpointLocation", str(self.checkpoint))
         if real_time:
-            self.query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
+            self.query = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]
             return
         writer = writer.trigger(processingTime=interval)
         self.query = start_with_python(writer) if self.has_python else writer.start()

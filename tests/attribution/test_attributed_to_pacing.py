@@ -55,8 +55,7 @@ def test_sql_equals_rule_for_any_versions_in_any_order(spark: SparkSession, shar
     assert {"pending", "filled", "unfilled"} == {slot.code for slot in slots}
     # The comparison can fail: without the newest version of one slot, a count differs.
     newest = max(slots, key=lambda slot: slot.version)
-    without_newest = [result for result in emitted if result.result_id != newest.result_id]
-    assert counts != counted(spark, without_newest, spread)
+    assert counts != rows_of(count_slots([r for r in emitted if r.result_id != newest.result_id], spread))
 
 
 class PacingRun:
@@ -76,12 +75,25 @@ class PacingRun:
         source = self.settings.topic("ad-attributed")
         self.client.send_all([(source, result.result_id, asdict(result)) for result in results])
 
-    def await_newest(self, expected: dict[str, dict[str, Any]]) -> None:
-        wait_until(lambda: self.client.read() == expected, 120, "the counts of the rule", [self.hop.query])
-
     def progress(self, metric: str) -> int:
         self.hop.state_rows()
         return sum(getattr(p.stateOperators[0], metric) for p in self.hop.query.recentProgress)
+
+
+def send_one_by_one(run: PacingRun) -> list[Result]:
+    """Send versions of two slots, and compare the count that each version emits."""
+    other = replace(SLOT, result_id="t/b")
+    filled, empty = replace(SLOT, code="filled", version=4), replace(other, code="unfilled", version=3)
+    sent: list[Result] = []
+    expected = []
+    for result in (SLOT, other, filled, filled, empty, replace(SLOT, code="unfilled", version=7), SLOT):
+        run.send(result)
+        sent.append(result)
+        eventually(lambda: run.client.read() and len(run.client.rows) == len(sent), 60, f"a count for {result}")
+        expected += count_slots(sent, run.settings)
+    assert [{"result_id": count.result_id, **asdict(count)} for count in expected] == run.client.rows
+    assert [(0, 1), (0, 2), (1, 1), (1, 1), (1, 0), (0, 0), (0, 0)] == [(c.delivered, c.reserved) for c in expected]
+    return sent
 
 
 @pytest.mark.services
@@ -89,42 +101,22 @@ class PacingRun:
 def test_restart_and_duplicates_leave_the_counts_of_the_rule(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path, trigger: Any
 ) -> None:
+    """In real-time mode every version of a slot emits its own count; a duplicate emits the known count again."""
     # The watermark slack keeps the buckets of the generated requests, whose times are far apart.
     run = PacingRun(spark, kafka, replace(settings, trigger=trigger), tmp_path / "checkpoint")
     emitted = [result for versions in generated(ON_BROKER) for result in versions]
     random.Random(7).shuffle(emitted)
     half = len(emitted) // 2
 
+    first = send_one_by_one(run) if trigger == "real-time" else []
     run.send(*emitted[:half])
     eventually(run.hop.has_committed, 120, "a committed batch")
     run.hop.query.stop()
     run.start()
     run.send(*emitted[half:])
 
-    expected = rows_of(count_slots(emitted, settings))
-    run.await_newest(expected)
-    assert expected == run.client.newest
-
-
-@pytest.mark.services
-def test_each_version_of_a_slot_emits_a_count(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
-    """In real-time mode every version of a slot emits its own count; a duplicate emits the known count again."""
-    run = PacingRun(spark, kafka, settings, tmp_path / "checkpoint")
-    other = replace(SLOT, result_id="t/b")
-    filled, empty = replace(SLOT, code="filled", version=4), replace(other, code="unfilled", version=3)
-    sent: list[Result] = []
-    expected = []
-
-    for result in (SLOT, other, filled, filled, empty, replace(SLOT, code="unfilled", version=7), SLOT):
-        run.send(result)
-        sent.append(result)
-        eventually(lambda: run.client.read() and len(run.client.rows) == len(sent), 60, f"a count for {result}")
-        expected += count_slots(sent, settings)
-
-    assert [{"result_id": count.result_id, **asdict(count)} for count in expected] == run.client.rows
-    assert [(0, 1), (0, 2), (1, 1), (1, 1), (1, 0), (0, 0), (0, 0)] == [(c.delivered, c.reserved) for c in expected]
+    expected = rows_of(count_slots([*first, *emitted], settings))
+    wait_until(lambda: run.client.read() == expected, 120, "the counts of the rule", [run.hop.query])
 
 
 @pytest.mark.services

@@ -1,23 +1,19 @@
 """The correlation query on the broker: the results that it emits per event, and the end of its state."""
 
-import json
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.settings import DemoSettings, Settings
-from spark_rtm.kafka.consumer import consumer_from_start, is_record
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import raise_if_failed
-from tests.helpers import eventually, kafka_rows
+from tests.attribution.hops import HopClient, RunningHop
+from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -35,47 +31,36 @@ MANY_CLICKS = [replace(CLICK, transaction_id="many", event_id=f"k{n}", src=f"src
 
 class CorrelationRun:
     def __init__(self, spark: SparkSession, kafka: str, settings: Settings, checkpoint: Path) -> None:
-        rows = events_to_attributed(kafka_rows(spark, kafka, settings.topic("events")), settings)
-        writer = rows.writeStream.format("kafka").outputMode("update")
-        writer = writer.option("kafka.bootstrap.servers", kafka).option("topic", settings.topic("ad-attributed"))
-        writer = writer.option("checkpointLocation", str(checkpoint))
-        self.query: StreamingQuery
-        if settings.trigger == "real-time":
-            self.query = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]
-            assert_real_time(self.query)
-        else:
-            self.query = writer.trigger(processingTime="0 seconds").start()
-        self.topic = settings.topic("events")
-        self.producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
-        target = {settings.topic("ad-attributed"): settings.partitions}
-        self.consumer = consumer_from_start(kafka, target, {"fetch.wait.max.ms": 10})
+        self.hop = RunningHop(spark, kafka, lambda rows: events_to_attributed(rows, settings), checkpoint)
+        self.source, target = settings.topic("events"), settings.topic("ad-attributed")
+        self.hop.start([self.source], target, real_time=True)
+        assert_real_time(self.hop.query)
+        self.client = HopClient(kafka, target)
 
-    def send(self, *events: Event) -> None:
-        for event in events:
-            fields = {k: v for k, v in asdict(event).items() if v not in (None, ())}
-            self.producer.produce(self.topic, json.dumps(fields).encode(), event.transaction_id.encode(), partition=0)
-        assert 0 == self.producer.flush(30)
-
-    def results(self, count: int) -> list[Result]:
-        """Wait for the next `count` rows and return them, sorted by result id."""
-        rows: list[Result] = []
+    def results(self, count: int, *events: Event) -> list[Result]:
+        """Send events, wait for the next `count` rows, and return them, sorted by result id."""
+        known = len(self.client.rows)
+        fields = [{**asdict(event), "slots": event.slots or None} for event in events]
+        self.client.send_all([(self.source, event["transaction_id"], event) for event in fields])
 
         def read() -> bool:
-            raise_if_failed([self.query])
-            for message in filter(is_record, self.consumer.consume(100, 0.1)):
-                fields: dict[str, Any] = json.loads(message.value() or b"")
-                assert fields["result_id"].encode() == message.key()
-                rows.append(Result(**fields))
-            return len(rows) >= count
+            raise_if_failed([self.hop.query])
+            self.client.read()
+            return len(self.client.rows) >= known + count
 
         eventually(read, 60, f"{count} rows of results")
+        rows = [Result(**row) for row in self.client.rows[known:]]
         return sorted(rows, key=lambda result: result.result_id)
 
-    def state_size(self, spark: SparkSession, checkpoint: Path) -> int:
-        batch = self.query.lastProgress.batchId if self.query.lastProgress else -1
-        eventually(lambda: self.query.lastProgress and self.query.lastProgress.batchId > batch + 1, 60, "a commit")
-        rows = spark.read.format("statestore").load(str(checkpoint))
+    def state_size(self) -> int:
+        batch = self.hop.query.lastProgress.batchId if self.hop.query.lastProgress else -1
+        eventually(lambda: (self.hop.query.lastProgress or {"batchId": -1})["batchId"] > batch + 1, 60, "a commit")
+        rows = self.hop.spark.read.format("statestore").load(str(self.hop.checkpoint))
         return sum(len(str(row.value)) for row in rows.select("value").collect())
+
+    def removed_rows(self) -> int:
+        raise_if_failed([self.hop.query])
+        return sum(progress.stateOperators[0].numRowsRemoved for progress in self.hop.query.recentProgress)
 
 
 def rule(*events: Event) -> dict[str, Result]:
@@ -101,29 +86,15 @@ def observed(
     spark: SparkSession, kafka: str, shared_settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Observed:
     brief = replace(shared_settings, watermark_slack_ms=1_000)
-    checkpoint = tmp_path_factory.mktemp("checkpoint")
-    run = CorrelationRun(spark, kafka, brief, checkpoint)
-    steps = []
-    for event, changed in CHANGED:
-        run.send(event)
-        steps.append(run.results(changed))
-    run.send(IMPRESSION, REQUEST, replace(CLICK, event_id="k2", src="src:0:5"))
-    repeats = run.results(1)
-    run.send(*MANY_CLICKS, replace(REQUEST, transaction_id="other", src="src:0:other"))
-    clicks = run.results(CLICKS + 2)
-    state_size = run.state_size(spark, checkpoint)
+    run = CorrelationRun(spark, kafka, brief, tmp_path_factory.mktemp("checkpoint"))
+    steps = [run.results(changed, event) for event, changed in CHANGED]
+    repeats = run.results(1, IMPRESSION, REQUEST, replace(CLICK, event_id="k2", src="src:0:5"))
+    clicks = run.results(CLICKS + 2, *MANY_CLICKS, replace(REQUEST, transaction_id="other", src="src:0:other"))
+    state_size = run.state_size()
     later = T + brief.windows.horizon_ms + brief.watermark_slack_ms + 1_000
-    run.send(replace(REQUEST, transaction_id="later", request_ts=later, src="src:0:9"))
-    run.results(2)
-
-    def removed_rows() -> int:
-        raise_if_failed([run.query])
-        return sum(p.stateOperators[0].numRowsRemoved for p in run.query.recentProgress)
-
-    eventually(removed_rows, 60, "a removed transaction")
-    left, removed = run.query.recentProgress[-1].stateOperators[0].numRowsTotal, removed_rows()
-    run.query.stop()
-    return Observed(steps, repeats, clicks, state_size, removed, left)
+    run.results(2, replace(REQUEST, transaction_id="later", request_ts=later, src="src:0:9"))
+    eventually(run.removed_rows, 60, "a removed transaction")
+    return Observed(steps, repeats, clicks, state_size, run.removed_rows(), run.hop.state_rows())
 
 
 def test_each_event_emits_only_the_results_it_changed(observed: Observed) -> None:
@@ -154,25 +125,6 @@ def test_transaction_with_thousands_of_events_does_not_stall_another(observed: O
     assert observed.state_size < 2 * 300 * max_events
     others = [result.code for result in observed.clicks if result.transaction_id == "other"]
     assert ["accepted", "pending"] == others
-
-
-def test_micro_batch_mode_emits_all_results_of_a_transaction(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
-    """In micro-batch mode one row can cover several events, so all results of the transaction are emitted."""
-    events = (REQUEST, IMPRESSION, COPY, CLICK)
-    run = CorrelationRun(spark, kafka, replace(settings, trigger="micro-batch"), tmp_path / "checkpoint")
-
-    run.send(*events)
-
-    expected = sorted(rule(*events).values(), key=lambda result: result.result_id)
-    newest: dict[str, Result] = {}
-
-    def is_settled() -> bool:
-        newest.update({result.result_id: result for result in run.results(1)})
-        return [newest[key] for key in sorted(newest)] == expected
-
-    eventually(is_settled, 60, "the results of the rule")
 
 
 def test_state_of_a_transaction_ends_behind_the_watermark(observed: Observed) -> None:

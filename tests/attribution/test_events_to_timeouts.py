@@ -24,20 +24,8 @@ from tests.helpers import eventually
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
 
 FOREVER = 10**14
-PATTERN_TRANSACTIONS = 20
 TRANSACTIONS = 300
 TIME_FIELDS = ("effective_ts", "request_ts", "server_ts", "appended_at")
-
-
-def transaction(n: int, now: int) -> list[Event]:
-    """Return one of five patterns: no impression, complete, only a click, only an impression, impression sent later."""
-    request = Event(now, f"r{n}", f"src:0:{n}0", "request", f"t{n}", now, "c", now, now, slots=("s",))
-    impression = replace(request, event_id=f"i{n}", src=f"src:0:{n}1", kind="impression", slots=(), slot_id="s")
-    impression = replace(impression, impression_id=f"i{n}", creative_length_ms=9)
-    click = replace(
-        impression, event_id=f"k{n}", src=f"src:0:{n}2", kind="click", slot_id=None, creative_length_ms=None
-    )
-    return [[request], [request, impression, click], [click], [impression], [request, impression]][n % 5]
 
 
 class TimeoutsRun:
@@ -71,10 +59,6 @@ class TimeoutsRun:
         self.timeouts.query.stop()
         self.timeouts.start([self.source], self.target, real_time=self.real_time)
 
-    def wake(self) -> None:
-        """Send a record without a transaction; after a restart, timers wait for it."""
-        self.client.send(self.source, "nobody", {"event_id": "wake"})
-
     def code(self, result_id: str) -> str | None:
         code: str | None = self.client.read().get(result_id, {}).get("code")
         return code
@@ -104,36 +88,14 @@ def shifted(history: list[Event], n: int, shift_ms: int) -> list[Event]:
     ]
 
 
-def test_timeouts_and_matches_need_no_coordination(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
-    """After a restart, the newest versions equal the rule: no result is pending, and matches replace timeouts."""
-    # The slack covers the restart on a busy machine: state that ended earlier would not know the requests.
-    run = TimeoutsRun(spark, kafka, replace(settings, time_scale=100, watermark_slack_ms=60_000), tmp_path)
-    started_at = int(time.time() * 1000)
-    transactions = [transaction(n, started_at) for n in range(PATTERN_TRANSACTIONS)]
-    run.send(events[0] for events in transactions)
-    eventually(lambda: run.timeouts.state_rows() >= PATTERN_TRANSACTIONS, 120, "state of every transaction")
-    run.restart()
-    run.wake()
-    # All first records have timed out now, so the next records must replace timeouts.
-    overdue = [f"t{n}/{started_at}/slot/s" for n in range(PATTERN_TRANSACTIONS) if n % 5 in (0, 1, 4)]
-    run.wait(lambda: all(run.code(key) == "unfilled" for key in overdue), 120, "timeouts of all slots")
-    run.send(event for events in transactions for event in events[1:])
-
-    run.await_the_rule()
-    assert {"filled", "unfilled"} == {row["code"] for row in run.client.newest.values() if row["kind"] == "slot"}
-    eventually(lambda: run.timeouts.state_rows() == 0, 120, "an empty state")
-    assert 0 == run.timeouts.timers()
-
-
 def test_timers_wait_for_a_record_after_an_idle_restart(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
     """After its start, the engine plans a batch without input only after a batch with input."""
     run = TimeoutsRun(spark, kafka, replace(settings, time_scale=100, watermark_slack_ms=120_000), tmp_path)
     now = int(time.time() * 1000)
-    slot, due = f"t0/{now}/slot/s", (now + run.settings.windows.request_to_impression_ms) / 1000
+    request = Event(now, "r", "src:0:0", "request", "t", now, "c", now, now, slots=("s",))
+    slot, due = f"t/{now}/slot/s", (now + run.settings.windows.request_to_impression_ms) / 1000
 
     def is_idle_past_the_deadline() -> bool:
         progress = run.timeouts.query.lastProgress
@@ -142,7 +104,7 @@ def test_timers_wait_for_a_record_after_an_idle_restart(
     stop_completely(spark, run.timeouts.query)
     # The stopped query may have planned a batch without this record, which a query on its checkpoint would run first.
     run.timeouts.checkpoint = tmp_path / "one-batch"
-    run.send(transaction(0, now))
+    run.send([request])
     run.timeouts.start([run.source], run.target, interval="1 hour")
     eventually(run.timeouts.has_committed, 120, "the only batch")
     run.restart()
@@ -150,7 +112,7 @@ def test_timers_wait_for_a_record_after_an_idle_restart(
     run.wait(is_idle_past_the_deadline, 120, "a progress event of the idle query after the deadline")
     assert run.code(slot) == "pending"
 
-    run.wake()
+    run.client.send(run.source, "nobody", {"event_id": "wake"})
     run.wait(lambda: run.code(slot) == "unfilled", 120, "the timeout")
 
 
@@ -164,6 +126,7 @@ def run(
 
 
 def test_shuffled_transactions_leave_none_pending(run: TimeoutsRun) -> None:
+    """After a restart, the newest versions equal the rule: no result is pending, and matches replace timeouts."""
     chance, now = random.Random(7), int(time.time() * 1000) - T
     all_histories = enumerate(drawn(histories(), TRANSACTIONS))
     events = [e for n, history in all_histories for e in shifted(history, n, now + chance.randint(0, 20_000))]
@@ -179,6 +142,8 @@ def test_shuffled_transactions_leave_none_pending(run: TimeoutsRun) -> None:
     run.await_the_rule()
     codes = {row["code"] for row in run.client.newest.values()}
     assert {"filled", "unfilled", "orphan_impression", "orphan_click", "orphan_step"} < codes
+    timed_out = [run.client.newest[row["result_id"]] for row in run.client.rows if row["code"] == "unfilled"]
+    assert {"filled", "unfilled"} == {row["code"] for row in timed_out}
     contents = {(row["result_id"], row["version"]): row for row in run.client.rows}
     assert [] == [row for row in run.client.rows if row != contents[row["result_id"], row["version"]]]
     assert 0 < run.timeouts.timers() <= TRANSACTIONS

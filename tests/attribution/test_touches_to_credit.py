@@ -2,9 +2,8 @@
 
 import random
 import time
-from collections import defaultdict
 from dataclasses import asdict, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from examples.attribution.touches_to_credit import CREDITS, touches_to_credit
 from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.queries import raise_if_failed
 from tests.attribution.correlation.histories import drawn
-from tests.attribution.credit.histories import RULES, UserRecord, expected_credits, expected_with_erasure, histories
+from tests.attribution.credit.histories import RULES, UserRecord, expected_with_erasure, histories
 from tests.attribution.hops import PARTITIONS, TICKS, HopClient, RunningHop
 from tests.helpers import eventually, new_topic
 
@@ -102,34 +101,28 @@ def rows_of(credits_by_id: dict[str, OrderCredit]) -> dict[str, dict[str, Any]]:
     return {key: {name: value for name, value in row.items() if name != "version"} for key, row in rows.items()}
 
 
-@cache
-def drawn_histories() -> list[list[UserRecord]]:
-    return drawn(histories(120, 20), USERS)
-
-
 class RandomUsers:
-    """Users whose records are sent in random order; some have no user key, and some are erased midway."""
+    """Users whose records are sent in random order; some are erased midway."""
 
     def __init__(self) -> None:
-        self.random = random.Random(7)
-        self.records: list[tuple[str, UserRecord]] = []
-        for n, history in enumerate(drawn_histories()):
-            self.records += [(f"u{n}", with_unique_ids(f"u{n}", record)) for record in history]
-        self.random.shuffle(self.records)
+        histories_of_users = drawn(histories(120, 20), USERS)
+        self.records = [
+            (f"u{n}", with_unique_ids(f"u{n}", record))
+            for n, history in enumerate(histories_of_users)
+            for record in history
+        ]
+        random.Random(7).shuffle(self.records)
         self.stored: dict[str, list[UserRecord]] = {f"u{n}": [] for n in range(USERS)}
         self.erased_at: dict[str, int] = {}
 
-    def send(self, hop: CreditHop, count: int) -> None:
-        while count > 0:
-            chunk = self.records[: min(count, self.random.randint(1, 1_000))]
-            keyed = [(None if is_without_key(user) else user, record) for user, record in chunk]
-            for (user, _), record in zip(chunk, hop.send(*keyed), strict=True):
-                self.stored[user].append(record)
-            self.records, count = self.records[len(chunk) :], count - len(chunk)
+    def send(self, hop: CreditHop, start: int, end: int | None) -> None:
+        chunk = self.records[start:end]
+        for (user, _), record in zip(chunk, hop.send(*chunk), strict=True):
+            self.stored[user].append(record)
 
     def erase(self, hop: CreditHop) -> None:
         """Send tombstones, and wait until later records have later append times."""
-        users = [user for user in self.stored if is_erased(user)]
+        users = [user for user in self.stored if user.endswith("7")]
         prefixes = tuple(f"{user}/" for user in users)
         self.erased_at = dict(
             zip(users, hop.client.send_all([(hop.erasures, user, None) for user in users]), strict=True)
@@ -150,73 +143,29 @@ class RandomUsers:
         """Return the final credit by the rule for all records sent so far."""
         credits_by_id: dict[str, OrderCredit] = {}
         for user, records in self.stored.items():
-            if is_without_key(user):
-                orders = [record for record in records if isinstance(record, Conversion)]
-                for order in orders:
-                    of_order = records_of_order(orders, order)
-                    credits_by_id |= expected_credits(f"/a/{order.order_id}", of_order, RULES_ON_BROKER)
-            else:
-                credits_by_id |= expected_with_erasure(user, records, self.erased_at.get(user), RULES_ON_BROKER)
+            credits_by_id |= expected_with_erasure(user, records, self.erased_at.get(user), RULES_ON_BROKER)
         return credits_by_id
 
 
-@pytest.fixture
-def hop(spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path) -> CreditHop:
-    return CreditHop(spark, kafka, settings, tmp_path / "checkpoint", RULES_ON_BROKER)
-
-
-def test_users_with_a_restart_get_the_credit_of_the_rule(hop: CreditHop) -> None:
-    users = RandomUsers()
-    users.send(hop, len(users.records) // 2)
+def test_users_with_a_restart_get_the_credit_of_the_rule(
+    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
+) -> None:
+    hop, users = CreditHop(spark, kafka, settings, tmp_path / "checkpoint", RULES_ON_BROKER), RandomUsers()
+    half, three_quarters = len(users.records) // 2, len(users.records) * 3 // 4
+    users.send(hop, 0, half)
     eventually(lambda: hop.records() == users.conversions(), 120, "credit for the first half")
 
     users.erase(hop)
-    users.send(hop, len(users.records) // 2)
+    users.send(hop, half, three_quarters)
     hop.running.query.stop()
     hop.start()
-    users.send(hop, len(users.records))
+    users.send(hop, three_quarters, None)
 
     hop.client.await_contents(rows_of(users.expected()), [hop.running.query])
     newest = hop.client.newest.values()
     assert users.conversions() == sum(row["records"] for row in newest)
-    assert [1_000_000 * (row["code"] == "attributed") for row in newest] == [
-        sum(share["credit_millionths"] for share in row["credits"]) for row in newest
-    ]
-    assert [row["value_micros"] * (row["code"] == "attributed") for row in newest] == [
-        sum(share["value_micros"] for share in row["credits"]) for row in newest
-    ]
+    assert min(len(users.erased_at), sum(row["records"] > 1 for row in newest)) > 15
     assert all(CREDITS.names == list(row) for row in hop.client.rows)
-
-
-def test_histories_contain_every_case() -> None:
-    """Copies, changed values, users without a key and erased users each occur at least 15 times."""
-    users = RandomUsers()
-    conversions = [(user, record) for user, record in users.records if isinstance(record, Conversion)]
-    of_order: defaultdict[str, list[Conversion]] = defaultdict(list)
-    for _, record in conversions:
-        of_order[record.order_id].append(record)
-    cases = {
-        "conversions": len(conversions),
-        "copies": len(conversions) - len(of_order),
-        "changed values": sum(len({record.value_micros for record in records}) > 1 for records in of_order.values()),
-        "without key": sum(is_without_key(user) for user, _ in conversions),
-        "erased": sum(is_erased(user) for user, _ in conversions),
-    }
-
-    assert USERS == len({user for user, _ in users.records})
-    assert {} == {case: count for case, count in cases.items() if count < 15}
-
-
-def is_without_key(user: str) -> bool:
-    return user.endswith("3")
-
-
-def is_erased(user: str) -> bool:
-    return user.endswith("7")
-
-
-def records_of_order(records: list[Conversion], order: Conversion) -> list[Conversion]:
-    return [record for record in records if record.order_id == order.order_id]
 
 
 def with_unique_ids(user: str, record: UserRecord) -> UserRecord:
