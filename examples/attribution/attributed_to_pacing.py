@@ -10,30 +10,19 @@ The query reads only what the pipeline's own queries write, so it does not valid
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from examples.attribution.correlation.schemas import ATTRIBUTED
-from examples.attribution.pacing.rule import bucket_length_ms
+from examples.attribution.pacing.rule import CampaignCount, bucket_length_ms
+from examples.attribution.schemas import struct_of
 from examples.attribution.settings import Settings
 
-PACING = StructType(
-    [
-        StructField("result_id", StringType()),
-        StructField("version", LongType()),
-        StructField("campaign_id", StringType()),
-        StructField("bucket_ts", LongType()),
-        StructField("shard", IntegerType()),
-        StructField("slots", LongType()),
-        StructField("delivered", LongType()),
-        StructField("reserved", LongType()),
-    ]
-)
+PACING = StructType([StructField("result_id", StringType()), *struct_of(CampaignCount)])
 """
-Schema of one count, with the fields of `pacing.rule.CampaignCount`. For each result id, only the highest version is
-valid.
+Schema of one count. For each result id, only the highest version is valid.
 
-    {"result_id": "run-campaign-0/1767225577000/0", "version": 36, "campaign_id": "run-campaign-0",
-     "bucket_ts": 1767225577000, "shard": 0, "slots": 3, "delivered": 1, "reserved": 2}
+    {"result_id": "run-campaign-0/1767225577000/0", "campaign_id": "run-campaign-0", "bucket_ts": 1767225577000,
+     "shard": 0, "version": 36, "slots": 3, "delivered": 1, "reserved": 2}
 """
 
 

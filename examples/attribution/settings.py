@@ -78,8 +78,6 @@ class Settings:
     """
     rate: float = 150
     """Records per second, summed over all source topics."""
-    arrivals: Literal["constant", "poisson"] = "constant"
-    """Distribution of the intervals between scheduled send times."""
     trigger: Trigger = "real-time"
     """Execution mode of the three queries without Python processors."""
     python_trigger: Trigger = "micro-batch"
@@ -146,53 +144,35 @@ class Settings:
     """Share of transactions after which the user requests erasure (a tombstone in `ad-erasures`)."""
     hot_campaign_share: float = 0.4
     """Share of requests for one hot campaign. Seven other campaigns share the remaining requests."""
-    several_slots_share: float = 0.2
-    """Share of requests for two or three ad slots."""
-    several_impressions_share: float = 0.05
-    """Share of filled ad slots with a second impression."""
     drain_seconds: float = 90
     """Number of seconds without progress after which a run no longer waits for its last results."""
 
     def __post_init__(self) -> None:
         """Raise one ValueError that lists all invalid values."""
+        has_mode = self.trigger == "real-time" or self.python_trigger == "micro-batch"
+        rules: dict[str, tuple[bool, str]] = {
+            "rate": (self.rate > 0, "greater than 0"),
+            "duration": (self.duration >= 0, "0 (run until Ctrl-C) or greater"),
+            "python_trigger": (has_mode, f"'micro-batch' if trigger is {self.trigger!r}"),
+            "warm_up_seconds": (self.warm_up_seconds >= 0, "0 (no warm-up) or greater"),
+            "interval_seconds": (self.interval_seconds >= 5, "at least 5, the minimum of real-time mode"),
+            "timeouts_interval_seconds": (
+                self.timeouts_interval_seconds >= 0,
+                "0 (batches without a pause) or greater",
+            ),
+            "credits_interval_seconds": (self.credits_interval_seconds >= 0, "0 (batches without a pause) or greater"),
+            "time_scale": (self.time_scale >= 1, "a whole number of at least 1, as windows can only be shortened"),
+            "pacing_shards": (
+                self.pacing_shards >= 1,
+                "a whole number of at least 1, because each campaign needs a shard",
+            ),
+            "pacing_bucket_seconds": (self.pacing_bucket_seconds >= 1, "a whole number of at least 1"),
+            "hot_campaign_share": (0 <= self.hot_campaign_share <= 1, "a share from 0 to 1"),
+            "erasure_share": (0 <= self.erasure_share <= 1, "a share from 0 to 1"),
+            "slots": (self.slots >= 1, "at least 1"),
+        }
         problems = [
-            f"{name} is {getattr(self, name)!r}, but must be {rule}"
-            for name, is_wrong, rule in (
-                ("rate", self.rate <= 0, "greater than 0"),
-                ("duration", self.duration < 0, "0 (run until Ctrl-C) or greater"),
-                (
-                    "python_trigger",
-                    self.python_trigger == "real-time" != self.trigger,
-                    f"'micro-batch' if trigger is {self.trigger!r}",
-                ),
-                ("warm_up_seconds", self.warm_up_seconds < 0, "0 (no warm-up) or greater"),
-                ("interval_seconds", self.interval_seconds < 5, "at least 5, the minimum of real-time mode"),
-                (
-                    "timeouts_interval_seconds",
-                    self.timeouts_interval_seconds < 0,
-                    "0 (batches without a pause) or greater",
-                ),
-                (
-                    "credits_interval_seconds",
-                    self.credits_interval_seconds < 0,
-                    "0 (batches without a pause) or greater",
-                ),
-                (
-                    "time_scale",
-                    self.time_scale < 1,
-                    "a whole number of at least 1, as windows can only be shortened",
-                ),
-                (
-                    "pacing_shards",
-                    self.pacing_shards < 1,
-                    "a whole number of at least 1, because each campaign needs a shard",
-                ),
-                ("pacing_bucket_seconds", self.pacing_bucket_seconds < 1, "a whole number of at least 1"),
-                ("hot_campaign_share", not 0 <= self.hot_campaign_share <= 1, "a share from 0 to 1"),
-                ("erasure_share", not 0 <= self.erasure_share <= 1, "a share from 0 to 1"),
-                ("slots", self.slots < 1, "at least 1"),
-            )
-            if is_wrong
+            f"{k} is {getattr(self, k)!r}, but must be {rule}" for k, (is_met, rule) in rules.items() if not is_met
         ]
         if problems:
             raise ValueError("; ".join(problems))

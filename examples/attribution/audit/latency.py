@@ -35,18 +35,9 @@ def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) 
     """
     Return latency percentiles per hop for records due at `sent_from` (UTC ms) or later.
 
-    With `newest`, only this number of most recently read source records counts. A hop starts when the broker appends
-    the input record and ends when it appends the first output record.
-    """
-    samples = latency_samples_ms(log, sent_from, newest)
-    return [order_statistics(hop, values) for hop, values in samples.items() if values]
-
-
-def latency_samples_ms(log: RunLog, sent_from: float = 0, newest: int | None = None) -> dict[LatencyHop, list[int]]:
-    """
-    Return the latencies of the records in milliseconds, keyed by hop.
-
-    Records are selected by intended send time, because a selection by arrival time would hide stalls.
+    Records are selected by intended send time, because a selection by arrival time would hide stalls. With `newest`,
+    only this number of most recently read source records counts. A hop starts when the broker appends the input record
+    and ends when it appends the first output record.
     """
     values: dict[LatencyHop, list[int]] = {hop: [] for hop in LATENCY_HOPS}
     for src, source in islice(reversed(log.sources.items()), newest):
@@ -59,7 +50,7 @@ def latency_samples_ms(log: RunLog, sent_from: float = 0, newest: int | None = N
             values["events_to_attributed"].append(result_at - event.appended_at)
             values["end to end"].append(result_at - source.appended_at)
             values["from intended send"].append(result_at - source.t0)
-    return values
+    return [order_statistics(hop, latencies_ms) for hop, latencies_ms in values.items() if latencies_ms]
 
 
 def timer_latencies(log: RunLog, rules: CreditRules, since: float = 0) -> list[Latency]:
@@ -69,13 +60,13 @@ def timer_latencies(log: RunLog, rules: CreditRules, since: float = 0) -> list[L
     Times in `rules` are already scaled. Deadlines and orders before `since` (UTC ms) do not count. An order with
     several records is omitted, because the log does not contain the order in which they were stored.
     """
-    deadlines = {key: at for key, at in log.timed.deadlines.items() if at >= since}
+    deadlines = {key: at for key, at in log.deadlines.items() if at >= since}
     single = {key: log.events.get(credit["src"]) for key, credit in log.credits.items() if credit["records"] == 1}
     stored = {key: event.appended_at for key, event in single.items() if event and event.appended_at >= since}
     due = {key: at + rules.lateness_ms + rules.settle_ms for key, at in stored.items()}
     values: dict[Timer, list[int]] = {
-        "deadline to timeout": _late_ms(deadlines, log.timed.unfilled_at),
-        "deadline to credit": _late_ms(due, log.timed.final_at),
+        "deadline to timeout": _late_ms(deadlines, log.unfilled_at),
+        "deadline to credit": _late_ms(due, log.final_at),
     }
     return [order_statistics(timer, late_ms) for timer, late_ms in values.items() if late_ms]
 

@@ -4,6 +4,7 @@ Replay a run without Spark: apply the rules to all source records, and compute t
 The pipeline does not guarantee the order of records, so final results must depend only on the set of records.
 """
 
+import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,6 +16,12 @@ from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, OrderCredit, assign_credit
 from examples.attribution.settings import Windows
 
+INPUT_FIELDS = {field.name for field in dataclasses.fields(Event)} - {
+    "effective_ts",
+    "clock_skew",
+    "src",
+    "appended_at",
+}
 AFTER_ALL_WINDOWS_MS = 10**14
 """A time after all windows, when the replay has no pending results."""
 
@@ -97,23 +104,8 @@ def _effective_ts(fields: Row, windows: Windows) -> tuple[int, bool]:
 
 def _event(src: str, record: SourceRecord, fields: Row, windows: Windows) -> Event:
     effective_ts, clock_skew = _effective_ts(fields, windows)
-    return Event(
-        effective_ts=effective_ts,
-        event_id=fields["event_id"],
-        src=src,
-        kind=fields["kind"],
-        transaction_id=fields["transaction_id"],
-        request_ts=fields["request_ts"],
-        campaign_id=fields["campaign_id"],
-        server_ts=fields["server_ts"],
-        appended_at=record.appended_at,
-        clock_skew=clock_skew,
-        user_key=fields.get("user_key"),
-        slots=tuple(fields.get("slots") or ()),
-        slot_id=fields.get("slot_id"),
-        impression_id=fields.get("impression_id"),
-        creative_length_ms=fields.get("creative_length_ms"),
-    )
+    known = {name: fields.get(name) for name in INPUT_FIELDS} | {"slots": tuple(fields.get("slots") or ())}
+    return Event(**known, effective_ts=effective_ts, clock_skew=clock_skew, src=src, appended_at=record.appended_at)
 
 
 def _conversion(src: str, record: SourceRecord, fields: Row, stored_at: int, windows: Windows) -> Conversion:

@@ -6,7 +6,7 @@ latency report and the reconciliation use the log instead.
 """
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from examples.attribution.credit.history import TouchId
@@ -34,18 +34,6 @@ class EventRecord:
     partition: int
     appended_at: int
     kind: str
-
-
-@dataclass(frozen=True)
-class TimedResults:
-    """Deadlines of results, and the first append times of their outcomes, by result id."""
-
-    deadlines: dict[str, int] = field(default_factory=dict)
-    """The deadline of each pending ad slot."""
-    unfilled_at: dict[str, int] = field(default_factory=dict)
-    """The append time of a slot's timeout."""
-    final_at: dict[str, int] = field(default_factory=dict)
-    """The append time of an order's final credit."""
 
 
 class RunLog:
@@ -80,7 +68,9 @@ class RunLog:
         """Number of unprocessed records of a hop, by `hop topic:partition`."""
         self.duplicates: Counter[str] = Counter()
         """Number of duplicates from the at-least-once sink, by topic."""
-        self.timed = TimedResults()
+        # By result id: the deadline of each pending ad slot, and the first append times of its timeout and of the
+        # final credit of an order.
+        self.deadlines, self.unfilled_at, self.final_at = dict[str, int](), dict[str, int](), dict[str, int]()
         # Number of records in `ad-attributed`, `ad-credits` and `ad-pacing`, counting every version.
         self.written: Counter[str] = Counter()
         # Positions of records in topics of the pipeline that the pipeline cannot have written.
@@ -124,9 +114,9 @@ class RunLog:
             if src in self.events:
                 self.waiting[_correlation_lag(self.events[src])] -= 1
         if result["kind"] == "slot" and result.get("deadline"):
-            self.timed.deadlines[result_id] = result["deadline"]
+            self.deadlines[result_id] = result["deadline"]
         elif result["code"] == "unfilled":
-            self.timed.unfilled_at.setdefault(result_id, appended_at)
+            self.unfilled_at.setdefault(result_id, appended_at)
         self._keep_newest(ATTRIBUTED_TOPIC, self.results, result)
         (self.pending.add if self.results[result_id]["code"] == "pending" else self.pending.discard)(result_id)
         if result["kind"] in FAMILIES and result["code"] != "pending" and result.get("user_key"):
@@ -139,7 +129,7 @@ class RunLog:
     def record_credit(self, credit: Row, appended_at: int) -> None:
         """Add a record of `ad-credits`."""
         if credit["final"]:
-            self.timed.final_at.setdefault(credit["result_id"], appended_at)
+            self.final_at.setdefault(credit["result_id"], appended_at)
         self.written[CREDITS_TOPIC] += 1
         self._keep_newest(CREDITS_TOPIC, self.credits, credit)
 

@@ -7,7 +7,7 @@ verify that `correlation/sql.py` returns the same results.
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from examples.attribution.events import BILLABLE, FAMILIES, STEPS
 from examples.attribution.settings import Windows
@@ -58,6 +58,13 @@ class Result:
     impression_id: str | None = None
     deadline: int | None = None
     """The latest time of a match for the missing event; set only for `pending` results."""
+
+
+COPIED_FIELDS = {field.name for field in fields(Event)} & {field.name for field in fields(Result)} - {
+    "kind",
+    "clock_skew",
+}
+"""Fields of a result that equal those of its event."""
 
 
 @dataclass(frozen=True)
@@ -231,21 +238,12 @@ def _duplicates(records: list[Event]) -> list[Result]:
 
 def _result(event: Event, id_tail: str, kind: str, match: Match) -> Result:
     return Result(
+        **{name: getattr(event, name) for name in COPIED_FIELDS},
         result_id=f"{event.transaction_id}/{event.request_ts}/{id_tail}",
         version=0,
         kind=kind,
         code=match.code,
-        transaction_id=event.transaction_id,
-        request_ts=event.request_ts,
-        campaign_id=event.campaign_id,
-        effective_ts=event.effective_ts,
-        src=event.src,
-        appended_at=event.appended_at,
         clock_skew=event.clock_skew or match.clock_skew,
-        user_key=event.user_key,
-        event_id=event.event_id,
-        slot_id=event.slot_id,
-        impression_id=event.impression_id,
         deadline=match.deadline,
     )
 

@@ -6,7 +6,7 @@ so a replay evicts the same records as the run. Processing time decides when cre
 an inactive user ends.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -44,7 +44,8 @@ def advance(
     """
     closed: list[OrderCredit] = []
     if update.erased_at > history.erased_at:
-        last = _apply(history, _before(update, update.erased_at), now)
+        before, after = _split(update)
+        last = _apply(history, before, now)
         final = {order: finalized(credit) for order, credit in order_credits(last, user, rules).items()}
         closed = _changed(order_credits(history, user, rules), final)
         history = UserHistory(
@@ -54,7 +55,7 @@ def advance(
             erased_at=update.erased_at,
             conversions=_positions(last.conversions),
         )
-        update = _after(update, update.erased_at)
+        update = after
     updated = _apply(history, update, now)
     kept = _without_old(updated, rules)
     current = order_credits(updated, user, rules)
@@ -64,20 +65,16 @@ def advance(
     return kept, closed + _changed(order_credits(history, user, rules), current)
 
 
-def _before(update: Update, erased_at: int) -> Update:
-    return _stored(update, lambda stored_at: stored_at <= erased_at)
-
-
-def _after(update: Update, erased_at: int) -> Update:
-    return _stored(update, lambda stored_at: stored_at > erased_at)
-
-
-def _stored(update: Update, is_selected: Callable[[int], bool]) -> Update:
-    return replace(
-        update,
-        touches=tuple(touch for touch in update.touches if is_selected(touch.stored_at)),
-        conversions=tuple(record for record in update.conversions if is_selected(record.stored_at)),
-    )
+def _split(update: Update) -> list[Update]:
+    """Return the records that were stored until the erasure, and those that were stored later."""
+    return [
+        replace(
+            update,
+            touches=tuple(t for t in update.touches if (t.stored_at > update.erased_at) == is_later),
+            conversions=tuple(c for c in update.conversions if (c.stored_at > update.erased_at) == is_later),
+        )
+        for is_later in (False, True)
+    ]
 
 
 def _apply(history: UserHistory, update: Update, now: int) -> UserHistory:

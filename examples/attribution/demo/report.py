@@ -69,8 +69,8 @@ def print_report(report: Report) -> None:
     _print(
         console,
         f"\n{settings.trigger} (timers: {settings.python_trigger}) on "
-        f"{settings.master or f'local[{settings.slots}]'} | {settings.rate:g} records/s, "
-        f"{settings.arrivals} | {duration} after {settings.warm_up_seconds:g} s of warm-up | Kafka connector "
+        f"{settings.master or f'local[{settings.slots}]'} | {settings.rate:g} records/s | "
+        f"{duration} after {settings.warm_up_seconds:g} s of warm-up | Kafka connector "
         f"{connector().version} | achieved {sent.rate:.1f}/s, producer lag p99 {lag_p99_ms:.1f} ms, "
         f"failed sends {sent.failed}",
     )

@@ -1,5 +1,5 @@
 """
-Generate ad traffic from a seed: requests and their events, at constant or Poisson intervals.
+Generate ad traffic from a seed: requests and their events, at constant intervals.
 
 Each record is a JSON document for a source topic or a tombstone for `ad-erasures`, and has an intended send time. The
 schedule does not depend on the pipeline, so slow results do not slow down the traffic.
@@ -21,6 +21,10 @@ from spark_rtm.realtime.limits import MAX_RECORD_BYTES
 
 CREATIVE_SECONDS = 30
 CAMPAIGN_COUNT = 8
+SEVERAL_SLOTS_SHARE = 0.2
+"""Share of requests for two or three ad slots."""
+SEVERAL_IMPRESSIONS_SHARE = 0.05
+"""Share of filled ad slots with a second impression."""
 RESALE_CAMPAIGN = "campaign-resale"
 """The campaign that receives requests of campaigns at their caps; it has no goal."""
 # Rate at the start of the warm-up, as a share of the full rate. At the full rate, the first batch would fall behind by
@@ -53,26 +57,16 @@ class Draft:
     label: str = "normal"
 
 
-def always_open(_campaign_id: str) -> bool:
-    """Return True: without limits, every campaign may be served."""
-    return True
-
-
 class TrafficGenerator:
     """A seeded source of records. The same seed, run id and open campaigns produce the same records."""
 
-    def __init__(
-        self, settings: Settings, run_id: str, started_at: float, is_open: Callable[[str], bool] = always_open
-    ) -> None:
-        """
-        Start the schedule at `started_at` (epoch seconds). All ids start with `run_id`.
-
-        `is_open` is called with the campaign of each request, just before the request is due.
-        """
+    def __init__(self, settings: Settings, run_id: str, started_at: float) -> None:
+        """Start the schedule at `started_at` (epoch seconds). All ids start with `run_id`."""
         self.settings = settings
         self.run_id = run_id
         self.started_at = started_at
-        self.is_open = is_open
+        self.is_open: Callable[[str], bool] = lambda _campaign_id: True
+        """Called with the campaign of each request, just before the request is due."""
         self.random = random.Random(settings.seed)
         self.windows = settings.windows
         self.ids = 0
@@ -90,7 +84,6 @@ class TrafficGenerator:
         scheduled: list[tuple[float, int, Draft, float]] = []
         mean_delay_ms = self._mean_delay_ms()
         created = sent = 0
-        jitter = 0.0
         while True:
             # A transaction starts when all earlier records are due, so records are created at the scheduled rate.
             starts_ms = 1000 * self._due_at(created)
@@ -100,10 +93,8 @@ class TrafficGenerator:
                     created += 1
                 continue
             _, _, draft, starts_ms = heapq.heappop(scheduled)
-            yield self._record(draft, starts_ms - mean_delay_ms, self._due_at(sent + jitter))
+            yield self._record(draft, starts_ms - mean_delay_ms, self._due_at(sent))
             sent += 1
-            if self.settings.arrivals == "poisson":
-                jitter += self.random.expovariate(1) - 1
 
     def _due_at(self, records: float) -> float:
         # Returns the time, in seconds after the start of the run, at which this number of records is due. The rate
@@ -154,7 +145,7 @@ class TrafficGenerator:
         fault = self.random.choices(("late", "out_of_order", "orphan", "normal"), (*shares, 1 - sum(shares)))[0]
         kind = self.random.choice({"late": ("impression", "click", "complete")}.get(fault, ("request", "impression")))
         late_kind = kind if fault == "late" else None
-        slots = [f"slot-{n}" for n in range(self.random.choice((2, 3)) if chance() < s.several_slots_share else 1)]
+        slots = [f"slot-{n}" for n in range(self.random.choice((2, 3)) if chance() < SEVERAL_SLOTS_SHARE else 1)]
         common = {
             "transaction_id": self._id("t"),
             "campaign_id": self._campaign(),
@@ -199,7 +190,7 @@ class TrafficGenerator:
     def _impressions(self, common: Fields, slot_id: str, *, late: bool) -> list[Draft]:
         window_ms = self.windows.request_to_impression_ms
         first_ms = window_ms * (self.random.uniform(1.05, 1.3) if late else self.random.uniform(0.01, 0.2))
-        count = 2 if self.random.random() < self.settings.several_impressions_share else 1
+        count = 2 if self.random.random() < SEVERAL_IMPRESSIONS_SHARE else 1
         drafts = []
         for n in range(count):
             fields = {

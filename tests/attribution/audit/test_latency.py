@@ -1,4 +1,4 @@
-from examples.attribution.audit.latency import Latency, boundary_pauses_ms, latency_samples_ms, timer_latencies
+from examples.attribution.audit.latency import Latency, boundary_pauses_ms, hop_latencies, timer_latencies
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.credit.models import CreditRules
 
@@ -16,21 +16,17 @@ def log_of(*rows: tuple[int, int, int, int]) -> RunLog:
 
 def test_hop_latency_is_between_broker_append_times() -> None:
     """A hop ends when the first result that includes the record is appended; later versions change nothing."""
-    samples_ms = latency_samples_ms(log_of((100, 103, 110, 130)))
+    latencies = hop_latencies(log_of((100, 103, 110, 130)))
 
-    assert {
-        "kafka_to_events": [7],
-        "events_to_attributed": [20],
-        "end to end": [27],
-        "from intended send": [30],
-    } == samples_ms
+    expected = {"kafka_to_events": 7, "events_to_attributed": 20, "end to end": 27, "from intended send": 30}
+    assert [(hop, 1, ms, ms) for hop, ms in expected.items()] == [(x.hop, x.records, x.p50, x.max) for x in latencies]
 
 
 def test_records_are_selected_by_intended_send_time() -> None:
     """A record that was due before the measured part does not count, even if its result arrived in this part."""
-    samples_ms = latency_samples_ms(log_of((99, 200, 201, 900), (100, 101, 102, 103)), sent_from=100)
+    latencies = hop_latencies(log_of((99, 200, 201, 900), (100, 101, 102, 103)), sent_from=100)
 
-    assert [2] == samples_ms["end to end"]
+    assert [2] == [latency.max for latency in latencies if latency.hop == "end to end"]
 
 
 def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:
