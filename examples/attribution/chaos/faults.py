@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -12,9 +12,8 @@ import psycopg
 from examples.attribution.chaos.parts import disk
 from examples.attribution.chaos.parts.programs import Program
 from examples.attribution.chaos.parts.system import System
-from examples.attribution.chaos.plan import Fault, Kind, Need
+from examples.attribution.chaos.plan import Fault, Kind
 from examples.attribution.chaos.processes import EXECUTOR, JVM_OF_DRIVER, WORKER, family, find, paused
-from examples.attribution.settings import Windows
 from spark_rtm.services.child import start_child
 from spark_rtm.services.local_server import LocalServer
 from spark_rtm.services.tcp_proxy import TcpProxy, unchanged
@@ -24,6 +23,8 @@ CUT_SHARE = 0.02
 """Probability that a chunk, sent or received, breaks its slow connection."""
 MAX_CONNECTIONS = 100
 MAX_DEVICE_ERROR_SECONDS = 600
+PAUSE_SECONDS, SLOW_SECONDS = (3, 10), (4, 10)
+"""Minimum and maximum durations."""
 # Shares of the limits into the past and into the future beyond which a record would be rejected. A record can also be
 # late for other reasons.
 PAST_SHARE, FUTURE_SHARE = 0.6, 0.8
@@ -32,24 +33,6 @@ TERMINATE_FOLLOWER = (
     b"select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name like 'public.%'"
 )
 LOCK = threading.Lock()
-
-Ongoing = AbstractContextManager[None]
-Begin = Callable[[System, Fault], Ongoing]
-KINDS: dict[str, Kind] = {}
-"""All kinds of faults by name, in the order of their definitions."""
-FAULTS: dict[str, Begin] = {}
-"""Functions that begin a fault, by kind."""
-
-
-def fault(what: str, seconds: tuple[float, float] = (0, 0), needs: Need = "") -> Callable[[Begin], Begin]:
-    """Register a function as the kind of fault with its name. The two `seconds` are the limits of the duration."""
-
-    def register(begin: Begin) -> Begin:
-        name = begin.__name__.replace("_", "-")
-        KINDS[name], FAULTS[name] = Kind(what, *seconds, needs), begin
-        return begin
-
-    return register
 
 
 @contextmanager
@@ -138,132 +121,105 @@ def _jvm(system: System) -> psutil.Process:
     return find(JVM_OF_DRIVER, system.driver.pid)[0]
 
 
-def _pid(server: LocalServer) -> int:
+def _server(server: LocalServer) -> list[psutil.Process]:
     if server.child is None:
         raise RuntimeError(f"no server runs in {server.folder}")
-    return server.child.pid
+    return family(server.child.pid)
 
 
-def _signed(strength: float) -> float:
-    return 2 * strength - 1
+def _jump_of_devices(system: System, fault: Fault) -> AbstractContextManager[None]:
+    seconds = (2 * fault.strength - 1) * MAX_DEVICE_ERROR_SECONDS
+    return wrong_clock(system.traffic.clock_errors_ms, "event_ts", seconds)
 
 
-def _collector_error_seconds(windows: Windows, strength: float) -> float:
+def _jump_of_collector(system: System, fault: Fault) -> AbstractContextManager[None]:
+    windows = system.settings.windows
     past_ms, future_ms = -PAST_SHARE * windows.horizon_ms, FUTURE_SHARE * windows.clock_skew_limit_ms
-    return (past_ms + strength * (future_ms - past_ms)) / 1000
-
-
-def _driver_and_jvm(system: System) -> list[psutil.Process]:
-    return [psutil.Process(system.driver.pid), _jvm(system)]
-
-
-@fault("kill -9 of the broker, which then restarts")
-def kill_broker(system: System, _fault: Fault) -> Ongoing:
-    return killed_server(system.broker)
-
-
-@fault("the broker process is suspended (SIGSTOP)", seconds=(3, 10))
-def pause_broker(system: System, _fault: Fault) -> Ongoing:
-    return paused(family(_pid(system.broker)))
-
-
-@fault("kill -9 of the broker, which stays down longer than `delivery.timeout.ms`", seconds=(10, 15))
-def remove_broker(system: System, _fault: Fault) -> Ongoing:
-    return killed_server(system.broker)
-
-
-@fault("the pipeline's connections to the broker are slow and drop", seconds=(4, 10))
-def slow_broker(system: System, fault: Fault) -> Ongoing:
-    return slow(system.broker_proxy, fault)
-
-
-@fault("kill -9 of the database, which then restarts")
-def kill_database(system: System, _fault: Fault) -> Ongoing:
-    return killed_server(system.database)
-
-
-@fault("all database processes are suspended", seconds=(3, 10))
-def pause_database(system: System, _fault: Fault) -> Ongoing:
-    return paused(family(_pid(system.database)))
-
-
-@fault("the database has no free connections, and closes the pipeline's connections", seconds=(3, 10))
-def exhaust_database(system: System, _fault: Fault) -> Ongoing:
-    return exhausted(system.database.dsn)
-
-
-@fault("the pipeline's connections to the database are slow and drop", seconds=(4, 10))
-def slow_database(system: System, fault: Fault) -> Ongoing:
-    return slow(system.database_proxy, fault)
-
-
-@fault("kill -9 of the driver and its JVM, which the supervisor restarts")
-def kill_driver(system: System, _fault: Fault) -> Ongoing:
-    # Kill the standby first, because it would take over.
-    return killed_programs(*system.others, system.driver)
-
-
-@fault("kill -9 of the driver and its JVM; a standby takes over", needs="standby")
-def kill_leader(system: System, _fault: Fault) -> Ongoing:
-    return killed_programs(system.driver)
-
-
-@fault("the driver and its JVM are suspended", seconds=(3, 10))
-def pause_driver(system: System, _fault: Fault) -> Ongoing:
-    return paused(_driver_and_jvm(system))
-
-
-@fault("kill -9 of only the driver's JVM")
-def kill_jvm(system: System, _fault: Fault) -> Ongoing:
-    return killed(_jvm(system))
-
-
-@fault("only the driver's JVM is suspended", seconds=(3, 10))
-def pause_jvm(system: System, _fault: Fault) -> Ongoing:
-    return paused([_jvm(system)])
-
-
-@fault("kill -9 of the process that copies results to the database")
-def kill_follower(system: System, _fault: Fault) -> Ongoing:
-    return killed_programs(system.follower)
-
-
-@fault("the process that copies results to the database is suspended", seconds=(3, 10))
-def pause_follower(system: System, _fault: Fault) -> Ongoing:
-    return paused(family(system.follower.pid))
-
-
-@fault("the disk of the checkpoints is full", seconds=(4, 12), needs="mount")
-def fill_disk(system: System, _fault: Fault) -> Ongoing:
-    return disk.full(system.checkpoints)
-
-
-@fault("the device clocks (`event_ts`) jump by up to ten minutes, and back", seconds=(3, 10))
-def jump_device_clock(system: System, fault: Fault) -> Ongoing:
-    return wrong_clock(system.traffic.clock_errors_ms, "event_ts", _signed(fault.strength) * MAX_DEVICE_ERROR_SECONDS)
-
-
-@fault("the collector's clock (`server_ts`) jumps, and back", seconds=(3, 10))
-def jump_collector_clock(system: System, fault: Fault) -> Ongoing:
-    seconds = _collector_error_seconds(system.settings.windows, fault.strength)
+    seconds = (past_ms + fault.strength * (future_ms - past_ms)) / 1000
     return wrong_clock(system.traffic.clock_errors_ms, "server_ts", seconds)
 
 
-@fault("kill -9 of one of two executors", needs="cluster")
-def kill_executor(_system: System, fault: Fault) -> Ongoing:
-    return killed(_one_of_two(EXECUTOR, fault))
-
-
-@fault("one of two executors is suspended", seconds=(3, 10), needs="cluster")
-def pause_executor(_system: System, fault: Fault) -> Ongoing:
-    return paused([_one_of_two(EXECUTOR, fault)])
-
-
-@fault("kill -9 of one of two Spark workers, which then restarts", needs="cluster")
-def kill_worker(system: System, fault: Fault) -> Ongoing:
-    return killed_worker(system, _one_of_two(WORKER, fault))
-
-
-@fault("one of two Spark workers is suspended", seconds=(3, 10), needs="cluster")
-def pause_worker(_system: System, fault: Fault) -> Ongoing:
-    return paused([_one_of_two(WORKER, fault)])
+KINDS: dict[str, Kind] = {
+    "kill-broker": Kind("kill -9 of the broker, which then restarts", lambda s, _: killed_server(s.broker)),
+    "pause-broker": Kind(
+        "the broker process is suspended (SIGSTOP)", lambda s, _: paused(_server(s.broker)), *PAUSE_SECONDS
+    ),
+    "remove-broker": Kind(
+        "kill -9 of the broker, which stays down longer than `delivery.timeout.ms`",
+        lambda s, _: killed_server(s.broker),
+        min_seconds=10,
+        max_seconds=15,
+    ),
+    "slow-broker": Kind(
+        "the pipeline's connections to the broker are slow and drop",
+        lambda s, fault: slow(s.broker_proxy, fault),
+        *SLOW_SECONDS,
+    ),
+    "kill-database": Kind("kill -9 of the database, which then restarts", lambda s, _: killed_server(s.database)),
+    "pause-database": Kind(
+        "all database processes are suspended", lambda s, _: paused(_server(s.database)), *PAUSE_SECONDS
+    ),
+    "exhaust-database": Kind(
+        "the database has no free connections, and closes the pipeline's connections",
+        lambda s, _: exhausted(s.database.dsn),
+        *PAUSE_SECONDS,
+    ),
+    "slow-database": Kind(
+        "the pipeline's connections to the database are slow and drop",
+        lambda s, fault: slow(s.database_proxy, fault),
+        *SLOW_SECONDS,
+    ),
+    "kill-driver": Kind(
+        "kill -9 of the driver and its JVM, which the supervisor restarts",
+        # Kill the standby first, because it would take over.
+        lambda s, _: killed_programs(*s.others, s.driver),
+    ),
+    "kill-leader": Kind(
+        "kill -9 of the driver and its JVM; a standby takes over",
+        lambda s, _: killed_programs(s.driver),
+        needs="standby",
+    ),
+    "pause-driver": Kind(
+        "the driver and its JVM are suspended",
+        lambda s, _: paused([psutil.Process(s.driver.pid), _jvm(s)]),
+        *PAUSE_SECONDS,
+    ),
+    "kill-jvm": Kind("kill -9 of only the driver's JVM", lambda s, _: killed(_jvm(s))),
+    "pause-jvm": Kind("only the driver's JVM is suspended", lambda s, _: paused([_jvm(s)]), *PAUSE_SECONDS),
+    "kill-follower": Kind(
+        "kill -9 of the process that copies results to the database", lambda s, _: killed_programs(s.follower)
+    ),
+    "pause-follower": Kind(
+        "the process that copies results to the database is suspended",
+        lambda s, _: paused(family(s.follower.pid)),
+        *PAUSE_SECONDS,
+    ),
+    "fill-disk": Kind("the disk of the checkpoints is full", lambda s, _: disk.full(s.checkpoints), 4, 12, "mount"),
+    "jump-device-clock": Kind(
+        "the device clocks (`event_ts`) jump by up to ten minutes, and back", _jump_of_devices, *PAUSE_SECONDS
+    ),
+    "jump-collector-clock": Kind(
+        "the collector's clock (`server_ts`) jumps, and back", _jump_of_collector, *PAUSE_SECONDS
+    ),
+    "kill-executor": Kind(
+        "kill -9 of one of two executors", lambda _, fault: killed(_one_of_two(EXECUTOR, fault)), needs="cluster"
+    ),
+    "pause-executor": Kind(
+        "one of two executors is suspended",
+        lambda _, fault: paused([_one_of_two(EXECUTOR, fault)]),
+        *PAUSE_SECONDS,
+        needs="cluster",
+    ),
+    "kill-worker": Kind(
+        "kill -9 of one of two Spark workers, which then restarts",
+        lambda s, fault: killed_worker(s, _one_of_two(WORKER, fault)),
+        needs="cluster",
+    ),
+    "pause-worker": Kind(
+        "one of two Spark workers is suspended",
+        lambda _, fault: paused([_one_of_two(WORKER, fault)]),
+        *PAUSE_SECONDS,
+        needs="cluster",
+    ),
+}
+"""All kinds of faults by name."""

@@ -1,22 +1,15 @@
 """Draw the faults of a run from a seed. Equal seeds, numbers and kinds produce equal plans."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal
 
+from examples.attribution.chaos.parts.system import System
+
 Need = Literal["", "cluster", "mount", "standby"]
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 3.0, 8.0
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of fault, its minimum and maximum duration, and its needs."""
-
-    what: str
-    min_seconds: float = 0
-    max_seconds: float = 0
-    needs: Need = ""
 
 
 @dataclass(frozen=True)
@@ -33,6 +26,18 @@ class Fault:
 
     def __str__(self) -> str:
         return f"{self.kind} for {self.seconds:g} s" if self.seconds else self.kind
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault, its minimum and maximum duration, and its needs."""
+
+    what: str
+    begin: Callable[[System, Fault], AbstractContextManager[None]]
+    """Begins the fault; the fault ends with the block of the context manager."""
+    min_seconds: float = 0
+    max_seconds: float = 0
+    needs: Need = ""
 
 
 def plan(seed: int, count: int, kinds: Mapping[str, Kind]) -> list[Fault]:
