@@ -1,7 +1,6 @@
 """The results table contains the newest version of every result of its topic, even after a restart."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from psycopg.conninfo import conninfo_to_dict
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import SparkSession
 
 from examples.attribution.attributed_table import (
     COLUMNS,
@@ -25,18 +23,11 @@ from examples.attribution.attributed_to_postgres import ResultsConsumer, attribu
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.services import postgres_server
 from tests.helpers import eventually, kafka_rows, produce
 
 pytestmark = pytest.mark.services
 
 PARTITIONS = 2
-
-
-@pytest.fixture(scope="module")
-def dsn() -> Iterator[str]:
-    with postgres_server() as connection_string:
-        yield connection_string
 
 
 def result(result_id: str, version: int, code: str = "accepted") -> dict[str, Any]:
@@ -49,55 +40,45 @@ def publish(kafka: str, settings: Settings, *results: dict[str, Any]) -> None:
     produce(kafka, settings.topic(ATTRIBUTED_TOPIC), records)
 
 
-def test_result_is_stored_without_further_records(kafka: str, dsn: str, settings: Settings) -> None:
+def test_result_is_stored_without_further_records(kafka: str, rtm_postgres: str, settings: Settings) -> None:
     """A row does not wait for the next record, and a newer version replaces it."""
-    with attributed_to_postgres(kafka, dsn, settings):
+    with attributed_to_postgres(kafka, rtm_postgres, settings):
         publish(kafka, settings, result("a", 2, "pending"))
-        eventually(lambda: stored_results(dsn, settings) == {"a": result("a", 2, "pending")}, 60, "the first version")
+        eventually(
+            lambda: stored_results(rtm_postgres, settings) == {"a": result("a", 2, "pending")}, 60, "the first version"
+        )
         publish(kafka, settings, result("a", 4))
-        eventually(lambda: stored_results(dsn, settings) == {"a": result("a", 4)}, 60, "the second version")
+        eventually(lambda: stored_results(rtm_postgres, settings) == {"a": result("a", 4)}, 60, "the second version")
 
 
-def test_versions_in_any_order_leave_the_newest(kafka: str, dsn: str, settings: Settings) -> None:
+def copied(kafka: str, rtm_postgres: str, settings: Settings) -> ResultsConsumer:
+    """Copy the topic to its end, and return the consumer."""
+    with attributed_to_postgres(kafka, rtm_postgres, settings) as consumer:
+        consumer.finish()
+    return consumer
+
+
+def test_restart_reads_only_new_records_unless_the_tables_are_lost(
+    kafka: str, rtm_postgres: str, settings: Settings
+) -> None:
+    """Versions can have any order. With the tables, the offsets are lost, and all results are read again."""
     versions = [("a", 2), ("bb", 6), ("a", 6), ("a", 4), ("bb", 2), ("a", 6)]
     publish(kafka, settings, *(result(*version) for version in versions))
+    rows = [copied(kafka, rtm_postgres, settings).metrics.rows]
+    assert {"a": result("a", 6), "bb": result("bb", 6)} == stored_results(rtm_postgres, settings)
 
-    with attributed_to_postgres(kafka, dsn, settings) as consumer:
-        consumer.finish()
-
-    assert {"a": result("a", 6), "bb": result("bb", 6)} == stored_results(dsn, settings)
-    assert len(versions) == consumer.metrics.rows
-
-
-def test_restart_reads_only_new_records(kafka: str, dsn: str, settings: Settings) -> None:
-    publish(kafka, settings, result("a", 2), result("bb", 2))
-    with attributed_to_postgres(kafka, dsn, settings) as first:
-        first.finish()
-
-    publish(kafka, settings, result("a", 4))
-    with attributed_to_postgres(kafka, dsn, settings) as second:
-        second.finish()
-
-    assert [2, 1] == [first.metrics.rows, second.metrics.rows]
-    assert {"a": result("a", 4), "bb": result("bb", 2)} == stored_results(dsn, settings)
-
-
-def test_new_database_receives_all_results(kafka: str, dsn: str, settings: Settings) -> None:
-    """If the tables are lost, the offsets are lost too, and the consumer reads the topic from its start."""
-    publish(kafka, settings, result("a", 2), result("bb", 2))
-    with attributed_to_postgres(kafka, dsn, settings) as consumer:
-        consumer.finish()
-    with psycopg.connect(dsn) as connection:
+    publish(kafka, settings, result("a", 8))
+    rows.append(copied(kafka, rtm_postgres, settings).metrics.rows)
+    with psycopg.connect(rtm_postgres) as connection:
         connection.execute(f"drop table {results_table(settings)}, {results_table(settings)}_offsets".encode())
+    rows.append(copied(kafka, rtm_postgres, settings).metrics.rows)
 
-    with attributed_to_postgres(kafka, dsn, settings) as consumer:
-        consumer.finish()
-
-    assert {"a": result("a", 2), "bb": result("bb", 2)} == stored_results(dsn, settings)
+    assert [6, 1, 7] == rows
+    assert {"a": result("a", 8), "bb": result("bb", 6)} == stored_results(rtm_postgres, settings)
 
 
 def test_records_that_are_not_results_are_skipped_and_counted(
-    kafka: str, dsn: str, settings: Settings, caplog: pytest.LogCaptureFixture
+    kafka: str, rtm_postgres: str, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = [{"result_id": "a"}, result("a", 2, "\0"), result("a", 2, "\ud800"), {**result("a", 2), "deadline": 2**63}]
     garbage = [None, b"", b"{bad", b"[]", b"\xff", b"[" * 100_000, *(json.dumps(row).encode() for row in wrong)]
@@ -105,62 +86,55 @@ def test_records_that_are_not_results_are_skipped_and_counted(
     produce(kafka, topic, [(1, value) for value in garbage])
     publish(kafka, settings, result("a", 2))
 
-    consumers = []
-    for _ in range(2):
-        with attributed_to_postgres(kafka, dsn, settings) as consumer:
-            consumer.finish()
-        consumers.append(consumer)
+    unreadable = [copied(kafka, rtm_postgres, settings).unreadable for _ in range(2)]
 
-    assert {"a": result("a", 2)} == stored_results(dsn, settings)
-    assert [len(garbage), 0] == [consumer.unreadable for consumer in consumers]
+    assert {"a": result("a", 2)} == stored_results(rtm_postgres, settings)
+    assert [len(garbage), 0] == unreadable
     assert f"skipped record {topic}:1:0, which is not a result" in caplog.text
 
 
-def test_records_deleted_before_a_restart_end_the_start(kafka: str, dsn: str, settings: Settings) -> None:
+def test_records_deleted_before_a_restart_end_the_start(kafka: str, rtm_postgres: str, settings: Settings) -> None:
     """A record that retention deletes before it is copied is an error, and a deleted offset is the remedy."""
     publish(kafka, settings, result("a", 2))
-    with attributed_to_postgres(kafka, dsn, settings) as consumer:
-        consumer.finish()
+    copied(kafka, rtm_postgres, settings)
     publish(kafka, settings, result("a", 4), result("a", 6), result("a", 8))
     delete_records_before(kafka, settings, 3)
 
     with pytest.raises(RuntimeError, match=r"offsets from 3 to 4, but the next record to read is 1, .* retention\.ms"):
-        ResultsConsumer(kafka, dsn, settings)
+        ResultsConsumer(kafka, rtm_postgres, settings)
 
-    with psycopg.connect(dsn) as connection:
+    with psycopg.connect(rtm_postgres) as connection:
         connection.execute(f"delete from {results_table(settings)}_offsets where partition = 1".encode())
-    with attributed_to_postgres(kafka, dsn, settings) as consumer:
-        consumer.finish()
-    assert {"a": result("a", 8)} == stored_results(dsn, settings)
+    copied(kafka, rtm_postgres, settings)
+    assert {"a": result("a", 8)} == stored_results(rtm_postgres, settings)
 
 
-def test_records_deleted_while_running_end_the_consumer(kafka: str, dsn: str, settings: Settings) -> None:
+def test_records_deleted_while_running_end_the_consumer(kafka: str, rtm_postgres: str, settings: Settings) -> None:
     """The consumer fails instead of skipping to the first existing record."""
     publish(kafka, settings, result("a", 2), result("a", 4))
-    consumer = ResultsConsumer(kafka, dsn, settings)
+    consumer = ResultsConsumer(kafka, rtm_postgres, settings)
     delete_records_before(kafka, settings, 1)
 
     with pytest.raises(RuntimeError, match="offsets from 1 to 2, but the next record to read is 0"):
         consumer.run()
 
 
-def test_topic_that_was_created_again_ends_the_start(kafka: str, dsn: str, settings: Settings) -> None:
+def test_topic_that_was_created_again_ends_the_start(kafka: str, rtm_postgres: str, settings: Settings) -> None:
     """Stored offsets do not apply to another topic with the same name, even if it is longer."""
     publish(kafka, settings, result("a", 2))
-    with attributed_to_postgres(kafka, dsn, settings) as consumer:
-        consumer.finish()
+    copied(kafka, rtm_postgres, settings)
     create_topic_again(kafka, settings)
     publish(kafka, settings, result("a", 4), result("a", 6))
 
     with pytest.raises(RuntimeError, match=r"was deleted and created again: .* delete the stored offsets"):
-        ResultsConsumer(kafka, dsn, settings)
+        ResultsConsumer(kafka, rtm_postgres, settings)
 
 
-def test_topic_that_is_created_again_ends_the_consumer(kafka: str, dsn: str, settings: Settings) -> None:
+def test_topic_that_is_created_again_ends_the_consumer(kafka: str, rtm_postgres: str, settings: Settings) -> None:
     """A running consumer fails when its topic is replaced, instead of continuing at the old offset."""
     publish(kafka, settings, result("a", 2))
-    with attributed_to_postgres(kafka, dsn, settings) as consumer:
-        eventually(lambda: stored_results(dsn, settings), 60, "the first result")
+    with attributed_to_postgres(kafka, rtm_postgres, settings) as consumer:
+        eventually(lambda: stored_results(rtm_postgres, settings), 60, "the first result")
         create_topic_again(kafka, settings)
         publish(kafka, settings, result("a", 4), result("a", 6))
         eventually(consumer.future.done, 60, "the end of the consumer")
@@ -168,21 +142,20 @@ def test_topic_that_is_created_again_ends_the_consumer(kafka: str, dsn: str, set
             consumer.raise_if_failed()
 
 
-def test_new_partition_is_read_from_its_first_record(kafka: str, dsn: str, settings: Settings) -> None:
+def test_new_partition_is_read_from_its_first_record(kafka: str, rtm_postgres: str, settings: Settings) -> None:
     admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
-    with attributed_to_postgres(kafka, dsn, settings) as first:
+    with attributed_to_postgres(kafka, rtm_postgres, settings) as first:
         admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
         eventually(lambda: len(admin.list_topics(topic, 10).topics[topic].partitions) == 3, 60, "the partition")
         produce(kafka, topic, [(2, json.dumps(result("new", 2)).encode())])
-        eventually(lambda: stored_results(dsn, settings) or first.future.done(), 60, "the result")
+        eventually(lambda: stored_results(rtm_postgres, settings) or first.future.done(), 60, "the result")
         first.finish()
 
     produce(kafka, topic, [(2, json.dumps(result("new", 4)).encode())])
-    with attributed_to_postgres(kafka, dsn, settings) as second:
-        second.finish()
+    second = copied(kafka, rtm_postgres, settings)
 
     assert [1, 1] == [first.metrics.rows, second.metrics.rows]
-    assert {"new": result("new", 4)} == stored_results(dsn, settings)
+    assert {"new": result("new", 4)} == stored_results(rtm_postgres, settings)
 
 
 def delete_records_before(kafka: str, settings: Settings, offset: int) -> None:
@@ -201,38 +174,30 @@ def create_topic_again(kafka: str, settings: Settings) -> None:
     ensure_topics(kafka, [topic], PARTITIONS)
 
 
-def stored_by_foreach(results: DataFrame, dsn: str, settings: Settings, checkpoint: Path) -> StreamingQuery:
-    """Start a micro-batch query that writes `results` with the sink."""
-    create_tables(dsn, settings)
-    writer = results.writeStream.foreach(results_sink(dict(conninfo_to_dict(dsn)), settings))
-    return writer.outputMode("update").option("checkpointLocation", str(checkpoint)).start()
-
-
-def read(spark: SparkSession, kafka: str, settings: Settings) -> DataFrame:
-    return results_of(kafka_rows(spark, kafka, settings.topic(ATTRIBUTED_TOPIC)))
-
-
 def test_micro_batch_query_fills_the_same_table(
-    spark: SparkSession, kafka: str, dsn: str, settings: Settings, tmp_path: Path
+    spark: SparkSession, kafka: str, rtm_postgres: str, settings: Settings, tmp_path: Path
 ) -> None:
     """A micro-batch query can use the same sink: every column has the type that the sink expects."""
     full = dict.fromkeys(COLUMNS, "text") | {name: 7 for name, type_name in COLUMNS.items() if type_name == "bigint"}
     publish(kafka, settings, result("a", 4), result("a", 2), full | {"result_id": "bb", "clock_skew": True})
 
-    query = stored_by_foreach(read(spark, kafka, settings), dsn, settings, tmp_path)
-    query.processAllAvailable()
+    create_tables(rtm_postgres, settings)
+
+    rows = results_of(kafka_rows(spark, kafka, settings.topic(ATTRIBUTED_TOPIC)))
+    writer = rows.writeStream.foreach(results_sink(dict(conninfo_to_dict(rtm_postgres)), settings)).outputMode("update")
+    writer.option("checkpointLocation", str(tmp_path)).start().processAllAvailable()
 
     expected = {"a": result("a", 4), "bb": full | {"result_id": "bb", "clock_skew": True}}
-    assert expected == stored_results(dsn, settings)
+    assert expected == stored_results(rtm_postgres, settings)
 
 
 @pytest.mark.parametrize(("index", "hot"), [("", 190), ("create index on {0} (version)", 0)])
 def test_updates_are_hot_unless_a_changing_column_is_indexed(
-    dsn: str, settings: Settings, index: str, hot: int
+    rtm_postgres: str, settings: Settings, index: str, hot: int
 ) -> None:
-    create_tables(dsn, settings)
-    table, sink = results_table(settings), results_sink(dict(conninfo_to_dict(dsn)), settings)
-    with psycopg.connect(dsn, autocommit=True) as connection:
+    create_tables(rtm_postgres, settings)
+    table, sink = results_table(settings), results_sink(dict(conninfo_to_dict(rtm_postgres)), settings)
+    with psycopg.connect(rtm_postgres, autocommit=True) as connection:
         if index:
             connection.execute(index.format(table).encode())
         sink.open(0, 0)

@@ -1,6 +1,5 @@
 """The correlation query on the broker: the results that it emits per event, and the end of its state."""
 
-import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -12,18 +11,14 @@ from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.settings import DemoSettings, Settings
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import raise_if_failed
+from tests.attribution.correlation.histories import CLICK, IMPRESSION, REQUEST, T
 from tests.attribution.hops import HopClient, RunningHop
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
-T = int(time.time() * 1000)
 CLICKS = 2_000
-REQUEST = Event(T, "r", "src:0:1", "request", "t", T, "c", T, T, slots=("s",))
-IMPRESSION = replace(REQUEST, event_id="i", src="src:0:2", kind="impression", slots=(), slot_id="s", impression_id="x")
-IMPRESSION = replace(IMPRESSION, creative_length_ms=9)
-COPY = replace(IMPRESSION, src="src:0:3")
-CLICK = replace(IMPRESSION, event_id="k", src="src:0:4", kind="click", slot_id=None, creative_length_ms=None)
+COPY = replace(IMPRESSION, src="src:0:copy")
 CHANGED = [(REQUEST, 2), (IMPRESSION, 2), (COPY, 1), (CLICK, 1)]
 """Events of a transaction, and the number of results that each of them changes."""
 MANY_CLICKS = [replace(CLICK, transaction_id="many", event_id=f"k{n}", src=f"src:1:{n}") for n in range(CLICKS)]

@@ -33,7 +33,6 @@ from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, is_record
 from spark_rtm.realtime.slots import NotEnoughSlotsError
-from spark_rtm.services import postgres_server
 from spark_rtm.services.child import free_ports, start_child
 from tests.helpers import eventually, produce
 
@@ -78,12 +77,6 @@ def demo_process(kafka: str, *options: str) -> Iterator[DemoProcess]:
             raise
         finally:
             demo.kill()
-
-
-@pytest.fixture(scope="module")
-def dsn() -> Iterator[str]:
-    with postgres_server() as connection_string:
-        yield connection_string
 
 
 def kill_an_executor(demo: DemoProcess) -> float:
@@ -190,14 +183,14 @@ def test_pipeline_reconciles_on_a_cluster_after_a_lost_executor(
 
 
 def test_invented_result_fails_an_otherwise_correct_run(
-    spark: SparkSession, kafka: str, dsn: str, settings: Settings
+    spark: SparkSession, kafka: str, rtm_postgres: str, settings: Settings
 ) -> None:
     at = 1_000_000 * int(time.time() // 1_000)
     invented = Result("invented", 2, "slot", "filled", "invented", at, "c", at, "nowhere", at, clock_skew=False)
     produce(kafka, settings.topic("ad-attributed"), [(0, json.dumps(asdict(invented)).encode())])
     short = replace(settings, trigger="micro-batch", duration=2, warm_up_seconds=1, rate=80, time_scale=SHORT_WINDOWS)
 
-    report = run(short, spark, kafka, dsn, LiveView(Console(quiet=True)), threading.Event(), beside=True)
+    report = run(short, spark, kafka, rtm_postgres, LiveView(Console(quiet=True)), threading.Event(), beside=True)
 
     slots = report.reconciliation.counts["slots"]["in"]
     assert slots > 10
@@ -249,23 +242,17 @@ def test_too_few_slots_are_rejected_before_any_start(spark: SparkSession, settin
     assert [] == spark.streams.active
 
 
-def test_absent_broker_ends_the_command_with_one_line() -> None:
-    """The command exits with status 1 and the address of the broker, without a stack trace."""
+@pytest.mark.parametrize(
+    ("is_interrupted", "status", "message"), [(False, 1, "127.0.0.1:1"), (True, 130, "interrupted")]
+)
+def test_absent_broker_ends_the_command_with_one_line(is_interrupted: bool, status: int, message: str) -> None:
+    """The command exits with status 1 and the broker's address, or after Ctrl-C with the status of an interrupt."""
     with demo_process("127.0.0.1:1") as demo:
-        status, errors = demo.process.wait(60), demo.printed("errors")
+        if is_interrupted:
+            eventually(lambda: "starting Kafka" in demo.printed("output"), 60, "the start")
+            demo.process.send_signal(signal.SIGINT)
+        assert status == demo.process.wait(60)
+        errors = demo.printed("errors")
 
-    assert 1 == status
-    assert "127.0.0.1:1" in errors.splitlines()[-1]
-    assert "Traceback" not in errors
-
-
-def test_interrupt_of_the_start_ends_the_command_with_one_line() -> None:
-    """Ctrl-C while waiting for a broker ends the command with the status of an interrupt."""
-    with demo_process("127.0.0.1:1") as demo:
-        eventually(lambda: "starting Kafka" in demo.printed("output"), 60, "the start")
-        demo.process.send_signal(signal.SIGINT)
-        status, errors = demo.process.wait(60), demo.printed("errors")
-
-    assert 130 == status, errors
-    assert "interrupted" in errors.splitlines()[-1]
+    assert message in errors.splitlines()[-1]
     assert "Traceback" not in errors

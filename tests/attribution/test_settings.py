@@ -31,16 +31,10 @@ def test_horizon_covers_the_longest_chain_of_windows() -> None:
         ("python_trigger", "real-time", "'micro-batch' if trigger is 'micro-batch'"),
         ("rate", 0, "greater than 0"),
         ("duration", -1, r"0 \(run until Ctrl-C\) or greater"),
-        ("warm_up_seconds", -1, r"0 \(no warm-up\) or greater"),
         ("interval_seconds", 4, "at least 5, the minimum of real-time mode"),
-        ("timeouts_interval_seconds", -1, r"0 \(batches without a pause\) or greater"),
-        ("credits_interval_seconds", -1, r"0 \(batches without a pause\) or greater"),
         ("time_scale", 0, "a whole number of at least 1"),
-        ("pacing_shards", 0, "a whole number of at least 1"),
-        ("pacing_bucket_seconds", 0, "a whole number of at least 1"),
         ("hot_campaign_share", 2, "a share from 0 to 1"),
         ("erasure_share", -1, "a share from 0 to 1"),
-        ("slots", 0, "at least 1"),
     ],
 )
 def test_invalid_setting_is_rejected_with_a_remedy(option: str, value: Any, remedy: str) -> None:

@@ -1,5 +1,5 @@
 """
-Compute exact latency percentiles per hop and end to end, and the pauses at batch boundaries.
+Compute exact latency percentiles per hop and end to end.
 
 Latencies come from Kafka append times, because a real-time query's progress events contain no per-record latencies.
 """
@@ -98,11 +98,6 @@ def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int,
     for at_seconds, latency_ms in latencies_ms:
         values[int(at_seconds)].append(latency_ms)
     return {second: (sorted(each)[(len(each) - 1) // 2], max(each)) for second, each in values.items()}
-
-
-def boundary_pauses_ms(trigger_executions_ms: Iterable[int], interval_seconds: int) -> list[int]:
-    """Return each batch's excess over the trigger interval in milliseconds. Records wait slightly longer."""
-    return [taken_ms - 1000 * interval_seconds for taken_ms in trigger_executions_ms]
 
 
 def order_statistics(hop: LatencyHop | Timer, values: Sequence[int]) -> Latency:

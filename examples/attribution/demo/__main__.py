@@ -26,7 +26,7 @@ from examples.attribution.demo.cli import HIGH_RATE, DemoOptions, parse
 from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import publish
-from examples.attribution.demo.report import Report, print_comparison, print_report, print_verdict
+from examples.attribution.demo.report import Report, print_report, print_verdict
 from examples.attribution.demo.run import run
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.realtime.queries import stop_on_interrupt
@@ -50,10 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for report in reports:
             print_report(report)
         if len(reports) > 1:
-            real_time, micro_batch = reports
-            print_comparison(real_time, micro_batch)
-            if options.publish:
-                publish(options, real_time, micro_batch)
+            publish(options, *reports)
         page = write_demo(reports, describe_machine())
         print_verdict(reports, [f"page: {page}", *next_steps(options)])
     except KeyboardInterrupt:

@@ -90,14 +90,8 @@ def _lines(series: Series, number: int, x: Any, y: Any) -> Iterator[str]:
     yield f'<text {place} style="fill:{color}">{name}: p50, and the slowest record (light)</text>'
 
 
-def write_demo(
-    reports: Sequence[Report],
-    machine: Mapping[str, object],
-    path: Path = PAGE,
-    title: str = "Ad attribution: results of the demonstration",
-    tables: Sequence[Table] = (),
-) -> Path:
-    """Write the page of pipeline runs, with further tables after the latencies."""
+def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: Path = PAGE) -> Path:
+    """Write the page of one run, or of one run in each execution mode."""
     verdicts = []
     for report in reports:
         text, outcome = f"{report.settings.trigger} mode: ", report.reconciliation
@@ -107,7 +101,7 @@ def write_demo(
     modes = [report.settings.trigger for report in reports]
     return write(
         path,
-        title,
+        "Ad attribution: results of the demonstration",
         verdicts,
         timeline([each for report in reports for each in _series(report)]),
         [
@@ -124,11 +118,9 @@ def write_demo(
                     for row in rows
                 ],
             ),
-            *tables,
             Table(
                 "Caps", ("campaign", "goal", *(f"{mode}: delivered, over-delivered" for mode in modes)), _caps(reports)
             ),
-            *(_counts(report) for report in reports),
             differences_of({report.settings.trigger: report.reconciliation.differences for report in reports}),
             machine_of(machine),
         ],
@@ -153,14 +145,6 @@ def _caps(reports: Sequence[Report]) -> list[Sequence[object]]:
         rows.append((campaign_name(goal.campaign_id), goal.impressions, *delivered))
     over = [f"{report.reconciliation.over_delivered} over-delivered" for report in reports]
     return [*rows, ("all", sum(outcome.goal.impressions for outcome in campaigns[0]), *over)]
-
-
-def _counts(report: Report) -> Table:
-    rows = [
-        (family, codes["in"], ", ".join(f"{code} {n}" for code, n in sorted(codes.items()) if code != "in" and n))
-        for family, codes in report.reconciliation.counts.items()
-    ]
-    return Table(f"Reconciliation, {report.settings.trigger} mode", ("records", "in", "results by code"), rows)
 
 
 def differences_of(differences: Mapping[str, Sequence[str]]) -> Table:

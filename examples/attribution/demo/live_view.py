@@ -218,14 +218,6 @@ def _cells(rate: float, row: Latency | None) -> tuple[str, str, str]:
     return (f"{rate:.0f}", f"{row.p50:,}" if row else "-", f"{row.p99:,}" if row else "-")
 
 
-def latency_table(rows: Sequence[Latency]) -> Table:
-    """Return a table of the latencies in milliseconds."""
-    table = Table("latency, ms", "records", "p50", "p90", "p99", "max", box=None)
-    for row in rows:
-        table.add_row(row.hop, *(str(n) for n in (row.records, row.p50, row.p90, row.p99, row.max)))
-    return table
-
-
 def campaign_name(campaign_id: str) -> str:
     """Return the campaign's name without the run id."""
     return campaign_id.partition("-")[2]

@@ -12,7 +12,7 @@ from examples.attribution.audit.latency import Latency
 from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.beside import HOP, Beside
-from examples.attribution.demo.live_view import campaign_name, latency_table
+from examples.attribution.demo.live_view import campaign_name
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
@@ -38,8 +38,6 @@ class Report:
     settings: Settings
     reconciliation: Reconciliation
     latencies: list[Latency]
-    pauses_ms: dict[str, list[int]]
-    """Excess of each batch over the trigger interval in milliseconds, by query name."""
     sent: SendLog
     log: RunLog
     sink: Metrics
@@ -54,6 +52,12 @@ class Report:
     """The query, the second since the first record, and the length in ms of each pause between two batches."""
     beside: Beside | None = None
     """The first query in micro-batch mode, which read the same records at the same time."""
+
+    @property
+    def pauses_ms(self) -> dict[str, list[int]]:
+        """Return the length of each pause between two batches, by query name."""
+        names = dict.fromkeys(name for name, _, _ in self.boundaries)
+        return {name: [pause_ms for query, _, pause_ms in self.boundaries if query == name] for name in names}
 
     def side_by_side(self) -> list[Latency]:
         """Return the latencies of the first query in both modes, or an empty list after a run in one mode."""
@@ -78,10 +82,12 @@ def print_report(report: Report) -> None:
     console.print()
     _print_pacing(console, report)
     console.print()
-    console.print(latency_table([*report.latencies, *report.timers]))
+    table = Table("latency, ms", "records", "p50", "p90", "p99", "max", box=None)
+    for row in (*report.latencies, *report.timers):
+        table.add_row(row.hop, *(str(n) for n in (row.records, row.p50, row.p90, row.p99, row.max)))
+    console.print(table)
     for name, pauses_ms in report.pauses_ms.items():
-        if pauses_ms:
-            _print(console, f"pauses of {name} at batch boundaries: {', '.join(map(str, pauses_ms[-MAX_PAUSES:]))} ms")
+        _print(console, f"pauses of {name} at batch boundaries: {', '.join(map(str, pauses_ms[-MAX_PAUSES:]))} ms")
     if report.cpu:
         _print_cpu(console, report.cpu)
 
@@ -188,25 +194,6 @@ def _print_cpu(console: Console, cpu: Cpu) -> None:
         console.print(text, style="bold yellow", highlight=False)
 
 
-def print_comparison(real_time: Report, micro_batch: Report) -> None:
-    """Print the latency ratios and each mode's over-delivery."""
-    console = report_console()
-    table = Table("micro-batch / real-time", "p50", "p90", "p99", "max", box=None)
-    micro_batch_rows = {row.hop: row for row in micro_batch.latencies}
-    for fast in real_time.latencies:
-        slow = micro_batch_rows[fast.hop]
-        pairs = ((slow.p50, fast.p50), (slow.p90, fast.p90), (slow.p99, fast.p99), (slow.max, fast.max))
-        table.add_row(fast.hop, *(f"{slow_ms / max(fast_ms, 1):.1f}x" for slow_ms, fast_ms in pairs))
-    console.print()
-    console.print(table)
-    fast_over, slow_over = real_time.reconciliation.over_delivered, micro_batch.reconciliation.over_delivered
-    _print(
-        console,
-        f"over-delivered at {real_time.settings.rate:g} records/s: {fast_over} impressions in real-time mode, "
-        f"{slow_over} in micro-batch mode {_ratio(slow_over, fast_over)}",
-    )
-
-
 def _print(console: Console, text: str) -> None:
     # A terminal would break a long line inside a word.
     console.print(text, highlight=False, soft_wrap=not console.is_terminal)
@@ -216,7 +203,3 @@ def report_console() -> Console:
     """Return a console that is wide enough for tables, even in a file or a pipe."""
     console = Console()
     return console if console.is_terminal else Console(width=PLAIN_WIDTH)
-
-
-def _ratio(slow: int, fast: int) -> str:
-    return f"({slow / fast:.1f}x)" if fast else "(no ratio: no over-delivery in real-time mode)"

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from examples.attribution.attributed_table import stored_results
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
-from examples.attribution.audit.latency import boundary_pauses_ms, hop_latencies, timer_latencies
+from examples.attribution.audit.latency import hop_latencies, timer_latencies
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.demo.beside import micro_batch_beside
@@ -72,14 +72,14 @@ def run(
         cpu = _send_and_monitor(bootstrap_servers, traffic, sent, monitor, stop)
         monitor.drain(settings.drain_seconds)
         results.finish()
-        real_time = _real_time(settings)
-        boundaries = [each for name in real_time for each in _boundaries(keeper.queries[name], settings, sent)]
-        pauses_ms = {name: _pauses_ms(keeper.queries[name], settings) for name in real_time}
+        boundaries = [
+            each for name in _real_time(settings) for each in _boundaries(keeper.queries[name], settings, sent)
+        ]
     goals = list(throttle.goals.values())
     reconciliation = reconcile(reader.log, settings, RULES, goals, stored_results(dsn, settings))
     latency = hop_latencies(reader.log, sent.measured_from_ms(settings))
     return Report(
-        *(settings, reconciliation, latency, pauses_ms, sent, reader.log, results.metrics, throttle.notices, cpu),
+        *(settings, reconciliation, latency, sent, reader.log, results.metrics, throttle.notices, cpu),
         timers=timer_latencies(reader.log, RULES.scaled(settings.time_scale), sent.measured_from_ms(settings)),
         boundaries=boundaries,
         beside=view.beside,
@@ -128,11 +128,5 @@ def _boundaries(query: StreamingQuery, settings: Settings, sent: SendLog) -> Ite
     """Yield the query, the start (second) and the length (ms) of each pause between two batches."""
     for progress in query.recentProgress:
         began_at = datetime.fromisoformat(progress.timestamp).timestamp() + settings.interval_seconds
-        [pause_ms] = boundary_pauses_ms([progress.durationMs["triggerExecution"]], settings.interval_seconds)
+        pause_ms = progress.durationMs["triggerExecution"] - 1000 * settings.interval_seconds
         yield query.name, began_at - sent.started_at, pause_ms
-
-
-def _pauses_ms(query: StreamingQuery, settings: Settings) -> list[int]:
-    return boundary_pauses_ms(
-        (p.durationMs["triggerExecution"] for p in query.recentProgress), settings.interval_seconds
-    )

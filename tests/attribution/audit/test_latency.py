@@ -1,4 +1,4 @@
-from examples.attribution.audit.latency import Latency, boundary_pauses_ms, hop_latencies, timer_latencies
+from examples.attribution.audit.latency import Latency, hop_latencies, timer_latencies
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.credit.models import CreditRules
 
@@ -47,7 +47,3 @@ def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:
 
     assert Latency("deadline to timeout", 1, 7, 7, 7, 7) == timeouts
     assert Latency("deadline to credit", 1, 9, 9, 9, 9) == credits_
-
-
-def test_boundary_pause_is_the_time_beyond_the_interval() -> None:
-    assert [400, 0] == boundary_pauses_ms([15_400, 15_000], 15)

@@ -48,32 +48,22 @@ def log_of(kafka: str, settings: Settings, *records: Record) -> RunLog:
     return reader.log
 
 
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({"t0": b"5", "label": b"normal"}, ("normal", 5)),
-        ({"t0": b"x", "label": b"\xff"}, ("\ufffd", 0)),
-        ({"t0": b"9" * 5_000, "label": None}, ("", 0)),
-        ({"t0": b"-1"}, ("", 0)),
-        ({}, ("", 0)),
-    ],
-)
-def test_source_headers_of_any_content_are_read(
-    kafka: str, settings: Settings, headers: dict[str, str | bytes | None], expected: tuple[str, int]
-) -> None:
-    log = log_of(kafka, settings, ("ad-requests", b"value", headers))
-
-    assert [expected] == [(record.label, record.t0) for record in log.sources.values()]
-
-
-def test_garbage_in_the_topics_of_the_queries_is_reported(kafka: str, settings: Settings) -> None:
+def test_garbage_is_read_and_reported(kafka: str, settings: Settings) -> None:
+    """Source records can have any headers; records that no query has written are reported by their positions."""
+    headers: list[dict[str, str | bytes | None]] = [
+        *({"t0": b"5", "label": b"normal"}, {"t0": b"x", "label": b"\xff"}),
+        *({"t0": b"9" * 5_000, "label": None}, {"t0": b"-1"}, {}),
+    ]
+    sources: list[Record] = [("ad-requests", b"value", each) for each in headers]
     topics = (EVENTS_TOPIC, ATTRIBUTED_TOPIC, CREDITS_TOPIC, PACING_TOPIC)
     records: list[Record] = [(topic, value, {}) for topic in topics for value in [None, *GARBAGE]]
     records += [(REJECTED_TOPIC, None, {}), (REJECTED_TOPIC, b"raw", {"src": None, "reason": b"r"})]
     records += [(ERASURES_TOPIC, b"value", {}), (ERASURES_TOPIC, None, {})]
 
-    log = log_of(kafka, settings, *records, (ATTRIBUTED_TOPIC, json.dumps(asdict(RESULT)).encode(), {}))
+    log = log_of(kafka, settings, *sources, *records, (ATTRIBUTED_TOPIC, json.dumps(asdict(RESULT)).encode(), {}))
 
+    labels_and_times = [(record.label, record.t0) for record in log.sources.values()]
+    assert [("normal", 5), ("\ufffd", 0), ("", 0), ("", 0), ("", 0)] == labels_and_times
     assert len(records) - 1 == len(log.unreadable)
     assert ["a"] == list(log.results)
     assert ["\ufffdkey"] == list(log.erasures)

@@ -7,7 +7,6 @@ from examples.attribution.audit.latency import Latency, latencies_by_second
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.demo.beside import Beside
 from examples.attribution.demo.html_page import Fault, Series, timeline, write_demo
-from spark_rtm.measure.page import Table
 from tests.attribution.demo.reports import report
 
 
@@ -45,7 +44,7 @@ def log_of(latency_ms: int) -> RunLog:
 
 
 def test_page_compares_both_modes_and_loads_nothing(tmp_path: Path) -> None:
-    fast = replace(report("real-time", 4, []), log=log_of(4), boundaries=[("kafka_to_events", 1.5, 250)])
+    fast = replace(report("real-time", 4, []), log=log_of(4))
     slow = replace(report("micro-batch", 900, ["result <x> is missing"], delivered=40), log=log_of(900))
 
     text = write_demo([fast, slow], {"cores": 2, "java_options": ""}, tmp_path / "build/demo.html").read_text()
@@ -84,11 +83,8 @@ def test_page_shows_both_modes_side_by_side(tmp_path: Path) -> None:
     run = replace(report("real-time", 4, []), log=log_of(4), beside=Beside(lambda: None, [(26_000, 600)]))
     run = replace(run, latencies=[Latency("kafka_to_events", 2, 2, 2, 2, 2), *run.latencies])
 
-    growth = Table("Growth", ("resource", "trend"), [("threads", "level")])
-    text = write_demo([run], {}, tmp_path / "demo.html", "For hours", [growth]).read_text()
+    text = write_demo([run], {}, tmp_path / "demo.html").read_text()
 
     assert ["micro-batch, side by side", "kafka_to_events", "1", *["600"] * 4] in Texts(text).rows
-    assert ["threads", "level"] in Texts(text).rows
-    assert "<h1>For hours</h1>" in text
     assert "both modes side by side: p50 2 ms and 600 ms (300x)" in text
     assert ["real-time", "micro-batch"] == re.findall(r">([\w-]+), decode: p50, and the slowest record", text)

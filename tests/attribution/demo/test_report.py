@@ -6,7 +6,7 @@ import pytest
 from examples.attribution.audit.latency import Latency
 from examples.attribution.demo.__main__ import exit_status, is_no_interrupt
 from examples.attribution.demo.beside import Beside
-from examples.attribution.demo.report import print_comparison, print_report, print_verdict
+from examples.attribution.demo.report import print_report, print_verdict
 from spark_rtm.measure.cpu import Cpu
 from tests.attribution.demo.reports import report
 
@@ -77,27 +77,6 @@ def test_run_without_results_is_not_reported_as_correct(capsys: pytest.CaptureFi
     assert "nothing was checked: the run ended before its first result" in text
     assert "0 differences" not in text
     assert [1, 0] == [exit_status([each]) for each in (empty, report("real-time", 12, []))]
-
-
-def test_comparison_is_the_ratio_of_the_same_hop(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each column is micro-batch divided by real-time; a latency of zero counts as one millisecond."""
-    print_comparison(report("real-time", 0, []), report("micro-batch", 450, []))
-
-    assert 4 == capsys.readouterr().out.count("450.0x")
-
-
-def test_comparison_reports_over_delivery_of_each_mode(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line has both numbers and, if real-time mode over-delivered, their ratio."""
-    print_comparison(report("real-time", 1, [], delivered=12), report("micro-batch", 1, [], delivered=70))
-    print_comparison(report("real-time", 1, [], delivered=9), report("micro-batch", 1, [], delivered=70))
-
-    lines = [line for line in capsys.readouterr().out.splitlines() if "over-delivered" in line]
-    at_rate = "over-delivered at 150 records/s:"
-    no_ratio = "(no ratio: no over-delivery in real-time mode)"
-    assert [
-        f"{at_rate} 2 impressions in real-time mode, 60 in micro-batch mode (30.0x)",
-        f"{at_rate} 0 impressions in real-time mode, 60 in micro-batch mode {no_ratio}",
-    ] == lines
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
