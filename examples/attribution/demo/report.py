@@ -38,6 +38,8 @@ class Report:
     settings: Settings
     reconciliation: Reconciliation
     latencies: list[Latency]
+    pauses_ms: dict[str, list[int]]
+    """Length of each pause between two batches, by query name."""
     sent: SendLog
     log: RunLog
     sink: Metrics
@@ -48,16 +50,8 @@ class Report:
     """CPU use during the measured part, or None without that part."""
     timers: Sequence[Latency] = ()
     """Time from a deadline to its result."""
-    boundaries: Sequence[tuple[str, float, int]] = ()
-    """The query, the second since the first record, and the length in ms of each pause between two batches."""
     beside: Beside | None = None
     """The first query in micro-batch mode, which read the same records at the same time."""
-
-    @property
-    def pauses_ms(self) -> dict[str, list[int]]:
-        """Return the length of each pause between two batches, by query name."""
-        names = dict.fromkeys(name for name, _, _ in self.boundaries)
-        return {name: [pause_ms for query, _, pause_ms in self.boundaries if query == name] for name in names}
 
     def side_by_side(self) -> list[Latency]:
         """Return the latencies of the first query in both modes, or an empty list after a run in one mode."""

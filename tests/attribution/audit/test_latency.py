@@ -1,4 +1,4 @@
-from examples.attribution.audit.latency import Latency, hop_latencies, timer_latencies
+from examples.attribution.audit.latency import Latency, hop_latencies, latencies_by_second, timer_latencies
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.credit.models import CreditRules
 
@@ -47,3 +47,11 @@ def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:
 
     assert Latency("deadline to timeout", 1, 7, 7, 7, 7) == timeouts
     assert Latency("deadline to credit", 1, 9, 9, 9, 9) == credits_
+
+
+def test_latencies_of_a_second_are_its_median_and_its_highest() -> None:
+    """Records count in the second in which they were due, since the first record."""
+    log = log_of((2_000, 2_000, 2_000, 2_004), (2_001, 2_000, 2_000, 2_040))
+
+    assert {1: (4, 40)} == latencies_by_second(log, 1.0)
+    assert {1: (0, 0)} == latencies_by_second(log, 1.0, decoded=True)

@@ -51,8 +51,11 @@ def log_of(kafka: str, settings: Settings, *records: Record) -> RunLog:
 def test_garbage_is_read_and_reported(kafka: str, settings: Settings) -> None:
     """Source records can have any headers; records that no query has written are reported by their positions."""
     headers: list[dict[str, str | bytes | None]] = [
-        *({"t0": b"5", "label": b"normal"}, {"t0": b"x", "label": b"\xff"}),
-        *({"t0": b"9" * 5_000, "label": None}, {"t0": b"-1"}, {}),
+        {"t0": b"5", "label": b"normal"},
+        {"t0": b"x", "label": b"\xff"},
+        {"t0": b"9" * 5_000, "label": None},
+        {"t0": b"-1"},
+        {},
     ]
     sources: list[Record] = [("ad-requests", b"value", each) for each in headers]
     topics = (EVENTS_TOPIC, ATTRIBUTED_TOPIC, CREDITS_TOPIC, PACING_TOPIC)
