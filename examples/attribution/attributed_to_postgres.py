@@ -77,11 +77,10 @@ class ResultsConsumer:
         confs = {"group.id": results_table(settings), **NO_RESET}
         self._consumer = Consumer({**CONSUMER, **confs, "bootstrap.servers": bootstrap_servers})
         self._next = first_offsets(self._consumer, self._state, {partition: offset for partition, offset, _ in stored})
-        self._ends = dict.fromkeys(self._next, 0)
         self.future: Future[None] = Future()
 
     def run(self) -> None:
-        """Consume until `request_finish` is called, then read to the end of the topic and store all results."""
+        """Consume until `request_finish` is called, then read to the current end of the topic and store all results."""
         error: BaseException | None = None
         for number, sink in enumerate((self._results, self._offsets)):
             sink.open(number, 0)
@@ -89,7 +88,8 @@ class ResultsConsumer:
         try:
             self._consumer.assign([TopicPartition(self._state.topic, p, at) for p, at in self._next.items()])
             self._consume_until(self._finish.is_set)
-            self._consume_until(self._is_at_end)
+            ends = end_offsets(self._consumer, self._consumer.assignment())
+            self._consume_until(lambda: all(self._next[partition] >= end for (_, partition), end in ends.items()))
             self._save_offsets()
         except BaseException as failure:
             error = failure
@@ -163,7 +163,6 @@ class ResultsConsumer:
         if new:
             self._consumer.incremental_assign(new)
             self._next |= {place.partition: 0 for place in new}
-            self._ends |= {place.partition: 0 for place in new}
             self._state = state
 
     def _save_offsets(self) -> None:
@@ -171,17 +170,6 @@ class ResultsConsumer:
         place = {"topic": self._state.topic, "topic_id": self._state.topic_id}
         for partition, offset in self._next.items():
             self._offsets.process({**place, "partition": partition, "next_offset": offset})
-
-    def _is_at_end(self) -> bool:
-        for partition, offset in self._next.items():
-            # This method runs once per record, and each request for an end offset is a round trip to the broker. The
-            # consumer therefore requests an end offset only after it has reached the last known end offset.
-            if offset >= self._ends[partition]:
-                place = TopicPartition(self._state.topic, partition)
-                self._ends[partition] = end_offsets(self._consumer, [place])[place.topic, partition]
-            if offset < self._ends[partition]:
-                return False
-        return True
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 
-HISTORIES = 400
+HISTORIES = 200
 ON_BROKER = 40
 T = 10_000
 SLOT = Result("t/a", 2, "slot", "pending", "t", T, "c", T, "src:0:1", T, clock_skew=False)

@@ -1,6 +1,8 @@
 """The correlation query on the broker: the results that it emits per event, and the end of its state."""
 
+import json
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from tests.helpers import eventually
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 CLICKS = 2_000
-COPY = replace(IMPRESSION, src="src:0:copy")
+COPY = replace(IMPRESSION, src="src:0:j")
 CHANGED = [(REQUEST, 2), (IMPRESSION, 2), (COPY, 1), (CLICK, 1)]
 """Events of a transaction, and the number of results that each of them changes."""
 MANY_CLICKS = [replace(CLICK, transaction_id="many", event_id=f"k{n}", src=f"src:1:{n}") for n in range(CLICKS)]
@@ -125,3 +127,15 @@ def test_transaction_with_thousands_of_events_does_not_stall_another(observed: O
 def test_state_of_a_transaction_ends_behind_the_watermark(observed: Observed) -> None:
     assert len({"t", "many", "other"}) == observed.removed
     assert len({"later"}) == observed.left
+
+
+def test_micro_batch_mode_emits_all_results_of_a_transaction(spark: SparkSession) -> None:
+    """In micro-batch mode one row can cover several events, so all results of the transaction are emitted."""
+    events = [event for event, _ in CHANGED]
+    values = [json.dumps({**asdict(event), "slots": event.slots or None}).encode() for event in events]
+    rows = [(value, datetime.now(UTC), 0, offset) for offset, value in enumerate(values)]
+    records = spark.createDataFrame(rows, "value binary, timestamp timestamp, partition int, offset long")
+
+    emitted = events_to_attributed(records, DemoSettings(trigger="micro-batch")).collect()
+
+    assert rule(*events) == {row.key.decode(): Result(**json.loads(row.value)) for row in emitted}

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from examples.attribution.audit.replay import ReplayedOrder, replay_orders
 from examples.attribution.audit.run_log import Row, RunLog, result_id_without_erasure
 from examples.attribution.credit.models import MAX_MILLIONTHS, CreditRules
-from examples.attribution.credit.rule import OrderCredit
 from examples.attribution.settings import Windows
 
 
@@ -99,8 +98,8 @@ def _rule_differences(order: ReplayedOrder, credits_by_id: Mapping[str, Row]) ->
     credit = credits_by_id[order.expected.result_id]
     wrong = ", ".join(
         f"{name} is {credit.get(name)!r} instead of {value!r}"
-        for name, value in _compared_fields(order.expected).items()
-        if credit.get(name) != value
+        for name, value in order.expected.document().items()
+        if name not in ("version", "final") and credit.get(name) != value
     )
     if wrong:
         yield f"credit {order.expected.result_id} differs: {wrong}"
@@ -115,7 +114,3 @@ def _sum_differences(credit: Row) -> Iterator[str]:
         if actual != expected:
             sums = f"its {unit} add up to {actual} instead of {expected}"
             yield f"credit {credit['result_id']} is {credit['code']}, but {sums}"
-
-
-def _compared_fields(credit: OrderCredit) -> Row:
-    return {name: value for name, value in credit.document().items() if name not in ("version", "final")}

@@ -88,9 +88,7 @@ class CreditRules:
         return replace(
             self,
             lookback=self.lookback.scaled(time_scale),
-            lookback_of_campaign={
-                campaign_id: lookback.scaled(time_scale) for campaign_id, lookback in self.lookback_of_campaign.items()
-            },
+            lookback_of_campaign={name: each.scaled(time_scale) for name, each in self.lookback_of_campaign.items()},
             half_life_ms=max(self.half_life_ms // time_scale, 1),
             lateness_ms=self.lateness_ms // time_scale,
             delay_ms=self.delay_ms // time_scale,

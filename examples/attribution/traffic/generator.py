@@ -136,7 +136,7 @@ class TrafficGenerator:
         if "transaction_id" in fields:
             fields["request_ts"] = int(start_ms)
         key = fields.get("transaction_id") or fields.get("user_key") or fields["order_id"]
-        value = self._malformed(fields) if draft.label == "malformed" else _json(fields)
+        value = self.random.choice(MALFORMED)(fields) if draft.label == "malformed" else _json(fields)
         return ScheduledRecord(draft.topic, key, value, draft.label, send_at)
 
     def _transaction(self) -> list[Draft]:
@@ -259,9 +259,6 @@ class TrafficGenerator:
                 fields = {**draft.fields, "event_id": self._id("e"), "transaction_id": self._id("t")}
                 with_faults.append(replace(draft, fields=fields, label="malformed"))
         return with_faults
-
-    def _malformed(self, fields: Fields) -> bytes | None:
-        return self.random.choice(MALFORMED)(fields)
 
     def _id(self, letter: str) -> str:
         self.ids += 1

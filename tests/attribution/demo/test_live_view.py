@@ -121,11 +121,3 @@ def test_rate_is_that_of_the_last_seconds() -> None:
 
 def test_sparkline_has_the_highest_median_of_its_seconds() -> None:
     assert "▁ █▆" == screen.sparkline({0: 1, 1: 1, 4: 10_000, 5: 2, 7: 1_000}, 8, 4)
-
-
-def test_screen_of_one_mode_shows_the_option_for_the_other() -> None:
-    one, both = {"real-time": {0: 5}}, {"real-time": {0: 5}, "micro-batch": dict[int, int]()}
-    starts = [[line.plain[:9] for line in screen.curves(modes, 10, 20, "hint")] for modes in (one, both)]
-
-    assert [["real-time", "hint"], ["real-time", "micro-bat"]] == starts
-    assert ["real-time"] == [line.plain[:9] for line in screen.curves(one, 10, 20, "")]
