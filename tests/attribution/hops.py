@@ -74,7 +74,6 @@ class RunningHop:
 
 class HopClient:
     def __init__(self, kafka: str, target: str) -> None:
-        """Read `target` from its start."""
         self.producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0, "log_level": 3})
         self.consumer = consumer_from_start(kafka, {target: PARTITIONS}, {"fetch.wait.max.ms": 50})
         self.newest: dict[str, dict[str, Any]] = {}

@@ -27,6 +27,7 @@ from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, sending
 from spark_rtm.realtime.positions import committed_position
+from spark_rtm.realtime.queries import wait_until
 
 START_SECONDS = 600.0
 
@@ -83,11 +84,12 @@ class ChaosRun:
 
     def wait_for_standby(self) -> None:
         """Wait until the standby of the run can take over."""
-        deadline = time.monotonic() + START_SECONDS
-        while not self.system.has_ready_standby() and not self.stop.is_set():
+
+        def is_over() -> bool:
             self.poll()
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"timed out after {START_SECONDS:g} s waiting for the standby")
+            return self.system.has_ready_standby() or self.stop.is_set()
+
+        wait_until(is_over, START_SECONDS, "the standby")
 
     def wait_for_flow(self, since: float, pause_seconds: float, max_seconds: float) -> float | None:
         """

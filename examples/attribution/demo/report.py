@@ -26,7 +26,6 @@ MAX_DIFFERENCES = 10
 MAX_PAUSES = 12
 PLAIN_WIDTH = 140
 """Width in columns of a report that is written to a file or a pipe."""
-MICROS = 1_000_000
 MIN_CORES = 0.005
 """Minimum number of cores of a reported part; less would be rounded to 0.00."""
 
@@ -99,13 +98,10 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog,
     )
     if sink:
         _print_sink(console, sink)
-    credit, orders = outcome.credits, outcome.credits.conversions
     _print(
         console,
-        f"credit: {orders['attributed']} attributed orders are worth {credit.value_micros / MICROS:.6f}, of which "
-        f"{credit.credited_micros / MICROS:.6f} is credited to touches; {credit.compared} orders compared with the "
-        f"rule, {credit.erased} excluded because their users were erased later; {credit.late_touches} touches arrived "
-        f"too late for credit",
+        f"credit: {outcome.credits.compared} orders compared with the rule, {outcome.credits.erased} excluded because "
+        "their users were erased later",
     )
     for difference in outcome.differences[:MAX_DIFFERENCES]:
         console.print(difference, style="red", highlight=False, soft_wrap=not console.is_terminal)

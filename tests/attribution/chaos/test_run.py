@@ -47,7 +47,6 @@ class InterruptedView(LiveView):
     """A view that sets `stop`, as Ctrl-C does, after the beginning of the last fault."""
 
     def __init__(self, output: io.StringIO, stop: threading.Event) -> None:
-        """Print to `output`."""
         super().__init__(Console(file=output, width=200))
         self._stop = stop
 

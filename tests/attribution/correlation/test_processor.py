@@ -43,7 +43,6 @@ class Run:
     """One transaction in Spark's TwsTester, and the newest version of each result."""
 
     def __init__(self, windows: Windows = WINDOWS, *, timeouts_only: bool = False) -> None:
-        """Start the clock at 0."""
         processor = CorrelationProcessor(SETTINGS[windows], timeouts_only=timeouts_only)
         self.tester = TwsTester(processor, timeMode="processingTime", outputMode="update")
         self.now = 0

@@ -40,7 +40,6 @@ class UserRun:
     """One user in Spark's tester: keeps the newest version of each credit, and checks every row."""
 
     def __init__(self, rules: CreditRules = RULES) -> None:
-        """Start with the clock at 0."""
         self.tester = TwsTester(CreditProcessor(rules), timeMode="processingTime", outputMode="update")
         self.now = 0
         self.newest: dict[str, OrderCredit] = {}

@@ -24,7 +24,7 @@ def report(
     sink = Metrics(flushed=4, flushes=3, oldest_ms=deque([2.0, 5.0]))
     goal = Goal("1f-campaign-0", 10, 0, 60_000)
     orders = Counter({"in": 3, "attributed": 2, "duplicate": 1})
-    credit = CreditAudit(orders, 2, 1, 4, value_micros=5_000_001, credited_micros=5_000_001, differences=[])
+    credit = CreditAudit(orders, 2, 1, differences=[])
     counts = {"slots": Counter({"in": 2, "filled": 1, "unfilled": 1}), "conversions": orders}
     campaigns = [CampaignOutcome(goal, pacing(delivered, 0, goal, goal.ends_at))]
     return Report(

@@ -37,7 +37,7 @@ def test_request_time_decides_the_bucket_of_a_slot(request_ts: int, bucket_ts: i
     assert [bucket_ts] == [count.bucket_ts for count in count_slots([replace(SLOT, request_ts=request_ts)], ONE_SHARD)]
 
 
-@hypothesis_settings(deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(emitted=versions(), data=st.data())
 def test_order_and_duplicates_do_not_change_counts(emitted: list[Result], data: st.DataObject) -> None:
     """A restarted query may emit results again in another order; the counts depend only on the set of results."""
@@ -46,7 +46,7 @@ def test_order_and_duplicates_do_not_change_counts(emitted: list[Result], data: 
     assert count_slots(emitted, SETTINGS) == count_slots([asdict(result) for result in other], SETTINGS)
 
 
-@hypothesis_settings(deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(emitted=versions(), data=st.data())
 def test_count_with_more_results_has_a_higher_version(emitted: list[Result], data: st.DataObject) -> None:
     known_results = data.draw(st.integers(0, len(emitted)))
@@ -56,7 +56,7 @@ def test_count_with_more_results_has_a_higher_version(emitted: list[Result], dat
     assert all(count == after[key] or count.version < after[key].version for key, count in before.items())
 
 
-@hypothesis_settings(deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(history=transactions())
 def test_only_billable_impressions_count_as_delivered(history: list[Event]) -> None:
     """Duplicate, orphan and late impressions do not count, and after all timeouts no slot is reserved."""
@@ -73,7 +73,7 @@ def test_only_billable_impressions_count_as_delivered(history: list[Event]) -> N
     )
 
 
-@hypothesis_settings(deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=50, deadline=None, derandomize=True, database=None)
 @given(many=st.lists(versions(), min_size=1, max_size=5), shards=st.integers(1, 9), seconds=st.integers(1, 5))
 def test_shards_and_buckets_do_not_change_the_sums(many: list[list[Result]], shards: int, seconds: int) -> None:
     emitted = [result for one in many for result in one]
