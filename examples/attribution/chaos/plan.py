@@ -3,12 +3,14 @@
 import random
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from examples.attribution.chaos.parts.system import System
 
 Need = Literal["", "cluster", "mount", "standby"]
+Begin = Callable[[System, "Fault"], AbstractContextManager[None]]
+"""Begins a fault; the fault ends with the block of the context manager."""
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 3.0, 8.0
 
 
@@ -23,6 +25,7 @@ class Fault:
     """A random number from 0 to 1 for the delay, the jump or the target, depending on the kind."""
     pause_seconds: float
     """Pause after the recovery; a restart within it means that the recovery was not complete."""
+    begin: Begin = field(repr=False)
 
     def __str__(self) -> str:
         return f"{self.kind} for {self.seconds:g} s" if self.seconds else self.kind
@@ -33,8 +36,7 @@ class Kind:
     """A kind of fault, its minimum and maximum duration, and its needs."""
 
     what: str
-    begin: Callable[[System, Fault], AbstractContextManager[None]]
-    """Begins the fault; the fault ends with the block of the context manager."""
+    begin: Begin
     min_seconds: float = 0
     max_seconds: float = 0
     needs: Need = ""
@@ -54,6 +56,7 @@ def plan(seed: int, count: int, kinds: Mapping[str, Kind]) -> list[Fault]:
                 round(choice.uniform(kind.min_seconds, kind.max_seconds), 1),
                 round(choice.random(), 3),
                 round(choice.uniform(MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS), 1),
+                kind.begin,
             )
         )
     return faults

@@ -13,7 +13,6 @@ from examples.attribution.attributed_table import stored_results
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.chaos.cli import ChaosOptions
-from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.outcome import Incident, Outcome
 from examples.attribution.chaos.parts.system import System, running_system
 from examples.attribution.chaos.plan import Fault
@@ -120,7 +119,7 @@ class ChaosRun:
         incident = Incident(fault, time.time())
         self.incidents.append(incident)
         before = self.reader.log.duplicates.total()
-        with KINDS[fault.kind].begin(self.system, fault):
+        with fault.begin(self.system, fault):
             self._poll_for(fault.seconds)
         if fault.seconds:
             self.report(f"end of {fault.kind}")

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from examples.attribution.chaos.faults import CUT_SHARE, exhausted, slow, wrong_clock
+from examples.attribution.chaos.faults import CUT_SHARE, KINDS, exhausted, slow, wrong_clock
 from examples.attribution.chaos.plan import Fault
 from spark_rtm.services.tcp_proxy import TcpProxy
 from tests.helpers import eventually
@@ -27,7 +27,7 @@ def test_slow_connection_breaks_and_then_works_again(rtm_postgres: str) -> None:
     address = conninfo_to_dict(rtm_postgres)
     with TcpProxy((str(address["host"]), int(address["port"] or 0))) as proxy:
         with connect(rtm_postgres, host="127.0.0.1", port=proxy.port) as connection:
-            with slow(proxy, Fault("slow-database", 5, BREAKS_SOON, 3)):
+            with slow(proxy, Fault("slow-database", 5, BREAKS_SOON, 3, KINDS["slow-database"].begin)):
                 assert proxy.delay_seconds > 0
                 with pytest.raises(psycopg.OperationalError):
                     connection.execute("select 1")

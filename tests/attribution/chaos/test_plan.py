@@ -36,5 +36,5 @@ def test_faults_last_as_long_as_their_kind_allows() -> None:
         assert 3 <= fault.pause_seconds <= 8
     assert 0 == KINDS["kill-driver"].max_seconds
     assert KINDS["remove-broker"].min_seconds > DELIVERY_SECONDS
-    assert "pause-broker for 4 s" == str(Fault("pause-broker", 4, 0, 3))
-    assert "kill-broker" == str(Fault("kill-broker", 0, 0, 3))
+    assert "pause-broker for 4 s" == str(Fault("pause-broker", 4, 0, 3, KINDS["pause-broker"].begin))
+    assert "kill-broker" == str(Fault("kill-broker", 0, 0, 3, KINDS["kill-broker"].begin))

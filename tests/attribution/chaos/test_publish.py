@@ -17,7 +17,7 @@ from examples.attribution.chaos.plan import Fault
 OPTIONS = ChaosOptions(seed=3, publish=True)
 NO_CREDIT = CreditAudit(Counter(), 0, 0, [])
 OUTCOME = Outcome(
-    [Incident(Fault("kill-broker", 0, 0.5, 4), begun_at=1_000, seconds=8.2, replayed=12)],
+    [Incident(Fault("kill-broker", 0, 0.5, 4, KINDS["kill-broker"].begin), begun_at=1_000, seconds=8.2, replayed=12)],
     Reconciliation({}, ["row t/1/slot/s is missing; expected code 'filled'", "row a differs: x"], 90, NO_CREDIT, []),
     RunLog(),
     sent=100,

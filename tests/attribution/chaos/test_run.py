@@ -19,7 +19,7 @@ from examples.attribution.chaos.cli import ChaosOptions
 from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.outcome import Outcome
 from examples.attribution.chaos.parts.system import System
-from examples.attribution.chaos.plan import Fault, Kind, plan
+from examples.attribution.chaos.plan import Fault, plan
 from examples.attribution.chaos.processes import EXECUTOR, WORKER, find
 from examples.attribution.chaos.report import print_outcome
 from examples.attribution.chaos.run import run
@@ -39,8 +39,7 @@ OPTIONS = ChaosOptions(
     warm_up_seconds=3,
     time_scale=600,
 )
-REPLACED = Fault("replace-worker", 0, 0, 3)
-ENDLESS = Fault("pause-database", 600, 0, 3)
+ENDLESS = Fault("pause-database", 600, 0, 3, KINDS["pause-database"].begin)
 
 
 class InterruptedView(LiveView):
@@ -89,10 +88,8 @@ def observed() -> Observed:
     """Run three planned faults, the replacement of a worker, and one fault without an end."""
     output, stop = io.StringIO(), threading.Event()
     planned = plan(OPTIONS.seed, OPTIONS.planned, {name: KINDS[name] for name in OPTIONS.chosen})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(KINDS, REPLACED.kind, Kind("a worker is added, and another one decommissioned", replaced_worker))
-        faults = [*planned, REPLACED, ENDLESS]
-        outcome = run(OPTIONS, faults, InterruptedView(output, stop), stop, is_mounted=False)
+    faults = [*planned, Fault("replace-worker", 0, 0, 3, replaced_worker), ENDLESS]
+    outcome = run(OPTIONS, faults, InterruptedView(output, stop), stop, is_mounted=False)
     print_outcome(outcome, OPTIONS.seed, Console(file=output, width=200))
     return Observed(outcome, output.getvalue())
 
@@ -112,7 +109,7 @@ def test_pipeline_reconciles_after_faults_on_a_cluster(observed: Observed) -> No
 
     assert [] == outcome.reconciliation.differences, observed.printed
     assert 0 == outcome.status, observed.printed
-    assert {*OPTIONS.chosen, REPLACED.kind} == {incident.fault.kind for incident in outcome.incidents}
+    assert {*OPTIONS.chosen, "replace-worker"} == {incident.fault.kind for incident in outcome.incidents}
     assert all(incident.seconds for incident in outcome.incidents)
     assert {} == {name: n for name, n in outcome.log.waiting.items() if n}
 
