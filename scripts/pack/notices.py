@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from benchmarks.results.format import table
 
@@ -33,7 +32,7 @@ def jars(root: Path) -> dict[tuple[str, str], list[str]]:
     """Return the Ivy files (by stem) that pin each jar, keyed by the jar's name and version."""
     lists: dict[tuple[str, str], list[str]] = {}
     for ivy_file in (file for folder in IVY_DIRS for file in sorted((root / folder).glob("*.xml"))):
-        for jar in dict.fromkeys([*_with_checksums(ivy_file.with_suffix(".sha256")), *_dependencies(ivy_file)]):
+        for jar in _with_checksums(ivy_file.with_suffix(".sha256")):
             lists.setdefault(jar, []).append(ivy_file.stem)
     return lists
 
@@ -64,17 +63,11 @@ def read_licences(root: Path) -> dict[str, Any]:
 
 
 def _with_checksums(file: Path) -> Iterator[tuple[str, str]]:
-    # Spark 4.3.0's connector has no checksums, because it could not be downloaded yet.
-    for line in file.read_text(encoding="utf-8").splitlines() if file.is_file() else ():
+    for line in file.read_text(encoding="utf-8").splitlines():
         match = _JAR.fullmatch(line.split()[1])
         if match is None:
             raise ValueError(f"{file.name}: {line.split()[1]!r} has no version, so the notices cannot list the jar")
         yield match["name"], match["version"]
-
-
-def _dependencies(file: Path) -> Iterator[tuple[str, str]]:
-    for dependency in ElementTree.parse(file).iter("dependency"):
-        yield dependency.attrib["name"], dependency.attrib["rev"]
 
 
 def _licence(licences: dict[str, Any], kind: str, name: str) -> str:

@@ -1,15 +1,13 @@
 """
 Download the jars of the Kafka broker, the Kafka connector and the Avro functions with PySpark's Ivy.
 
-The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. If the
-connector for the installed Spark version is not available, the examples use an older, tested set of jars.
+The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use.
 """
 
 import os
 import re
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -29,7 +27,6 @@ BROKER_MODULE = "kafka_2.13"
 RESOLVE_TIMEOUT_SECONDS = 600
 CONNECT_TIMEOUT_MILLISECONDS = 15_000
 TAIL_LINES = 12
-RETRY_SECONDS = 24 * 3600
 CONSEQUENCE = (
     "Kafka, Spark's Kafka source or its Avro functions cannot start. With a network, run "
     "`python -m spark_rtm.services packages`."
@@ -60,10 +57,6 @@ def pinned(ivy_file: Path) -> dict[str, str]:
     """Return the pinned packages by module name, for example {"kafka_2.13": "org.apache.kafka:kafka_2.13:4.4.0"}."""
     dependencies = ElementTree.parse(ivy_file).iter("dependency")
     return {d.attrib["name"]: ":".join(d.attrib[key] for key in ("org", "name", "rev")) for d in dependencies}
-
-
-def _version(ivy_file: Path, module: str) -> str:
-    return pinned(ivy_file)[module].rpartition(":")[2]
 
 
 @cache
@@ -114,9 +107,8 @@ def _failure(ivy_file: Path, output: str, consequence: str) -> str:
     )
 
 
-def _folder_name(*ivy_files: Path) -> str:
-    digest = sha256(b"".join(file.read_bytes() for file in ivy_files)).hexdigest()
-    return f"jars/{ivy_files[-1].stem}-{digest[:16]}"
+def _folder_name(ivy_file: Path) -> str:
+    return f"jars/{ivy_file.stem}-{sha256(ivy_file.read_bytes()).hexdigest()[:16]}"
 
 
 def is_fetched(ivy_file: Path) -> bool:
@@ -125,19 +117,18 @@ def is_fetched(ivy_file: Path) -> bool:
 
 
 def jars(ivy_file: Path) -> tuple[Path, ...]:
-    """Return the verified jars of an Ivy file. Download them if they are missing."""
-    return _verified(ivy_file, _folder_name(ivy_file))
+    """
+    Return the jars of an Ivy file. Download them if they are not in the cache.
 
-
-def _verified(ivy_file: Path, folder_name: str) -> tuple[Path, ...]:
-    """Return the jars in a cache folder. Raise RuntimeError if they differ from the pinned ones."""
+    Raises RuntimeError if they differ from the pinned ones or cannot be downloaded.
+    """
     expected = read_checksums(ivy_file.with_suffix(".sha256"))
 
     def fill(folder: Path) -> None:
         _fetch(ivy_file, folder)
         verify_jars(folder, expected)
 
-    folder = cached_folder(folder_name, fill)
+    folder = cached_folder(_folder_name(ivy_file), fill)
     refuse_foreign_writers((cache_root(), folder.parent, folder))
     verify_jars(folder, expected)
     return tuple(sorted(folder.glob("*.jar")))
@@ -148,9 +139,9 @@ def broker_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
     return jars(ivy_dir / "broker.xml")
 
 
-def avro_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
+def avro_jars() -> tuple[Path, ...]:
     """Return the jars of `from_avro` and `to_avro`. Raise RuntimeError if they can be neither found nor downloaded."""
-    return jars(ivy_dir / "avro.xml")
+    return jars(IVY_DIR / "avro.xml")
 
 
 def package_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
@@ -186,27 +177,11 @@ def broker_version() -> str:
     return _version(IVY_DIR / "broker.xml", BROKER_MODULE)
 
 
-def connector(ivy_dir: Path = IVY_DIR) -> Connector:
-    """
-    Return the connector for the installed Spark, or the tested fallback if it cannot be downloaded.
-
-    With the fallback, the download of the preferred connector is tried again after a day. Raises RuntimeError if
-    neither is cached or downloadable, or if the jars are not the pinned ones.
-    """
-    preferred, fallback = ivy_dir / "connector.xml", ivy_dir / "connector_fallback.xml"
-    fallback_name = _folder_name(preferred, fallback)
-    folder = cache_root() / fallback_name
-    if is_fetched(preferred) or not _is_recent(folder):
-        try:
-            return Connector(_version(preferred, CONNECTOR_MODULE), jars(preferred))
-        except RuntimeError:
-            # A damaged cache must be an error. Only a failed download selects the fallback.
-            if is_fetched(preferred):
-                raise
-        _verified(fallback, fallback_name)
-        os.utime(folder)
-    return Connector(_version(fallback, CONNECTOR_MODULE), _verified(fallback, fallback_name))
+def connector() -> Connector:
+    """Return Spark's Kafka connector. Raise RuntimeError if it can be neither found nor downloaded."""
+    ivy_file = IVY_DIR / "connector.xml"
+    return Connector(_version(ivy_file, CONNECTOR_MODULE), jars(ivy_file))
 
 
-def _is_recent(folder: Path) -> bool:
-    return folder.is_dir() and time.time() - folder.stat().st_mtime < RETRY_SECONDS
+def _version(ivy_file: Path, module: str) -> str:
+    return pinned(ivy_file)[module].rpartition(":")[2]

@@ -75,7 +75,6 @@ FAST_COMPILER_CONFS = {
 }
 """JVM options for short runs at low rates on this machine. Other jobs should keep the optimizing compiler."""
 
-FALLBACK_NOTICE = "Kafka connector: {connector}, tested with Spark {spark}; {spark} was not found, and is tried daily"
 DEFAULT_SLOTS = 8
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 EXECUTOR_JAVA_OPTIONS = "spark.executor.extraJavaOptions"
@@ -102,14 +101,12 @@ def build_session(
     `archive_options` replace it.
     """
     os.environ["JAVA_HOME"] = str(java_home())
-    url, kafka = master or f"local[{slots}]", connector()
+    url = master or f"local[{slots}]"
     # Without these two variables, workers run the first Python on their PATH, which may be another one on a cluster.
     if url.startswith("local") or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     is_here = url.startswith("local") or "//127.0.0.1:" in url
-    if kafka.version != pyspark.__version__:
-        print(FALLBACK_NOTICE.format(spark=pyspark.__version__, connector=kafka.version), file=sys.stderr)
     session_confs = {
         **CONFS,
         "spark.plugins": PLUGIN,
@@ -118,7 +115,7 @@ def build_session(
         **(_local_files() if is_here else {}),
         **_private(url),
         **(confs or {}),
-        "spark.jars": _joined(*map(str, (*kafka.jars, control_jar())), (confs or {}).get("spark.jars", "")),
+        "spark.jars": _joined(*map(str, (*connector().jars, control_jar())), (confs or {}).get("spark.jars", "")),
     }
     session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
     if is_here:

@@ -103,16 +103,12 @@ def test_versions_on_the_page_are_those_that_are_installed() -> None:
     pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", (files.ROOT / "constraints.txt").read_text(), re.MULTILINE))
     content = tomllib.loads((files.ROOT / "pyproject.toml").read_text())
     project, groups = content["project"], content["dependency-groups"]
-    connector = "spark-sql-kafka-0-10_2.13"
 
     assert pins["pyspark"] == version_on_page("Spark, PySpark")
-    fallback, clients = (revision("connector_fallback.xml", module) for module in (connector, "kafka-clients"))
-    assert (
-        f"{revision('connector.xml', connector)}; if it cannot be downloaded, {fallback} with Kafka clients {clients}"
-        == version_on_page("Kafka connector")
-    )
+    version, clients = (revision("connector.xml", module) for module in ("spark-sql-kafka-0-10_2.13", "kafka-clients"))
+    assert f"{version} with Kafka clients {clients}" == version_on_page("Kafka connector")
     published = "".join(path.read_text() for path in (files.ROOT / "references/measured").glob("*.json"))
-    assert {fallback} == set(re.findall(r'"kafka_connector": "([^"]+)"', published))
+    assert {version} == set(re.findall(r'"kafka_connector": "([^"]+)"', published))
     assert revision("broker.xml", "kafka_2.13") == version_on_page("Kafka broker")
     assert f"{project['requires-python'].removeprefix('>=')} or newer" == version_on_page("Python")
     pandas = next(name for name in groups["base"] if name.startswith("pandas"))

@@ -1,37 +1,17 @@
 import hashlib
-import os
 import shutil
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from benchmarks.other_engines.installation import IVY_FILES
 from spark_rtm.services.files.checksums import read_checksums
-from spark_rtm.services.packages import IVY_DIR, RETRY_SECONDS, Connector, broker_jars, connector, package_jars, pinned
+from spark_rtm.services.packages import IVY_DIR, broker_jars, package_jars, pinned
 from tests.helpers import ivy_settings
 
 pytestmark = pytest.mark.spark
 
-FALLBACK_JARS = [
-    "commons-pool2-2.13.1.jar",
-    "kafka-clients-3.9.2.jar",
-    "spark-sql-kafka-0-10_2.13-4.2.0.jar",
-    "spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
-]
 BROKER_JARS = ["kafka_2.13-4.4.0.jar", "slf4j-simple-1.7.36.jar"]
-PREFERRED_JAR = "spark-sql-kafka-0-10_2.13-4.3.0.jar"
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """A cache after the first fetch, and the result of that fetch."""
-
-    cache: Path
-    broker: list[str]
-    connector: Connector
 
 
 def _empty_repository(parent: Path, environment: pytest.MonkeyPatch) -> Path:
@@ -50,29 +30,28 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def ivy_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the Ivy files with the checksums of the small jars that `_publish` writes."""
+    """Return a copy of the broker's Ivy file with the checksums of the small jars that `_publish` writes."""
     folder = tmp_path_factory.mktemp("ivy")
-    sets = {"broker": BROKER_JARS, "connector": [PREFERRED_JAR], "connector_fallback": FALLBACK_JARS}
-    for stem, names in sets.items():
-        shutil.copy(IVY_DIR / f"{stem}.xml", folder)
-        lines = (f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in names)
-        folder.joinpath(f"{stem}.sha256").write_text("".join(lines))
+    shutil.copy(IVY_DIR / "broker.xml", folder)
+    lines = (f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in BROKER_JARS)
+    folder.joinpath("broker.sha256").write_text("".join(lines))
     return folder
 
 
 @pytest.fixture(scope="module")
-def fetched(ivy_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Fetched:
-    """Return a cache with the jars of the broker and of the fallback, which most tests copy instead of running Ivy."""
+def fetched(ivy_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a cache with the broker's jars, which most tests copy instead of running Ivy."""
     folder = tmp_path_factory.mktemp("fetched")
     with pytest.MonkeyPatch.context() as environment:
-        _publish(_empty_repository(folder, environment), *BROKER_JARS, *FALLBACK_JARS)
-        return Fetched(folder / "cache", _names_of(broker_jars(ivy_dir)), connector(ivy_dir))
+        _publish(_empty_repository(folder, environment), *BROKER_JARS)
+        broker_jars(ivy_dir)
+        return folder / "cache"
 
 
 @pytest.fixture
-def cache(repository: Path, fetched: Fetched) -> Path:
-    """Return the cache of the test, with the jars of the broker and of the fallback; the repository is empty."""
-    return Path(shutil.copytree(fetched.cache, repository.parent / "cache"))
+def cache(repository: Path, fetched: Path) -> Path:
+    """Return the cache of the test, which contains the broker's jars; the repository is empty."""
+    return Path(shutil.copytree(fetched, repository.parent / "cache"))
 
 
 def _publish(repository: Path, *names: str) -> None:
@@ -123,41 +102,6 @@ def test_package_that_cannot_be_used_is_named(coordinate: str, message: str) -> 
         package_jars([coordinate])
 
 
-def test_connector_of_sparks_own_version_is_preferred(repository: Path, ivy_dir: Path) -> None:
-    _publish(repository, PREFERRED_JAR, *FALLBACK_JARS)
-
-    preferred = connector(ivy_dir)
-
-    assert Connector(pyspark.__version__, preferred.jars) == preferred
-    assert [PREFERRED_JAR] == _names_of(preferred.jars)
-
-
-def test_missing_connector_is_replaced_by_the_fallback(fetched: Fetched) -> None:
-    assert "4.2.0" == fetched.connector.version
-    assert FALLBACK_JARS == _names_of(fetched.connector.jars)
-
-
-@pytest.mark.parametrize(
-    ("age_seconds", "version"),
-    [
-        pytest.param(RETRY_SECONDS - 60, "4.2.0", id="just less than a day"),
-        pytest.param(RETRY_SECONDS + 60, "4.3.0", id="just more than a day"),
-    ],
-)
-@pytest.mark.usefixtures("cache")
-def test_preferred_connector_is_tried_again_after_a_day(
-    repository: Path, ivy_dir: Path, age_seconds: float, version: str
-) -> None:
-    """The fallback is used for a day; then the preferred connector replaces it if it has become available."""
-    folder = connector(ivy_dir).jars[0].parent
-    _publish(repository, *FALLBACK_JARS, PREFERRED_JAR)
-
-    tried_at = time.time() - age_seconds
-    os.utime(folder, (tried_at, tried_at))
-
-    assert version == connector(ivy_dir).version
-
-
 def test_jar_with_other_content_is_not_fetched(repository: Path, ivy_dir: Path) -> None:
     """A mirror cannot replace a jar, even if it also publishes the checksum of its own jar; nothing is cached."""
     _publish(repository, *BROKER_JARS)
@@ -197,27 +141,21 @@ def test_cache_that_others_may_write_is_refused(cache: Path, ivy_dir: Path, part
 
 def test_jars_without_checksums_are_not_downloaded(repository: Path, ivy_dir: Path) -> None:
     """A new version is used only after its checksums have been committed."""
-    _publish(repository, PREFERRED_JAR, *FALLBACK_JARS)
-    without_checksums = Path(shutil.copytree(ivy_dir, repository.parent / "ivy"))
-    without_checksums.joinpath("connector.sha256").unlink()
+    _publish(repository, *BROKER_JARS)
+    shutil.copy(ivy_dir / "broker.xml", repository.parent)
 
-    assert "4.2.0" == connector(without_checksums).version
-    assert [] == list(repository.parent.glob(f"cache/jars/*/{PREFERRED_JAR}"))
+    with pytest.raises(RuntimeError, match=r"broker\.sha256 does not exist, so the jars .* cannot be verified"):
+        broker_jars(repository.parent)
+
+    assert [] == list(repository.parent.glob("cache/jars/*/*.jar"))
 
 
 @pytest.mark.parametrize(
     "ivy_file",
-    [*(IVY_DIR / f"{stem}.xml" for stem in ("avro", "broker", "connector_fallback")), *IVY_FILES.glob("*.xml")],
+    [*IVY_DIR.glob("*.xml"), *IVY_FILES.glob("*.xml")],
     ids=lambda path: path.stem,
 )
 def test_pinned_jars_have_committed_checksums(ivy_file: Path) -> None:
     names = {"-".join(package.split(":")[1:]) + ".jar" for package in pinned(ivy_file).values()}
 
     assert set() == names - set(read_checksums(ivy_file.with_suffix(".sha256")))
-
-
-def test_preferred_connector_is_pinned_to_the_installed_spark() -> None:
-    """An upgrade of Spark fails this test until the connector is upgraded too."""
-    pinned = IVY_DIR.joinpath("connector.xml").read_text()
-
-    assert f'name="spark-sql-kafka-0-10_2.13" rev="{pyspark.__version__}"' in pinned
