@@ -3,8 +3,7 @@ Run one command, and end it with all its children when the parent process exits.
 
 The supervisor prints the command's process id, and its standard error is the command's log. Standard input is a pipe
 from the parent process. The message `kill` on the pipe kills the command; any other message and the end of the pipe
-stop it. If the parent has died, the last supervisor also deletes the folder of the run. `child.py` runs this file with
-an isolated interpreter, so the file imports only the standard library.
+stop it. `child.py` runs this file with an isolated interpreter, so the file imports only the standard library.
 """
 
 import argparse
@@ -18,7 +17,6 @@ import threading
 import time
 from pathlib import Path
 
-REMOVER = Path(__file__).parent / "files" / "remover.py"
 KILL = b"kill"
 PARENT_CHECK_SECONDS = 1.0
 GROUP_CHECK_SECONDS = 0.05
@@ -59,13 +57,8 @@ def _message_of_parent(parent: int) -> bytes:
             return b""
 
 
-def _end_on_message(
-    child: subprocess.Popen[bytes], parent: int, options: argparse.Namespace, orphaned: threading.Event
-) -> None:
-    message = _message_of_parent(parent)
-    if not message:
-        orphaned.set()
-    if message != KILL:
+def _end_on_message(child: subprocess.Popen[bytes], parent: int, options: argparse.Namespace) -> None:
+    if _message_of_parent(parent) != KILL:
         _signal_group(child.pid, options.stop_signal)
         try:
             child.wait(options.grace_seconds)
@@ -74,14 +67,6 @@ def _end_on_message(
         else:
             return
     _signal_group(child.pid, signal.SIGKILL)
-
-
-def _remove_run_folder(run_folder: Path, parent: int) -> None:
-    # The pipe of a dying parent is closed a moment before the parent releases its lock and has ended.
-    deadline, pause = time.monotonic() + DRAIN_SECONDS, threading.Event()
-    while os.getppid() == parent and time.monotonic() < deadline:
-        pause.wait(GROUP_CHECK_SECONDS)
-    subprocess.run([sys.executable, "-I", "-S", str(REMOVER), str(run_folder)], check=False)
 
 
 def _options() -> argparse.Namespace:
@@ -122,14 +107,10 @@ def main() -> int:
     child = _start(options, inherited)
     os.close(inherited)
     print(child.pid, flush=True)
-    orphaned = threading.Event()
-    threading.Thread(target=_end_on_message, args=(child, parent, options, orphaned), daemon=True).start()
+    threading.Thread(target=_end_on_message, args=(child, parent, options), daemon=True).start()
     status = child.wait()
     _end_group(child.pid, options.stop_signal, options.grace_seconds)
     select.select([all_ended], [], [], DRAIN_SECONDS)
-    os.close(lock)
-    if orphaned.is_set():
-        _remove_run_folder(options.run_folder, parent)
     return status
 
 

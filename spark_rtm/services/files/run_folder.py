@@ -1,22 +1,26 @@
 """
 Keep the temporary files of a run in one folder that other users cannot read.
 
-The folder contains the data of the servers, the checkpoints, and the files of each JVM. When this process and its
-servers have exited, the last of them deletes the folder. The next run deletes the folders of killed runs.
+The folder contains the data of the servers, the checkpoints, and the files of each JVM. A process deletes its folder
+when it exits. The next run deletes the folders of killed runs. Each process of a run holds a shared lock on the run's
+folder. The operating system releases the lock when the process ends, even after `kill -9`, so a folder without a lock
+is not in use.
 """
 
 import atexit
 import fcntl
 import os
-import subprocess
-import sys
+import shutil
 import tempfile
+import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 PREFIX = "spark-rtm-run-"
-REMOVER = Path(__file__).with_name("remover.py")
+REMOVE_ATTEMPTS = 20
+PAUSE_SECONDS = 0.1
 
 
 @cache
@@ -48,17 +52,31 @@ def admit_group(folder: Path, group: int) -> None:
 
 
 def remove_unused(folders: Iterable[Path]) -> None:
-    """Delete the run folders that no process uses."""
-    if names := [os.fsencode(folder) for folder in folders if _is_own(folder)]:
-        # A command line has a limited length, and any user can create folders with this prefix.
-        subprocess.run([sys.executable, "-I", "-S", str(REMOVER)], input=b"\0".join(names), check=False)
+    """Delete the run folders of this user that no process uses."""
+    for folder in folders:
+        # The error of a folder that is in use is a BlockingIOError. Another process can delete a folder first.
+        with suppress(OSError):
+            _remove_unless_used(folder)
 
 
-def _is_own(folder: Path) -> bool:
+def _remove_unless_used(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        return folder.lstat().st_uid == os.geteuid()
-    except OSError:
-        return False
+        if os.fstat(folder).st_uid == os.geteuid():
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(path)
+    finally:
+        os.close(folder)
+
+
+def _remove(path: Path) -> None:
+    # A JVM that is shutting down can create a file while its folder is deleted, so one attempt may be too few.
+    pause = threading.Event()
+    for _ in range(REMOVE_ATTEMPTS):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+        pause.wait(PAUSE_SECONDS)
 
 
 def _create() -> tuple[Path, int]:
