@@ -26,25 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return _run(options)
+        return int(options.run(options) or 0)
     except RuntimeError as error:
         print(error, file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
     return 1
-
-
-def _run(options: argparse.Namespace) -> int:
-    commands: dict[str | None, Callable[[], int]] = {
-        None: _run_servers,
-        "packages": _fetch_packages,
-        "archives": _record_classes,
-        "job-archive": lambda: _write_job_archives(options.folder, options.packages),
-        "control": _print_control_jar,
-        "checksums": lambda: _print_checksums(options.ivy_file),
-        "java": lambda: _print_java_home(system_only=options.system_only),
-    }
-    return commands[options.command]()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,22 +43,31 @@ def _parser() -> argparse.ArgumentParser:
         "KAFKA_BOOTSTRAP_SERVERS or POSTGRES_DSN is set, the program uses that server instead of starting one.",
         epilog="example: python -m spark_rtm.services packages",
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    parser.set_defaults(run=_run_servers)
+    commands = parser.add_subparsers(metavar="COMMAND")
+
+    def command(name: str, run: Callable[[argparse.Namespace], int | None], text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(run=run)
+        return added
+
     packages = "download the Kafka broker and Spark's jars for Kafka and Avro, unless the cache contains them"
-    commands.add_parser("packages", help=packages, description=packages)
+    command("packages", _fetch_packages, packages)
     archives = "record which classes a broker and a Spark session load, so later ones start twice as fast"
-    commands.add_parser("archives", help=archives, description=archives)
+    command("archives", _record_classes, archives)
     job = "write the archives that send a job and its Python packages to another cluster with spark-submit"
-    job_parser = commands.add_parser("job-archive", help=job, description=job)
+    job_parser = command("job-archive", _write_job_archives, job)
     job_parser.add_argument("folder", type=Path, metavar="DIR", help="for example dist")
     job_parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="package of the job, for example examples")
     control = "compile the source `rtm-kafka` for the installed PySpark, and print the path of its jar"
-    commands.add_parser("control", help=control, description=control)
-    checksums = "download the jars that an Ivy file pins, and print their SHA-256 checksums"
-    checksums_parser = commands.add_parser("checksums", help=checksums, description=checksums)
+    command("control", _print_control_jar, control)
+    checksums_parser = command(
+        "checksums",
+        lambda options: print(downloaded_checksums(options.ivy_file), end=""),
+        "download the jars that an Ivy file pins, and print their SHA-256 checksums",
+    )
     checksums_parser.add_argument("ivy_file", type=Path, metavar="IVY_FILE", help="for example broker.xml")
-    java = "print the home folder of a Java that can run Spark and Kafka"
-    java_parser = commands.add_parser("java", help=java, description=java)
+    java_parser = command("java", _print_java_home, "print the home folder of a Java that can run Spark and Kafka")
     java_parser.add_argument(
         "--system-only",
         action="store_true",
@@ -84,55 +80,46 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _run_servers() -> int:
+def _run_servers(_: argparse.Namespace) -> None:
     with suppress(KeyboardInterrupt), kafka_broker() as bootstrap_servers, postgres_server() as dsn:
         print(f"export KAFKA_BOOTSTRAP_SERVERS={shlex.quote(bootstrap_servers)}")
         # The output can end in the history of a shell or in the log of a CI job, so it does not contain the password.
         print(f"export POSTGRES_DSN={shlex.quote(without_password(dsn))}", flush=True)
         print("Both servers are running; press Ctrl-C to stop them.", file=sys.stderr)
         threading.Event().wait()
-    return 0
 
 
-def _fetch_packages() -> int:
+def _fetch_packages(_: argparse.Namespace) -> None:
     spark_connector = connector()
     folder = spark_connector.jars[0].parent
     print(f"Spark's Kafka connector {spark_connector.version}: {len(spark_connector.jars)} jars in {folder}")
     jars = broker_jars()
     print(f"Kafka broker {broker_version()}: {len(jars)} jars in {jars[0].parent}")
     print(f"Spark's Avro functions: {', '.join(jar.name for jar in avro_jars())}")
-    return 0
 
 
-def _record_classes() -> int:
+def _record_classes(_: argparse.Namespace) -> None:
     # The other commands do not need PySpark.
     from spark_rtm.services.spark import record_classes as record_spark_classes  # noqa: PLC0415
 
     print(f"Classes of the Kafka broker: {record_broker_classes()}")
     print(f"Archive of Spark's classes: {record_spark_classes()}")
-    return 0
 
 
-def _print_control_jar() -> int:
+def _print_control_jar(_: argparse.Namespace) -> None:
     from spark_rtm.services.spark import control_jar  # noqa: PLC0415 - as above
 
     print(control_jar())
-    return 0
 
 
-def _print_checksums(ivy_file: Path) -> int:
-    print(downloaded_checksums(ivy_file), end="")
-    return 0
+def _write_job_archives(options: argparse.Namespace) -> None:
+    code, packages = options.folder / job_archive.CODE_ARCHIVE, options.folder / job_archive.PACKAGES_ARCHIVE
+    print(job_archive.write_code_archive(code, options.packages))
+    print(job_archive.write_packages_archive(packages))
 
 
-def _write_job_archives(folder: Path, packages: Sequence[str]) -> int:
-    for path in job_archive.write_job_archives(folder, packages):
-        print(path)
-    return 0
-
-
-def _print_java_home(*, system_only: bool) -> int:
-    home = system_java_home() if system_only else java_home()
+def _print_java_home(options: argparse.Namespace) -> int:
+    home = system_java_home() if options.system_only else java_home()
     if home is not None:
         print(home)
     return 0 if home else 1

@@ -27,11 +27,6 @@ PACKAGES_FOLDER = "packages"
 _NAME = re.compile(r"^[\w.-]+")
 
 
-def write_job_archives(folder: Path, packages: Iterable[str] = ()) -> tuple[Path, Path]:
-    """Write the archives for `--py-files` and `--archives` to a folder, and return their paths."""
-    return write_code_archive(folder / CODE_ARCHIVE, packages), write_packages_archive(folder / PACKAGES_ARCHIVE)
-
-
 def write_code_archive(path: Path, packages: Iterable[str] = ()) -> Path:
     """
     Write Python modules to a zip file that Python imports without unpacking, and return its path.
