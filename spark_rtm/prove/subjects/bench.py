@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rtm.realtime.warm_up import MIN_INTERVAL_CONF
 from spark_rtm.services.files.run_folder import new_folder
+from spark_rtm.services.java import hide_logged
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.local_server import running
 from spark_rtm.services.packages import IVY_DIR, avro_jars, is_fetched, package_jars
@@ -131,7 +132,7 @@ def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
     This includes a starting JVM, which PySpark cannot report yet.
     """
     # A Py4J thread that waits for the JVM's answer would log the lost connection with a traceback.
-    logging.getLogger().addFilter(_is_no_lost_jvm)
+    hide_logged(Py4JNetworkError)
     while trees := [child for child in psutil.Process().children() if child not in kept and _is_running(child)]:
         found = list(trees)
         for tree in trees:
@@ -171,10 +172,6 @@ def jvm() -> subprocess.Popen[bytes] | None:
     """Return the JVM process that PySpark has started, or None."""
     # PySpark has no public API for its process.
     return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
-
-
-def _is_no_lost_jvm(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], Py4JNetworkError))
 
 
 def _stop(spark: SparkSession) -> None:

@@ -1,10 +1,9 @@
-import logging
 from dataclasses import replace
 
 import pytest
 
 from examples.attribution.audit.latency import Latency
-from examples.attribution.demo.__main__ import exit_status, is_no_interrupt
+from examples.attribution.demo.__main__ import exit_status
 from examples.attribution.demo.beside import Beside
 from examples.attribution.demo.report import print_report, print_verdict
 from spark_rtm.measure.cpu import Cpu
@@ -75,11 +74,3 @@ def test_run_without_results_is_not_reported_as_correct(capsys: pytest.CaptureFi
     assert "nothing was checked: the run ended before its first result" in text
     assert "0 differences" not in text
     assert [1, 0] == [exit_status([each]) for each in (empty, report("real-time", 12, []))]
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_second_interrupt_is_logged_without_a_traceback(error: type[BaseException]) -> None:
-    """Py4J logs Ctrl-C in a JVM call as a fault; other faults are still logged."""
-    record = logging.LogRecord("root", logging.ERROR, "", 0, "while sending command", (), (error, error(), None))
-
-    assert (error is ValueError) == is_no_interrupt(record)
