@@ -17,7 +17,7 @@ from spark_rtm.monitoring.query_listener import QueryMetrics
 from spark_rtm.monitoring.topic_watcher import TopicWatcher
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
-from tests.helpers import eventually, kafka_rows, new_topic, produce
+from tests.helpers import eventually, kafka_rows, new_topic, produce, start_to_kafka
 from tests.monitoring.exporter import METRIC, rules
 from tests.monitoring.prometheus import FOLDER, RULES, Prometheus, program, prometheus
 
@@ -49,9 +49,7 @@ class Scene:
         rows = records.withColumn("id", F.expr("from_json(string(value), 'id string').id")).selectExpr(
             "key", "value", f"{headers} as headers", f"if({is_bad}, '{self.rejects}', '{self.target}') as topic"
         )
-        writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", self.kafka).outputMode("update")
-        writer = writer.queryName(NAME).option("checkpointLocation", str(self.checkpoint))
-        return writer.trigger(realTime="3 seconds").start()  # type: ignore[call-overload, no-any-return]
+        return start_to_kafka(rows, self.kafka, self.checkpoint, "3 seconds")
 
     def until(self, phase: str, is_reached: Callable[[set[str]], object]) -> None:
         """Run the canary and the watcher until the expected alerts fire, and keep firing."""
@@ -77,7 +75,7 @@ def scene(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFact
     spark.streams.addListener(metrics)
     folder = tmp_path_factory.mktemp("monitored")
     with prometheus(server.server_port, folder) as alerts:
-        scene = Scene(spark, kafka, folder / "checkpoint", alerts, registry)
+        scene = Scene(spark, kafka, folder / NAME, alerts, registry)
         try:
             _play(scene)
             yield scene

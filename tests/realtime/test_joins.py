@@ -2,7 +2,7 @@ import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +13,7 @@ from spark_rtm.realtime.joins import TimeBound, inner_join
 from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
-from tests.helpers import kafka_rows, new_topic, produce, texts_of
+from tests.helpers import kafka_rows, new_topic, produce, start_to_kafka, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
 
@@ -70,17 +70,14 @@ def rows_of(records: DataFrame) -> DataFrame:
 
 
 def start(
-    spark: SparkSession, topics: Topics, checkpoint: Path, trigger: dict[str, object], bound: TimeBound = BOUND
+    spark: SparkSession, topics: Topics, checkpoint: Path, interval: str = "1 minute", bound: TimeBound = BOUND
 ) -> StreamingQuery:
-    """Start the join; it writes each pair as text."""
+    """Start the join, which writes each pair as text; without an interval, it reads what is there in micro-batches."""
     left, right = (rows_of(kafka_rows(spark, topics.kafka, topic)) for topic in (topics.left, topics.right))
     pairs = inner_join(left, right, bound)
     rows = pairs.select("key", F.concat_ws(" ", "key", "left.row", "right.row").alias("value"))
-    writer = rows.writeStream.format("kafka").options(**KAFKA_SINK, topic=topics.target).outputMode("update")
-    writer = writer.option("kafka.bootstrap.servers", topics.kafka).queryName("joined")
-    writer = writer.option("checkpointLocation", str(checkpoint))
-    query: StreamingQuery = writer.trigger(**trigger).start()  # type: ignore[call-overload]
-    return query
+    trigger: tuple[Any, str] = (interval, "realTime") if interval else (True, "availableNow")
+    return start_to_kafka(rows, topics.kafka, checkpoint, *trigger, topic=topics.target, **KAFKA_SINK)
 
 
 def batch_join(spark: SparkSession, topics: Topics, bound: TimeBound) -> set[str]:
@@ -109,9 +106,9 @@ def test_join_equals_batch_join_in_both_modes(
     expected = batch_join(spark, topics, bound)
     assert len(expected) > 20
 
-    start(spark, topics, tmp_path / "batch", {"availableNow": True}, bound).awaitTermination()
+    start(spark, topics, tmp_path / "batch", "", bound).awaitTermination()
     in_batch = texts_of(topics.kafka, topics.target)
-    query = start(spark, topics, tmp_path / "real-time", {"realTime": "1 minute"}, bound)
+    query = start(spark, topics, tmp_path / "real-time", bound=bound)
     assert_real_time(query)
     wait_until(lambda: set(texts_of(topics.kafka, topics.target, len(in_batch))) >= expected, 60, "all pairs", [query])
 
@@ -124,7 +121,7 @@ def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
     """A row finds its partner at the limit of the lateness, not one millisecond later; an idle stream keeps state."""
-    query = start(spark, topics, tmp_path, {"realTime": "1 second"})
+    query = start(spark, topics, tmp_path, "1 second")
 
     def both(key: str, at_ms: int) -> None:
         """Send a pair to both streams and wait for the watermark."""

@@ -80,24 +80,6 @@ def test_poison_record_stops_the_keeper_after_its_second_failure(
     assert str(gave_up.value) == logged[1][1]
 
 
-def test_refusal_after_the_start_is_not_repeated(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
-
-    def refused() -> StreamingQuery:
-        writer = spark.readStream.format("rate").load().writeStream.format("console").outputMode("update")
-        started.append(writer.trigger(realTime="5 minutes").start())  # type: ignore[call-overload]
-        return started[-1]
-
-    def healthy() -> StreamingQuery:
-        started.append(start(spark, kafka, topics, tmp_path))
-        return started[-1]
-
-    with pytest.raises(GaveUpError, match=r"NOT_SUPPORTED.*the engine refuses.*read the stream from Kafka"):
-        keep(spark, {"numbers": healthy, "rates": refused}, threading.Event())
-
-    assert [False, False] == [query.isActive for query in started]
-
-
 @pytest.mark.timeout(300)
 def test_module_that_only_the_driver_has_stops_the_keeper(
     spark: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

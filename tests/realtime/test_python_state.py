@@ -30,7 +30,7 @@ from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.python_state import transform_with_state, with_python
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
-from tests.helpers import eventually, kafka_rows, new_topic
+from tests.helpers import eventually, kafka_rows, new_topic, start_to_kafka
 from tests.realtime.python_processors import REPORTS, STEPS, Reporting, scored
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
@@ -61,10 +61,8 @@ class PythonQuery:
         records, ticks = (kafka_rows(self.spark, self.kafka, one) for one in (self.source, self.ticks))
         row = F.from_json(F.col("value").cast("string"), self.schema).alias("row")
         results = self.transform(records.select(row).select("row.*"), ticks)
-        writer = results.select(F.to_json(F.struct("*")).alias("value")).writeStream.format("kafka")
-        writer = writer.option("kafka.bootstrap.servers", self.kafka).option("topic", self.target)
-        writer = writer.option("checkpointLocation", str(self.checkpoint)).outputMode("update")
-        self.query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
+        texts = results.select(F.to_json(F.struct("*")).alias("value"))
+        self.query = start_to_kafka(texts, self.kafka, self.checkpoint, "5 seconds", topic=self.target)
 
     def send(self, *rows: dict[str, Any]) -> None:
         for row in rows:

@@ -59,20 +59,6 @@ def test_drained_query_repeats_nothing_although_its_last_batch_was_idle(
     assert [*map(str, range(20)), "new"] == texts_of(kafka, target)
 
 
-def test_stop_after_an_idle_batch_repeats_the_open_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Without `drain`, the same situation ends with duplicates."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    query = copy(spark, kafka, source, target, tmp_path)
-    eventually(lambda: query.lastProgress, 60, "an idle batch")
-    produce(kafka, source, [(0, b"row")])
-    wait_until(lambda: end_offset(kafka, target) == 1, 60, "the row", [query])
-
-    stop_completely(spark, query)
-
-    restarted = copy(spark, kafka, source, target, tmp_path)
-    wait_until(lambda: end_offset(kafka, target) == 2, 60, "the repeated row", [restarted])
-
-
 def test_drain_of_a_restarted_query_waits_for_the_batch_after_its_first(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:

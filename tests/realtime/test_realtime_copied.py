@@ -50,7 +50,6 @@ queries.raise_if_failed([query])
 queries.stop_completely(spark, query)
 assert callable(timers.move_timer) and callable(keeper.keep)
 print(f"slots {slots.slots_total(spark)} of default parallelism {spark.sparkContext.defaultParallelism}")
-print("done")
 """
 
 
@@ -71,31 +70,21 @@ def test_module_imports_only_pyspark_and_the_standard_library(path: Path) -> Non
     assert set() == imported(path) - sys.stdlib_module_names - {"pyspark"}
 
 
-@pytest.fixture(scope="module")
-def copied_job(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
-    folder = tmp_path_factory.mktemp("project")
+@pytest.mark.spark
+@pytest.mark.services
+def test_copied_folder_runs_a_query_in_a_project_of_its_own(kafka: str, tmp_path: Path) -> None:
+    """A program may set `spark.default.parallelism` for its batch jobs; the slots remain cores / `spark.task.cpus`."""
     source, target, idle = (new_topic(kafka, 1) for _ in range(3))
     produce(kafka, source, [(0, b'{"id": "a"}'), (0, b"not json")])
-    shutil.copytree(FOLDER, folder / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "job.py").write_text(JOB)
+    shutil.copytree(FOLDER, tmp_path / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "job.py").write_text(JOB)
     jars = ",".join(str(jar) for jar in connector().jars)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
 
     command = [sys.executable, "job.py", jars, kafka, source, target, idle]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=110, check=False
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False
     )
 
-
-@pytest.mark.spark
-@pytest.mark.services
-def test_copied_folder_runs_a_query_in_a_project_of_its_own(copied_job: subprocess.CompletedProcess[str]) -> None:
-    assert (0, ["done"]) == (copied_job.returncode, copied_job.stdout.splitlines()[-1:]), copied_job.stderr
-
-
-@pytest.mark.spark
-@pytest.mark.services
-def test_slots_do_not_depend_on_the_default_parallelism(copied_job: subprocess.CompletedProcess[str]) -> None:
-    """A program may set `spark.default.parallelism` for its batch jobs; the slots remain cores / `spark.task.cpus`."""
-    assert ["slots 2 of default parallelism 40"] == copied_job.stdout.splitlines()[:-1], copied_job.stderr
+    assert (0, "slots 2 of default parallelism 40\n") == (done.returncode, done.stdout), done.stderr

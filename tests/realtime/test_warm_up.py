@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from benchmarks.spark.queries import trigger_interval
 from spark_rtm.realtime.queries import QueryFailedError
 from spark_rtm.realtime.warm_up import MIN_INTERVAL_CONF, Start, warm_up
-from tests.helpers import end_offset, kafka_rows, new_topic, produce
+from tests.helpers import end_offset, kafka_rows, new_topic, produce, start_to_kafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -20,10 +20,8 @@ def counting(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
 
 def starting(stream: DataFrame, kafka: str, target: str, started: list[StreamingQuery]) -> Start:
     def start(folder: Path, interval_seconds: float) -> Iterator[StreamingQuery]:
-        writer = stream.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
-        writer = writer.outputMode("update").option("checkpointLocation", str(folder / "query"))
         interval = trigger_interval(interval_seconds)
-        started.append(writer.trigger(realTime=interval).start())  # type: ignore[call-overload]  # not in its hints
+        started.append(start_to_kafka(stream, kafka, folder / "query", interval, topic=target))
         yield started[-1]
 
     return start
