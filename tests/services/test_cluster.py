@@ -16,7 +16,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import pytest
 
 from scripts.pack import files
@@ -90,18 +89,6 @@ def test_secret_is_on_no_command_line(cluster: str) -> None:
 
     assert cluster in listing
     assert _secret() not in listing
-
-
-def test_workers_load_their_classes_from_the_archive(cluster: str) -> None:
-    """The JVMs have the archive's class path, so they start in half the time."""
-    workers = [
-        process.pid
-        for process in psutil.process_iter(["name", "cmdline"])
-        if process.info["name"] == "java" and cluster in (process.info["cmdline"] or [])  # None: it just ended
-    ]
-
-    assert 1 == len(workers)
-    assert str(archive_folder()) in Path(f"/proc/{workers[0]}/maps").read_text()
 
 
 REPORT = """

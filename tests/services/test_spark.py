@@ -10,7 +10,9 @@ from pyspark.sql import SparkSession
 
 from scripts.pack import files
 from spark_rtm.services.child import start_child, wait_until_ready
+from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import run_folder
+from spark_rtm.services.spark import archive_folder
 
 RPC_REQUEST, RPC_FAILURE = 3, 5
 START_SECONDS = 100
@@ -48,6 +50,12 @@ def test_program_without_the_secret_is_refused(spark: SparkSession) -> None:
 
     assert RPC_FAILURE == kind
     assert b"challenge" in text or b"SaslMessage" in text
+
+
+def test_session_loads_its_classes_from_the_archive(spark: SparkSession) -> None:
+    pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr] # noqa: SLF001 - no public API
+
+    assert str(archive_folder() / class_archive.ARCHIVE) in Path(f"/proc/{pid}/maps").read_text()
 
 
 def test_files_of_the_session_are_private(spark: SparkSession) -> None:
