@@ -4,6 +4,7 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from pyspark.sql import Row
 
 from spark_rtm.sinks import PostgresUpsertSink
 
@@ -60,7 +61,7 @@ def row(key: str, version: int, value: str = "") -> dict[str, Any]:
     return {"key": key, "version": version, "value": value}
 
 
-def write(sink: PostgresUpsertSink, *rows: Mapping[str, Any]) -> None:
+def write(sink: PostgresUpsertSink, *rows: Row | Mapping[str, Any]) -> None:
     """Write `rows` in one epoch; after an error, close the sink and raise the error."""
     sink.open(0, 0)
     error: BaseException | None = None

@@ -12,7 +12,7 @@ from spark_rtm.services import LocalPostgres
 from spark_rtm.services.tcp_proxy import TcpProxy
 from spark_rtm.sinks import PostgresUpsertSink
 from tests.helpers import eventually
-from tests.sinks.helpers import COLUMNS, Table, ask, do, row, sink_of
+from tests.sinks.helpers import COLUMNS, Table, ask, do, row, sink_of, write
 
 pytestmark = pytest.mark.services
 
@@ -37,9 +37,7 @@ def test_options_do_not_remove_the_time_limits(
     connect = {"conninfo": make_conninfo(**given)} if is_dsn else given
     sink = PostgresUpsertSink(connect, ("public", table.name), ("key",), COLUMNS, "version")
 
-    sink.open(0, 0)
-    sink.process(row("k", 1))
-    sink.close(None)
+    write(sink, row("k", 1))
 
     names = ", ".join(f'"{name}"' for name in SETTINGS)
     assert [expected] == ask(table.dsn, f"select {names} from {table.name}")
@@ -47,12 +45,9 @@ def test_options_do_not_remove_the_time_limits(
 
 def test_malformed_connection_string_is_not_quoted() -> None:
     connect = {"conninfo": "host=127.0.0.1 password=open sesame"}
-    sink = PostgresUpsertSink(connect, ("public", "t"), ("key",), COLUMNS, "version")
-    sink.open(0, 0)
-    sink.process(row("k", 1))
 
     with pytest.raises(RuntimeError) as failure:
-        sink.close(None)
+        write(PostgresUpsertSink(connect, ("public", "t"), ("key",), COLUMNS, "version"), row("k", 1))
 
     text = "".join(traceback.format_exception(failure.value))
     assert "its connection string is malformed" in text
@@ -67,13 +62,10 @@ def test_wrong_password_is_tried_twice_only(table: Table) -> None:
         logins.append(1)
         return conninfo_to_dict(table.dsn) | {"password": "wrong"}
 
-    sink = PostgresUpsertSink(connect, ("public", table.name), ("key",), COLUMNS, "version")
-    sink.open(0, 0)
-    sink.process(row("k", 1))
     started_at = time.monotonic()
 
     with pytest.raises(RuntimeError) as failure:
-        sink.close(None)
+        write(PostgresUpsertSink(connect, ("public", table.name), ("key",), COLUMNS, "version"), row("k", 1))
 
     assert 2 == len(logins)
     assert time.monotonic() - started_at < 5
@@ -82,16 +74,11 @@ def test_wrong_password_is_tried_twice_only(table: Table) -> None:
 
 def test_token_that_expired_is_fetched_again(table: Table) -> None:
     passwords = iter(["expired", conninfo_to_dict(table.dsn)["password"]])
-    sink = PostgresUpsertSink(
-        lambda: conninfo_to_dict(table.dsn) | {"password": next(passwords)},
-        ("public", table.name),
-        ("key",),
-        COLUMNS,
-        "version",
-    )
-    sink.open(0, 0)
-    sink.process(row("k", 1))
-    sink.close(None)
+
+    def connect() -> dict[str, Any]:
+        return conninfo_to_dict(table.dsn) | {"password": next(passwords)}
+
+    write(PostgresUpsertSink(connect, ("public", table.name), ("key",), COLUMNS, "version"), row("k", 1))
 
     assert {"k": (1, "")} == table.rows()
 

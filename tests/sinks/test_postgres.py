@@ -14,7 +14,7 @@ from pyspark.sql import Row
 
 from spark_rtm.sinks import PostgresUpsertSink
 from tests.helpers import eventually
-from tests.sinks.helpers import Table, ask, do, kill_backends, row, sink_of, write
+from tests.sinks.helpers import COLUMNS, Table, ask, do, kill_backends, row, sink_of, write
 
 pytestmark = pytest.mark.services
 
@@ -41,12 +41,9 @@ def test_lone_row_is_visible_although_no_other_follows(table: Table) -> None:
 
 
 def test_frequent_key_is_written_once_in_its_newest_version(table: Table) -> None:
-    sink = sink_of(table, linger_ms=1000)
-    sink.open(0, 0)
+    sink = sink_of(table, linger_ms=60_000)
 
-    for version in (1, 3, 2):
-        sink.process(row("k", version, f"value of {version}"))
-    sink.close(None)
+    write(sink, *(row("k", version, f"value of {version}") for version in (1, 3, 2)))
 
     assert [("k", 3)] == table.applied()
     assert {"k": (3, "value of 3")} == table.rows()
@@ -78,13 +75,10 @@ def test_replayed_older_version_changes_nothing(table: Table) -> None:
 
 def test_row_that_does_not_fit_fails_the_epoch(table: Table) -> None:
     """A row that can never be stored is not retried, and no row of its batch counts as written."""
-    sink = sink_of(table)
-    sink.open(0, 0)
-    sink.process(row("good", 1))
-    sink.process(row("bad", 1, "\0"))
+    sink = sink_of(table, linger_ms=60_000)
 
     with pytest.raises(RuntimeError, match="could not write 2 rows") as failure:
-        sink.close(None)
+        write(sink, row("good", 1), row("bad", 1, "\0"))
 
     assert isinstance(failure.value.__cause__, psycopg.Error)
     assert {} == table.rows()
@@ -170,11 +164,8 @@ def test_names_with_special_characters_are_quoted(table: Table) -> None:
     do(table.dsn, f'create table {quoted} ("a,b" text, "c""d" int, "pct%" int, primary key ("a,b", "c""d"))')
     columns = {"a,b": "text", 'c"d': "int", "pct%": "int"}
     sink = PostgresUpsertSink(conninfo_to_dict(table.dsn), ("public", name), ("a,b", 'c"d'), columns, "pct%")
-    sink.open(0, 0)
 
-    sink.process({"a,b": "x", 'c"d': 1, "pct%": 5})
-    sink.process({"a,b": "x", 'c"d': 2, "pct%": 6})
-    sink.close(None)
+    write(sink, {"a,b": "x", 'c"d': 1, "pct%": 5}, {"a,b": "x", 'c"d': 2, "pct%": 6})
 
     assert [("x", 1, 5), ("x", 2, 6)] == ask(table.dsn, f'select * from {quoted} order by "c""d"')
     assert {} == table.rows()
@@ -185,10 +176,8 @@ def test_table_of_keys_only_stores_each_key_once(table: Table) -> None:
     """A table without other columns has nothing to update, so a conflict does nothing."""
     do(table.dsn, f"create table {table.name}_keys (key text primary key)")
     sink = PostgresUpsertSink(conninfo_to_dict(table.dsn), ("public", f"{table.name}_keys"), ("key",), {"key": "text"})
-    for epoch in (0, 1):
-        sink.open(0, epoch)
-        sink.process({"key": "k"})
-        sink.close(None)
+    for _ in range(2):
+        write(sink, {"key": "k"})
 
     assert [("k",)] == ask(table.dsn, f"select * from {table.name}_keys")
     do(table.dsn, f"drop table {table.name}_keys")
@@ -219,12 +208,9 @@ TYPES: dict[str, tuple[str, Any, Any]] = {
 @pytest.mark.parametrize(("type_name", "given", "stored"), TYPES.values(), ids=TYPES)
 def test_spark_values_keep_their_meaning(table: Table, type_name: str, given: Any, stored: Any) -> None:
     do(table.dsn, f"alter table {table.name} alter value type {type_name} using null")
-    sink = sink_of(table, columns={"key": "text", "version": "bigint", "value": type_name})
-    sink.open(0, 0)
+    sink = sink_of(table, columns=COLUMNS | {"value": type_name})
 
-    sink.process(Row(key="k", version=1, value=given))
-    sink.process(Row(key="other", version=1, value=None))
-    sink.close(None)
+    write(sink, Row(key="k", version=1, value=given), Row(key="other", version=1, value=None))
 
     assert {"k": (1, stored), "other": (1, None)} == table.rows()
 
@@ -274,9 +260,7 @@ def test_open_sink_is_pickled_without_its_threads(table: Table) -> None:
     sink.open(0, 0)
 
     copy = pickle.loads(pickle.dumps(sink))
-    copy.open(1, 0)
-    copy.process(row("copy", 1))
-    copy.close(None)
+    write(copy, row("copy", 1))
     sink.close(None)
 
     assert {"copy": (1, "")} == table.rows()

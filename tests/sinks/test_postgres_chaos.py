@@ -12,7 +12,7 @@ from spark_rtm.services import LocalPostgres
 from spark_rtm.services.tcp_proxy import TcpProxy
 from spark_rtm.sinks import PostgresUpsertSink
 from tests.helpers import eventually
-from tests.sinks.helpers import Table, ask, kill_backends, row, sink_of
+from tests.sinks.helpers import Table, ask, kill_backends, row, sink_of, write
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(180)]
 
@@ -144,11 +144,9 @@ def test_lost_acknowledgements_lose_and_repeat_no_row(table: Table, proxy: TcpPr
 
 def test_lost_acknowledgement_without_version_applies_rows_twice(table: Table, proxy: TcpProxy) -> None:
     sink = sink_of(table, port=proxy.port, version=None)
-    sink.open(0, 0)
     lose_next_commit(proxy, None)
 
-    sink.process(row("k", 1))
-    sink.close(None)
+    write(sink, row("k", 1))
 
     assert {"k": (1, "")} == table.rows()
     assert [("k", 1), ("k", 1)] == table.applied()
