@@ -18,8 +18,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.numeric import Int8BinaryDumper
 
 from spark_rtm.sinks.column_types import FIND_TRUNCATING_TYPES
+from spark_rtm.sinks.errors import STATEMENT_TIMEOUT_SQLSTATE, is_refused_login, is_transient, pause_seconds
 from spark_rtm.sinks.metrics import Metrics
-from spark_rtm.sinks.retry import STATEMENT_TIMEOUT_SQLSTATE, is_refused_login, is_transient, pause_seconds
 from spark_rtm.sinks.watchdog import Watchdog
 
 Connect = Mapping[str, Any] | Callable[[], Mapping[str, Any]]

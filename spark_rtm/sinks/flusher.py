@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import psycopg
+
 from spark_rtm.sinks.buffer import Batch, RowBuffer
 from spark_rtm.sinks.connection import BatchConnection
-from spark_rtm.sinks.failure import has_equal_keys, is_caused_by_a_row, without_values
+from spark_rtm.sinks.errors import is_caused_by_a_row, without_values
 from spark_rtm.sinks.metrics import Metrics
 
 LOG = logging.getLogger(__name__)
@@ -112,7 +114,9 @@ class Flusher:
             return len(rows), self._connection.write([list(column) for column in zip(*rows, strict=True)])
         except Exception as error:
             is_rejected = self._on_rejected is not None and is_caused_by_a_row(error)
-            if not is_rejected and not (has_equal_keys(error) and len(rows) > 1):
+            # Two keys of the batch can differ in Python but be equal in PostgreSQL.
+            has_equal_keys = isinstance(error, psycopg.errors.CardinalityViolation)
+            if not is_rejected and not (has_equal_keys and len(rows) > 1):
                 raise
             reason = str(without_values(error))
         if len(rows) == 1:

@@ -13,6 +13,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from psycopg.conninfo import conninfo_to_dict
 
+from tests.helpers import is_alive
+
 pytestmark = pytest.mark.services
 
 COMMAND = [sys.executable, "-m", "spark_rtm.services"]
@@ -51,39 +53,26 @@ def _read_exports(process: subprocess.Popen[str]) -> dict[str, str]:
     return dict(words[1].split("=", 1) for words in lines)
 
 
-def _server_pids(process: subprocess.Popen[str]) -> list[int]:
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
-    rows = [tuple(map(int, line.split())) for line in listing.splitlines()]
-    supervisors = {pid for pid, parent in rows if parent == process.pid}
-    return [pid for pid, parent in rows if parent in supervisors]
-
-
-def _listening_addresses(pid: int) -> set[str]:
+def _listening_addresses(server: psutil.Process) -> set[str]:
     """Return the addresses on which a server accepts connections; Java shows IPv4 addresses in their IPv6 form."""
-    connections = psutil.Process(pid).net_connections(kind="inet")
-    assert any(one.status == psutil.CONN_LISTEN for one in connections)
-    return {one.laddr.ip.removeprefix("::ffff:") for one in connections if one.status == psutil.CONN_LISTEN}
-
-
-def _are_running(pids: list[int]) -> list[int]:
-    listing = subprocess.run(["ps", "-A", "-o", "pid=,stat="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in listing.splitlines()]
-    return [int(pid) for pid, state in rows if int(pid) in pids and not state.startswith("Z")]
+    connections = [one for one in server.net_connections(kind="inet") if one.status == psutil.CONN_LISTEN]
+    assert connections
+    return {one.laddr.ip.removeprefix("::ffff:") for one in connections}
 
 
 def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[str], data_folder: Path) -> None:
     """The printed addresses work without a password; Ctrl-C stops the servers, deletes their data and exits with 0."""
     exports = _read_exports(services)
-    servers = _server_pids(services)
+    servers = [server for child in psutil.Process(services.pid).children() for server in child.children()]
 
     assert AdminClient({"bootstrap.servers": exports["KAFKA_BOOTSTRAP_SERVERS"]}).list_topics(timeout=10).brokers
     psycopg.connect(exports["POSTGRES_DSN"]).close()
     assert "password" not in conninfo_to_dict(exports["POSTGRES_DSN"])
-    assert {"127.0.0.1"} == {address for pid in servers for address in _listening_addresses(pid)}
+    assert {"127.0.0.1"} == set.union(*map(_listening_addresses, servers))
     # A terminal sends the signal to the whole process group.
     os.killpg(services.pid, signal.SIGINT)
 
     assert 0 == services.wait(60)
     assert len(servers) == 2
-    assert [] == _are_running(servers)
+    assert [] == [server for server in servers if is_alive(server.pid)]
     assert [] == list(data_folder.iterdir())

@@ -1,9 +1,21 @@
+import traceback
+
 import psycopg
 import pytest
 from psycopg import errors
 
-from spark_rtm.sinks.retry import is_transient, pause_seconds
+from spark_rtm.sinks.errors import is_transient, pause_seconds
+from tests.sinks.helpers import COLUMNS, Table, do, row, sink_of, write
 
+PERSON = "alice@example.org"
+STATEMENTS_WITH_VALUES = {
+    "check": "alter table {0} add constraint adult check (version > 17)",
+    "not-null": "alter table {0} add other text not null",
+    "invalid-number": "",
+    "trigger": "create function {0}_age() returns trigger language plpgsql as "
+    "$$ begin raise exception '% is too young', new.key; end $$; "
+    "create trigger age before insert on {0} for each row execute function {0}_age()",
+}
 CASES: dict[str, tuple[psycopg.Error, int, bool]] = {
     # error, statement timeouts so far, is it retried
     "killed-backend": (errors.AdminShutdown(), 0, True),
@@ -38,3 +50,29 @@ def test_pause_is_random_below_a_bound_that_doubles(attempt: int, max_seconds: f
     assert 0 <= min(pauses)
     assert max_seconds * 0.8 < max(pauses) <= max_seconds
     assert len(pauses) > 100
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("refusal", STATEMENTS_WITH_VALUES)
+def test_errors_show_no_value_of_a_row(table: Table, refusal: str) -> None:
+    do(table.dsn, STATEMENTS_WITH_VALUES[refusal].format(table.name))
+    columns = COLUMNS | ({"value": "int"} if refusal == "invalid-number" else {})
+
+    with pytest.raises(RuntimeError) as failure:
+        write(sink_of(table, columns=columns), row(PERSON, 11, PERSON))
+
+    text = "".join(traceback.format_exception(failure.value))
+    assert PERSON not in text
+    assert "SQLSTATE" in text
+    assert refusal != "check" or f"table '{table.name}', constraint 'adult'" in text
+    do(table.dsn, f"drop function if exists {table.name}_age cascade")
+
+
+@pytest.mark.services
+def test_error_names_a_table_that_does_not_exist(table: Table) -> None:
+    """Messages about tables contain no values, so they stay in the error."""
+    with pytest.raises(RuntimeError) as failure:
+        write(sink_of(Table(table.dsn, "nowhere")), row("k", 1))
+
+    assert 'UndefinedTable, SQLSTATE 42P01, relation "public.nowhere" does not exist' == str(failure.value.__cause__)
+    assert "42P01" == getattr(failure.value.__cause__, "sqlstate", None)
