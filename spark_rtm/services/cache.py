@@ -35,7 +35,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def cached_folder(name: str, fill: Callable[[Path], None]) -> Path:
+def cached_folder(name: str, fill: Callable[[Path], object]) -> Path:
     """
     Return the folder `name` of the cache, and create it with `fill` if it is missing.
 

@@ -32,11 +32,6 @@ START_TIMEOUT_SECONDS = 60.0
 PROBE_TIMEOUT_SECONDS = 2.0
 SECRET_BYTES = 32
 SCALA_VERSION = "2.13"
-SUBMIT_VARIABLE = "PYSPARK_SUBMIT_ARGS"
-"""Environment variable with PySpark's arguments for `spark-submit`, which starts the JVM."""
-PYTHON_VARIABLE = "PYSPARK_PYTHON"
-"""Environment variable with the Python of the workers."""
-PATH_VARIABLE = "PYTHONPATH"
 # These variables would show the environment of this process to the workers.
 OWN_VARIABLES = ("SPARK_", "PYSPARK_", "PYTHON", "VIRTUAL_ENV")
 
@@ -77,17 +72,14 @@ def job_confs(*packages: str) -> dict[str, str]:
     `--archives` and `--conf` of `spark-submit`.
     """
     name = f"job/{job_archive.packages_id()}"
-    archive = cached_folder(name, _write_packages) / job_archive.PACKAGES_ARCHIVE
+    packages_archive = job_archive.PACKAGES_ARCHIVE
+    folder = cached_folder(name, lambda folder: job_archive.write_packages_archive(folder / packages_archive))
     code = job_archive.write_code_archive(new_folder("job") / job_archive.CODE_ARCHIVE, packages)
     return {
         "spark.submit.pyFiles": str(code),
-        "spark.archives": f"{archive}#{job_archive.PACKAGES_FOLDER}",
+        "spark.archives": f"{folder / packages_archive}#{job_archive.PACKAGES_FOLDER}",
         "spark.executorEnv.PYTHONPATH": job_archive.PACKAGES_FOLDER,
     }
-
-
-def _write_packages(folder: Path) -> None:
-    job_archive.write_packages_archive(folder / job_archive.PACKAGES_ARCHIVE)
 
 
 def _alive_workers(web_port: int) -> int | None:
@@ -111,14 +103,14 @@ def _start(name: str, properties: Path, *arguments: str) -> Child:
 @contextmanager
 def _variables(properties: Path, python: Path) -> Iterator[None]:
     """Pass the cluster's settings and the workers' Python to each JVM that PySpark starts."""
-    arguments = os.environ.get(SUBMIT_VARIABLE, "pyspark-shell")
-    own_packages = [os.environ.get(PATH_VARIABLE), sysconfig.get_path("purelib")]
+    arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
+    own_packages = [os.environ.get("PYTHONPATH"), sysconfig.get_path("purelib")]
     changed = {
-        SUBMIT_VARIABLE: f"--properties-file {shlex.quote(str(properties))} {arguments}",
-        PYTHON_VARIABLE: str(python),
+        "PYSPARK_SUBMIT_ARGS": f"--properties-file {shlex.quote(str(properties))} {arguments}",
+        "PYSPARK_PYTHON": str(python),
         # Spark also runs the Python of the workers on the driver, when a query with a state processor starts. There, it
         # finds its packages on the path of the driver.
-        PATH_VARIABLE: os.pathsep.join(filter(None, own_packages)),
+        "PYTHONPATH": os.pathsep.join(filter(None, own_packages)),
     }
     previous = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)

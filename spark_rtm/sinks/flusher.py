@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -26,23 +27,22 @@ RejectValues = Callable[[Sequence[Any], str], None]
 """Receives the values of a row in column order, and the reason."""
 
 
+@dataclass
 class Flusher:
-    """Writes batches from the buffer to the connection, one at a time, until `stop` is called."""
+    """
+    Writes batches from the buffer to the connection, one at a time.
 
-    def __init__(
-        self,
-        buffer: RowBuffer,
-        connection: BatchConnection,
-        metrics: Metrics,
-        on_rejected: RejectValues | None,
-        is_owned: Callable[[], bool],
-    ) -> None:
-        """Start the thread that writes due batches until `stop` is called or `is_owned` returns False."""
-        self._buffer = buffer
-        self._connection = connection
-        self._metrics = metrics
-        self._on_rejected = on_rejected
-        self._is_owned = is_owned
+    Its thread writes due batches until `stop` is called or `is_owned` returns False.
+    """
+
+    buffer: RowBuffer
+    connection: BatchConnection
+    metrics: Metrics
+    on_rejected: RejectValues | None
+    is_owned: Callable[[], bool]
+
+    def __post_init__(self) -> None:
+        """Start the thread."""
         self._flushing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="postgres-flusher", daemon=True)
         self._thread.start()
@@ -55,9 +55,9 @@ class Flusher:
 
     def stop(self) -> bool:
         """Drop the remaining rows and close the connection. Return False if a blocked flush prevents this."""
-        self._buffer.close(drop=True)
-        if len(self._buffer):
-            self._connection.abandon()
+        self.buffer.close(drop=True)
+        if len(self.buffer):
+            self.connection.abandon()
         self._thread.join(ABANDON_SECONDS)
         return not self._thread.is_alive()
 
@@ -68,25 +68,25 @@ class Flusher:
 
     def _run(self) -> None:
         with suppress(RuntimeError):  # the task's thread raises this error
-            while self._buffer.wait_until_due(self._is_owned):
+            while self.buffer.wait_until_due(self.is_owned):
                 self._flush_next()
-        if not self._is_owned():
+        if not self.is_owned():
             LOG.warning(
                 "%s: the sink was not closed, so %d rows were discarded and the connection is closed; call close()",
-                self._connection.application_name,
-                len(self._buffer),
+                self.connection.application_name,
+                len(self.buffer),
             )
         with self._flushing:
-            self._connection.close()
+            self.connection.close()
 
     def _flush_next(self) -> bool:
         with self._flushing:
-            batch = self._buffer.take()
+            batch = self.buffer.take()
             failure = self._try(batch) if batch else None
             if failure is None:
-                self._buffer.acknowledge()
+                self.buffer.acknowledge()
             else:
-                self._buffer.fail(failure)
+                self.buffer.fail(failure)
         return bool(batch)
 
     def _try(self, batch: Batch) -> Exception | None:
@@ -102,18 +102,18 @@ class Flusher:
         written, changed = self._write([batch[key][2] for key in sorted(batch)])
         committed_at = time.monotonic()
         oldest_since = min(since for since, _, _ in batch.values())
-        self._metrics.flushes += 1
-        self._metrics.flushed += written
-        self._metrics.stale_rows += written - changed
-        self._metrics.flush_ms.append((committed_at - started_at) * 1000)
-        self._metrics.oldest_ms.append((committed_at - oldest_since) * 1000)
+        self.metrics.flushes += 1
+        self.metrics.flushed += written
+        self.metrics.stale_rows += written - changed
+        self.metrics.flush_ms.append((committed_at - started_at) * 1000)
+        self.metrics.oldest_ms.append((committed_at - oldest_since) * 1000)
 
     def _write(self, rows: list[Sequence[Any]]) -> tuple[int, int]:
         """Write rows, in halves if one prevents the others. Return the numbers of acknowledged and changed rows."""
         try:
-            return len(rows), self._connection.write([list(column) for column in zip(*rows, strict=True)])
+            return len(rows), self.connection.write([list(column) for column in zip(*rows, strict=True)])
         except Exception as error:
-            is_rejected = self._on_rejected is not None and is_caused_by_a_row(error)
+            is_rejected = self.on_rejected is not None and is_caused_by_a_row(error)
             # Two keys of the batch can differ in Python but be equal in PostgreSQL.
             has_equal_keys = isinstance(error, psycopg.errors.CardinalityViolation)
             if not is_rejected and not (has_equal_keys and len(rows) > 1):
@@ -127,6 +127,6 @@ class Flusher:
         return written + more_written, changed + more_changed
 
     def _reject(self, values: Sequence[Any], reason: str) -> None:
-        if self._on_rejected is not None:
-            self._on_rejected(values, reason)
-            self._metrics.rejected_rows += 1
+        if self.on_rejected is not None:
+            self.on_rejected(values, reason)
+            self.metrics.rejected_rows += 1

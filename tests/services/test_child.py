@@ -139,20 +139,18 @@ def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
     assert not is_alive(server.pid)
 
 
-def test_server_that_exits_during_startup_shows_its_log(tmp_path: Path) -> None:
-    server = _start_server(tmp_path / "log", "raise SystemExit('the port is taken')")
-
-    with pytest.raises(RuntimeError, match=r"Test server exited during startup[\s\S]*the port is taken"):
-        wait_until_ready(server, lambda: False, deadline_seconds=30)
-
-
-def test_server_that_is_not_ready_is_killed_at_the_deadline(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("end", "seconds", "problem"),
+    [("raise SystemExit(1)", 30, "exited during startup"), (WAIT_FOREVER, 0.1, r"was not ready after 0\.1 s")],
+    ids=["exit", "deadline"],
+)
+def test_server_that_does_not_start_shows_its_log(tmp_path: Path, end: str, seconds: float, problem: str) -> None:
     log_path = tmp_path / "log"
-    server = _start_server(log_path, "print('reading data', flush=True); " + WAIT_FOREVER)
+    server = _start_server(log_path, f"print('reading data', flush=True); {end}")
     eventually(log_path.read_text, 60, "the first output of the server")
 
-    with pytest.raises(RuntimeError, match=r"was not ready after 0\.1 s[\s\S]*reading data"):
-        wait_until_ready(server, lambda: False, deadline_seconds=0.1)
+    with pytest.raises(RuntimeError, match=rf"Test server {problem}[\s\S]*reading data"):
+        wait_until_ready(server, lambda: False, seconds)
 
     assert not is_alive(server.pid)
 

@@ -107,21 +107,6 @@ def test_sinks_that_are_never_closed_leave_nothing_behind(
     assert is_failed or 5 == caplog.text.count("the sink was not closed")
 
 
-def test_sink_in_use_outlives_the_check_of_its_owner(table: Table) -> None:
-    sink = sink_of(table)
-    sink.open(0, 0)
-    sink.process(row("a", 1))
-    sink.drain()
-    idle_until = time.monotonic() + 2.5
-
-    eventually(lambda: time.monotonic() > idle_until, 60, "more than two checks")
-    sink.process(row("b", 1))
-
-    eventually(lambda: {"a", "b"} == set(table.rows()), 60, "the second row")
-    assert 0 == sink.metrics.reconnects
-    sink.close(None)
-
-
 def test_open_sink_cannot_be_opened_again(table: Table) -> None:
     sink = sink_of(table, linger_ms=60_000)
     sink.open(0, 0)
