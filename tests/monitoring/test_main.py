@@ -4,8 +4,10 @@ import socket
 import subprocess
 import sys
 import urllib.error
+import urllib.request
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from scripts.pack import files
 from spark_rtm.kafka.topics import ensure_topics
@@ -13,7 +15,6 @@ from spark_rtm.services.child import free_ports
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.local_server import running
 from tests.helpers import eventually, new_topic
-from tests.monitoring.exporter import scrape
 
 pytestmark = pytest.mark.services
 
@@ -23,10 +24,11 @@ COMMAND = [sys.executable, "-m", "spark_rtm.monitoring"]
 def samples_of(port: int, name: str) -> dict[str, float]:
     """Return the values of a metric per partition; it is empty while no server answers."""
     try:
-        samples = scrape(port)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as response:
+            families = [*text_string_to_metric_families(response.read().decode())]
     except urllib.error.URLError:
         return {}
-    return {s.labels["partition"]: s.value for s in samples if s.name == name}
+    return {s.labels["partition"]: s.value for family in families for s in family.samples if s.name == name}
 
 
 def missing_canaries(port: int) -> dict[str, float]:
