@@ -36,8 +36,6 @@ from tests.realtime.python_processors import REPORTS, STEPS, Reporting, scored
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
 
 NAMES = ("update", "forget", "append", "extend", "put", "empty", "set", "remove", "clear", "register", "delete")
-HISTORIES = int(os.environ.get("RTM_HISTORIES", "30"))
-"""Number of histories; acceptance runs use 1,000."""
 ROWS = 5
 DEADLINE_SECONDS = 90
 
@@ -85,8 +83,9 @@ def reporting(spark: SparkSession, kafka: str, tmp_path: Path) -> PythonQuery:
     return PythonQuery(spark, kafka, tmp_path / "checkpoint", STEPS, transform)
 
 
-def histories() -> list[dict[str, Any]]:
-    chance = random.Random(43)
+def histories(keys: int) -> list[dict[str, Any]]:
+    """Return the rows of one history per key; acceptance runs replace the number of keys with 1,000."""
+    chance, keys = random.Random(43), int(os.environ.get("RTM_HISTORIES", keys))
     return [
         {
             "key": f"k{key}",
@@ -97,7 +96,7 @@ def histories() -> list[dict[str, Any]]:
             ],
         }
         for number in range(ROWS)
-        for key in range(HISTORIES)
+        for key in range(keys)
     ]
 
 
@@ -120,7 +119,7 @@ def expected_of(rows: list[dict[str, Any]]) -> dict[tuple[str, int], set[str]]:
 
 def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_path: Path) -> None:
     """Micro-batch mode returns the reports of plain Python, so both comparisons have the same expected result."""
-    rows = histories()
+    rows = histories(10)  # each call of the state interface takes milliseconds in this mode
     half = len(rows) // 2
     for number, part in enumerate((rows[:half], rows[half:])):
         spark.createDataFrame([Row(**row) for row in part], STEPS).coalesce(1).write.parquet(f"{tmp_path}/in/{number}")
@@ -134,7 +133,7 @@ def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_p
 
 
 def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, spark: SparkSession) -> None:
-    rows = histories()
+    rows = histories(30)
     third = len(rows) // 3
     expected = expected_of(rows)
 

@@ -22,33 +22,26 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from jobs import decoding, keeper, proof, queries, slots, timers, warm_up
 
-jars, servers, source_topic, target, idle = sys.argv[1:]
+jars, servers, source_topic, target = sys.argv[1:]
 builder = SparkSession.builder.master("local[4]").config("spark.jars", jars).config("spark.ui.enabled", "false")
 builder = builder.config("spark.sql.streaming.realTimeMode.minBatchDuration", "1s")
 builder = builder.config("spark.default.parallelism", "40").config("spark.task.cpus", "2")
 spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
 schema = StructType([StructField("id", StringType())])
-
-
-def start(topic, checkpoint, seconds):
-    records = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
-    records = records.option("subscribe", topic).option("startingOffsets", "earliest").load()
-    reasons = decoding.reasons_of_form("record", ["id"])
-    decoded = decoding.parse(records, schema, "record").withColumn("reason", decoding.first_reason(reasons))
-    rows = decoded.selectExpr("coalesce(reason, record.id) AS value")
-    assert 1 == slots.preflight(spark, {"copied": (rows, 1)})
-    writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", target)
-    writer = writer.options(**queries.KAFKA_SINK).option("checkpointLocation", str(checkpoint)).queryName("copied")
-    return writer.outputMode("update").trigger(realTime=f"{seconds * 1000:g} milliseconds").start()
-
-
-warm_up.warm_up(spark, lambda folder, seconds: [start(idle, folder, seconds)], batches=2)
-query = start(source_topic, "checkpoint", 2)
+records = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
+records = records.option("subscribe", source_topic).option("startingOffsets", "earliest").load()
+reasons = decoding.reasons_of_form("record", ["id"])
+decoded = decoding.parse(records, schema, "record").withColumn("reason", decoding.first_reason(reasons))
+rows = decoded.selectExpr("coalesce(reason, record.id) AS value")
+assert 1 == slots.preflight(spark, {"copied": (rows, 1)})
+writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", target)
+writer = writer.options(**queries.KAFKA_SINK).option("checkpointLocation", "checkpoint").queryName("copied")
+query = writer.outputMode("update").trigger(realTime="2 seconds").start()
 proof.assert_real_time(query)
 queries.wait_until(lambda: sum(p.numInputRows for p in query.recentProgress) == 2, 60, "two rows", [query])
 queries.raise_if_failed([query])
 queries.stop_completely(spark, query)
-assert callable(timers.move_timer) and callable(keeper.keep)
+assert all(map(callable, (timers.move_timer, keeper.keep, warm_up.warm_up)))
 print(f"slots {slots.slots_total(spark)} of default parallelism {spark.sparkContext.defaultParallelism}")
 """
 
@@ -74,7 +67,7 @@ def test_module_imports_only_pyspark_and_the_standard_library(path: Path) -> Non
 @pytest.mark.services
 def test_copied_folder_runs_a_query_in_a_project_of_its_own(kafka: str, tmp_path: Path) -> None:
     """A program may set `spark.default.parallelism` for its batch jobs; the slots remain cores / `spark.task.cpus`."""
-    source, target, idle = (new_topic(kafka, 1) for _ in range(3))
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     produce(kafka, source, [(0, b'{"id": "a"}'), (0, b"not json")])
     shutil.copytree(FOLDER, tmp_path / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "job.py").write_text(JOB)
@@ -82,7 +75,7 @@ def test_copied_folder_runs_a_query_in_a_project_of_its_own(kafka: str, tmp_path
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
 
-    command = [sys.executable, "job.py", jars, kafka, source, target, idle]
+    command = [sys.executable, "job.py", jars, kafka, source, target]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False
     )

@@ -13,32 +13,21 @@ from spark_rtm.services.spark import LOCAL_FILES
 
 pytestmark = pytest.mark.spark
 
-TOUCH = """
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, Path}
-
-object Touch {
-  def main(arguments: Array[String]): Unit = {
-    val settings = new Configuration
-    arguments.lift(1).foreach(settings.set("fs.file.impl", _))
-    FileSystem.get(new java.net.URI("file:///"), settings).create(new Path(arguments.head)).close()
-  }
-}
-"""
+SETTINGS = "<configuration><property><name>fs.file.impl</name><value>{}</value></property></configuration>"
 
 
-@pytest.mark.timeout(200)
-@pytest.mark.parametrize("implementation", ["spark_rtm.LocalFiles", ""], ids=["ours", "default"])
+@pytest.mark.parametrize("implementation", ["spark_rtm.LocalFiles", "org.apache.hadoop.fs.LocalFileSystem"])
 def test_only_the_default_file_system_of_hadoop_needs_chmod(tmp_path: Path, implementation: str) -> None:
     """Without its native library, Hadoop starts `chmod` for every file that it creates."""
-    program, file = tmp_path / "touch.scala", tmp_path / "file"
-    program.write_text(TOUCH)
-    spark = Path(pyspark.__file__).parent / "jars" / "*"
-    path = ":".join(map(str, (spark, compiled(LOCAL_FILES), compiled(program))))
-    command = [str(java_home() / "bin" / "java"), "-cp", path, "Touch", str(file), *filter(None, [implementation])]
-    environment = {"PATH": str(tmp_path)}
+    file = tmp_path / "file"
+    (tmp_path / "core-site.xml").write_text(SETTINGS.format(implementation))
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    command = [str(java_home() / "bin" / "java"), "-cp", f"{tmp_path}:{jars}:{compiled(LOCAL_FILES)}"]
+    command += ["org.apache.hadoop.fs.FsShell", "-touchz", f"file:{file}"]
 
+    environment = {"PATH": str(tmp_path)}
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
 
-    assert (result.returncode != 0) == ('Cannot run program "chmod"' in result.stderr) == (not implementation)
-    assert not implementation or "-rw-r--r--" == filemode(file.stat().st_mode)
+    is_default = implementation != "spark_rtm.LocalFiles"
+    assert (result.returncode != 0) == ('Cannot run program "chmod"' in result.stderr) == is_default, result.stderr
+    assert is_default or "-rw-r--r--" == filemode(file.stat().st_mode)
