@@ -168,26 +168,6 @@ def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, sp
     assert expected == by_row(reporting.await_results(has(rows)))
 
 
-def test_error_has_traceback_and_key(reporting: PythonQuery) -> None:
-    """An error in Python code makes the query fail, and names the line of the code and the key of the row."""
-    reporting.start()
-    reporting.send({"key": "k1", "number": 0, "steps": [{"name": "fail", "a": "secret", "b": 0}]})
-
-    with pytest.raises(QueryFailedError) as failed:
-        reporting.await_results(bool)
-
-    text = str(failed.value)
-    assert "ZeroDivisionError: division by zero" in text
-    assert "python_processors.py" in text
-    assert "the Python code failed for the key ('k1',)" in text
-    assert "secret" not in text
-    error = reporting.query.exception()
-    assert error
-    failure = failure_of("q", error, 0)
-    assert "the Python code failed for a row" == failure.cause.what
-    assert "('k1',) with ZeroDivisionError" in failure.message
-
-
 def test_initial_state_is_read_and_a_ttl_ends_state(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """A key begins with its initial state, and a list is gone in the first batch that starts after its TTL."""
     initial = spark.createDataFrame([("k1", "i", 7), ("other", "j", 8)], "key string, a string, b long")
@@ -208,8 +188,8 @@ def test_initial_state_is_read_and_a_ttl_ends_state(spark: SparkSession, kafka: 
     assert [["i", 7, []], None] == state(1, "remove")
 
 
-def test_timer_fires_with_a_tick(reporting: PythonQuery) -> None:
-    """A due timer fires with the next tick of any key."""
+def test_tick_fires_timers_and_an_error_names_code_and_key(reporting: PythonQuery) -> None:
+    """A due timer fires with the next tick of any key. An error in Python code makes the query fail."""
     reporting.start()
     rows = [{"key": f"k{key}", "number": 0, "steps": [{"name": "due", "a": "x", "b": 0}]} for key in range(8)]
     reporting.send(*rows)
@@ -220,8 +200,21 @@ def test_timer_fires_with_a_tick(reporting: PythonQuery) -> None:
         return len([one for one in results if one["number"] == -1]) >= len(rows)
 
     results = reporting.await_results(fired)
+    reporting.send({"key": "k1", "number": 1, "steps": [{"name": "fail", "a": "secret", "b": 0}]})
+    with pytest.raises(QueryFailedError) as failed:
+        reporting.await_results(lambda _: False)
 
     assert {row["key"] for row in rows} == {one["key"] for one in results if one["number"] == -1}
+    text = str(failed.value)
+    assert "ZeroDivisionError: division by zero" in text
+    assert "python_processors.py" in text
+    assert "the Python code failed for the key ('k1',)" in text
+    assert "secret" not in text
+    error = reporting.query.exception()
+    assert error
+    failure = failure_of("q", error, 0)
+    assert "the Python code failed for a row" == failure.cause.what
+    assert "('k1',) with ZeroDivisionError" in failure.message
 
 
 def test_function_maps_and_removes_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:

@@ -20,20 +20,15 @@ CASES: dict[str, tuple[psycopg.Error, int, bool]] = {
     # error, statement timeouts so far, is it retried
     "killed-backend": (errors.AdminShutdown(), 0, True),
     "connection-lost": (psycopg.OperationalError("server closed the connection"), 0, True),
-    "lost-connection-not-yet-marked-as-closed": (psycopg.OperationalError("connection socket closed"), 0, True),
     "deadlock": (errors.DeadlockDetected(), 0, True),
-    "serialization": (errors.SerializationFailure(), 0, True),
     "too-many-connections": (errors.TooManyConnections(), 0, True),
     "lock-timeout": (errors.LockNotAvailable(), 0, True),
     "read-only-standby": (errors.ReadOnlySqlTransaction(), 0, True),
     "second-statement-timeout": (errors.QueryCanceled(), 2, True),
     "third-statement-timeout": (errors.QueryCanceled(), 3, False),
     "value-out-of-range": (errors.NumericValueOutOfRange(), 0, False),
-    "null-in-key": (errors.NotNullViolation(), 0, False),
     "no-such-table": (errors.UndefinedTable(), 0, False),
-    "key-twice": (errors.CardinalityViolation(), 0, False),
     "nul-byte": (psycopg.DataError("PostgreSQL text fields cannot contain NUL"), 0, False),
-    "unknown-option": (psycopg.ProgrammingError("invalid connection option"), 0, False),
 }
 
 
