@@ -235,8 +235,7 @@ def _commands(query: StreamingQuery) -> Any:
         some = "only one source" if number else "no source"
         raise ControlError(
             f"{some} of query {query.name!r} supports commands, so its batch cannot be ended; read each with the "
-            "format "
-            f"{SOURCE!r} in real-time mode, or {remedy}"
+            f"format {SOURCE!r} in real-time mode, or {remedy}"
         )
     if not commands.reachesExecutors():
         raise ControlError(

@@ -57,8 +57,7 @@ REMEDIES = {
     "kafka.max.request.size of the sink and max.message.bytes of its topic only move the limit",
     "null topic": "give every row a topic, for example with coalesce and a reject topic",
     "Python": "replace the Python function with SQL functions, or run it with python_state.with_python; on OSS, "
-    "nothing else "
-    "runs Python on the data path in real-time mode",
+    "nothing else runs Python on the data path in real-time mode",
     "ForeachBatch": "write to Kafka instead of using foreachBatch, and copy the records to other stores in a second "
     "query",
     "OUTPUT_MODE": 'write .outputMode("update")',

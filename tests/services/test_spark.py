@@ -1,34 +1,15 @@
-import os
 import socket
 import struct
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from scripts.pack import files
-from spark_rtm.services.child import start_child, wait_until_ready
 from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import run_folder
 from spark_rtm.services.spark import archive_folder
 
 RPC_REQUEST, RPC_FAILURE = 3, 5
-START_SECONDS = 100
-SHUFFLE_FOREVER = """
-import sys
-from pathlib import Path
-from spark_rtm.services.files.run_folder import run_folder
-from spark_rtm.services.spark import build_session
-
-spark = build_session("shuffle", slots=2)
-spark.range(1_000).repartition(2).count()
-assert [*run_folder().glob("spark-*/blockmgr-*")] and [*run_folder().glob("jvm/artifacts-*")]
-Path(sys.argv[1]).touch()
-while True:
-    spark.range(1_000).repartition(2).count()
-"""
 pytestmark = pytest.mark.spark
 
 
@@ -65,32 +46,6 @@ def test_files_of_the_session_are_private(spark: SparkSession) -> None:
     assert run_folder() == Path(java).parent == Path(spark.conf.get("spark.local.dir") or "").parent
     assert [*run_folder().glob("spark-*/blockmgr-*")]
     assert 0 == run_folder().stat().st_mode & 0o007
-
-
-@pytest.fixture
-def temporary(tmp_path: Path) -> Path:
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    return folder
-
-
-@pytest.mark.timeout(200)
-def test_stopped_session_deletes_its_own_files(tmp_path: Path, temporary: Path) -> None:
-    """A session deletes its files although a benchmark stops it with a signal."""
-    ready = tmp_path / "ready"
-    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(files.ROOT)}
-    command = [sys.executable, "-c", SHUFFLE_FOREVER, str(ready)]
-    session = start_child("Spark", command, log_path=tmp_path / "log", env=environment)
-    wait_until_ready(session, ready.exists, START_SECONDS)
-
-    session.stop()
-
-    assert [] == sorted(path.name for path in _files_of_spark(temporary))
-
-
-def _files_of_spark(temporary: Path) -> Iterator[Path]:
-    for pattern in ("**/blockmgr-*", "**/artifacts-*", "**/jvm/spark-*", "**/*.so"):
-        yield from temporary.glob(pattern)
 
 
 @pytest.mark.parametrize(
