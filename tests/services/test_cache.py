@@ -40,17 +40,6 @@ def _first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def test_failed_fill_leaves_no_folder(cache: Path) -> None:
-    def fail(folder: Path) -> None:
-        folder.joinpath("part").touch()
-        raise RuntimeError("no network")
-
-    with pytest.raises(RuntimeError, match="no network"):
-        cached_folder("thing", fail)
-
-    assert ["thing.lock"] == [path.name for path in cache.iterdir()]
-
-
 def test_killed_fill_is_repeated_by_the_next_process(cache: Path) -> None:
     """A process killed while filling a folder neither blocks the next one nor leaves half a result."""
     with _start_filling() as killed:

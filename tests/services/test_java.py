@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from spark_rtm.services.java import java_home, packaged_java_home, system_java_home
+from spark_rtm.services.java import filter_stderr, java_home, packaged_java_home, system_java_home
 
 OLD_JAVA = """\
 #!/bin/sh
@@ -33,6 +34,17 @@ session.stop()
 with running(LocalKafka()):
     print("broker has started")
 """
+
+CHILD_LINES = (
+    "first",
+    "WARNING: Using incubator modules: jdk.incubator.vector",
+    "Starting Streaming TransformWithStateInPandas Python worker.",
+    "",
+    "",
+    "Streaming TransformWithStateInPandas Python worker finish init stage of Python runner. Received UDF from JVM: x",
+    "",
+    "last",
+)
 
 
 def _write_java(folder: Path, version: str) -> Path:
@@ -119,3 +131,18 @@ def test_spark_and_broker_start_on_the_packaged_java(no_java: dict[str, str], pa
     result = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False, timeout=110)
 
     assert f"10 {packaged_runtime}\nbroker has started\n" == result.stdout, result.stderr
+
+
+def test_filter_drops_only_known_lines_of_a_child(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    script = tmp_path / "child.py"
+    script.write_text(f"import sys\nprint(*{CHILD_LINES!r}, sep='\\n', file=sys.stderr)\n")
+    before = set(threading.enumerate())
+
+    with filter_stderr():
+        (copying,) = set(threading.enumerate()) - before
+        subprocess.run([sys.executable, str(script)], check=True)
+    os.write(2, b"parent\n")  # `print` writes the line break separately, and the filter may write in between
+    # Reading the captured text while the filter writes would lose lines.
+    copying.join(60)
+
+    assert ["", "first", "last", "parent"] == sorted(capfd.readouterr().err.splitlines())

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[LocalPostgres]:
-    """Yield a server that only this module uses, because its tests stop it."""
     with running(LocalPostgres()) as local:
         yield local
 
@@ -24,29 +23,6 @@ def server() -> Iterator[LocalPostgres]:
 def _status_as_nobody(command: list[str]) -> int:
     result = subprocess.run(command, check=False, cwd="/", user="nobody", group="nogroup", extra_groups=[])
     return result.returncode
-
-
-def test_killed_server_restarts_with_its_address_and_rows(server: LocalPostgres) -> None:
-    """After `kill` and `start`, the connection string is the same and every committed row is still there."""
-    dsn = server.dsn
-    with psycopg.connect(dsn) as connection:
-        connection.execute("create table kept as select 'row' as value")
-    open_connection = psycopg.connect(dsn)
-
-    server.kill()
-    server.start()
-
-    assert dsn == server.dsn
-    with psycopg.connect(dsn) as connection:
-        assert [("row",)] == connection.execute("select value from kept").fetchall()
-    with pytest.raises(psycopg.OperationalError):
-        open_connection.execute("select 1")
-
-
-def test_wrong_password_is_rejected_by_the_server(server: LocalPostgres) -> None:
-    """Another user of the machine cannot connect without the password."""
-    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-        psycopg.connect(server.dsn.replace(server.password, "guessed"))
 
 
 def test_password_is_in_neither_the_log_nor_the_repr(server: LocalPostgres) -> None:
