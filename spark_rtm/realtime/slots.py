@@ -37,7 +37,7 @@ def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]],
     """
     needs = {name: slots_needed(stream, partitions) for name, (stream, partitions) in queries.items()}
     needed = sum(needs.values())
-    is_local = _master(spark).startswith("local")
+    is_local = str(spark.sparkContext.master).startswith("local")
     waited = ""
     if is_local:
         wait_seconds = ENDING_SECONDS if needed <= slots_total(spark) else 0
@@ -75,10 +75,6 @@ def slots_free(spark: SparkSession) -> int:
     # Between two batches, a real-time query runs no task, but it needs its slots again for the next batch.
     claimed = sum(_slots_of(query) for query in spark.streams.active)
     return slots_total(spark) - max(_running_tasks(spark), claimed)
-
-
-def _master(spark: SparkSession) -> str:
-    return str(spark.sparkContext.master)
 
 
 def _running_tasks(spark: SparkSession) -> int:

@@ -49,7 +49,9 @@ class RowEncoder:
                 try:
                     values[position] = convert(values[position])
                 except (ArithmeticError, RecursionError, TypeError) as error:
-                    raise _unusable("value", (self._names[position],), _problem(error)) from None
+                    # Only the type of the error is named, because its text can quote the value.
+                    problem = f"cannot be converted ({type(error).__name__}), so the table would reject the row"
+                    raise _unusable("value", (self._names[position],), problem) from None
         key = self._key_of(values)
         if None in key:
             raise _unusable("key", self._key, "is null, so the table would reject the row")
@@ -71,11 +73,6 @@ class RowEncoder:
 def _unusable(role: str, names: Sequence[str | None], problem: str) -> ValueError:
     # The message omits values of the row, because errors reach Spark's logs.
     return ValueError(f"a row has an unusable {role}: column {names!r} {problem}; filter out such rows before the sink")
-
-
-def _problem(error: Exception) -> str:
-    # Only the type of the error is named, because its text can quote the value.
-    return f"cannot be converted ({type(error).__name__}), so the table would reject the row"
 
 
 def _getter(positions: Sequence[Any]) -> Callable[[Any], Any]:
