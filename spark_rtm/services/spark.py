@@ -101,7 +101,7 @@ def build_session(
     `archive_options` replace it.
     """
     os.environ["JAVA_HOME"] = str(java_home())
-    url = master or f"local[{slots}]"
+    url, kafka_jars = master or f"local[{slots}]", connector().jars
     # Without these two variables, workers run the first Python on their PATH, which may be another one on a cluster.
     if url.startswith("local") or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -115,7 +115,7 @@ def build_session(
         **(_local_files() if is_here else {}),
         **_private(url),
         **(confs or {}),
-        "spark.jars": _joined(*map(str, (*connector().jars, control_jar())), (confs or {}).get("spark.jars", "")),
+        "spark.jars": _joined(*map(str, (*kafka_jars, control_jar())), (confs or {}).get("spark.jars", "")),
     }
     session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
     if is_here:

@@ -36,6 +36,8 @@ from tests.realtime.python_processors import REPORTS, STEPS, Reporting, scored
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
 
 NAMES = ("update", "forget", "append", "extend", "put", "empty", "set", "remove", "clear", "register", "delete")
+HISTORIES = int(os.environ.get("RTM_HISTORIES", "30"))
+"""Number of histories; acceptance runs use 1,000."""
 ROWS = 5
 DEADLINE_SECONDS = 90
 
@@ -83,9 +85,8 @@ def reporting(spark: SparkSession, kafka: str, tmp_path: Path) -> PythonQuery:
     return PythonQuery(spark, kafka, tmp_path / "checkpoint", STEPS, transform)
 
 
-def histories(keys: int) -> list[dict[str, Any]]:
-    """Return the rows of one history per key; acceptance runs replace the number of keys with 1,000."""
-    chance, keys = random.Random(43), int(os.environ.get("RTM_HISTORIES", keys))
+def histories() -> list[dict[str, Any]]:
+    chance = random.Random(43)
     return [
         {
             "key": f"k{key}",
@@ -96,7 +97,7 @@ def histories(keys: int) -> list[dict[str, Any]]:
             ],
         }
         for number in range(ROWS)
-        for key in range(keys)
+        for key in range(HISTORIES)
     ]
 
 
@@ -119,7 +120,7 @@ def expected_of(rows: list[dict[str, Any]]) -> dict[tuple[str, int], set[str]]:
 
 def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_path: Path) -> None:
     """Micro-batch mode returns the reports of plain Python, so both comparisons have the same expected result."""
-    rows = histories(10)  # each call of the state interface takes milliseconds in this mode
+    rows = histories()
     half = len(rows) // 2
     for number, part in enumerate((rows[:half], rows[half:])):
         spark.createDataFrame([Row(**row) for row in part], STEPS).coalesce(1).write.parquet(f"{tmp_path}/in/{number}")
@@ -127,13 +128,20 @@ def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_p
     reports = source.parquet(f"{tmp_path}/in").groupBy("key")
     results = reports.transformWithState(Reporting(), REPORTS, "update", "processingTime")
     writer = results.writeStream.format("parquet").option("checkpointLocation", f"{tmp_path}/checkpoint")
-    writer.trigger(availableNow=True).start(f"{tmp_path}/out").awaitTermination(DEADLINE_SECONDS)
+    query = writer.start(f"{tmp_path}/out")
+
+    def is_read() -> bool:
+        return sum(progress.numInputRows for progress in query.recentProgress) == len(rows)
+
+    # With processing-time timers, a query with the trigger `availableNow` would run empty batches forever.
+    wait_until(is_read, DEADLINE_SECONDS, "all rows", [query])
+    stop_completely(spark, query)
 
     assert expected_of(rows) == by_row(spark.read.parquet(f"{tmp_path}/out").collect())
 
 
 def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, spark: SparkSession) -> None:
-    rows = histories(30)
+    rows = histories()
     third = len(rows) // 3
     expected = expected_of(rows)
 

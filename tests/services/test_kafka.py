@@ -34,8 +34,8 @@ def test_broker_loads_its_classes_from_the_archive(broker: LocalKafka) -> None:
 def test_record_has_the_append_time_of_the_broker(broker: LocalKafka) -> None:
     """The timestamp of a record comes from the broker's clock, not from the producer."""
     servers, before_milliseconds = broker.bootstrap_servers, int(time.time() * 1_000)
-    AdminClient({"bootstrap.servers": servers}).create_topics([NewTopic("timed", 1, 1)])["timed"].result(30)
-    producer = Producer({"bootstrap.servers": servers})
+    admin, producer = AdminClient({"bootstrap.servers": servers}), Producer({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic("timed", 1, 1)])["timed"].result(30)
     producer.produce("timed", b"record", timestamp=LONG_AGO_MILLISECONDS)
     assert 0 == producer.flush(30)
 
