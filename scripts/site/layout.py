@@ -13,17 +13,9 @@ from spark_rtm.text import markdown
 MIN_ROWS = 25
 MIN_TABLE_SHARE = 0.5
 FILTER_MARK = "<!-- site: table_filter -->"
-ENGINE_NAMES = ("OSS", "Databricks")
 FILTER_ID = 'id="table-filter"'
 _CONTENTS_ITEM = re.compile(r"- (?:\[[^\]]*\]\(#[^)]*\)[\s·:,;]*)+$")
 _BOTH_ENGINES = re.compile(r"\bOSS\b.*\bDatabricks\b|\bDatabricks\b.*\bOSS\b|(?:^|\|)engine(?:\||$)")
-_MARKS = (
-    (re.compile(r"(?:runs|yes)\b"), '<span class="mark mark--yes" aria-hidden="true">✓</span> '),
-    (
-        re.compile(r"(?:no|at start|while running)\b(?! longer)"),
-        '<span class="mark mark--no" aria-hidden="true">✗</span> ',
-    ),
-)
 _FILTER = Path(__file__).with_name("tools") / "table_filter.html"
 _ENGINE_CHOICE = re.compile(r"<!-- engine -->\n.*?<!-- end -->\n", re.DOTALL)
 _UNTOUCHED_OR_CODE = re.compile(r"<(?P<skip>script|pre)\b.*?</(?P=skip)>|<code>(?P<name>[^<]*)</code>", re.DOTALL)
@@ -53,21 +45,7 @@ def adapted(text: str) -> str:
         before.insert(items[0], '<div class="page-contents" markdown>\n')
     if is_wide(text):
         before += ["", FILTER_MARK, ""]
-    return with_marks("\n".join([*before, *after]) + "\n")
-
-
-def with_marks(text: str) -> str:
-    """Return a page with a tick or cross before each answer in its engine columns."""
-    lines = text.split("\n")
-    for table in markdown.tables(text):
-        columns = [number for number, title in enumerate(table.header) if title.partition(" ")[0] in ENGINE_NAMES]
-        if len(columns) < len(ENGINE_NAMES):
-            continue
-        for line, cells in table.rows:
-            for column in columns:
-                mark = next((mark for words, mark in _MARKS if words.match(cells[column])), "")
-                lines[line - 1] = lines[line - 1].replace(f"| {cells[column]} |", f"| {mark}{cells[column]} |")
-    return "\n".join(lines)
+    return "\n".join([*before, *after]) + "\n"
 
 
 def table_filter(text: str) -> str:

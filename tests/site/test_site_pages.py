@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Response
 
 from scripts.pack import files
-from scripts.site import redirects, tree
+from scripts.site import tree
 from tests.site.helpers import SUBPATH, Document
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
@@ -39,10 +39,6 @@ OUTSIDE_SCRIPT = """() => {
     return box.right > chart.right + 1 || box.left < chart.left - 1;
   }).map((text) => text.textContent.trim());
 }"""
-MOVED = {
-    old.replace(".md", ".html"): redirects.REDIRECTS[Path(old).stem].replace(".md", ".html")
-    for old in redirects.pages(files.ROOT)
-}
 STABLE_PAGES = SAMPLE_PAGES[:3]
 SHIFTS_SCRIPT = """
 window.shifts = 0;
@@ -91,7 +87,7 @@ def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pa
     widths = {
         name: phone_visit.to(name).page.evaluate("document.documentElement.scrollWidth")
         for name in pages
-        if not is_source(name) and name not in {*MOVED, *rules}
+        if not is_source(name) and name not in rules
     }
     # The pages of rules, and those of sources, differ only in their text, so one page shows all texts in turn.
     for names in (rules, sources):
@@ -100,14 +96,6 @@ def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pa
 
     assert [] == phone_visit.problems
     assert {} == {name: width for name, width in widths.items() if width > 360}
-
-
-def test_old_address_sends_the_browser_to_the_new_place(phone_visit: Visit) -> None:
-    for old, new in MOVED.items():
-        phone_visit.page.goto(phone_visit.address + old, wait_until="commit")
-        phone_visit.page.wait_for_url(f"{phone_visit.address}references/{new}", wait_until="commit")
-
-    assert [] == phone_visit.problems
 
 
 def is_source(name: str) -> bool:
@@ -195,15 +183,6 @@ def test_every_chart_is_shown_with_its_numbers(phone_visit: Visit) -> None:
         assert source
         assert f"{chart.stem}_".startswith(f"{Path(source).stem}_")
         assert page.locator(f"summary:has-text('Numbers of {Path(source).stem}:')").count() > 0
-
-
-def test_chosen_color_scheme_applies_to_the_next_page(phone_visit: Visit) -> None:
-    page = phone_visit.to("index.html").page
-    page.get_by_title("Switch to dark mode").click()
-
-    phone_visit.to("references/errors.html")
-
-    assert "slate" == page.locator("body").get_attribute("data-md-color-scheme")
 
 
 def test_missing_page_leads_on(built: Path) -> None:
