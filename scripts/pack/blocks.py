@@ -21,7 +21,7 @@ def router(root: Path, _: str) -> str:
 
     The pages of errors share the line of `errors.md`, which leads from a condition to its section.
     """
-    # A page that the navigation lacks, which `validate` reports, comes last.
+    # A page that the navigation lacks, which `make site` reports, comes last.
     place = {name: number for number, name in enumerate(navigation(root))}
     names = {path: files.relative(root, path) for path in files.references(root)}
     pages = sorted(names, key=lambda path: (place.get(names[path], len(place)), path.name))

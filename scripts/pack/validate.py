@@ -9,12 +9,12 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from scripts.pack import files, generate
-from scripts.pack.checks.advice import check_advice, check_triggers
+from scripts.pack.checks.advice import check_advice
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_blocking, check_fences
-from scripts.pack.checks.links import check_links, check_navigation, check_orphans
+from scripts.pack.checks.links import check_links, check_orphans
 from scripts.pack.checks.owners import check_owners
-from scripts.pack.checks.skill import check_budgets, check_frontmatter, check_rule_engines
+from scripts.pack.checks.skill import check_budgets, check_frontmatter
 from spark_rtm.text.finding import Finding
 
 REGENERATE_REMEDY = "run `python scripts/skills.py generate` and commit the result"
@@ -49,16 +49,13 @@ CHECKS = (
     check_generated,
     check_frontmatter,
     check_budgets,
-    check_rule_engines,
     check_links,
     check_orphans,
-    check_navigation,
     check_fences,
     check_blocking,
     check_owners,
     check_evidence,
     check_advice,
-    check_triggers,
 )
 
 

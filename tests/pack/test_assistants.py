@@ -111,19 +111,21 @@ def test_links_of_a_copy_resolve(home: Path) -> None:
     assert skills_ref.validate(other)
 
 
-def test_missing_project_is_not_created(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A project folder that does not exist is probably a typing error, so nothing is written."""
-    status = main(["install", "--project", str(home / "typo"), "--assistant", "codex"])
-
-    assert 2 == status
-    assert "is not a folder" in capsys.readouterr().err
-    assert [] == list(home.iterdir())
-
-
-def test_one_folder_for_named_assistants_is_refused(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--to` names the folder, so `--assistant` would have no effect."""
-    assert 2 == main(["install", "--to", str(home / "skills"), "--assistant", "codex"])
-    assert "omit one of them" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        # A project folder that does not exist is probably a typing error.
+        (["--project", "{home}/typo", "--assistant", "codex"], "is not a folder"),
+        (["--to", "{home}/skills", "--assistant", "codex"], "omit one of them"),
+        ([], "--to"),
+    ],
+    ids=["missing project", "two places", "no assistant"],
+)
+def test_install_without_a_clear_place_writes_nothing(
+    options: list[str], problem: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == main(["install", *(option.format(home=home) for option in options)])
+    assert problem in capsys.readouterr().err
     assert [] == list(home.iterdir())
 
 
@@ -137,27 +139,32 @@ def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ASSISTANTS)
-def test_project_names_its_assistants(key: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_project_names_its_assistants(key: str, tmp_path: Path) -> None:
+    sign = tmp_path / ASSISTANTS[key].project_sign
+    sign.parent.mkdir(parents=True, exist_ok=True)
+    sign.touch()
+
+    assert key in in_project(tmp_path)
+
+
+def test_project_gets_copies_for_its_assistants(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--project` installs for the assistants that the project uses, even if the home folder contains no assistant."""
     project = home / "project"
-    sign = project / ASSISTANTS[key].project_sign
-    sign.parent.mkdir(parents=True)
-    sign.touch() if sign.suffix else sign.mkdir()
+    (project / ".cursor").mkdir(parents=True)
 
-    status = main(["install", "--project", str(project)])
-    listed = main(["install", "--project", str(project), "--list"])
+    statuses = [main(["install", "--project", str(project), *options]) for options in ([], ["--list"])]
 
-    assert (0, 0, True) == (status, listed, key in in_project(project))
-    assert (project / ASSISTANTS[key].project / NAME / "SKILL.md").is_file()
-    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith(f"{key} "))
-    assert [key, "found", "current"] == line.split()[:3]
+    assert [0, 0] == statuses
+    assert (project / ".cursor/skills" / NAME / "SKILL.md").is_file()
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("cursor "))
+    assert ["cursor", "found", "current"] == line.split()[:3]
 
 
 def test_uninstall_deletes_the_copies_of_all_assistants(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--assistant", "cursor", "--assistant", "opencode"]
     main(["install", *options])
 
-    assert 0 == main(["install", *options, "--uninstall"])
+    assert [0, 0, 1] == [main(["install", *options, action]) for action in ("--check", "--uninstall", "--check")]
 
     assert 2 == capsys.readouterr().out.count("deleted from")
     assert [] == [path for path in home.rglob("*") if path.is_file()]

@@ -60,16 +60,6 @@ def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -
     assert "Other\n" != (skills / NAME / "LICENSE").read_text()
 
 
-def test_folder_from_another_source_is_not_overwritten(copied: Path, skills: Path) -> None:
-    (skills / NAME).mkdir(parents=True)
-    (skills / NAME / "SKILL.md").write_text("theirs")
-
-    [finding] = install(copied, skills)
-
-    assert "SKILL.md" in finding.path
-    assert "theirs" == (skills / NAME / "SKILL.md").read_text()
-
-
 def test_source_that_differs_from_manifest_is_reported(copied: Path) -> None:
     """Files that are missing or differ from the manifest are reported before a copy is made."""
     (copied / "SKILL.md").write_text("damaged")

@@ -64,19 +64,6 @@ def check_orphans(root: Path) -> Iterator[Finding]:
             yield Finding(name, 1, "orphan", problem, "name the test after its module or page")
 
 
-def check_navigation(root: Path) -> Iterator[Finding]:
-    """Yield pages outside the site's navigation. An installed copy of the pack has no site."""
-    site = root / SITE
-    if not site.is_file():
-        return
-    listed = navigation(root)
-    for name in (files.relative(root, page) for page in files.references(root)):
-        if name not in listed:
-            problem = f"`nav` does not contain {name}, so readers of the site cannot find the page"
-            line = site.read_text(encoding="utf-8").partition("\nnav:\n")[0].count("\n") + 2
-            yield Finding(SITE, line, "navigation", problem, "add the page to a group")
-
-
 def navigation(root: Path) -> list[str]:
     """Return the pages in the order of the site's navigation."""
     entries = (root / SITE).read_text(encoding="utf-8").partition("\nnav:\n")[2]

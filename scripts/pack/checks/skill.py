@@ -12,11 +12,9 @@ from pathlib import Path
 import skills_ref
 
 from scripts.pack import files, parsed
-from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 from spark_rtm.text.frontmatter import read_frontmatter
 
-RULE_ENGINES = ("both", "OSS", "Databricks")
 MAX_SKILL_LINES = 150
 # These three may only shrink.
 MAX_SKILL_BYTES = 11_000
@@ -59,20 +57,6 @@ def check_budgets(root: Path) -> Iterator[Finding]:
             yield Finding(name, 1, "contents", problem, "add a list of links to its sections")
         if name == files.SKILL:
             yield from _check_skill_size(text)
-
-
-def check_rule_engines(root: Path) -> Iterator[Finding]:
-    """Yield hard rules of `SKILL.md` without an engine, which an assistant would apply to both engines."""
-    path = root / files.SKILL
-    tables = markdown.tables(path.read_text(encoding="utf-8")) if path.is_file() else []
-    rules = [table for table in tables if "rule" in table.header]
-    if not rules:
-        yield Finding(files.SKILL, 1, "engine", "has no table with a column 'rule'", "add the hard rules")
-    for table in rules:
-        for line, cells in table.rows:
-            if table.header[0] != "engine" or cells[0] not in RULE_ENGINES:
-                problem = f"the rule {cells[0]!r} does not begin with its engine"
-                yield Finding(files.SKILL, line, "engine", problem, f"begin with {', '.join(RULE_ENGINES)}")
 
 
 def _check_sizes_together(pages: list[Path]) -> Iterator[Finding]:
