@@ -1,8 +1,8 @@
 """
 Evaluate an assistant, or check the evaluations themselves.
 
-Without `--assistant`, all known answers are graded, and the status is 1 after a wrong verdict. With `--assistant`, the
-assistant answers all items, and the program prints the verdicts.
+Without `--assistant`, the known answers to questions and tasks are graded, and the status is 1 after a wrong verdict.
+With `--assistant`, the assistant answers all items, and the program prints the verdicts.
 """
 
 import argparse
@@ -17,9 +17,9 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from evals import check, items, report, triggers
+from evals import grading, items, report, triggers
 from evals.assistant import Assistant, words_of
-from evals.items import Item, Question, Task, Trigger
+from evals.items import Item, Question, Task
 from evals.run import answers, graded
 from evals.tasks import broken_tasks
 from evals.verdict import Verdict
@@ -75,19 +75,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             _say("interrupted")
             return 130
-    counts = ", ".join(f"{sum(item in load() for item in chosen)} {kind}" for kind, load in KINDS.items())
+    counts = ", ".join(f"{sum(item in KINDS[kind]() for item in chosen)} {kind}" for kind in ("questions", "tasks"))
     print("\n".join([*broken, f"checked {counts}: {len(broken)} unexpected verdicts"]))
-    if prompts := [item for item in chosen if isinstance(item, Trigger)]:
-        hits = triggers.vocabulary_hits(prompts, triggers.skill()[1])
-        print(f"baseline without a model: the words of the description decide {hits} of {len(prompts)} triggers")
     print(f"{time.monotonic() - started:.0f} s")
     return int(bool(broken))
 
 
 def _broken(chosen: Sequence[Item], services: Callable[[], Bench]) -> Iterator[str]:
     """Yield a message for each known answer with a wrong verdict."""
-    yield from check.broken_questions(item for item in chosen if isinstance(item, Question))
-    yield from check.broken_triggers(item for item in chosen if isinstance(item, Trigger))
+    yield from grading.broken_questions(item for item in chosen if isinstance(item, Question))
     if found := [item for item in chosen if isinstance(item, Task)]:
         yield from broken_tasks(services(), found, _say)
 

@@ -6,6 +6,7 @@ in this line, in lower case and without Markdown.
 """
 
 import re
+from collections.abc import Iterable, Iterator
 
 from evals.items import Question
 from evals.verdict import Verdict
@@ -33,6 +34,16 @@ def grade(question: Question, reply: str) -> Verdict:
         return Verdict(question.name, is_right=False, reason="the reply has no line `ANSWER: ...`")
     reason = _wrong_number(question, line) or _wrong_text(question, line)
     return Verdict(question.name, is_right=not reason, reason=f"{reason} in {line!r}" if reason else "")
+
+
+def broken_questions(questions: Iterable[Question]) -> Iterator[str]:
+    """Yield a message for each right answer graded as wrong, and for each wrong answer graded as right."""
+    for question in questions:
+        answers = {question.expected_output: True, **dict.fromkeys(question.wrong_answers, False)}
+        for answer, is_right in answers.items():
+            verdict = grade(question, f"ANSWER: {answer}")
+            if verdict.is_right != is_right:
+                yield f"{question.name}: {answer!r} is graded as {'right' if verdict.is_right else 'wrong'}"
 
 
 def _wrong_number(question: Question, line: str) -> str:

@@ -35,7 +35,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Task:
-    """A coding task, whose verifier is `evals/verifiers/NAME.py`."""
+    """A coding task, whose module is `evals/coding_tasks/NAME.py`."""
 
     name: str
     prompt: str

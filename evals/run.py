@@ -10,7 +10,7 @@ from evals.assistant import Assistant, Reply, ask
 from evals.items import Item, Question, Task, Trigger
 from evals.solution import SOLUTION, TIME_LIMIT_SECONDS, solution
 from evals.stage import WrongAnswerError
-from evals.tasks import verifier_of, verify
+from evals.tasks import module_of, verify
 from evals.verdict import Verdict
 from spark_rtm.prove.subjects.bench import Bench
 
@@ -64,7 +64,7 @@ def _graded_task(task: Task, answered: Answered, bench: Callable[[], Bench], sec
             return Verdict(task.name, is_right=False, reason=f"the reply has neither {SOLUTION} nor a Python block")
         path.write_text(blocks[-1], encoding="utf-8")
     # Load the verifier before the code runs, because the code could change its file.
-    verifier_of(task.name)
+    module_of(task.name)
     services = bench()
     try:
         with solution(path, seconds) as transform:

@@ -1,11 +1,13 @@
 """Run answers to coding tasks on a shared broker and session, and explain wrong answers."""
 
 import json
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -99,11 +101,24 @@ def wait_until_read(query: StreamingQuery, count: int) -> None:
         raise query_ended(error) from error
 
 
-def delete_topics(kafka: str, *topics: str) -> None:
-    """Delete topics of a task."""
-    admin = AdminClient({"bootstrap.servers": kafka, "log_level": 3})
-    for deleted in admin.delete_topics(list(topics)).values():
-        deleted.result(30)
+@contextmanager
+def new_topics(kafka: str, count: int, partitions: int) -> Iterator[list[str]]:
+    """Yield the names of new topics, and delete the topics afterwards."""
+    names = [f"eval-{uuid.uuid4().hex[:8]}" for _ in range(count)]
+    ensure_topics(kafka, names, partitions)
+    try:
+        yield names
+    finally:
+        for deleted in AdminClient({"bootstrap.servers": kafka, "log_level": 3}).delete_topics(names).values():
+            deleted.result(30)
+
+
+def produce(kafka: str, topic: str, records: Iterable[Sent], partitions: int = 1) -> None:
+    """Send records, spread over the partitions in turn, and wait until the broker has them."""
+    with Producer({"bootstrap.servers": kafka, "linger.ms": 0}) as producer:
+        for number, sent in enumerate(records):
+            producer.produce(topic, sent.value, sent.key, number % partitions, headers=list(sent.headers))
+        producer.flush(DEADLINE_SECONDS)
 
 
 def query_ended(error: QueryFailedError) -> WrongAnswerError:

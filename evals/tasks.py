@@ -3,7 +3,6 @@
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
 
 from evals.items import Task
@@ -12,33 +11,20 @@ from evals.verdict import Verdict
 from spark_rtm.prove.subjects.bench import Bench
 
 
-@dataclass(frozen=True)
-class Known:
-    """An answer with a known verdict."""
-
-    task: str
-    name: str
-    answer: Answer
-    reason: str
-    """Pattern of the verifier's expected reason; empty for a right answer."""
+def module_of(task: str) -> ModuleType:
+    """Return the module with the verifier and the known answers of a task."""
+    return importlib.import_module(f"evals.coding_tasks.{task}")
 
 
-def known_answers(task: str) -> list[Known]:
-    """Return the right answer of a task, then its wrong answers."""
-    module = importlib.import_module(f"evals.answers.{task}")
-    wrong = [Known(task, answer.__name__, answer, reason) for answer, reason in module.WRONG.items()]
-    return [Known(task, module.REFERENCE.__name__, module.REFERENCE, ""), *wrong]
-
-
-def verifier_of(task: str) -> ModuleType:
-    """Return the module with the verifier of a task."""
-    return importlib.import_module(f"evals.verifiers.{task}")
+def known_answers(task: str) -> dict[Answer, str]:
+    """Return the right answer of a task, then its wrong answers, each with a pattern of the verifier's reason."""
+    return {module_of(task).REFERENCE: "", **module_of(task).WRONG}
 
 
 def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
     """Return the verdict of a task's verifier on an answer."""
     try:
-        verifier_of(task).verify(bench, answer)
+        module_of(task).verify(bench, answer)
     except WrongAnswerError as error:
         return Verdict(task, is_right=False, reason=str(error))
     except Exception as error:  # noqa: BLE001 - an answer may raise anything
@@ -50,9 +36,10 @@ def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
 def broken_tasks(bench: Bench, tasks: Iterable[Task], say: Callable[[str], None]) -> Iterator[str]:
     """Yield a message for each known answer with a wrong verdict or reason. Call `say` with each verdict."""
     for task in tasks:
-        for known in known_answers(task.name):
-            verdict = verify(bench, task.name, known.answer)
-            say(f"{task.name}: {known.name}: {verdict.reason or 'right'}")
-            if verdict.is_right == bool(known.reason) or not re.search(known.reason, verdict.reason, re.DOTALL):
-                expected = f"wrong, because {known.reason!r}" if known.reason else "right"
-                yield f"{task.name}: {known.name} is {verdict.reason or 'right'}; expected {expected}"
+        for answer, reason in known_answers(task.name).items():
+            verdict = verify(bench, task.name, answer)
+            name = f"{task.name}: {answer.__name__}"
+            say(f"{name}: {verdict.reason or 'right'}")
+            if verdict.is_right == bool(reason) or not re.search(reason, verdict.reason, re.DOTALL):
+                expected = f"wrong, because {reason!r}" if reason else "right"
+                yield f"{name} is {verdict.reason or 'right'}; expected {expected}"

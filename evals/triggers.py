@@ -1,14 +1,8 @@
 """
 Ask which of several skills a prompt needs.
 
-The other skills are invented, so "none of them" is not the only alternative. `by_vocabulary` needs no model: it picks
-the description that shares the most words with the prompt. It shows only whether a description contains the words of a
-prompt, not what an assistant would do.
+The other skills are invented, so "none of them" is not the only alternative.
 """
-
-import re
-from collections import Counter
-from collections.abc import Iterable
 
 from evals.grading import answer_line
 from evals.items import Trigger
@@ -27,14 +21,6 @@ NEIGHBOURS = {
 }
 """Descriptions of other skills, by name."""
 NONE = "none"
-_WORD = re.compile(r"[a-z][a-z0-9]+")
-# Words that do not indicate a subject.
-_COMMON = frozenset(
-    _WORD.findall(
-        "a an and are as at be by can do for from how i if in is it my not of on or our that the this to use we what "
-        "when which with you your"
-    )
-)
 
 
 def skill() -> tuple[str, str]:
@@ -64,26 +50,3 @@ def grade(trigger: Trigger, reply: str) -> Verdict:
     reason = "should load the skill" if trigger.should_trigger else "should not load the skill"
     is_right = (chosen == name) == trigger.should_trigger
     return Verdict(trigger.name, is_right=is_right, reason="" if is_right else f"{reason}, but chose {chosen!r}")
-
-
-def by_vocabulary(query: str, description: str) -> str:
-    """Return the name of the skill whose description shares the most words with a prompt, or `none`."""
-    name = skill()[0]
-    words = {key: _words(text) for key, text in {**NEIGHBOURS, name: description}.items()}
-    # A word counts less if many descriptions contain it.
-    spread = Counter(word for found in words.values() for word in found)
-    scores = {key: sum(1 / spread[word] for word in _words(query) & found) for key, found in words.items()}
-    best = max(scores, key=lambda key: scores[key])
-    return best if scores[best] else NONE
-
-
-def vocabulary_hits(triggers: Iterable[Trigger], description: str) -> int:
-    """Return the number of prompts for which `by_vocabulary` chooses right with this description of our skill."""
-    name = skill()[0]
-    return sum((by_vocabulary(trigger.query, description) == name) == trigger.should_trigger for trigger in triggers)
-
-
-def _words(text: str) -> set[str]:
-    # Subjects that a description excludes are not a reason to load the skill.
-    kept = text.lower().partition("do not use")[0]
-    return {word.removesuffix("s") for word in _WORD.findall(kept)} - _COMMON

@@ -1,13 +1,15 @@
+from dataclasses import replace
+
 import pytest
 
 from evals import items
-from evals.grading import answer_line, grade
+from evals.grading import answer_line, broken_questions, grade
 
 QUESTIONS = {question.name: question for question in items.questions()}
+JOIN = QUESTIONS["stream-stream-oss"]
 # Other words for the right answer.
 RIGHT = {
     "slots-repartition": ["8 + 4 + 6 = 18 slots", "**18** (8 for the source, 4 and 6)", "18 task slots."],
-    "slots-default-shuffle": ["2 + 200 = 202", "202"],
     "too-few-slots-stateless": [
         "Two partitions silently starve; there is no exception and progress events keep coming.",
         "Without an error, some partitions are never consumed.",
@@ -16,35 +18,16 @@ RIGHT = {
     "interval-unit": ['No. Use "5 seconds"', "It fails with INVALID_INTERVAL_FORMAT; write 5000 milliseconds"],
     "shorter-interval": ["No - more frequent batch boundaries make p99 worse.", "No; p99 gets higher."],
     "default-output-mode": ['`STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED`, so call `outputMode("update")`'],
-    "python-versions": ["Spark 4.3", "4.3.0 (September)"],
     "stop-and-restart": ["Everything produced in the last 4 minutes", "every result since the last commit"],
-    "python-foreach-delay": [
-        "It waits for the end of the batch, up to five minutes.",
-        "up to the full trigger interval",
-    ],
     "row-clock": [
         "reflect('java.lang.System','currentTimeMillis') cast to bigint",
         "java_method(...currentTimeMillis)",
     ],
-    "join-without-broadcast": ["SortMergeJoinExec (with SortExec); wrap the table in F.broadcast(...)"],
     "stream-stream-oss": ["It is refused: union the streams, then group by key and collect both sides."],
-    "within-watermark": ['Refused; use dropDuplicates(["id", "event_time"]) with a watermark'],
     "dedup-id-only": ["Never removed: the state is unbounded"],
-    "watermark-age": ["10 + 2 * 5 = 20 minutes"],
     "unreachable-broker": ["about 180 seconds (three tries of 60 s)", "roughly three minutes"],
-    "partition-column": ["`partition`, which the sink uses as the target partition", "The source's partition column"],
     "trailing-text": ["'a'", "It is a", "id = a, the tail is ignored"],
-    "rocksdb-alone": ["No, the checkpoint must use format version 2.", "It cannot: checkpointFormatVersion must be 2"],
     "databricks-compute": ["Autoscaling, Photon acceleration, spot/preemptible workers"],
-    "rows-missing": ["Which partitions starve", "whether a partition is unread"],
-    "foreach-batch": ["It does not: `ForeachBatchSink` is not in the allowlist"],
-    "migrate-foreach-batch": ["Write to Kafka, and call the function in a second (micro-batch) query."],
-    "avro-schema": ["Only the **writer's** schema", "Writer schema: field names are not in the data"],
-    "default-starting-offsets": ["`latest`", "From the end of the topic"],
-    "kafka-login": ["Both need them", "The sink needs its own options too."],
-    "overload-stateless": ["They stay in Kafka, in the topic that the query reads.", "source topic (lag)"],
-    "avro-schema-change": ["On the existing checkpoint, before any producer writes the new schema"],
-    "databricks-flag-place": ["In the compute's Spark configuration, before it starts"],
 }
 WRONG = {
     "slots-repartition": ["14", "8 + 6 = 14", "180", "between 8 and 18"],
@@ -92,3 +75,28 @@ def test_reason_quotes_the_answer_and_the_pattern() -> None:
 )
 def test_answer_line_is_found_in_usual_forms(text: str) -> None:
     assert "1000 rows" == answer_line(text)
+
+
+def test_references_pass_and_wrong_answers_fail() -> None:
+    assert [] == list(broken_questions(items.questions()))
+
+
+def test_key_that_refuses_the_reference_would_be_found() -> None:
+    """The check can fail: the key is too narrow."""
+    narrow = replace(JOIN, grade={"required": ["one exact sentence"]})
+
+    assert [f"{JOIN.name}: {JOIN.expected_output!r} is graded as wrong"] == list(broken_questions([narrow]))
+
+
+def test_key_that_accepts_a_wrong_answer_would_be_found() -> None:
+    """The check can fail: the key is too wide."""
+    wide = replace(JOIN, grade={"required": ["."]})
+
+    assert len(JOIN.wrong_answers) == len(list(broken_questions([wide])))
+
+
+def test_wrong_answer_that_equals_the_reference_would_be_found() -> None:
+    """The check can fail: an answer cannot be right and wrong."""
+    both = replace(JOIN, wrong_answers=(JOIN.expected_output,))
+
+    assert 1 == len(list(broken_questions([both])))

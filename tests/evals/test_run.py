@@ -55,7 +55,7 @@ def test_solution_that_cannot_be_run_is_wrong(
 
 
 REPLACES = """\
-import evals.run, evals.tasks, evals.verdict, evals.verifiers.two_outputs as verifier
+import evals.run, evals.tasks, evals.verdict, evals.coding_tasks.two_outputs as verifier
 
 evals.run.verify = evals.tasks.verify = lambda *_: evals.verdict.Verdict("two_outputs", is_right=True)
 verifier.verify = lambda *_: None

@@ -1,11 +1,9 @@
 import pytest
 
-from evals import items, triggers
+from evals import triggers
 from evals.items import Trigger
 
 YES, NO = Trigger("yes", "lower the latency", should_trigger=True), Trigger("no", "plot a file", should_trigger=False)
-# Measured on 2026-11-24. A new description may have more hits; then raise the number.
-VOCABULARY_HITS = 18
 
 
 @pytest.mark.parametrize(
@@ -24,7 +22,3 @@ VOCABULARY_HITS = 18
 def test_choice_of_a_skill_is_graded(trigger: Trigger, reply: str, *, is_right: bool) -> None:
     """A prompt that should load the skill needs its name; for other prompts, any other choice is right."""
     assert is_right == triggers.grade(trigger, reply).is_right
-
-
-def test_words_of_the_description_distinguish_most_prompts() -> None:
-    assert VOCABULARY_HITS <= triggers.vocabulary_hits(items.triggers(), triggers.skill()[1])

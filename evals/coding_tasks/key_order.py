@@ -1,38 +1,30 @@
 """All records of a key are in one target partition."""
 
-import uuid
 from collections import defaultdict
 
-from confluent_kafka import Message, Producer
+from confluent_kafka import Message
+from pyspark.sql import DataFrame
 
-from evals.stage import DEADLINE_SECONDS, Answer, delete_topics, require, require_same, session, wait_until_read
+from evals.stage import DEADLINE_SECONDS, Answer, new_topics, produce, require, require_same, session, wait_until_read
 from spark_rtm.kafka.consumer import read_topic
-from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.services.files.run_folder import new_folder
+from spark_rtm.testing.records import Sent
 from spark_rtm.testing.trial import SINK, read_stream
 
 PARTITIONS = 4
 KEYS = [b"d%d" % number for number in range(6)]
-HEADERS: list[tuple[str, str | bytes | None]] = [("unit", b"\x00C")]
+HEADERS = (("unit", b"\x00C"),)
 
 
 def verify(bench: Bench, answer: Answer) -> None:
     """Send each key to every source partition, and find its target partitions."""
-    source, target = (f"eval-{uuid.uuid4().hex[:8]}-{end}" for end in ("readings", "readings-clean"))
-    ensure_topics(bench.kafka, [source, target], PARTITIONS)
     sent = [(key, b"%s at %d" % (key, place)) for key in KEYS for place in range(PARTITIONS)]
-    producer = Producer({"bootstrap.servers": bench.kafka, "linger.ms": 0})
-    for number, (key, value) in enumerate(sent):
-        producer.produce(source, value, key, number % PARTITIONS, headers=HEADERS)
-    producer.flush(DEADLINE_SECONDS)
-    try:
+    with new_topics(bench.kafka, 2, PARTITIONS) as (source, target):
+        produce(bench.kafka, source, [Sent(value, key, HEADERS) for key, value in sent], PARTITIONS)
         messages = _written(bench, answer, source, target, len(sent))
-    finally:
-        producer.close()
-        delete_topics(bench.kafka, source, target)
     require_same(sent, [(message.key(), message.value()) for message in messages], "records")
-    require(all(message.headers() == HEADERS for message in messages), "the headers are lost or changed")
+    require(all(message.headers() == [*HEADERS] for message in messages), "the headers are lost or changed")
     places = defaultdict[bytes, set[int]](set)
     for message in messages:
         places[bytes(message.key() or b"")].add(message.partition() or 0)
@@ -53,3 +45,31 @@ def _written(bench: Bench, answer: Answer, source: str, target: str, count: int)
         return read_topic(bench.kafka, target, deadline_seconds=DEADLINE_SECONDS)
     finally:
         query.stop()
+
+
+def right(records: DataFrame) -> DataFrame:
+    """Select the target's columns without `partition`, so the producer chooses the partition by key."""
+    return records.select("key", "value", "headers")
+
+
+def all_columns(records: DataFrame) -> DataFrame:
+    """Keep the source's column `partition`, which also sets the target partition."""
+    return records
+
+
+def repartitioned(records: DataFrame) -> DataFrame:
+    """Repartition by key inside Spark, which does not change the target partition."""
+    return records.repartition(2, "key")
+
+
+def no_headers(records: DataFrame) -> DataFrame:
+    """Select only key and value."""
+    return records.select("key", "value")
+
+
+REFERENCE = right
+WRONG = {
+    all_columns: r"6 of 6 keys have records in more than one partition",
+    repartitioned: r"6 of 6 keys have records in more than one partition",
+    no_headers: r"the headers are lost",
+}

@@ -1,5 +1,8 @@
 """A reader that keeps the first record per header `id` gets each source record once, even after a restart."""
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
 from evals.stage import DEADLINE_SECONDS, Answer, require, require_same, trial, written_by
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.realtime.queries import wait_until
@@ -34,3 +37,43 @@ def verify(bench: Bench, answer: Answer) -> None:
         require(len(names) == 1, f"a record has {len(names)} headers `id` instead of one")
         first.setdefault(names[0], record.value)
     require_same(VALUES, first.values(), "records for the reader")
+
+
+def with_id(records: DataFrame, identity: Column) -> DataFrame:
+    """Return Kafka sink rows with a header `id`."""
+    header = F.struct(F.lit("id").alias("key"), identity.cast("binary").alias("value"))
+    return records.select("key", "value", F.array(header).alias("headers"))
+
+
+def right(records: DataFrame) -> DataFrame:
+    """Derive the id from the source position, which a replay does not change."""
+    return with_id(records, F.concat_ws(":", "topic", "partition", "offset"))
+
+
+def random(records: DataFrame) -> DataFrame:
+    """Invent an id, which differs after a replay."""
+    return with_id(records, F.expr("uuid()"))
+
+
+def digest(records: DataFrame) -> DataFrame:
+    """Derive the id from the content, so equal payments get the same id."""
+    return with_id(records, F.sha2("value", 256))
+
+
+def offset_only(records: DataFrame) -> DataFrame:
+    """Ignore that each partition has its own offsets."""
+    return with_id(records, F.col("offset").cast("string"))
+
+
+def deduplicated(records: DataFrame) -> DataFrame:
+    """Deduplicate in the query, which drops equal payments."""
+    return with_id(records.dropDuplicates(["key", "value"]), F.concat_ws(":", "topic", "partition", "offset"))
+
+
+REFERENCE = right
+WRONG = {
+    random: r"6 records for the reader too many",
+    digest: r"4 records for the reader missing",
+    offset_only: r"3 records for the reader missing",
+    deduplicated: r"[1-9] records for the reader missing",
+}
