@@ -64,7 +64,6 @@ BLOCKS: dict[str, Maker] = {
     "router": router,
     "assistants": assistant_folders,
     "lint-index": lint_index,
-    "verification": verification.verification,
     "verified": verification.verified,
     "measured-soak": pipeline.soak,
     "notices-packages": notices.packages_table,

@@ -79,8 +79,6 @@ def test_findings_go_back_in_the_dialect_of_the_assistant(
     [
         *({"tool_input": {"file_path": name}} for name in ("clean.py", "plain.py", "bad.txt")),
         {"tool_input": {"command": "ls"}},
-        {"tool_input": {"file_path": 3}},
-        {"tool_input": None},
         [],
     ],
 )
@@ -91,7 +89,6 @@ def test_clean_and_other_files_are_silent(event: Any, project: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("gone.py", "is not a file that can be read"),
         ("folder.py", "is not a file that can be read"),
         ("latin.py", "is not encoded in UTF-8"),
         ("bad.py", "select is 3"),
@@ -108,7 +105,7 @@ def test_unreadable_file_is_one_line(name: str, reason: str, project: Path) -> N
     assert (0, "", 1, True) == (status, output, len(errors.splitlines()), reason in errors), errors
 
 
-@pytest.mark.parametrize("event", [b"", b"{", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("event", [b"\xff", b"[" * 100_000])
 def test_malformed_input_is_one_line(event: bytes, project: Path) -> None:
     assert (0, "", "rtm lint: standard input is not the JSON of a hook, so nothing was checked\n") == _run(
         event, project

@@ -45,13 +45,3 @@ def test_index_links_the_page_of_each_rule(pages: dict[str, Document]) -> None:
 
     assert [] == [rule.id for rule in RULES if f"lint_rules/{rule.id}.html" not in linked]
     assert [] == [r.id for r in RULES if r.help_uri.removeprefix(f"{DOCUMENTATION}/") not in pages]
-
-
-def test_index_keeps_the_text_around_its_table() -> None:
-    index = "before\n<!-- generated: lint-index -->\n| x |\n<!-- end -->\nafter `sink`\n"
-
-    shown = rules.linked(index)
-
-    assert shown.startswith("before\n<!-- generated: lint-index -->\n| rule |")
-    assert shown.endswith("\n<!-- end -->\nafter `sink`\n")
-    assert "| [`output-mode`](lint_rules/output-mode.md) | error |" in shown

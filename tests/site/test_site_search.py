@@ -13,10 +13,6 @@ from spark_rtm.text import markdown
 pytestmark = pytest.mark.services
 
 CONF = re.compile(r"spark\.[a-z][\w.]*\w")
-STOP_WORDS = {
-    "after", "does", "from", "into", "that", "these", "this", "what", "when", "where", "which", "while", "with", "your",
-}  # fmt: skip
-"""Words that the search ignores."""
 # Sends queries to the worker of the site with the index of the site, as a page does.
 ASK_SCRIPT = """
 async ([worker, base, queries]) => {
@@ -95,17 +91,6 @@ def test_every_condition_and_setting_is_found_by_name(home: Page, address: str) 
         if not locations[name] or short[name] not in text_of(locations[name][0])
     }
     assert {} == wrong
-
-
-def test_every_word_of_a_heading_is_found(home: Page, address: str) -> None:
-    texts = [page.read_text(encoding="utf-8") for page in files.references(files.ROOT)]
-    titles = [heading.title for text in texts for heading in markdown.headings(text)]
-    words = sorted({word for title in titles for word in re.findall(r"[A-Za-z]{4,}", title)})
-    assert {"Real", "time", "mode"} <= set(words)
-
-    locations = ask(home, address, words)
-
-    assert [] == [word for word in words if not locations[word] and word.lower() not in STOP_WORDS]
 
 
 def test_question_is_answered_by_the_first_results(home: Page) -> None:

@@ -67,19 +67,6 @@ def test_engine_hides_the_column_of_the_other_engine(page: Page) -> None:
     assert ["source", "Databricks", "evidence"] == headers.all_inner_texts()[:3]
 
 
-def test_filter_is_used_from_the_keyboard(page: Page) -> None:
-    """Tab leads from the text to the engine; typing filters, and Enter does not leave the page."""
-    page.locator("#filter-text").focus()
-    page.keyboard.type("rate")
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.press("O")
-
-    assert "filter-engine" == page.evaluate("document.activeElement.id")
-    assert "OSS" == page.locator("#filter-engine").input_value()
-    assert ROWS > len(shown_rows(page)) > 0
-
-
 def test_link_to_a_hidden_section_shows_it(page: Page) -> None:
     page.locator("#filter-text").fill("cloudFiles")
 

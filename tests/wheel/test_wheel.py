@@ -217,31 +217,3 @@ def test_wheel_is_the_folder_of_the_checkout(wheel: Path) -> None:
     paths = [path for path in files.files_below(ROOT / "spark_rtm") if path.is_file()]
     assert {files.relative(ROOT, path): path.read_bytes() for path in paths} == packed
     assert {"spark_rtm/py.typed", "spark_rtm/monitoring/alerts.yml", "spark_rtm/capacity.json"} <= packed.keys()
-
-
-TYPED_USE = """\
-from spark_rtm.realtime.slots import slots_total
-from spark_rtm.lint.engine import lint_paths
-
-reveal_type(slots_total)
-reveal_type(lint_paths([]))
-"""
-
-
-def test_type_checker_of_a_user_sees_the_types(environment: Path, project: Path) -> None:
-    """`py.typed` is in the wheel, so mypy uses the signatures in a project with strict rules."""
-    (project / "use.py").write_text(TYPED_USE)
-    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(environment / "python"), "use.py"]
-
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-
-    assert "list[spark_rtm.text.finding.Finding]" in done.stdout, done.stdout
-    assert "-> int" in done.stdout
-    assert "py.typed" not in done.stdout
-
-
-def test_capacity_knows_the_published_runs(environment: Path, project: Path) -> None:
-    """The wheel contains the cost model, so `rtm capacity` needs no checkout."""
-    done = _run(environment, "rtm", "capacity", "--rate", "1000", cwd=project)
-
-    assert (0, True) == (done.returncode, "task slots" in done.stdout), done.stderr

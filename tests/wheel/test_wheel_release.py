@@ -72,15 +72,6 @@ def test_each_promise_of_the_security_policy_names_its_test() -> None:
     )
 
 
-def test_wheel_is_built_without_spark() -> None:
-    """`make wheel` installs only the packages of `requirements/build.txt`, with hashes, so it takes seconds."""
-    command = ["make", "--dry-run", "--always-make", "wheel"]
-    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-    assert ["build"] == re.findall(r"--require-hashes --only-binary :all: -r requirements/(\w+)\.txt", printed)
-    assert "pip wheel" in printed
-
-
 def test_release_check_rejects_uncommitted_file(tmp_path: Path) -> None:
     """The check ends before the tests run, and names the file."""
     shutil.copy(ROOT / "Makefile", tmp_path)
