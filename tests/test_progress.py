@@ -1,6 +1,5 @@
 import io
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -9,15 +8,13 @@ from scripts import progress
 WAITS = "import time; print('Collecting pyarrow==1', flush=True); time.sleep(3)"
 
 
-def test_long_command_shows_its_newest_package_and_its_time(tmp_path: Path) -> None:
-    pinned = tmp_path / "base.txt"
-    pinned.write_text("# a\nnumpy==2 \\\n    --hash=sha256:0\npyarrow==1 \\\n    --hash=sha256:0\n")
+def test_long_command_shows_its_newest_package_and_its_time() -> None:
     out = io.StringIO()
 
-    status = progress.main(["Packages", sys.executable, "-c", WAITS, "-r", str(pinned)], out)
+    status = progress.main(["Packages", sys.executable, "-c", WAITS], out)
 
     running, done = out.getvalue().splitlines()
-    assert (0, True) == (status, running.startswith("Packages: 1 of 2, pyarrow ... "))
+    assert (0, True) == (status, running.startswith("Packages: 1, pyarrow ... "))
     assert done.startswith("Packages: done in ")
 
 

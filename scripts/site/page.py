@@ -1,8 +1,7 @@
 """
 Convert a page of the repository to Markdown for mkdocs.
 
-The conversion adds source links, fence titles, forms and the cards of the home page, without which repository pages are
-complete.
+The conversion adds source links, fence titles and forms, without which repository pages are complete.
 """
 
 import os
@@ -22,27 +21,6 @@ _FENCE_TITLES = {
     "requires": "needs {}",
     "mode": "{} mode",
 }
-_HOME_CARDS = """
-<div class="home-cards" markdown>
-
-- **Build a query**
-
-    Read about [real-time mode](references/real_time_mode.md) on one page, check
-    [what is allowed](references/sources_sinks_operators.md) on each engine, and count slots with the
-    [slot calculator](references/cluster_and_slots.md#how-many-slots-does-a-query-need).
-
-- **Fix an error**
-
-    Paste the exception into the [error finder](references/errors.md), or describe it there, or look up the
-    [symptom](references/debugging.md).
-
-- **Measure latency**
-
-    Learn [what causes latency](references/latency.md) and how to lower it, and see
-    [all measurements](references/measured/index.md).
-
-</div>
-"""
 
 
 def for_site(root: Path, name: str, text: str) -> str:
@@ -57,7 +35,7 @@ def for_site(root: Path, name: str, text: str) -> str:
     if name.startswith("references/"):
         text = layout.adapted(text)
     text = _TOOL.sub(lambda match: tool(root, match["name"], text), text)
-    return _with_home_cards(_with_sizes(root, text)) if name == "README.md" else text
+    return _with_sizes(root, text) if name == "README.md" else text
 
 
 def tool(root: Path, name: str, text: str) -> str:
@@ -103,9 +81,3 @@ def _with_sizes(root: Path, text: str) -> str:
         return f'{match[0]}{{ width="{width[1]}" height="{height[1]}" }}'
 
     return _PICTURE.sub(sized, text)
-
-
-def _with_home_cards(text: str) -> str:
-    first = markdown.fences(text)[0]
-    lines = text.splitlines()
-    return "\n".join([*lines[: first.end_line], _HOME_CARDS, *lines[first.end_line :]]) + "\n"

@@ -16,18 +16,13 @@ def _assistant(code: str, *arguments: str, pack_dir: str | None = None, timeout_
 
 
 def test_prompt_comes_on_standard_input_or_as_argument(tmp_path: Path) -> None:
-    shows = "import sys; print(sys.argv[1:], sys.stdin.read())"
+    shows = "import os, sys; print(sys.argv[1:], sys.stdin.read(), os.listdir())"
 
     by_input = ask(_assistant(shows), "it's 1", tmp_path / "a")
     by_argument = ask(_assistant(shows, "-p", "{prompt}"), "2", tmp_path / "b")
 
-    assert ("[] it's 1\n", "['-p', '2'] \n") == (by_input.text, by_argument.text)
-
-
-def test_assistant_works_in_the_folder_of_the_item(tmp_path: Path) -> None:
-    ask(_assistant("open('solution.py', 'w').write('x = 1')"), "write", tmp_path / "item")
-
-    assert "x = 1" == (tmp_path / "item" / "solution.py").read_text()
+    assert ("[] it's 1 []\n", "['-p', '2']  []\n") == (by_input.text, by_argument.text)
+    assert by_input.read_bytes is None
 
 
 def test_bytes_of_opened_files_of_the_pack_are_counted(tmp_path: Path) -> None:
@@ -49,12 +44,6 @@ def test_arm_with_the_skill_alone_has_no_other_file(tmp_path: Path) -> None:
 
     assert f"{PACK_DIR}/SKILL.md\n" == reply.text
     assert (files.ROOT / "SKILL.md").stat().st_size == reply.read_bytes
-
-
-def test_run_without_the_pack_reports_no_bytes(tmp_path: Path) -> None:
-    reply = ask(_assistant("import os, sys; print(os.listdir(), sys.stdin.read())"), "hello", tmp_path / "item")
-
-    assert ("[] hello\n", None) == (reply.text, reply.read_bytes)
 
 
 def test_file_that_is_read_after_marking_is_counted(tmp_path: Path) -> None:

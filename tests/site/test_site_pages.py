@@ -84,13 +84,14 @@ def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pa
     """Of the pages of sources, whose code scrolls, those with the longest names are the widest."""
     sources = sorted(filter(is_source, pages), key=len)[-MAX_SOURCES:]
     rules = [name for name in pages if name.startswith("references/lint_rules/")]
+    folders = [f"{name}/index.html" for name in tree.folders(files.ROOT)]
     widths = {
         name: phone_visit.to(name).page.evaluate("document.documentElement.scrollWidth")
         for name in pages
-        if not is_source(name) and name not in rules
+        if not is_source(name) and name not in {*rules, *folders}
     }
-    # The pages of rules, and those of sources, differ only in their text, so one page shows all texts in turn.
-    for names in (rules, sources):
+    # The pages of rules, folders and sources differ only in their text, so one page of each shows all texts in turn.
+    for names in (rules, folders, sources):
         phone_visit.to(names[0])
         widths |= {name: phone_visit.page.evaluate(WIDTH_SCRIPT, phone_visit.address + name) for name in names}
 

@@ -122,11 +122,3 @@ def test_words_of_people_lead_to_the_page_with_the_answer(home: Page, address: s
     locations = ask(home, address, list(wanted))
 
     assert wanted == {words: Path(found[0].partition("#")[0]).stem for words, found in locations.items()}
-
-
-def test_question_is_answered_in_two_clicks_from_home(home: Page) -> None:
-    home.get_by_role("link", name="what is allowed").first.click()
-    home.locator("article").get_by_role("link", name="Python code in a query", exact=True).first.click()
-
-    assert home.url.endswith("sources_sinks_operators.html#python-code-in-a-query")
-    assert "udf" in home.locator("article").inner_text()
