@@ -41,17 +41,6 @@ def modules(root: Path) -> list[Path]:
     return [path for path in paths if not relative(root, path).startswith(TOOLS)]
 
 
-def tools(root: Path) -> list[Path]:
-    """Return the Python modules of the commands and the pack itself."""
-    folders = (root / name for name in (*TOOLS, "scripts"))
-    return [path for folder in folders for path in files_below(folder) if path.suffix == ".py"]
-
-
-def tests(root: Path) -> list[Path]:
-    """Return the test modules."""
-    return sorted((root / "tests").rglob("test_*.py"))
-
-
 def read_when(text: str) -> str | None:
     """Return a page's `*Read when ...*` line, or None."""
     match = _READ_WHEN.search(text)

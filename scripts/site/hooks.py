@@ -79,7 +79,7 @@ def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
         page.meta["raw"] = Path(name if (ROOT / name).is_file() else source).name
     if name in SEARCH_BOOSTS:
         page.meta["search"] = {"boost": SEARCH_BOOSTS[name]}
-    if layout.FILTER_ID in text:
+    if name.startswith("references/") and layout.is_wide(text):
         page.meta["wide"], page.meta["hide"] = True, ["toc"]
     return text
 

@@ -34,14 +34,12 @@ def for_site(root: Path, name: str, text: str) -> str:
         text = rules.linked(text)
     if name.startswith("references/"):
         text = layout.adapted(text)
-    text = _TOOL.sub(lambda match: tool(root, match["name"], text), text)
+    text = _TOOL.sub(lambda match: tool(root, match["name"]), text)
     return _with_sizes(root, text) if name == "README.md" else text
 
 
-def tool(root: Path, name: str, text: str) -> str:
+def tool(root: Path, name: str) -> str:
     """Return a page's tool as HTML with embedded data, so it needs no server."""
-    if name == "table_filter":
-        return layout.table_filter(text)
     form = (TOOLS / f"{name}.html").read_text(encoding="utf-8")
     return form.replace("{{data}}", error_finder.data(root)) if name == "error_finder" else form
 

@@ -66,20 +66,6 @@ def test_old_python_is_named_in_one_line() -> None:
     assert (2, "skills.py: this is Python 3.9; run it with Python 3.11 or newer\n") == (done.returncode, done.stderr)
 
 
-def test_github_format_prints_any_file_name(tmp_path: Path) -> None:
-    """A file name that the encoding of the output cannot represent is escaped instead of ending the run."""
-    path = os.fsencode(tmp_path) + "/é".encode() + b"\xff.py"
-    with open(path, "w") as file:  # noqa: PTH123  # a Path cannot be made of bytes
-        file.write(BAD)
-
-    env = os.environ | {"PYTHONIOENCODING": "ascii:strict"}
-    command = [sys.executable, str(files.ROOT / "scripts/skills.py"), "lint", "--format", "github", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=env)
-
-    assert (1, "") == (done.returncode, done.stderr)
-    assert "\\xe9\\udcff.py" in done.stdout
-
-
 def test_no_command_prints_the_help_and_the_version_is_known() -> None:
     shown, version = _called(), _called("--version")
 

@@ -129,7 +129,6 @@ FAULTS: dict[Check, dict[str, tuple[Any, ...]]] = {
         "untested": ("does not link to a test", _write, LOST, "# Lost\n\n*Read when lost.*\n"),
         "module": ("not linked from a page", _write, "examples/lost.py", '"""Lost."""\n'),
         "unlinked": ("does not link to its module", _write, "examples/real_time_mode.py", "A = 1\n"),
-        "test": ("no module or page", _write, "tests/test_lost.py", '"""Lost."""\n'),
     },
     check_fences: {
         "language": ("language 'pythn'", _append, PAGE, f"\n{TICKS}pythn\nx\n{TICKS}\n"),

@@ -172,19 +172,6 @@ def test_copy_button_copies_the_raw_markdown(browser: Browser, address: str) -> 
     assert (files.ROOT / "references/errors.md").read_text(encoding="utf-8") == copied
 
 
-def test_every_chart_is_shown_with_its_file_of_numbers(phone_visit: Visit) -> None:
-    page = phone_visit.to(f"{tree.MEASURED_DIR}/index.html").page
-    charts = sorted((files.ROOT / tree.MEASURED_DIR).glob("*.svg"))
-
-    assert [chart.name for chart in charts] == [
-        image.get_attribute("src") for image in page.locator("article img").all()
-    ]
-    for chart in charts:
-        source = page.locator(f"figure:has(img[src='{chart.name}']) a[href$='.json']").get_attribute("href")
-        assert source
-        assert f"{chart.stem}_".startswith(f"{Path(source).stem}_")
-
-
 def test_missing_page_leads_on(built: Path) -> None:
     text = (built / "404.html").read_text(encoding="utf-8")
     body = text[text.index("<article") : text.index("</article>")]

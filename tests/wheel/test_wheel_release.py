@@ -22,30 +22,19 @@ def test_files_state_the_licence_of_the_project() -> None:
     assert {PROJECT["license"]} == {citation["license"], skill["license"]}
 
 
-def test_address_of_the_repository_is_stated_once(tmp_path: Path) -> None:
-    """A changed address in `pyproject.toml` reaches the citation, the plugin, the hook and the action."""
-    for name in ("pyproject.toml", *ADDRESSES):
+def test_addresses_are_stated_once(tmp_path: Path) -> None:
+    """Changed addresses in `pyproject.toml` reach the citation, the plugin, the hook, the action and the linter."""
+    for name in ("pyproject.toml", *ADDRESSES, *SITES):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    text = (tmp_path / "pyproject.toml").read_text()
-    (tmp_path / "pyproject.toml").write_text(text.replace("github.com/your-organization", "git.example.org/us"))
+    text = (tmp_path / "pyproject.toml").read_text().replace("github.com/your-organization", "git.example.org/us")
+    text = re.sub('(?m)^Documentation = ".*"$', 'Documentation = "https://a.b/c"', text)
+    (tmp_path / "pyproject.toml").write_text(text)
 
-    for name in ADDRESSES:
+    for name in (*ADDRESSES, *SITES):
         changed = with_version(tmp_path, name, (tmp_path / name).read_text())
-        assert "https://git.example.org/us/spark-real-time-mode" in changed
+        assert ("https://git.example.org/us/spark" if name in ADDRESSES else '"https://a.b/c"') in changed
         assert "your-organization" not in changed
-
-
-def test_address_of_the_site_is_stated_once(tmp_path: Path) -> None:
-    """A changed address in `pyproject.toml` reaches the package, and therefore the links of the linter."""
-    text = (ROOT / "pyproject.toml").read_text()
-    changed = re.sub('(?m)^Documentation = ".*"$', 'Documentation = "https://a.b/c"', text)
-    (tmp_path / "pyproject.toml").write_text(changed)
-
-    for name in SITES:
-        written = with_version(tmp_path, name, (ROOT / name).read_text())
-        assert '"https://a.b/c"' in written
-        assert "your-organization" not in written
 
 
 def _promises_without_a_test(policy: str) -> list[str]:

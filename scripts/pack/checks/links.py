@@ -19,8 +19,6 @@ SITE = "mkdocs.yml"
 _NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
 PROGRAM = "spark_rtm/__main__.py"
 """Module that Python starts, so no page links to it. A copy of the skill does not contain it."""
-# These tests cover several modules or pages, so they are not named after a single one.
-SHARED_TESTS = ("tests/pages/", "tests/wheel/", "tests/test_layout.py")
 
 
 def check_links(root: Path) -> Iterator[Finding]:
@@ -40,11 +38,10 @@ def check_links(root: Path) -> Iterator[Finding]:
 
 def check_orphans(root: Path) -> Iterator[Finding]:
     """
-    Yield pages without the required links, unreachable modules, and tests without a subject.
+    Yield pages without the required links, and unreachable modules.
 
     `SKILL.md` must link to each page, and each page must link to a test.
     A module is reachable if a page links to it or to its folder, or if a reachable module imports it.
-    The subject of a test is the module, page or form after which the test is named.
     """
     modules = files.modules(root)
     yield from _check_pages(root, modules)
@@ -53,15 +50,6 @@ def check_orphans(root: Path) -> Iterator[Finding]:
         if module not in reachable and module.name != "__init__.py" and module != root / PROGRAM:
             problem = "is not linked from a page, and no linked module imports it"
             yield Finding(files.relative(root, module), 1, "orphan", problem, "link to it from a page, or delete it")
-    subjects = [*modules, *files.references(root)]
-    subjects += [*files.tools(root), *(root / "evals").rglob("*.py"), *(root / "scripts/site/tools").glob("*.html")]
-    subjects += [path for folder in files.CODE for path in (root / folder).rglob("*.scala")]
-    names = {path.stem.strip("_") for path in subjects} | {path.parent.name for path in subjects}
-    for test in files.tests(root):
-        name, subject = files.relative(root, test), test.stem.removeprefix("test_")
-        if not name.startswith(SHARED_TESTS) and not any(f"{subject}_".startswith(f"{known}_") for known in names):
-            problem = f"tests {subject!r}, but no module or page has this name"
-            yield Finding(name, 1, "orphan", problem, "name the test after its module or page")
 
 
 def navigation(root: Path) -> list[str]:
