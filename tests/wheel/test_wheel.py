@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import subprocess
@@ -7,6 +6,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import grimp
 import pytest
 
 from scripts.pack import files
@@ -111,20 +111,6 @@ def test_import_without_its_packages_names_the_extra(
     assert f"ModuleNotFoundError: {problem}; run pip install 'spark-real-time-mode[{extra}]'" in done.stderr
 
 
-IMPORTS = """\
-import ast, importlib, json, sys
-for part in sys.argv[1:]:
-    for name in [name for name in sys.modules if name.startswith("spark_rtm")]:
-        del sys.modules[name]
-    importlib.import_module(f"spark_rtm.{part}")
-    own = [module for name, module in sys.modules.items() if name.startswith("spark_rtm") and module.__file__]
-    names = []
-    for node in (node for module in own for node in ast.parse(open(module.__file__).read()).body):
-        names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-    print(json.dumps([part, names]))
-"""
-"""Program that prints the imports of each part and hides modules of earlier parts."""
 EXTRAS = {
     "prove": ("prove.command",),
     "testing": ("testing.plugin", "testing.run", "services.postgres", "services.spark"),
@@ -138,24 +124,25 @@ PROVIDES = {
     "prometheus-client": "prometheus_client",
     "pyspark": "pyspark py4j",
     "confluent-kafka": "confluent_kafka",
+    "pyyaml": "yaml",
 }
 
 
 @pytest.fixture(scope="module")
-def imports(environment: Path, with_packages: dict[str, str]) -> dict[str, list[str]]:
-    parts = [part for names in EXTRAS.values() for part in names]
-    done = _run(environment, "python", "-c", IMPORTS, *parts, cwd=environment, env=with_packages)
-    assert 0 == done.returncode, done.stderr
-    return dict(json.loads(line) for line in done.stdout.splitlines())
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph(
+        "spark_rtm", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
+    )
 
 
 @pytest.mark.parametrize(("extra", "module"), [(extra, part) for extra in EXTRAS for part in EXTRAS[extra]])
-def test_extra_names_each_package_that_its_modules_import(
-    extra: str, module: str, imports: dict[str, list[str]]
-) -> None:
-    imported = {name.split(".")[0] for name in imports[module]} - set(sys.stdlib_module_names) - {"spark_rtm"}
-    required = [re.split(r"[<>=;]", text)[0].strip() for text in PROJECT["optional-dependencies"][extra]]
-    assert set() == imported - set(" ".join(PROVIDES.get(name, name) for name in required).split())
+def test_extra_names_each_package_that_its_modules_import(extra: str, module: str, graph: grimp.ImportGraph) -> None:
+    imported = graph.find_upstream_modules(f"spark_rtm.{module}") - set(sys.stdlib_module_names)
+    texts = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"][extra]]
+    required = [re.split(r"[<>=;]", text)[0].strip() for text in texts]
+
+    provided = set(" ".join(PROVIDES.get(name, name) for name in required).split())
+    assert set() == {name for name in imported if not name.startswith("spark_rtm")} - provided
 
 
 def test_pytest_finds_plugin_by_entry_point(environment: Path, project: Path, with_packages: dict[str, str]) -> None:
