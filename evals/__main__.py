@@ -19,10 +19,9 @@ from pathlib import Path
 
 from evals import grading, items, report, triggers
 from evals.assistant import Assistant, words_of
-from evals.items import Item, Question, Task
+from evals.items import Item, Question, Task, Verdict
 from evals.run import answers, graded
 from evals.tasks import broken_tasks
-from evals.verdict import Verdict
 from scripts.pack import files, manifest
 from spark_rtm.prove.subjects.bench import Bench, adopt_orphans, bench, kill_processes
 

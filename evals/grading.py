@@ -8,8 +8,7 @@ in this line, in lower case and without Markdown.
 import re
 from collections.abc import Iterable, Iterator
 
-from evals.items import Question
-from evals.verdict import Verdict
+from evals.items import Question, Verdict
 
 INSTRUCTION = "\n\nFinish with one line that begins with `ANSWER:` and states the answer in at most 30 words."
 _ANSWER = re.compile(r"^[\s>*_#-]*answer\s*[*_]*\s*:[*_\s]*(.+)$", re.IGNORECASE | re.MULTILINE)

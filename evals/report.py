@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from evals.verdict import Verdict
+from evals.items import Verdict
 
 MAX_REASON = 110
 UNKNOWN = "-"

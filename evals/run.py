@@ -7,11 +7,10 @@ from pathlib import Path
 
 from evals import grading, triggers
 from evals.assistant import Assistant, Reply, ask
-from evals.items import Item, Question, Task, Trigger
+from evals.items import Item, Question, Task, Trigger, Verdict
 from evals.solution import SOLUTION, TIME_LIMIT_SECONDS, solution
 from evals.stage import WrongAnswerError
 from evals.tasks import module_of, verify
-from evals.verdict import Verdict
 from spark_rtm.prove.subjects.bench import Bench
 
 _BLOCK = re.compile(r"^```(?:python|py)?[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -23,10 +23,22 @@ from spark_rtm.testing.trial import Trial, read_stream
 
 Answer = Callable[..., Any]
 DEADLINE_SECONDS = 30.0
+REASON = "expected_reason"
+"""Attribute of a known wrong answer."""
 
 
 class WrongAnswerError(AssertionError):
     """Raised with the reason if an answer does not solve its task."""
+
+
+def wrong(reason: str) -> Callable[[Answer], Answer]:
+    """Mark a known wrong answer, with a pattern of the verifier's reason."""
+
+    def marked(answer: Answer) -> Answer:
+        setattr(answer, REASON, reason)
+        return answer
+
+    return marked
 
 
 def session(bench: Bench, shuffle_partitions: int = 2) -> SparkSession:

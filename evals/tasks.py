@@ -5,9 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 
-from evals.items import Task
-from evals.stage import Answer, WrongAnswerError
-from evals.verdict import Verdict
+from evals.items import Task, Verdict
+from evals.stage import REASON, Answer, WrongAnswerError
 from spark_rtm.prove.subjects.bench import Bench
 
 
@@ -16,9 +15,11 @@ def module_of(task: str) -> ModuleType:
     return importlib.import_module(f"evals.coding_tasks.{task}")
 
 
-def known_answers(task: str) -> dict[Answer, str]:
+def known_answers(task: str) -> list[tuple[Answer, str]]:
     """Return the right answer of a task, then its wrong answers, each with a pattern of the verifier's reason."""
-    return {module_of(task).REFERENCE: "", **module_of(task).WRONG}
+    module = module_of(task)
+    wrong = [(answer, getattr(answer, REASON)) for answer in vars(module).values() if hasattr(answer, REASON)]
+    return [(module.right, ""), *wrong]
 
 
 def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
@@ -36,7 +37,7 @@ def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
 def broken_tasks(bench: Bench, tasks: Iterable[Task], say: Callable[[str], None]) -> Iterator[str]:
     """Yield a message for each known answer with a wrong verdict or reason. Call `say` with each verdict."""
     for task in tasks:
-        for answer, reason in known_answers(task.name).items():
+        for answer, reason in known_answers(task.name):
             verdict = verify(bench, task.name, answer)
             name = f"{task.name}: {answer.__name__}"
             say(f"{name}: {verdict.reason or 'right'}")

@@ -5,8 +5,7 @@ The other skills are invented, so "none of them" is not the only alternative.
 """
 
 from evals.grading import answer_line
-from evals.items import Trigger
-from evals.verdict import Verdict
+from evals.items import Trigger, Verdict
 from scripts.pack import files
 from spark_rtm.text.frontmatter import read_frontmatter
 

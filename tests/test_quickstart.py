@@ -10,8 +10,6 @@ from scripts.pack.files import ROOT
 from tests.helpers import produce
 from tests.pages.samples import create_page_topics
 
-QUICKSTART = ROOT / "examples" / "quickstart.py"
-MAX_LINES = 80
 LINE = re.compile(r"click (\d+) +-> CLICK (\d+) +[\d,]+ ms +[\d,]+ ms")
 
 
@@ -55,8 +53,3 @@ def test_missing_service_is_named_without_a_traceback(module: str, tmp_path: Pat
     assert "Traceback" not in done.stderr
     assert "cannot download the Maven packages" in done.stderr
     assert "network" in done.stderr
-
-
-def test_quickstart_is_short_enough_to_read_at_once() -> None:
-    """A first program has at most 80 lines."""
-    assert len(QUICKSTART.read_text(encoding="utf-8").splitlines()) <= MAX_LINES

@@ -45,14 +45,6 @@ def test_required_packages_of_group_are_pinned(group: str) -> None:
     assert set() == names - _pins_of(group).keys()
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_every_pinned_package_has_hashes(group: str) -> None:
-    """Each package is followed by at least one SHA-256 hash, and the file contains nothing else."""
-    entry = r"[\w.-]+==\S+(?: ; [^\n]+)?(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"
-
-    assert re.fullmatch(rf"#[^\n]*\n(?:{entry})*", _text(group))
-
-
 @pytest.mark.parametrize("target", ["installed", "installed-dev", "installed-bench", "installed-docs"])
 def test_make_installs_only_packages_with_hashes(target: str) -> None:
     """Each call of pip verifies hashes and builds nothing but Spark."""

@@ -1,5 +1,5 @@
 """
-One module per coding task: its verifier, a right answer, and wrong answers with the verifier's expected reason.
+One module per coding task: its verifier, the answer `right`, and wrong answers with the verifier's expected reason.
 
 The wrong answers are typical of code that ignores real-time mode.
 """

@@ -5,7 +5,7 @@ import json
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from evals.stage import Answer, require, require_same, trial, written_by
+from evals.stage import Answer, require, require_same, trial, written_by, wrong
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.testing.records import Sent
 
@@ -51,26 +51,21 @@ def right(records: DataFrame) -> DataFrame:
     return alarms(records).dropDuplicates(["id", "at"]).select("key", "value")
 
 
+@wrong(r"rows of state never expire")
 def only_id(records: DataFrame) -> DataFrame:
     """Deduplicate by id alone, so the state never expires, despite the watermark."""
     return alarms(records).dropDuplicates(["id"]).select("key", "value")
 
 
+@wrong(r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*StreamingDeduplicateWithinWatermarkExec")
 def within_watermark(records: DataFrame) -> DataFrame:
     """Use `dropDuplicatesWithinWatermark`, which real-time mode refuses."""
     return alarms(records).dropDuplicatesWithinWatermark(["id"]).select("key", "value")
 
 
+@wrong(r"alarms too many")
 def append_time(records: DataFrame) -> DataFrame:
     """Deduplicate with the time of the record in Kafka, which differs for each repetition."""
     alarm = F.from_json(F.col("value").cast("string"), "id string, at long")
     rows = records.select("key", "value", "timestamp", alarm.getField("id").alias("id"))
     return rows.withWatermark("timestamp", "10 minutes").dropDuplicates(["id", "timestamp"]).select("key", "value")
-
-
-REFERENCE = right
-WRONG = {
-    only_id: r"rows of state never expire",
-    within_watermark: r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*StreamingDeduplicateWithinWatermarkExec",
-    append_time: r"alarms too many",
-}

@@ -5,7 +5,7 @@ import json
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from evals.stage import Answer, newest, outputs, require, session
+from evals.stage import Answer, newest, outputs, require, session, wrong
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.realtime.slots import slots_needed
 
@@ -51,24 +51,19 @@ def right(records: DataFrame) -> DataFrame:
     return with_partitions(records, 2)
 
 
+@wrong(r"needs 404 task slots, but the cluster has 8")
 def default(records: DataFrame) -> DataFrame:
     """Keep the session's number of shuffle partitions."""
     return counts(records)
 
 
+@wrong(r"needs 12 task slots, but the cluster has 8")
 def one_step(records: DataFrame) -> DataFrame:
     """Count the shuffle partitions only once for both steps: 4 + 4 slots."""
     return with_partitions(records, 4)
 
 
+@wrong(r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*CoalesceExec")
 def coalesced(records: DataFrame) -> DataFrame:
     """Save slots by `coalesce`, which real-time mode refuses."""
     return with_partitions(records.coalesce(1), 2)
-
-
-REFERENCE = right
-WRONG = {
-    default: r"needs 404 task slots, but the cluster has 8",
-    one_step: r"needs 12 task slots, but the cluster has 8",
-    coalesced: r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*CoalesceExec",
-}

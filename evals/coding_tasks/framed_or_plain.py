@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from evals.stage import Answer, fields, outputs, require_same
+from evals.stage import Answer, fields, outputs, require_same, wrong
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.testing.records import Sent
 
@@ -40,29 +40,24 @@ def decoded(records: DataFrame, data: str, mode: str = "PERMISSIVE") -> DataFram
     return rows.select("key", value.alias("value"), F.when(is_good, "facts").otherwise("facts-rejected").alias("topic"))
 
 
-def by_first_byte(records: DataFrame, mode: str = "PERMISSIVE") -> DataFrame:
+def right(records: DataFrame, mode: str = "PERMISSIVE") -> DataFrame:
     """Skip the registry header of records that have one."""
     return decoded(records, f"if(substring(value, 1, 1) = X'00', {FRAMED}, {PLAIN})", mode)
 
 
+@wrong(r"2 facts missing")
 def always_skipped(records: DataFrame) -> DataFrame:
     """Skip the first five bytes of every record."""
     return decoded(records, FRAMED)
 
 
+@wrong(r"2 facts missing")
 def never_skipped(records: DataFrame) -> DataFrame:
     """Decode the header as data."""
     return decoded(records, PLAIN)
 
 
+@wrong(r"the query ended with .*Malformed records")
 def fail_fast(records: DataFrame) -> DataFrame:
     """Keep the default mode, in which a broken record makes the query fail."""
-    return by_first_byte(records, "FAILFAST")
-
-
-REFERENCE = by_first_byte
-WRONG = {
-    always_skipped: r"2 facts missing",
-    never_skipped: r"2 facts missing",
-    fail_fast: r"the query ended with .*Malformed records",
-}
+    return right(records, "FAILFAST")

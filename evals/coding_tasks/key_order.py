@@ -5,7 +5,17 @@ from collections import defaultdict
 from confluent_kafka import Message
 from pyspark.sql import DataFrame
 
-from evals.stage import DEADLINE_SECONDS, Answer, new_topics, produce, require, require_same, session, wait_until_read
+from evals.stage import (
+    DEADLINE_SECONDS,
+    Answer,
+    new_topics,
+    produce,
+    require,
+    require_same,
+    session,
+    wait_until_read,
+    wrong,
+)
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.services.files.run_folder import new_folder
@@ -52,24 +62,19 @@ def right(records: DataFrame) -> DataFrame:
     return records.select("key", "value", "headers")
 
 
+@wrong(r"6 of 6 keys have records in more than one partition")
 def all_columns(records: DataFrame) -> DataFrame:
     """Keep the source's column `partition`, which also sets the target partition."""
     return records
 
 
+@wrong(r"6 of 6 keys have records in more than one partition")
 def repartitioned(records: DataFrame) -> DataFrame:
     """Repartition by key inside Spark, which does not change the target partition."""
     return records.repartition(2, "key")
 
 
+@wrong(r"the headers are lost")
 def no_headers(records: DataFrame) -> DataFrame:
     """Select only key and value."""
     return records.select("key", "value")
-
-
-REFERENCE = right
-WRONG = {
-    all_columns: r"6 of 6 keys have records in more than one partition",
-    repartitioned: r"6 of 6 keys have records in more than one partition",
-    no_headers: r"the headers are lost",
-}

@@ -5,7 +5,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from evals.stage import DEADLINE_SECONDS, Answer, new_topics, produce, require_same, session, wait_until_read
+from evals.stage import DEADLINE_SECONDS, Answer, new_topics, produce, require_same, session, wait_until_read, wrong
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.realtime.positions import committed_position
@@ -69,6 +69,7 @@ def right(
     return start(spark, servers, (source, target), new, interval, position.starting_offsets(partitions))
 
 
+@wrong(r"CHECKPOINT_FORMAT_V1_NOT_SUPPORTED")
 def same_checkpoint(
     spark: SparkSession, servers: str, source: str, target: str, old: str, _new: str, interval: str
 ) -> StreamingQuery:
@@ -76,6 +77,7 @@ def same_checkpoint(
     return start(spark, servers, (source, target), old, interval, None)
 
 
+@wrong(r"3 records missing")
 def latest(
     spark: SparkSession, servers: str, source: str, target: str, _old: str, new: str, interval: str
 ) -> StreamingQuery:
@@ -83,16 +85,9 @@ def latest(
     return start(spark, servers, (source, target), new, interval, None)
 
 
+@wrong(r"4 records too many")
 def earliest(
     spark: SparkSession, servers: str, source: str, target: str, _old: str, new: str, interval: str
 ) -> StreamingQuery:
     """Start a new checkpoint at the beginning of the topic."""
     return start(spark, servers, (source, target), new, interval, "earliest")
-
-
-REFERENCE = right
-WRONG = {
-    same_checkpoint: r"CHECKPOINT_FORMAT_V1_NOT_SUPPORTED",
-    latest: r"3 records missing",
-    earliest: r"4 records too many",
-}

@@ -5,7 +5,7 @@ import json
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from evals.stage import Answer, fields, outputs, require_same
+from evals.stage import Answer, fields, outputs, require_same, wrong
 from spark_rtm.prove.subjects.bench import Bench
 
 HOLDERS = [("c1", "Ada"), ("c2", "Bo"), ("c1", "Ann"), ("c3", "Cy"), ("c3", None), ("c1", "Abe")]
@@ -50,24 +50,19 @@ def right(records: DataFrame, holders: DataFrame) -> DataFrame:
     return rows(paid(records).join(F.broadcast(newest(holders)), "card", "left"))
 
 
+@wrong(r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*SortMergeJoinExec")
 def no_broadcast(records: DataFrame, holders: DataFrame) -> DataFrame:
     """Let the planner choose the join, which real-time mode then refuses."""
     return rows(paid(records).join(newest(holders), "card", "left"))
 
 
+@wrong(r"payments too many")
 def all_versions(records: DataFrame, holders: DataFrame) -> DataFrame:
     """Join with every version of a card's holder."""
     return rows(paid(records).join(F.broadcast(named(holders, "value")), "card", "left"))
 
 
+@wrong(r"2 payments missing, such as \('c4', 1, None\)")
 def inner(records: DataFrame, holders: DataFrame) -> DataFrame:
     """Use an inner join, which loses the payments of cards without a holder."""
     return rows(paid(records).join(F.broadcast(newest(holders)), "card"))
-
-
-REFERENCE = right
-WRONG = {
-    no_broadcast: r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*SortMergeJoinExec",
-    all_versions: r"payments too many",
-    inner: r"2 payments missing, such as \('c4', 1, None\)",
-}

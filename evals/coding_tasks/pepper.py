@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from evals.stage import Answer, fields, new_topics, produce, require, require_same, trial, written_by
+from evals.stage import Answer, fields, new_topics, produce, require, require_same, trial, written_by, wrong
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.realtime.proof import plan_of_query
 from spark_rtm.testing.records import Sent
@@ -68,25 +68,20 @@ def right(records: DataFrame, secrets: DataFrame) -> DataFrame:
     return rows(users(records), pepper_of(secrets).scalar())
 
 
+@wrong(r"the secret is in the plan")
 def literal(records: DataFrame, secrets: DataFrame) -> DataFrame:
     """Collect the secret and put it into the expression."""
     [row] = pepper_of(secrets).collect()
     return rows(users(records), F.lit(row.pepper))
 
 
+@wrong(r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*BroadcastNestedLoopJoinExec")
 def cross_join(records: DataFrame, secrets: DataFrame) -> DataFrame:
     """Join without an equality, which real-time mode refuses."""
     return rows(users(records).crossJoin(F.broadcast(pepper_of(secrets))), F.col("pepper"))
 
 
+@wrong(r"3 hashes missing")
 def no_pepper(records: DataFrame, _secrets: DataFrame) -> DataFrame:
     """Hash the user without the secret."""
     return rows(users(records), F.lit(""))
-
-
-REFERENCE = right
-WRONG = {
-    literal: r"the secret is in the plan",
-    cross_join: r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*BroadcastNestedLoopJoinExec",
-    no_pepper: r"3 hashes missing",
-}

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from evals.stage import DEADLINE_SECONDS, Answer, require, require_same, trial, written_by
+from evals.stage import DEADLINE_SECONDS, Answer, require, require_same, trial, written_by, wrong
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.testing.records import Received, Sent
@@ -50,30 +50,25 @@ def right(records: DataFrame) -> DataFrame:
     return with_id(records, F.concat_ws(":", "topic", "partition", "offset"))
 
 
+@wrong(r"6 records for the reader too many")
 def random(records: DataFrame) -> DataFrame:
     """Invent an id, which differs after a replay."""
     return with_id(records, F.expr("uuid()"))
 
 
+@wrong(r"4 records for the reader missing")
 def digest(records: DataFrame) -> DataFrame:
     """Derive the id from the content, so equal payments get the same id."""
     return with_id(records, F.sha2("value", 256))
 
 
+@wrong(r"3 records for the reader missing")
 def offset_only(records: DataFrame) -> DataFrame:
     """Ignore that each partition has its own offsets."""
     return with_id(records, F.col("offset").cast("string"))
 
 
+@wrong(r"[1-9] records for the reader missing")
 def deduplicated(records: DataFrame) -> DataFrame:
     """Deduplicate in the query, which drops equal payments."""
     return with_id(records.dropDuplicates(["key", "value"]), F.concat_ws(":", "topic", "partition", "offset"))
-
-
-REFERENCE = right
-WRONG = {
-    random: r"6 records for the reader too many",
-    digest: r"4 records for the reader missing",
-    offset_only: r"3 records for the reader missing",
-    deduplicated: r"[1-9] records for the reader missing",
-}

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from evals.stage import Answer, outputs, require, require_same
+from evals.stage import Answer, outputs, require, require_same, wrong
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.realtime.decoding import any_of, first_reason, parse, reasons_of_form
 from spark_rtm.testing.records import Sent
@@ -49,6 +49,7 @@ def right(records: DataFrame) -> DataFrame:
     return parse(records, PAYMENT, "payment").select("key", "value", topic.alias("topic"))
 
 
+@wrong(r"ended with CAST_INVALID_INPUT")
 def cast(records: DataFrame) -> DataFrame:
     """Cast the amount, which raises an error for text."""
     text = F.col("value").cast("string")
@@ -58,6 +59,7 @@ def cast(records: DataFrame) -> DataFrame:
     return records.select("key", "value", topic.alias("topic"))
 
 
+@wrong(r"accepted as good: text after the object, a number as card")
 def lenient(records: DataFrame) -> DataFrame:
     """Trust `from_json`, which ignores text after the object and reads numbers as strings."""
     options = {"columnNameOfCorruptRecord": "corrupt"}
@@ -67,6 +69,7 @@ def lenient(records: DataFrame) -> DataFrame:
     return records.withColumn("payment", payment).select("key", "value", topic.alias("topic"))
 
 
+@wrong(r"records of payments-rejected missing")
 def rebuilt(records: DataFrame) -> DataFrame:
     """Wrap rejected records in JSON, so their original bytes are lost."""
     routed = right(records)
@@ -75,15 +78,7 @@ def rebuilt(records: DataFrame) -> DataFrame:
     return routed.withColumn("value", value)
 
 
+@wrong(r"10 records of payments-rejected missing")
 def filtered(records: DataFrame) -> DataFrame:
     """Drop the records that cannot be decoded."""
     return right(records).where("topic = 'payments-checked'")
-
-
-REFERENCE = right
-WRONG = {
-    cast: r"ended with CAST_INVALID_INPUT",
-    lenient: r"accepted as good: text after the object, a number as card",
-    rebuilt: r"records of payments-rejected missing",
-    filtered: r"10 records of payments-rejected missing",
-}

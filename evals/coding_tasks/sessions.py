@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame, GroupedData, Window
 from pyspark.sql import functions as F
 
-from evals.stage import Answer, newest, outputs, require, require_same
+from evals.stage import Answer, newest, outputs, require, require_same, wrong
 from spark_rtm.prove.subjects.bench import Bench
 
 # Minutes since midnight, in the order of arrival. Sessions end after 30 minutes without a click.
@@ -67,12 +67,14 @@ def right(records: DataFrame) -> DataFrame:
     return rows(state.withColumn("sessions", number_of_sessions(F.array_sort("times"))))
 
 
+@wrong(r"STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION")
 def session_window(records: DataFrame) -> DataFrame:
     """Use a session window, which does not support real-time mode's output mode."""
     windows = clicks(records).groupBy("user", F.session_window("at", "30 minutes").alias("day")).count()
     return rows(windows.withColumn("sessions", F.lit(1)))
 
 
+@wrong(r"NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING")
 def lag(records: DataFrame) -> DataFrame:
     """Compare each click with the previous one in a window function, which streams do not support."""
     order = Window.partitionBy("user").orderBy("ms")
@@ -80,15 +82,8 @@ def lag(records: DataFrame) -> DataFrame:
     return rows(gaps.withColumn("sessions", F.when(F.col("gap") > GAP_MS, 2).otherwise(1)), "at")
 
 
+@wrong(r"sessions instead of 2 of the user 'late bridge'")
 def arrival_order(records: DataFrame) -> DataFrame:
     """Count the gaps in the order of arrival."""
     state = by_day(records).agg(F.collect_list("ms").alias("times"))
     return rows(state.withColumn("sessions", number_of_sessions(F.col("times"))))
-
-
-REFERENCE = right
-WRONG = {
-    session_window: r"STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION",
-    lag: r"NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING",
-    arrival_order: r"sessions instead of 2 of the user 'late bridge'",
-}

@@ -68,7 +68,6 @@ def source_page(root: Path, name: str) -> str:
         f"[{files.title(page.read_text(encoding='utf-8'))}]({depth}{files.relative(root, page)})"
         for page in linked(root).get(name, [])
     ]
-    related += [f"[{Path(other).name}]({depth}{other})" for other in _counterparts(root, name)]
     folder = str(Path(name).parent)
     related += [f"[{folder}/]({depth}{folder}/index.md)"] if folder in folders(root) else []
     # The mark of the fence must be longer than any run of backticks in the text.
@@ -90,12 +89,6 @@ def folder_page(root: Path, folder: str) -> str:
     names = [name for name in sources(root) if str(Path(name).parent) == folder and not name.endswith("__init__.py")]
     lines += [f"- [{Path(name).name}]({Path(name).name}): {about(root / name)}" for name in names]
     return "\n".join(lines) + "\n"
-
-
-def _counterparts(root: Path, name: str) -> list[str]:
-    stem = Path(name).stem
-    wanted = stem.removeprefix("test_") if stem.startswith("test_") else f"test_{stem}"
-    return [other for other in sources(root) if Path(other).stem == wanted and other != name]
 
 
 def about(path: Path) -> str:

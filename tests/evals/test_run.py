@@ -34,7 +34,6 @@ SAYS = "import sys; print('ANSWER: 18' if 'repartition' in sys.stdin.read() else
     ("text", "solution", "reason"),
     [
         ("Done.", None, "the reply has neither solution.py nor a Python block"),
-        ("Done.", "def other(records): ...", "solution.py does not define transform"),
         ("```python\ndef other(records): ...\n```", None, "solution.py does not define transform"),
         (
             "Done.",
@@ -55,9 +54,9 @@ def test_solution_that_cannot_be_run_is_wrong(
 
 
 REPLACES = """\
-import evals.run, evals.tasks, evals.verdict, evals.coding_tasks.two_outputs as verifier
+import evals.items, evals.run, evals.tasks, evals.coding_tasks.two_outputs as verifier
 
-evals.run.verify = evals.tasks.verify = lambda *_: evals.verdict.Verdict("two_outputs", is_right=True)
+evals.run.verify = evals.tasks.verify = lambda *_: evals.items.Verdict("two_outputs", is_right=True)
 verifier.verify = lambda *_: None
 
 

@@ -11,10 +11,8 @@ YES, NO = Trigger("yes", "lower the latency", should_trigger=True), Trigger("no"
     [
         (YES, "ANSWER: spark-real-time-mode", True),
         (YES, "ANSWER: `spark-real-time-mode`.", True),
-        (YES, "ANSWER: none", False),
         (YES, "ANSWER: flink-jobs", False),
         (NO, "ANSWER: none", True),
-        (NO, "ANSWER: pandas-analysis", True),
         (NO, "ANSWER: spark-real-time-mode", False),
         (NO, "I would load none", False),
     ],

@@ -90,18 +90,6 @@ def test_wrong_usage_exits_with_status_two(arguments: tuple[str, ...], message: 
     assert message in done.stderr
 
 
-@pytest.mark.parametrize("command", ["generate", "validate", "lint", "install"])
-def test_help_of_each_command_shows_its_example(command: str) -> None:
-    example = f"\nexamples:\n  python scripts/skills.py {command}"
-
-    overall = _called("--help")
-    own = _called(command, "--help")
-
-    assert (0, 0) == (overall.returncode, own.returncode)
-    assert f"  python scripts/skills.py {command}" in overall.stdout
-    assert example in own.stdout
-
-
 def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path, bad_file: Path) -> None:
     linted = _bare("lint", str(bad_file), root=copied)
     installed = _bare("install", "--to", str(tmp_path / "skills"), root=copied)

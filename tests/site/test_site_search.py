@@ -34,22 +34,13 @@ async ([worker, base, queries]) => {
 
 
 def names_of_the_pages() -> set[str]:
-    """Return every error condition of open-source Spark, and every setting or option that a page shows as code."""
+    """Return every error condition of open-source Spark, and every setting that a page shows as code."""
     entries = [entry for entry in error_finder.entries(files.ROOT) if "Databricks" not in entry["engine"]]
     names = {entry["condition"] for entry in entries if NAME.fullmatch(entry["condition"])}
     for page in files.references(files.ROOT):
         spans = re.findall(r"`([^`\n]+)`", "\n".join(markdown.prose(page.read_text(encoding="utf-8"))))
         names |= {span for span in spans if CONF.fullmatch(span)}
-    return names | options_of_the_tables()
-
-
-def options_of_the_tables() -> set[str]:
-    text = {page.stem: page.read_text(encoding="utf-8") for page in files.references(files.ROOT)}
-    options = next(one for one in markdown.headings(text["sources_sinks_operators"]) if "Options" in one.title)
-    tables = [table for table in markdown.tables(text["sources_sinks_operators"]) if table.line > options.line][:1]
-    tables += [table for table in markdown.tables(text["kafka_patterns"]) if table.header[0] == "option"]
-    cells = [cells[0] for table in tables for _, cells in table.rows]
-    return {name for cell in cells for name in re.findall(r"`([A-Za-z][\w.]*)(?:=[^`]*)?`", cell)}
+    return names
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +69,7 @@ def text_of(location: str) -> str:
 
 def test_every_condition_and_setting_is_found_by_name(home: Page, address: str) -> None:
     names = sorted(names_of_the_pages())
-    assert {"STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED", "spark.sql.shuffle.partitions", "maxPartitions"} <= set(
-        names
-    )
+    assert {"STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED", "spark.sql.shuffle.partitions"} <= set(names)
 
     locations = ask(home, address, names)
 

@@ -15,21 +15,7 @@ from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 
 FENCE_OPTIONS = {"excerpt", "raises", "requires", "mode", "title"}
-LANGUAGES = {
-    "python",
-    "scala",
-    "java",
-    "sql",
-    "bash",
-    "json",
-    "yaml",
-    "toml",
-    "text",
-    "mermaid",
-    "markdown",
-    "xml",
-    "ini",
-}
+LANGUAGES = {"python", "scala", "java", "sql", "bash", "json", "yaml", "toml", "text", "mermaid", "markdown"}
 MODES = {"micro-batch", "continuous", "batch"}
 MAX_REQUIRES_SHARE = 0.03
 UNTIL = re.compile(r'"""[^"]*\buntil Ctrl-C')
