@@ -1,8 +1,7 @@
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from scripts.site import layout
 
@@ -27,13 +26,6 @@ BROKEN_NAMES = """() => {
   }
   return broken;
 }"""
-
-
-@pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    opened = browser.new_page()
-    yield opened
-    opened.close()
 
 
 def visit(page: Page, address: str, name: str, size: Any) -> Page:

@@ -1,9 +1,8 @@
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from scripts.pack import files
 from scripts.site import error_finder
@@ -41,13 +40,6 @@ def names_of_the_pages() -> set[str]:
         spans = re.findall(r"`([^`\n]+)`", "\n".join(markdown.prose(page.read_text(encoding="utf-8"))))
         names |= {span for span in spans if CONF.fullmatch(span)}
     return names
-
-
-@pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    opened = browser.new_page()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
