@@ -18,8 +18,8 @@ def module_of(task: str) -> ModuleType:
 def known_answers(task: str) -> list[tuple[Answer, str]]:
     """Return the right answer of a task, then its wrong answers, each with a pattern of the verifier's reason."""
     module = module_of(task)
-    wrong = [(answer, getattr(answer, REASON)) for answer in vars(module).values() if hasattr(answer, REASON)]
-    return [(module.right, ""), *wrong]
+    wrong = {answer: getattr(answer, REASON) for answer in vars(module).values() if hasattr(answer, REASON)}
+    return [(module.right, ""), *wrong.items()]
 
 
 def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
