@@ -5,13 +5,12 @@ Unreadable and late records go to `alarms-rejected`. The columns of `dropDuplica
 state would otherwise never expire.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, group_of, route
-from examples.alerts.job import Job, Options, read_stream
-from spark_rtm.realtime.limits import ID_PATTERN
+from examples.alerts.job import Job
 
 ALARMS = StructType(
     [
@@ -40,7 +39,6 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
     """Convert Kafka source rows of alarms to Kafka sink rows of first alarms and rejected records."""
     appended, raised = F.unix_millis("timestamp"), F.col("record.raised_ts")
     checks = {
-        **{f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ("device_id", "code")},
         "late": raised < appended - LATENESS_MS,
         "future": raised > appended + SKEW_MS,
     }
@@ -49,7 +47,7 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
     identity = group_of(F.concat_ws("|", "record.device_id", "record.code"))
     window_start = F.when(rejected, appended).otherwise(raised - raised % REPEAT_MS)
     firsts = (
-        decode(alarms, ALARMS, checks)
+        decode(alarms, ALARMS, checks, ids=("device_id", "code"))
         .select(
             "key",
             "value",
@@ -66,15 +64,10 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
     return route(firsts, "alarms-rejected", key=F.col("record.device_id"), value=alarm, topic=F.lit("alarms-first"))
 
 
-def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the `alarms` topic and return the Kafka sink rows."""
-    return alarms_to_first(read_stream(spark, options, "alarms"))
-
-
 JOB = Job(
     name="alarms_to_first",
     summary="Pass on the first alarm of each device and code within ten minutes: alarms -> alarms-first.",
     reads=("alarms",),
     writes=("alarms-first", "alarms-rejected"),
-    build=build,
+    transform=alarms_to_first,
 )

@@ -5,7 +5,8 @@ Every row needs a topic, and no expression may throw. Otherwise the query fails,
 each restart.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,18 +14,20 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from spark_rtm.realtime import decoding
 from spark_rtm.realtime.decoding import any_of, first_reason, parse, reasons_of_form
-from spark_rtm.realtime.limits import MAX_NUMBER
+from spark_rtm.realtime.limits import ID_PATTERN, MAX_NUMBER
 
 
-def decode(records: DataFrame, schema: StructType, checks: Mapping[str, Column]) -> DataFrame:
+def decode(
+    records: DataFrame, schema: StructType, checks: Mapping[str, Column] = MappingProxyType({}), ids: Iterable[str] = ()
+) -> DataFrame:
     """
     Add the columns `record`, `src` and `reason` to Kafka source rows.
 
     `record` contains the fields of `schema`, and `src` the source position. `reason` is null for a valid row: a JSON
-    object whose strings and numbers match `schema`, with numbers from 0 to `MAX_NUMBER`, all required fields, and no
-    true condition in `checks`, which maps reasons to conditions.
+    object whose strings and numbers match `schema`, with numbers from 0 to `MAX_NUMBER`, all required fields, fields
+    `ids` that match `ID_PATTERN`, and no true condition in `checks`, which maps reasons to conditions.
     """
-    return parse(records, schema, "record").withColumn("reason", first_reason(_reasons(schema, checks)))
+    return parse(records, schema, "record").withColumn("reason", first_reason(_reasons(schema, ids) | {**checks}))
 
 
 def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic: Column) -> DataFrame:
@@ -51,7 +54,7 @@ def newest(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     return latest.select(F.col("key").cast("string").alias(f"{name}_key"), row.alias(name))
 
 
-def _reasons(schema: StructType, checks: Mapping[str, Column]) -> dict[str, Column]:
+def _reasons(schema: StructType, ids: Iterable[str]) -> dict[str, Column]:
     strings = [field.name for field in schema if isinstance(field.dataType, StringType)]
     numbers = [f"record.{field.name}" for field in schema if isinstance(field.dataType, LongType)]
     required = [field.name for field in schema if not field.nullable]
@@ -59,5 +62,5 @@ def _reasons(schema: StructType, checks: Mapping[str, Column]) -> dict[str, Colu
         **reasons_of_form("record", strings),
         "bad_number": any_of(~F.col(name).between(0, MAX_NUMBER) for name in numbers),
         **{f"missing:{name}": F.col(f"record.{name}").isNull() for name in required},
-        **checks,
+        **{f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ids},
     }

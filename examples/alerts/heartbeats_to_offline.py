@@ -13,9 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, group_of, route
-from examples.alerts.job import Job, Options, read_stream
+from examples.alerts.job import Job, Options
 from spark_rtm.kafka.ticks import ticking
-from spark_rtm.realtime.limits import ID_PATTERN
 from spark_rtm.services.scala import scala_object
 
 HEARTBEATS = StructType(
@@ -70,11 +69,10 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
     """Convert Kafka source rows of heartbeats and ticks to Kafka sink rows of changes and rejected records."""
     appended, beat = F.unix_millis("timestamp"), F.col("record.beat_ts")
     checks = {
-        "bad_id:device_id": ~F.col("record.device_id").rlike(ID_PATTERN),
         "late": beat < appended - SILENCE_MS,
         "future": beat > appended + SKEW_MS,
     }
-    arrivals = decode(heartbeats, HEARTBEATS, checks).select(
+    arrivals = decode(heartbeats, HEARTBEATS, checks, ids=["device_id"]).select(
         # A rejected row passes through without state, so it can have any key.
         group_of(F.col("record.device_id")).alias("device"),
         F.when(F.col("reason").isNull(), beat).alias("beat_ts"),
@@ -103,11 +101,6 @@ def tick_keys(spark: SparkSession, partitions: int) -> list[str]:
     return [row.key for row in by_partition.collect()]
 
 
-def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the topics of heartbeats and ticks, and return the Kafka sink rows."""
-    return heartbeats_to_offline(read_stream(spark, options, "heartbeats"), read_stream(spark, options, TICKS_TOPIC))
-
-
 def ticks_for(options: Options) -> AbstractContextManager[None]:
     """Write ticks until the block ends."""
     return ticking(options.bootstrap_servers, options.topic_prefix + TICKS_TOPIC)
@@ -119,6 +112,6 @@ JOB = Job(
     reads=("heartbeats", TICKS_TOPIC),
     streams=2,
     writes=("heartbeats-offline", "heartbeats-rejected"),
-    build=build,
+    transform=heartbeats_to_offline,
     companion=ticks_for,
 )

@@ -60,18 +60,23 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """A job. `build` returns Kafka sink rows whose topic names have no prefix."""
+    """A job. `transform` converts the Kafka source rows of `reads` to Kafka sink rows, whose topics have no prefix."""
 
     name: str
     summary: str
     reads: tuple[str, ...]
     """Source topics: first those that are streams, then those that are tables."""
     writes: tuple[str, ...]
-    build: Callable[[SparkSession, Options], DataFrame]
+    transform: Callable[..., DataFrame]
     streams: int = 1
     """Number of streams in `reads`."""
     companion: Callable[[Options], AbstractContextManager[object]] = nullcontext
     """Context manager that is active while the query runs."""
+
+    def build(self, spark: SparkSession, options: Options) -> DataFrame:
+        """Return the Kafka sink rows of the job."""
+        streams = [read_stream(spark, options, topic) for topic in self.reads[: self.streams]]
+        return self.transform(*streams, *(read_table(spark, options, topic) for topic in self.reads[self.streams :]))
 
 
 def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:

@@ -1,12 +1,11 @@
 """Look up the contact of a lift, and address a notice of each urgent event to this contact, for `notify` to send."""
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, newest, route
-from examples.alerts.job import Job, Options, read_stream, read_table
-from spark_rtm.realtime.limits import ID_PATTERN
+from examples.alerts.job import Job
 
 LIFTS = StructType(
     [StructField(name, StringType(), nullable=False) for name in ("event_id", "lift_id", "code")],
@@ -29,9 +28,9 @@ Without a readable contact, each event of the lift is urgent, and the notice has
 
 def lifts_to_notices(lifts: DataFrame, contacts: DataFrame) -> DataFrame:
     """Convert Kafka source rows of events and contacts to Kafka sink rows of notices and rejected records."""
-    checks = {f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in LIFTS.names}
     table = F.broadcast(newest(contacts, CONTACTS, "contact"))
-    known = decode(lifts, LIFTS, checks).join(table, F.col("record.lift_id") == F.col("contact_key"), "left")
+    decoded = decode(lifts, LIFTS, ids=LIFTS.names)
+    known = decoded.join(table, F.col("record.lift_id") == F.col("contact_key"), "left")
     is_urgent = F.coalesce(F.array_contains("contact.urgent", F.col("record.code")), F.lit(True))
     return route(
         known.where(F.col("reason").isNotNull() | is_urgent),
@@ -42,15 +41,10 @@ def lifts_to_notices(lifts: DataFrame, contacts: DataFrame) -> DataFrame:
     )
 
 
-def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the events as a stream and the contacts as a table, and return the Kafka sink rows."""
-    return lifts_to_notices(read_stream(spark, options, "lifts"), read_table(spark, options, "lift-contacts"))
-
-
 JOB = Job(
     name="lifts_to_notices",
     summary="Address a notice of each urgent event to the contact of the lift: lifts + lift-contacts -> lifts-notices.",
     reads=("lifts", "lift-contacts"),
     writes=("lifts-notices", "lifts-rejected"),
-    build=build,
+    transform=lifts_to_notices,
 )

@@ -5,14 +5,13 @@ In real-time mode, an aggregation emits a row after each failed login, so exactl
 micro-batch mode, one batch can count from 9 to 11, so the condition there must be `>=`, and the sink must drop repeats.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.alarms_to_first import CATCH_UP_MS, LATENESS_MS, MINUTE_MS, SKEW_MS
 from examples.alerts.decoding import decode, group_of, route
-from examples.alerts.job import Job, Options, read_stream
-from spark_rtm.realtime.limits import ID_PATTERN
+from examples.alerts.job import Job
 
 LOGINS = StructType(
     [
@@ -33,7 +32,6 @@ def logins_to_spikes(logins: DataFrame) -> DataFrame:
     """Convert Kafka source rows of logins to Kafka sink rows of alerts and rejected records."""
     appended, at = F.unix_millis("timestamp"), F.col("record.login_ts")
     checks = {
-        "bad_id:account": ~F.col("record.account").rlike(ID_PATTERN),
         "bad_outcome": ~F.col("record.outcome").isin("ok", "failed"),
         "late": at < appended - LATENESS_MS,
         "future": at > appended + SKEW_MS,
@@ -41,7 +39,7 @@ def logins_to_spikes(logins: DataFrame) -> DataFrame:
     rejected = F.col("reason").isNotNull()
     minute = F.when(rejected, appended).otherwise(at - at % MINUTE_MS)
     counted = (
-        decode(logins, LOGINS, checks)
+        decode(logins, LOGINS, checks, ids=["account"])
         .where(rejected | (F.col("record.outcome") == "failed"))
         .withColumn("who", group_of(F.col("record.account")))
         .withColumn("minute", F.timestamp_millis(minute))
@@ -66,15 +64,10 @@ def logins_to_spikes(logins: DataFrame) -> DataFrame:
     )
 
 
-def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the `logins` topic and return the Kafka sink rows."""
-    return logins_to_spikes(read_stream(spark, options, "logins"))
-
-
 JOB = Job(
     name="logins_to_spikes",
     summary="Raise an alert when an account has ten failed logins within a minute: logins -> logins-spikes.",
     reads=("logins",),
     writes=("logins-spikes", "logins-rejected"),
-    build=build,
+    transform=logins_to_spikes,
 )

@@ -5,12 +5,12 @@ Unreadable records go to `logs-rejected` without masking, so give that topic the
 line can make the search slow, because each pattern looks ahead only a limited number of characters.
 """
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, route
-from examples.alerts.job import Job, Options, read_stream
+from examples.alerts.job import Job
 
 LOGS = StructType(
     [
@@ -99,15 +99,10 @@ def _name_of(leak: Column) -> Column:
     return F.concat(F.lit("["), leak["kind"], F.lit("]"))
 
 
-def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the `logs` topic and return the Kafka sink rows."""
-    return logs_to_leaks(read_stream(spark, options, "logs"))
-
-
 JOB = Job(
     name="logs_to_leaks",
     summary="Find personal data in log lines: logs -> leaks (alerts without the data) and logs-masked.",
     reads=("logs",),
     writes=("leaks", "logs-masked", "logs-rejected"),
-    build=build,
+    transform=logs_to_leaks,
 )

@@ -5,13 +5,12 @@ The newest rule of each country in the topic `payment-rules` applies. Real-time 
 the rules are broadcast. The query reads the rules again at the start of every batch.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
 
 from examples.alerts.decoding import decode, newest, route
-from examples.alerts.job import Job, Options, read_stream, read_table
-from spark_rtm.realtime.limits import ID_PATTERN
+from examples.alerts.job import Job
 
 PAYMENTS = StructType(
     [
@@ -40,8 +39,7 @@ FLAGS = """concat_ws(',',
 
 def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
     """Convert Kafka source rows of payments and rules to Kafka sink rows, one for each payment."""
-    checks = {f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ("payment_id", "card")}
-    decoded = decode(payments, PAYMENTS, checks)
+    decoded = decode(payments, PAYMENTS, ids=("payment_id", "card"))
     table = F.broadcast(newest(rules, RULES, "rule"))
     flagged = decoded.join(table, F.col("record.country") == F.col("rule_key"), "left").withColumn(
         "flags", F.expr(FLAGS)
@@ -56,15 +54,10 @@ def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
     )
 
 
-def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the payments as a stream and the rules as a table, and return the Kafka sink rows."""
-    return payments_to_flagged(read_stream(spark, options, "payments"), read_table(spark, options, "payment-rules"))
-
-
 JOB = Job(
     name="payments_to_flagged",
     summary="Flag card payments by the rules of their country: payments + payment-rules -> payments-flagged.",
     reads=("payments", "payment-rules"),
     writes=("payments-flagged", "payments-passed", "payments-rejected"),
-    build=build,
+    transform=payments_to_flagged,
 )

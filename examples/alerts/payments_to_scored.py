@@ -37,7 +37,7 @@ def payments_to_scored(payments: DataFrame, model: Model) -> DataFrame:
 
     The model is loaded on the driver, and each Python process gets a copy.
     """
-    decoded = decode(payments, PAYMENTS, {}).select("key", "value", "src", "reason", "record")
+    decoded = decode(payments, PAYMENTS).select("key", "value", "src", "reason", "record")
     schema = StructType([*decoded.schema.fields, StructField("score", DoubleType())])
     scored = with_python(decoded, partial(with_score, model), schema)
     fields = (F.col(f"record.{name}") for name in PAYMENTS.names)

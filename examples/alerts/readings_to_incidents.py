@@ -7,15 +7,14 @@ The processor is Python: `transform_with_state` runs it in real-time mode of OSS
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from examples.alerts.alarms_to_first import SKEW_MS
 from examples.alerts.decoding import decode, group_of, newest, route
-from examples.alerts.job import Job, Options, read_stream, read_table
-from spark_rtm.realtime.limits import ID_PATTERN
+from examples.alerts.job import Job
 from spark_rtm.realtime.python_state import transform_with_state
 
 READINGS = StructType(
@@ -83,13 +82,11 @@ class Incidents(StatefulProcessor):
 
 def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
     """Convert Kafka source rows of readings and limits to Kafka sink rows of changes and rejected records."""
-    checks = {
-        "bad_id:machine_id": ~F.col("record.machine_id").rlike(ID_PATTERN),
-        # After a time in the future, all later readings of the machine would look like repeats.
-        "future": F.col("record.read_ts") > F.unix_millis("timestamp") + SKEW_MS,
-    }
+    # After a time in the future, all later readings of the machine would look like repeats.
+    checks = {"future": F.col("record.read_ts") > F.unix_millis("timestamp") + SKEW_MS}
     table = F.broadcast(newest(limits, LIMITS, "limits"))
-    known = decode(readings, READINGS, checks).join(table, F.col("record.machine_id") == F.col("limits_key"), "left")
+    decoded = decode(readings, READINGS, checks, ids=["machine_id"])
+    known = decoded.join(table, F.col("record.machine_id") == F.col("limits_key"), "left")
     has_limits = F.col("limits.raise_above").isNotNull() & F.col("limits.clear_below").isNotNull()
     no_limits = F.when(~F.coalesce(has_limits, F.lit(False)), F.lit("no_limits"))
     rows = known.withColumn("reason", F.coalesce("reason", no_limits)).select(
@@ -107,15 +104,10 @@ def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
     )
 
 
-def build(spark: SparkSession, options: Options) -> DataFrame:
-    """Read the readings as a stream and the limits as a table, and return the Kafka sink rows."""
-    return readings_to_incidents(read_stream(spark, options, "readings"), read_table(spark, options, "machine-limits"))
-
-
 JOB = Job(
     name="readings_to_incidents",
     summary="Raise one alert each time a machine exceeds its limit: readings + machine-limits -> readings-incidents.",
     reads=("readings", "machine-limits"),
     writes=("readings-incidents", "readings-rejected"),
-    build=build,
+    transform=readings_to_incidents,
 )

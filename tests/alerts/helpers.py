@@ -4,23 +4,28 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from examples.alerts.job import Job, Options
+from examples.alerts.job import Job, Options, start
 from scripts.pack import files
 from spark_rtm.kafka.consumer import consumer_from_start, is_record
 from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 
 START_SECONDS = 150
+Record = tuple[bytes | None, bytes | None]
+"""A key and a value."""
 
 BROKEN: dict[str, bytes | None] = {
     "tombstone": None,
@@ -66,15 +71,6 @@ def encoded(fields: dict[str, Any], **changes: Any) -> bytes:
     return json.dumps({k: v for k, v in (fields | changes).items() if v is not ...}).encode()
 
 
-def command(job: Job, *options: str, kafka: str = "") -> subprocess.Popen[str]:
-    """Start a job by its command, as a user would."""
-    words = [sys.executable, "-m", "examples.alerts", job.name, *options]
-    environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
-    return subprocess.Popen(
-        words, cwd=files.ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-
-
 @cache
 def _producer(bootstrap_servers: str) -> Producer:
     return Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0})
@@ -93,7 +89,7 @@ def create(job: Job, options: Options) -> None:
         _producer(options.bootstrap_servers).list_topics(name, timeout=30)
 
 
-def send(options: Options, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+def send(options: Options, topic: str, records: Iterable[Record]) -> None:
     """Send (key, value) records to one partition, in order, and wait for their acknowledgements."""
     producer = _producer(options.bootstrap_servers)
     for key, value in records:
@@ -121,13 +117,46 @@ def received(options: Options, job: Job, count: int, deadline_seconds: float = 6
         consumer.close()
 
 
+def outputs_of(
+    job: Job,
+    spark: SparkSession,
+    options: Options,
+    values: Iterable[bytes | None],
+    count: int,
+    tables: Mapping[str, Iterable[Record]] = MappingProxyType({}),
+) -> list[Output]:
+    """Run a job with records of its tables, and values of its stream; return `count` records of its first batch."""
+    create(job, options)
+    for topic, records in tables.items():
+        send(options, topic, records)
+    send(options, job.reads[0], [(b"k", value) for value in values])
+    query = start(job, spark, options)
+    try:
+        found = received(options, job, count)
+    finally:
+        raise_if_failed([query])
+    assert_real_time(query)
+    assert query.lastProgress is None
+    query.stop()
+    return found
+
+
+def rejected(outputs: Iterable[Output]) -> list[tuple[str, bytes | None]]:
+    """Return the reasons and values of the rejected records."""
+    return [(o.headers["reason"].decode(), o.value) for o in outputs if o.topic.endswith("-rejected")]
+
+
 def interrupted(job: Job, arguments: Iterable[str], options: Options, count: int) -> tuple[list[Output], int, str, str]:
     """
     Run a job's command, press Ctrl-C after `count` records; return the records, status, stdout and stderr.
 
     Only the timeout of the test limits the start, which depends on the machine.
     """
-    with command(job, *arguments, kafka=options.bootstrap_servers) as process:
+    words = [sys.executable, "-m", "examples.alerts", job.name, *arguments]
+    environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": options.bootstrap_servers}
+    with subprocess.Popen(
+        words, cwd=files.ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         try:
             assert process.stdout
             first = process.stdout.readline()

@@ -7,11 +7,9 @@ from pyspark.sql import SparkSession
 
 from examples.alerts import lifts_to_notices, logins_to_spikes, readings_to_incidents
 from examples.alerts.alarms_to_first import LATENESS_MS, MINUTE_MS, SKEW_MS
-from examples.alerts.job import Job, Options, start
+from examples.alerts.job import Job, Options
 from examples.alerts.logins_to_spikes import MAX_FAILURES
-from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import raise_if_failed
-from tests.alerts.helpers import BROKEN, create, encoded, received, send
+from tests.alerts.helpers import BROKEN, Record, encoded, outputs_of, rejected
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -23,7 +21,7 @@ class Case(NamedTuple):
     """A job, its tables by topic, its input, and the alerts by key and the rejected records by reason."""
 
     job: Job
-    tables: dict[str, list[tuple[bytes, bytes]]]
+    tables: dict[str, list[Record]]
     rows: list[bytes]
     alerts: dict[str, dict[str, Any]]
     bad: dict[str, bytes | None]
@@ -117,21 +115,10 @@ def test_each_alert_is_written_once_and_bad_records_are_rejected(
     """The job writes the alerts and rejected records, and no other record, before it commits."""
     case = of()
     bad = {**BROKEN, **case.bad}
-    create(case.job, options)
-    for topic, rows in case.tables.items():
-        send(options, topic, rows)
-    send(options, case.job.reads[0], [(b"k", value) for value in [*case.rows, *bad.values()]])
+    values, count = [*case.rows, *bad.values()], len(case.alerts) + len(bad)
 
-    query = start(case.job, spark, options)
+    found = outputs_of(case.job, spark, options, values, count, case.tables)
 
-    try:
-        found = received(options, case.job, len(case.alerts) + len(bad))
-    finally:
-        raise_if_failed([query])
-    assert_real_time(query)
-    assert query.lastProgress is None
-    query.stop()
     alerts = [((o.key or b"").decode(), o.fields()) for o in found if o.topic == case.job.writes[0]]
     assert sorted(case.alerts.items(), key=str) == sorted(alerts, key=str)
-    rejected = {o.headers["reason"].decode(): o.value for o in found if o.topic == case.job.writes[-1]}
-    assert bad == rejected
+    assert bad == dict(rejected(found))

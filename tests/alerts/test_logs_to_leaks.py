@@ -3,11 +3,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.alerts.job import Options, start
+from examples.alerts.job import Options
 from examples.alerts.logs_to_leaks import JOB, LEAKS, MAX_LEAKS
-from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import raise_if_failed
-from tests.alerts.helpers import BROKEN, create, encoded, received, send
+from tests.alerts.helpers import BROKEN, encoded, outputs_of, rejected
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -45,20 +43,15 @@ def test_personal_data_is_masked_and_absent_from_alerts(spark: SparkSession, opt
         "bad_service": encoded(GOOD, service="card-4111"),
         "bad_level": encoded(GOOD, level="ann"),
     }
-    create(JOB, options)
-    send(options, "logs", [(b"k", value) for value, *_ in cases] + [(b"k", value) for value in bad.values()])
-
-    query = start(JOB, spark, options)
-
     alerts = [expected for _, *expected in cases if expected[2]]
-    found = received(options, JOB, len(cases) + len(alerts) + len(bad))
-    assert_real_time(query)
-    raise_if_failed([query])
+    values = [*(value for value, *_ in cases), *bad.values()]
+
+    found = outputs_of(JOB, spark, options, values, len(values) + len(alerts))
+
     masked = [{**GOOD, "message": message} for _, message, *_ in cases]
     assert masked == [o.fields() for o in found if o.topic == "logs-masked"]
     expected = [dict(zip(LEAKS.names, ("checkout", *alert[1:]), strict=True)) for alert in alerts]
     assert expected == [o.fields() for o in found if o.topic == "leaks"]
-    rejected = [(o.headers["reason"].decode(), o.value) for o in found if o.topic == "logs-rejected"]
-    assert [*bad.items()] == rejected
+    assert [*bad.items()] == rejected(found)
     good = [str([o.key, o.value, o.headers]) for o in found if o.topic != "logs-rejected"]
     assert [] == [text for text in good for leak in ("ann", "@", CARD, IBAN) if leak in text and "@home" not in text]

@@ -22,10 +22,10 @@ class Fault:
 
 FAULTS = {
     "ANSI cast": Fault(
-        "decode(payments, PAYMENTS, checks)",
+        "decode(payments, PAYMENTS,",
         "decode(payments.withColumn('value', F.when(\n"
         "        F.get_json_object(F.col('value').cast('string'), '$.amount_cents').cast('long') < 0, F.lit(b'')\n"
-        "    ).otherwise(F.col('value'))), PAYMENTS, checks)",
+        "    ).otherwise(F.col('value'))), PAYMENTS,",
         "input",
         "CAST_INVALID_INPUT",
         "try_cast",
@@ -40,8 +40,8 @@ FAULTS = {
         "F.udf(str.upper)",
     ),
     "state that never ends": Fault(
-        "decode(payments, PAYMENTS, checks)",
-        'decode(payments.dropDuplicates(["key", "value"]), PAYMENTS, checks)',
+        "decode(payments, PAYMENTS,",
+        'decode(payments.dropDuplicates(["key", "value"]), PAYMENTS,',
         "state",
         "the query has no watermark",
         "withWatermark",
@@ -53,8 +53,8 @@ FAULTS = {
 SMALL_FAULTS = {
     "row without a topic": Fault('.otherwise("payments-flagged")', "", "input", "null topic", "give every row a topic"),
     "records that vanish": Fault(
-        "decode(payments, PAYMENTS, checks)",
-        'decode(payments.where("value is not null and length(value) > 0"), PAYMENTS, checks)',
+        "decode(payments, PAYMENTS,",
+        'decode(payments.where("value is not null and length(value) > 0"), PAYMENTS,',
         "input",
         "are dropped without a trace: a null value, an empty value",
         "reject topic",
