@@ -7,13 +7,12 @@ Each function is a step, which ends when a table equals all sent payments.
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.migrate.seeds import Total, copy_state, table_rows, unconfirmed
+from examples.migrate.seeds import copy_state, table_rows, unconfirmed
 from examples.migrate.totals import Places, start_after, start_before, start_consumer, upsert_into
 from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.queries import stop_completely, wait_until
@@ -28,58 +27,41 @@ STATE_SETTINGS = (
 CARDS = 20
 
 
-class Payments:
-    """A seeded generator of payments that stores their totals."""
+class Migration:
+    """What the steps share: the services, the places of the jobs, and the totals of all payments sent."""
 
-    def __init__(self, places: Places, partitions: int, seed: int = 7) -> None:
-        """Prepare to send payments to the topic `places.payments` with this number of partitions."""
-        self.places, self.partitions, self.random = places, partitions, random.Random(seed)
-        self.counts, self.cents = Counter[str](), Counter[str]()
+    def __init__(
+        self, spark: SparkSession, places: Places, partitions: dict[str, int], interval: str, say: Callable[[str], None]
+    ) -> None:
+        """`partitions` are the partition counts of the topics `payments` and `seeds`. `say` reports each step."""
+        self.spark, self.places, self.partitions, self.interval, self.say = spark, places, partitions, interval, say
+        self.random, self.counts, self.cents = random.Random(7), Counter[str](), Counter[str]()
 
-    def send(self, count: int) -> None:
+    def send(self) -> None:
         """Send payments of random cards and wait for the broker. A card always has the same partition."""
         producer = Producer({"bootstrap.servers": self.places.bootstrap_servers, "linger.ms": 0})
-        for _ in range(count):
+        partitions = self.partitions[self.places.payments]
+        for _ in range(PAYMENTS_PER_STEP):
             number, cents = self.random.randrange(CARDS), self.random.randrange(1, 10_000)
             card, value = f"card-{number:02}", f'{{"amount_cents": {cents}}}'
-            producer.produce(self.places.payments, value, card, partition=number % self.partitions)
+            producer.produce(self.places.payments, value, card, partition=number % partitions)
             self.counts[card] += 1
             self.cents[card] += cents
         if producer.flush(30):
             raise TimeoutError(f"the broker did not confirm all payments; check {self.places.bootstrap_servers!r}")
 
-    @property
-    def totals(self) -> list[Total]:
-        """Return the totals of all sent payments, sorted by card."""
-        return [(card, self.counts[card], self.cents[card]) for card in sorted(self.counts)]
-
-
-@dataclass
-class Migration:
-    """What the steps share: the services, the places of the jobs, and the payments."""
-
-    spark: SparkSession
-    places: Places
-    partitions: dict[str, int]
-    """Partition counts of the topics `payments` and `seeds`."""
-    interval: str
-    say: Callable[[str], None]
-    payments: Payments = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.payments = Payments(self.places, self.partitions[self.places.payments])
-
     def expect(self, table: str, queries: Iterable[StreamingQuery]) -> None:
         """Wait until a table equals the sent payments. Raise TimeoutError if it does not."""
+        totals = [(card, self.counts[card], self.cents[card]) for card in sorted(self.counts)]
 
         def is_equal() -> bool:
-            return table_rows(self.places.dsn, table) == self.payments.totals
+            return table_rows(self.places.dsn, table) == totals
 
         wait_until(is_equal, DEADLINE_SECONDS, f"table {table!r} to equal the payments sent", queries)
 
     def pay(self, table: str, *queries: StreamingQuery) -> None:
         """Send payments, and wait until they are in the table."""
-        self.payments.send(PAYMENTS_PER_STEP)
+        self.send()
         self.expect(table, queries)
 
 
@@ -139,12 +121,8 @@ def move_back(m: Migration, offsets: str, queries: list[StreamingQuery]) -> None
     m.pay(AFTER, back, consumer)
     m.say("the new job continues in micro-batch mode on the same checkpoint")
     stop_completely(m.spark, back, consumer)
-    old = run_again(m)
+    # Spark takes the state settings from the checkpoint.
+    old = start_before(m.spark, m.places, upsert_into(m.places.dsn, BEFORE))
     m.expect(BEFORE, [old])
     stop_completely(m.spark, old)
     m.say("the old job on its old checkpoint has caught up and stores the same totals")
-
-
-def run_again(m: Migration) -> StreamingQuery:
-    """Start the old job on its own checkpoint. Spark takes the state settings from the checkpoint."""
-    return start_before(m.spark, m.places, upsert_into(m.places.dsn, BEFORE))

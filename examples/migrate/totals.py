@@ -109,16 +109,12 @@ def start_after(
 
 def start_consumer(spark: SparkSession, places: Places, upsert: Upsert) -> StreamingQuery:
     """Start the micro-batch query that stores the topic's totals with the unchanged function."""
-    totals = stored_totals(_source(spark, places, places.totals, "earliest"))
+    total = F.from_json(F.col("value").cast("string"), TOTAL).alias("total")
+    records = _source(spark, places, places.totals, "earliest").select(F.col("key").cast("string").alias("card"), total)
+    totals = records.select("card", "total.*")
     writer = totals.writeStream.foreachBatch(upsert).outputMode("update").queryName("totals_to_table")
     writer = writer.option("checkpointLocation", str(places.checkpoints / "consumer"))
     return writer.trigger(processingTime="0 seconds").start()
-
-
-def stored_totals(records: DataFrame) -> DataFrame:
-    """Return the columns `card`, `payments` and `total_cents` of the result topic."""
-    total = F.from_json(F.col("value").cast("string"), TOTAL).alias("total")
-    return records.select(F.col("key").cast("string").alias("card"), total).select("card", "total.*")
 
 
 def _source(spark: SparkSession, places: Places, topics: str, starting_offsets: str) -> DataFrame:
