@@ -9,10 +9,8 @@ from pyspark.sql.pandas.functions import arrow_udf, pandas_udf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from tests.pages.operator_probe import OperatorProbe
-from tests.pages.outcomes import fails, together
+from tests.pages.outcomes import together, writes
 
-NO_ARROW = "while running: not in allowlist: `ArrowEvalPythonExec`"
-NO_PROCESSOR = "while running: `STDS_FAILED_TO_READ_OPERATOR_METADATA`"
 COLUMNS = "k string, n int"
 # Its type hints do not accept the name of a type.
 _pandas_function: Any = pandas_udf
@@ -57,46 +55,24 @@ def _pandas_state(probe: OperatorProbe) -> DataFrame:
     return probe.rows().groupBy("k").applyInPandasWithState(count, COLUMNS, "n int", "update", "NoTimeout")
 
 
-PYTHON = (
-    fails("`udf`", NO_ARROW, lambda b: b.rows().select(F.udf(str.upper)("k"))),
-    fails(
-        "`udf(useArrow=False)`",
-        "while running: not in allowlist: `BatchEvalPythonExec`",
-        lambda b: b.rows().select(F.udf(str.upper, useArrow=False)("k")),
+PYTHON = {
+    "`udf`": writes(lambda b: b.rows().select(F.udf(str.upper)("k"))),
+    "`udf(useArrow=False)`": writes(lambda b: b.rows().select(F.udf(str.upper, useArrow=False)("k"))),
+    "`pandas_udf`; `arrow_udf`": together(
+        writes(lambda b: b.rows().select(_pandas_function(_identity_series, "int")("n"))),
+        writes(lambda b: b.rows().select(_arrow_function(_identity_array, "int")("n"))),
     ),
-    together(
-        fails("`pandas_udf`", NO_ARROW, lambda b: b.rows().select(_pandas_function(_identity_series, "int")("n"))),
-        fails("`arrow_udf`", NO_ARROW, lambda b: b.rows().select(_arrow_function(_identity_array, "int")("n"))),
-    ),
-    fails("`udtf`", "while running: not in allowlist: `ArrowEvalPythonUDTFExec`", _table_function),
-    fails(
-        "`mapInPandas`",
-        "while running: not in allowlist: `MapInPandasExec`",
-        lambda b: b.rows().mapInPandas(_identity, COLUMNS),
-    ),
-    fails(
-        "`mapInArrow`",
-        "while running: not in allowlist: `MapInArrowExec`",
-        lambda b: b.rows().mapInArrow(_identity, COLUMNS),
-    ),
-    fails(
-        "`groupBy(k).applyInPandas`",
-        "while running: not in allowlist: `SortExec`, `FlatMapGroupsInPandasExec`",
+    "`udtf`": writes(_table_function),
+    "`mapInPandas`": writes(lambda b: b.rows().mapInPandas(_identity, COLUMNS)),
+    "`mapInArrow`": writes(lambda b: b.rows().mapInArrow(_identity, COLUMNS)),
+    "`groupBy(k).applyInPandas`": writes(
         lambda b: b.rows().groupBy("k").applyInPandas(lambda frame: frame, COLUMNS),
     ),
-    fails(
-        "`applyInPandasWithState`",
-        "while running: not in allowlist: `SortExec`, `FlatMapGroupsInPandasWithStateExec`",
-        _pandas_state,
+    "`applyInPandasWithState`": writes(_pandas_state),
+    "`transformWithState` in Python": writes(
+        lambda b: b.rows().groupBy("k").transformWithState(_Silent(), COLUMNS, "Update", "None")
     ),
-    fails(
-        "`transformWithState` in Python",
-        NO_PROCESSOR,
-        lambda b: b.rows().groupBy("k").transformWithState(_Silent(), COLUMNS, "Update", "None"),
+    "`transformWithStateInPandas`": writes(
+        lambda b: b.rows().groupBy("k").transformWithStateInPandas(_Silent(), COLUMNS, "Update", "None")
     ),
-    fails(
-        "`transformWithStateInPandas`",
-        NO_PROCESSOR,
-        lambda b: b.rows().groupBy("k").transformWithStateInPandas(_Silent(), COLUMNS, "Update", "None"),
-    ),
-)
+}

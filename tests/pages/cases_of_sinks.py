@@ -11,13 +11,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
 from spark_rtm.realtime.queries import wait_until
-from tests.pages.cases_of_sources import ALL, NOT_FOUND
+from tests.pages.cases_of_sources import ALL
 from tests.pages.jobs import ends_of_batches
 from tests.pages.operator_probe import INPUT, OperatorProbe, in_real_time
-from tests.pages.outcomes import DEADLINE_SECONDS, Case, refused, together, writes
+from tests.pages.outcomes import DEADLINE_SECONDS, Observe, starts, together, writes
 
-NO_UPDATE = "at start: `STREAMING_OUTPUT_MODE.UNSUPPORTED_DATASOURCE`"
-NO_MODE = "at start: `OUTPUT_MODE_NOT_SUPPORTED`"
 INTERVAL_SECONDS, TOLERANCE_SECONDS = 4, 0.1
 INTERVAL = f"{INTERVAL_SECONDS} seconds"
 
@@ -40,11 +38,8 @@ def _writer(probe: OperatorProbe) -> DataStreamWriter:
     return in_real_time(probe.rows().writeStream.option("checkpointLocation", probe.new_folder()))
 
 
-def _sink(name: str, cell: str) -> Case:
-    def start(probe: OperatorProbe) -> StreamingQuery:
-        return _writer(probe).format(name).queryName("sink").option("path", probe.new_folder()).start()
-
-    return refused(f'`format("{name}")`', cell, start)
+def _sink(name: str) -> Observe:
+    return starts(lambda b: _writer(b).format(name).queryName("sink").option("path", b.new_folder()).start())
 
 
 def _python(probe: OperatorProbe) -> StreamingQuery:
@@ -112,36 +107,25 @@ def _observe_foreach(probe: OperatorProbe) -> str:
     return _outcome(query, read, "small rows wait for the end of the batch")
 
 
-SINKS = (
-    writes('`format("kafka")`', lambda probe: probe.write(probe.rows()).start(), *ALL),
-    Case('`format("console")`', "runs, but prints all rows of a batch at its end", _observe_console),
-    Case("`foreach(function)` in Python", "runs, but small rows wait for the end of the batch", _observe_foreach),
-    refused(
-        "`foreachBatch(function)`",
-        "at start: not in allowlist: `ForeachBatchSink`",
-        lambda probe: _writer(probe).foreachBatch(lambda *_: None).start(),
+SINKS = {
+    '`format("kafka")`': writes(OperatorProbe.rows, *ALL),
+    '`format("console")`': _observe_console,
+    "`foreach(function)` in Python": _observe_foreach,
+    "`foreachBatch(function)`": starts(lambda probe: _writer(probe).foreachBatch(lambda *_: None).start()),
+    '`format("memory")`': _sink("memory"),
+    '`format("noop")`': _sink("noop"),
+    "files in output mode `append`": starts(_append_files),
+    '`format("parquet")`; `toTable(name)` of a Parquet table': together(
+        _sink("parquet"), starts(lambda probe: _writer(probe).toTable("nowhere"))
     ),
-    _sink("memory", "at start: not in allowlist: `MemorySink`"),
-    _sink("noop", "at start: not in allowlist: `NoopTable$`"),
-    refused("files in output mode `append`", "at start: not in allowlist: `FileStreamSink`", _append_files),
-    together(
-        _sink("parquet", NO_UPDATE),
-        refused("`toTable(name)` of a Parquet table", NO_UPDATE, lambda probe: _writer(probe).toTable("nowhere")),
+    "Python `DataSource` with a stream writer": starts(_python),
+    '`format("jdbc")`': _sink("jdbc"),
+    '`format("postgresql")`': _sink("postgresql"),
+    '`format("delta")`; `format("kinesis")`': together(_sink("delta"), _sink("kinesis")),
+    '`outputMode("update")`': writes(OperatorProbe.rows, *ALL),
+    '`outputMode("append")`; `outputMode("complete")`; no output mode, which means `append`': together(
+        starts(lambda probe: probe.write(probe.rows()).outputMode("append").start()),
+        starts(lambda probe: probe.write(probe.rows().groupBy("k").count()).outputMode("complete").start()),
+        starts(_no_mode),
     ),
-    refused("Python `DataSource` with a stream writer", "at start: not in allowlist: `PythonTable`", _python),
-    _sink("jdbc", "at start: `_LEGACY_ERROR_TEMP_2049`"),
-    _sink("postgresql", NOT_FOUND),
-    together(_sink("delta", NOT_FOUND), _sink("kinesis", NOT_FOUND)),
-    writes('`outputMode("update")`', lambda probe: probe.write(probe.rows()).start(), *ALL),
-    together(
-        refused(
-            '`outputMode("append")`', NO_MODE, lambda probe: probe.write(probe.rows()).outputMode("append").start()
-        ),
-        refused(
-            '`outputMode("complete")`',
-            NO_MODE,
-            lambda probe: probe.write(probe.rows().groupBy("k").count()).outputMode("complete").start(),
-        ),
-        refused("no output mode, which means `append`", NO_MODE, _no_mode),
-    ),
-)
+}

@@ -15,14 +15,9 @@ object Functions {
 
   def scalaUdf(rows: DataFrame): DataFrame = rows.select(udf((key: String) => key + "!").apply(col("k")))
 
-  def typedMap(rows: DataFrame): DataFrame =
-    rows.select("k").as(text).map((key: String) => key + "!")(text).toDF("k")
-
-  def typedFlatMap(rows: DataFrame): DataFrame =
-    rows.select("k").as(text).flatMap((key: String) => Seq(key, key + "!"))(text).toDF("k")
-
-  def typedFilter(rows: DataFrame): DataFrame =
-    rows.select("k").as(text).filter((key: String) => key != "b").toDF("k")
+  def typed(rows: DataFrame): DataFrame =
+    rows.select("k").as(text).map((key: String) => key + "+")(text)
+      .flatMap((key: String) => Seq(key, key + "?"))(text).filter((key: String) => key != "b!+").toDF("k")
 
   def mapPartitions(rows: DataFrame): DataFrame =
     rows.select("k").as(text).mapPartitions((keys: Iterator[String]) => keys.map(_ + "!"))(text).toDF("k")

@@ -7,7 +7,6 @@ query when it plans its first batch.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -27,38 +26,23 @@ NOT_ALLOWED = FAMILY + "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 CLASSES = re.compile(r"The (?:operator|sink)\(s\): (.*?) (?:is|are) not in the (?:operator|sink) allowlist")
 
 
-@dataclass(frozen=True)
-class Case:
-    """A row of a table: its first cell, its cell for OSS 4.3.0, and a function that observes the outcome."""
-
-    what: str
-    cell: str
-    observe: Callable[[OperatorProbe], str]
+Observe = Callable[[OperatorProbe], str]
+"""A function that observes the outcome of a row of a table."""
 
 
-def runs(what: str, build: Callable[[OperatorProbe], DataFrame], *rows: str) -> Case:
-    """Return the case of a DataFrame whose query writes exactly these rows to Kafka."""
-    return writes(what, lambda probe: probe.write(build(probe)).start(), *rows)
+def writes(build: Callable[[OperatorProbe], DataFrame], *rows: str) -> Observe:
+    """Observe a DataFrame whose query writes exactly these rows to Kafka, or, without rows, is refused."""
+    return starts(lambda probe: probe.write(build(probe)).start(), *rows)
 
 
-def writes(what: str, start: Callable[[OperatorProbe], StreamingQuery], *rows: str) -> Case:
-    return Case(what, "runs", lambda probe: outcome(start, probe, list(rows)))
+def starts(start: Callable[[OperatorProbe], StreamingQuery], *rows: str) -> Observe:
+    """Observe a query, as `writes` does."""
+    return lambda probe: outcome(start, probe, list(rows))
 
 
-def fails(what: str, cell: str, build: Callable[[OperatorProbe], DataFrame]) -> Case:
-    """Return the case of a DataFrame that is refused with Kafka as the sink."""
-    return refused(what, cell, lambda probe: probe.write(build(probe)).start())
-
-
-def refused(what: str, cell: str, start: Callable[[OperatorProbe], StreamingQuery]) -> Case:
-    return Case(what, cell, lambda probe: outcome(start, probe, []))
-
-
-def together(*cases: Case) -> Case:
-    def observe(probe: OperatorProbe) -> str:
-        return " or ".join(dict.fromkeys(case.observe(probe.with_empty_target()) for case in cases))
-
-    return Case("; ".join(case.what for case in cases), cases[0].cell, observe)
+def together(*observes: Observe) -> Observe:
+    """Observe several constructs with the same outcome."""
+    return lambda probe: " or ".join(dict.fromkeys(observe(probe.with_empty_target()) for observe in observes))
 
 
 def outcome(

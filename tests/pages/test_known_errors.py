@@ -21,6 +21,8 @@ CODE, DATA = re.compile(r"`([^`]+)`"), re.compile(r'"([\w.]+\.(?:scala|json))"')
 QUOTING = re.compile("symptom|you see|similar cases|alert when|without it|condition|failure")
 NO_ERRORS = {"Databricks", "value", "setting"}
 """Columns whose names in capitals are options, or conditions of an engine that no test runs."""
+COMPARED = "sources_sinks_operators.md"
+"""The page whose cells `test_sources_sinks_operators.py` compares with the engine's answers."""
 CHANGED = [
     ("errors_kafka.md", "is out of range for partition", "is beyond the partition"),
     ("joins.md", "FAILED_READ_FILE.FILE_NOT_EXIST", "FAILED_READ_FILE.FILE_IS_GONE"),
@@ -141,10 +143,11 @@ def parts(message: str) -> list[str]:
 
 def test_quoted_message_occurs_in_a_test_of_its_row() -> None:
     """A row whose test never compares the message proves nothing; a recorded exception or a fence is proof, too."""
-    found = {path.name: unquoted(path.read_text(encoding="utf-8")) for path in files.references(files.ROOT)}
+    pages = [path for path in files.references(files.ROOT) if path.name != COMPARED]
+    found = {path.name: unquoted(path.read_text(encoding="utf-8")) for path in pages}
 
     assert {} == {name: missing for name, (_, missing) in found.items() if missing}
-    assert sum(count for count, _ in found.values()) > 100
+    assert sum(count for count, _ in found.values()) > 90
 
 
 def test_message_that_no_test_of_its_row_contains_is_found() -> None:

@@ -11,12 +11,12 @@ from spark_rtm.realtime.queries import wait_until
 from spark_rtm.text import markdown
 from tests.pages.cases_of_functions import FUNCTIONS
 from tests.pages.cases_of_operators import JOINS, STATEFUL, STATELESS
-from tests.pages.cases_of_options import SESSION_OPTIONS, SINK_OPTIONS, SOURCE_OPTIONS
+from tests.pages.cases_of_options import OPTIONS
 from tests.pages.cases_of_python import PYTHON
 from tests.pages.cases_of_sinks import SINKS
 from tests.pages.cases_of_sources import SOURCES
 from tests.pages.operator_probe import INPUT, create_input, in_real_time, open_probe
-from tests.pages.outcomes import Case
+from tests.pages.outcomes import Observe
 
 PAGE = files.ROOT / "references" / "sources_sinks_operators.md"
 ENGINE = "OSS 4.3.0"
@@ -28,9 +28,22 @@ TABLES = {
     "Operators with state": STATEFUL,
     "Python code in a query": PYTHON,
     "Functions": FUNCTIONS,
-    "Options and settings": (*SOURCE_OPTIONS, *SINK_OPTIONS, *SESSION_OPTIONS),
+    "Options and settings": OPTIONS,
 }
-CASES = [case for cases in TABLES.values() for case in cases]
+CASES = [(title, what, observe) for title, cases in TABLES.items() for what, observe in cases.items()]
+
+
+def cells_of_page() -> dict[tuple[str, str], str]:
+    """Return the OSS cell of each row of the page, by the heading above the table and the first cell."""
+    text = PAGE.read_text(encoding="utf-8")
+    headings = markdown.headings(text)
+    return {
+        ([heading.title for heading in headings if heading.line < table.line][-1], row[0]): row[column]
+        for table in markdown.tables(text)
+        if ENGINE in table.header
+        for column in [table.header.index(ENGINE)]
+        for _, row in table.rows
+    }
 
 
 @pytest.fixture(scope="session")
@@ -40,11 +53,11 @@ def five_rows(kafka: str) -> str:
 
 @pytest.mark.services
 @pytest.mark.proves("operators tried")
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
+@pytest.mark.parametrize(("title", "what", "observe"), CASES, ids=[what for _, what, _ in CASES])
 def test_construct_has_the_outcome_of_its_row(
-    case: Case, spark: SparkSession, kafka: str, five_rows: str, tmp_path: Path
+    title: str, what: str, observe: Observe, spark: SparkSession, kafka: str, five_rows: str, tmp_path: Path
 ) -> None:
-    assert case.cell == case.observe(open_probe(spark, kafka, five_rows, tmp_path))
+    assert cells_of_page()[title, what] == observe(open_probe(spark, kafka, five_rows, tmp_path))
 
 
 @pytest.mark.services
@@ -71,21 +84,5 @@ def test_operator_outside_the_allowlist_withholds_rows(
     assert query.isActive
 
 
-def test_tables_of_page_equal_the_cases() -> None:
-    assert {name: _rows(cases) for name, cases in TABLES.items()} == rows_of(PAGE.read_text(encoding="utf-8"))
-
-
-def rows_of(text: str) -> dict[str, list[tuple[str, str]]]:
-    """Return the first cell and the OSS cell of each row, by the heading above the table."""
-    headings = markdown.headings(text)
-    return {
-        [heading.title for heading in headings if heading.line < table.line][-1]: [
-            (row[0], row[table.header.index(ENGINE)]) for _, row in table.rows
-        ]
-        for table in markdown.tables(text)
-        if ENGINE in table.header
-    }
-
-
-def _rows(cases: tuple[Case, ...]) -> list[tuple[str, str]]:
-    return [(case.what, case.cell) for case in cases]
+def test_page_has_a_row_for_each_case_in_its_order() -> None:
+    assert [(title, what) for title, what, _ in CASES] == [*cells_of_page()]
