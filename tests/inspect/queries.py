@@ -49,13 +49,13 @@ class Writer:
         self.spark, self.kafka, self.folder = spark, kafka, folder
         self.topics: dict[str, list[str]] = {}
 
-    def job(self, name: str, shape: str = "stateless", partitions: int = 1) -> ModeJob:
+    def job(self, name: str, *shapes: str, partitions: int = 1) -> ModeJob:
         session = self.spark.newSession()
         for key in STATE_SETTINGS:
             session.conf.unset(key)
         source = new_topic(self.kafka, partitions)
         self.topics[name] = [source]
-        return ModeJob(session, self.kafka, source, new_topic(self.kafka, 1), self.folder / name, shape)
+        return ModeJob(session, self.kafka, source, new_topic(self.kafka, 1), self.folder / name, shapes)
 
 
 def sink_of(job: ModeJob, stream: DataFrame) -> DataStreamWriter:
@@ -76,16 +76,16 @@ def wait_for_next_commit(job: ModeJob, query: StreamingQuery, records: int) -> N
 
 
 def write_side_by_side(writer: Writer) -> None:
-    modes: dict[str, tuple[Mode, str]] = {
-        "micro-batch": ("micro-batch", "stateless"),
-        "micro-batch-state": ("micro-batch", "counted"),
-        "async": ("async progress", "stateless"),
-        "continuous": ("continuous", "stateless"),
-        "real-time": ("real-time", "stateless"),
-        "grown": ("real-time", "stateless"),
+    modes: dict[str, tuple[Mode, tuple[str, ...]]] = {
+        "micro-batch": ("micro-batch", ()),
+        "micro-batch-state": ("micro-batch", ("counted",)),
+        "async": ("async progress", ()),
+        "continuous": ("continuous", ()),
+        "real-time": ("real-time", ()),
+        "grown": ("real-time", ()),
     }
     partitions = {"continuous": CONTINUOUS_PARTITIONS}
-    jobs = {name: writer.job(name, shape, partitions.get(name, 1)) for name, (_, shape) in modes.items()}
+    jobs = {name: writer.job(name, *shapes, partitions=partitions.get(name, 1)) for name, (_, shapes) in modes.items()}
     for job in jobs.values():
         send(job, "a")
     queries = {name: start(job, modes[name][0], INTERVAL) for name, job in jobs.items()}
@@ -162,8 +162,8 @@ def damage(writer: Writer) -> dict[str, str]:
     return failures
 
 
-def lose_files(writer: Writer, lost: str, shape: str, mode: Mode) -> dict[str, str]:
-    job = writer.job(f"lost-{lost}", shape)
+def lose_files(writer: Writer, lost: str, mode: Mode, *shapes: str) -> dict[str, str]:
+    job = writer.job(f"lost-{lost}", *shapes)
     for count, value in enumerate("ab", start=1):
         send(job, value)
         run_until(job, mode, count, INTERVAL)
@@ -207,8 +207,8 @@ def main(kafka: str, folder: Path) -> None:
         move,
         read_two_topics,
         damage,
-        lambda writer: lose_files(writer, "offsets", "stateless", "micro-batch"),
-        lambda writer: lose_files(writer, "state", "counted", "real-time"),
+        lambda writer: lose_files(writer, "offsets", "micro-batch"),
+        lambda writer: lose_files(writer, "state", "real-time", "counted"),
     ]
     # Each part mostly waits for the ends of its batches.
     with ThreadPoolExecutor(len(parts)) as pool:

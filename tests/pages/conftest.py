@@ -38,4 +38,5 @@ def job(spark: SparkSession, kafka: str, tmp_path: Path) -> ModeJob:
     session = spark.newSession()
     for key in (FORMAT, PROVIDER):
         session.conf.unset(key)
+    session.conf.set("spark.sql.shuffle.partitions", "1")
     return ModeJob(session, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")

@@ -1,14 +1,15 @@
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.realtime.queries import stop_completely, wait_until
-from tests.helpers import end_offset, kafka_rows, produce, texts_of
+from tests.helpers import end_offset, kafka_rows, produce, start_to_kafka, texts_of
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -17,7 +18,6 @@ PREPARED = {FORMAT: "2", PROVIDER: ROCKSDB}
 """Settings of a micro-batch query whose checkpoint real-time mode can continue."""
 
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
-MODES: tuple[Mode, ...] = ("micro-batch", "async progress", "continuous", "real-time")
 # Commits to wait for after the next one until a written record is committed. An epoch can end before it contains the
 # record.
 ADDITIONAL_COMMITS = {"continuous": 1, "real-time": 0}
@@ -30,45 +30,60 @@ class ModeJob:
     source: str
     target: str
     checkpoint: Path
-    shape: str = "stateless"
+    shapes: tuple[str, ...] = ()
     output_mode: str = "update"
     starting_offsets: str = "earliest"
+
+    def rows(self, **options: str) -> DataFrame:
+        """Return the rows of the source topic."""
+        return kafka_rows(self.spark, self.kafka, self.source, **options)
+
+    def copy(self, rows: DataFrame, interval: str = "2 seconds", **options: str) -> StreamingQuery:
+        """Start a query in real-time mode that writes rows to the target topic."""
+        return start_to_kafka(rows, self.kafka, self.checkpoint, interval, **{"topic": self.target, **options})
 
 
 def prepare(session: SparkSession) -> SparkSession:
     for key, value in PREPARED.items():
         session.conf.set(key, value)
+    session.conf.set("spark.sql.shuffle.partitions", "1")
     return session
+
+
+def _slow_for_b(value: Column) -> Column:
+    """Return a computation that takes seconds for `b` and ignores interrupts."""
+    numbers = F.sequence(F.lit(1), F.lit(30_000_000))
+    odd = F.aggregate(numbers, F.lit(0), lambda count, number: count + number % 2)
+    return F.when(value != "b", "a").when(odd > 1, "b")
+
+
+SHAPES: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "counted": lambda rows: rows.groupBy("key").count().select("key", F.col("count").cast("string").alias("value")),
+    "repartitioned": lambda rows: rows.repartition(2),
+    "timed": lambda rows: rows.withColumn("value", F.concat("value", F.current_timestamp().cast("string"))),
+    "slow for b": lambda rows: rows.withColumn("value", _slow_for_b(rows.value)),
+    "failing for b": lambda rows: rows.withColumn(
+        "value", F.when(rows.value == "b", F.raise_error(F.lit("b"))).otherwise("a")
+    ),
+    "through Python": lambda rows: rows.withColumn("value", F.udf(str.upper)("value")),
+    "foreachBatch": lambda rows: rows,
+}
 
 
 def stream_of(job: ModeJob) -> DataFrame:
     """Return the streaming DataFrame of a job, with the columns `key` and `value` for the sink."""
-    records = kafka_rows(job.spark, job.kafka, job.source, startingOffsets=job.starting_offsets)
+    records = job.rows(startingOffsets=job.starting_offsets)
     stream = records.select(F.lit("all").alias("key"), F.col("value").cast("string"))
-    match job.shape:
-        case "counted":
-            stream = stream.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
-        case "repartitioned":
-            stream = stream.repartition(2)
-        case "timed":
-            stream = stream.withColumn("value", F.current_timestamp().cast("string"))
-        case "slow for b":
-            # A computation that takes seconds and ignores interrupts.
-            numbers = F.sequence(F.lit(1), F.lit(30_000_000))
-            odd = F.aggregate(numbers, F.lit(0), lambda count, number: count + number % 2)
-            stream = stream.withColumn("value", F.when(stream.value != "b", "a").when(odd > 1, "b"))
-        case "failing for b":
-            stream = stream.withColumn("value", F.when(stream.value == "b", F.raise_error(F.lit("b"))).otherwise("a"))
-        case "through Python":
-            stream = stream.withColumn("value", F.udf(str.upper)("value"))
+    for shape in job.shapes:
+        stream = SHAPES[shape](stream)
     return stream
 
 
 def start(job: ModeJob, mode: Mode, interval: str = "2 seconds") -> StreamingQuery:
     """Start a job; `interval` is the commit interval of continuous mode, real-time mode and async progress tracking."""
     writer = stream_of(job).writeStream.outputMode(job.output_mode).option("checkpointLocation", str(job.checkpoint))
-    writer = writer.queryName(f"{mode} {job.shape}")
-    if job.shape == "foreachBatch":
+    writer = writer.queryName(mode)
+    if "foreachBatch" in job.shapes:
         writer = writer.foreachBatch(lambda rows, _: rows.foreach(print))
     else:
         writer = writer.format("kafka").option("kafka.bootstrap.servers", job.kafka).option("topic", job.target)

@@ -13,34 +13,56 @@ from tests.pages.jobs import FORMAT, PREPARED, PROVIDER, ROCKSDB, Mode, ModeJob,
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
+COUNTED = ("counted",)
 REFUSED_V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 
-MOVES: dict[str, tuple[str, dict[str, str], list[tuple[Mode, str | list[str]]]]] = {
-    "stateless, default settings": ("stateless", {}, [("micro-batch", ["a"]), ("real-time", REFUSED_V1)]),
-    "stateless, format 2": (
-        "stateless",
-        {FORMAT: "2"},
-        [("micro-batch", ["a"]), ("real-time", ["b", "b"]), ("async progress", ["c"]), ("real-time", ["d", "d"])],
-    ),
-    "async, default settings": ("stateless", {}, [("async progress", ["a"]), ("real-time", REFUSED_V1)]),
-    "async, format 2": ("stateless", {FORMAT: "2"}, [("async progress", ["a"]), ("real-time", ["b", "b"])]),
-    "continuous, RocksDB and format 2": ("stateless", PREPARED, [("continuous", ["a"]), ("real-time", REFUSED_V1)]),
-    "continuous, to micro-batch": ("stateless", {}, [("continuous", ["a"]), ("micro-batch", "WatermarkTracker")]),
-    "continuous, to async": ("stateless", {}, [("continuous", ["a"]), ("async progress", "WatermarkTracker")]),
-    "real-time, to continuous": (
-        "stateless",
+Step = tuple[Mode, list[str] | str]
+"""A run in a mode, after two more records: the values that it writes, or the error that refuses it."""
+MOVES: dict[str, tuple[tuple[str, ...], dict[str, str], list[Step]]] = {
+    "stateless, default settings": (
+        (),
         {},
-        [("real-time", ["a"]), ("continuous", ["b"]), ("real-time", REFUSED_V1)],
+        [
+            ("micro-batch", ["a", "a"]),
+            ("real-time", REFUSED_V1),
+            ("async progress", ["b", "b", "c", "c"]),
+            ("real-time", REFUSED_V1),
+        ],
     ),
-    "stateful, default settings": ("counted", {}, [("micro-batch", ["2"]), ("real-time", REFUSED_V1)]),
-    "stateful, RocksDB only": ("counted", {PROVIDER: ROCKSDB}, [("micro-batch", ["2"]), ("real-time", REFUSED_V1)]),
-    "stateful, format only": ("counted", {FORMAT: "2"}, [("micro-batch", "STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED")]),
+    "stateless, format 2": (
+        (),
+        {FORMAT: "2"},
+        [
+            ("micro-batch", ["a", "a"]),
+            ("real-time", ["b", "b"]),
+            ("async progress", ["c", "c"]),
+            ("real-time", ["d", "d"]),
+        ],
+    ),
+    "continuous, RocksDB and format 2": (
+        (),
+        PREPARED,
+        [
+            ("continuous", ["a", "a"]),
+            ("real-time", REFUSED_V1),
+            ("micro-batch", "WatermarkTracker"),
+            ("async progress", "WatermarkTracker"),
+        ],
+    ),
+    "real-time, to continuous": (
+        (),
+        {},
+        [("real-time", ["a", "a"]), ("continuous", ["b", "b"]), ("real-time", REFUSED_V1)],
+    ),
+    "stateful, default settings": (COUNTED, {}, [("micro-batch", ["2"]), ("real-time", REFUSED_V1)]),
+    "stateful, RocksDB only": (COUNTED, {PROVIDER: ROCKSDB}, [("micro-batch", ["2"]), ("real-time", REFUSED_V1)]),
+    "stateful, format only": (COUNTED, {FORMAT: "2"}, [("micro-batch", "STATE_STORE_CHECKPOINT_IDS_NOT_SUPPORTED")]),
     "stateful, RocksDB and format 2": (
-        "counted",
+        COUNTED,
         PREPARED,
         [("micro-batch", ["2"]), ("real-time", ["3", "4"]), ("micro-batch", ["6"]), ("real-time", ["7", "8"])],
     ),
-    "stateful, real-time first": ("counted", {}, [("real-time", ["1", "2"]), ("micro-batch", ["4"])]),
+    "stateful, real-time first": (COUNTED, {}, [("real-time", ["1", "2"]), ("micro-batch", ["4"])]),
 }
 
 
@@ -53,31 +75,35 @@ def assert_inspected(checkpoint: Path, earlier: Mode, mode: Mode, *, is_refused:
         assert is_refused != moves[mode].is_possible, moves[mode].reason
 
 
-@pytest.mark.parametrize(("shape", "confs", "steps"), MOVES.values(), ids=MOVES)
+@pytest.mark.parametrize(("shapes", "confs", "steps"), MOVES.values(), ids=MOVES)
 def test_checkpoint_moves_only_if_its_format_allows(
-    job: ModeJob, shape: str, confs: dict[str, str], steps: list[tuple[Mode, str | list[str]]]
+    job: ModeJob, shapes: tuple[str, ...], confs: dict[str, str], steps: list[Step]
 ) -> None:
-    job = replace(job, shape=shape)
+    """Each mode continues or is refused as listed; a refused mode leaves its records to the next run."""
+    job, earlier = replace(job, shapes=shapes), None
     for key, value in confs.items():
         job.spark.conf.set(key, value)
-    for number, (mode, expected) in enumerate(steps):
-        if number:
-            assert_inspected(job.checkpoint, steps[number - 1][0], mode, is_refused=isinstance(expected, str))
+    for record, (mode, expected) in zip("abcd", steps, strict=False):
+        if earlier:
+            assert_inspected(job.checkpoint, earlier, mode, is_refused=isinstance(expected, str))
         before = len(written(job))
-        send(job, *["abcd"[number]] * 2)
+        send(job, record, record)
+        # Only the first query chooses the number of state partitions.
+        job.spark.conf.set("spark.sql.shuffle.partitions", "2" if earlier else "1")
         if isinstance(expected, str):
             with pytest.raises(QueryFailedError, match=expected):
                 run_until(job, mode, before + 1)
         else:
-            values = run_until(job, mode, before + (2 if shape == "stateless" else len(expected)))
-            assert (expected * 2)[:2] if shape == "stateless" else expected == values[before:]
+            assert expected == run_until(job, mode, before + len(expected))[before:]
+            earlier = mode
         # Only the first query creates the checkpoint; later queries use default settings.
         for key in confs:
             job.spark.conf.unset(key)
+    assert len({path.name for path in job.checkpoint.glob("state/0/[0-9]*")}) <= 1
 
 
 def test_override_accepts_checkpoint_of_old_format(job: ModeJob) -> None:
-    job = replace(job, shape="counted")
+    job = replace(job, shapes=COUNTED)
     send(job, "a", "a")
     run_until(job, "micro-batch", 1)
     job.spark.conf.set("spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled", "true")

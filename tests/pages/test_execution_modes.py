@@ -5,7 +5,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from spark_rtm.realtime.queries import CONDITION, QueryFailedError, stop_completely, wait_until
-from tests.pages.jobs import MODES, Mode, ModeJob, run_until, send, start, written
+from tests.pages.jobs import Mode, ModeJob, run_until, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
@@ -21,56 +21,51 @@ def is_last(job: ModeJob, value: str) -> bool:
     return written(job)[-1:] == [value]
 
 
-def refusal(job: ModeJob, mode: Mode) -> str | None:
-    """Return the error condition or message with which a job fails in a mode, or None if the job writes a record."""
+def refusal(job: ModeJob, mode: Mode) -> str:
+    """Return the condition or message of the error with which a job fails, or an empty text if it writes a record."""
     send(job, "a")
     try:
         query = start(job, mode)
-        wait_until(lambda: query.lastProgress if job.shape == "foreachBatch" else written(job), 60, "a record", [query])
+        wait_until(
+            lambda: query.lastProgress if "foreachBatch" in job.shapes else written(job), 60, "a record", [query]
+        )
     except (PySparkException, QueryFailedError) as error:
         conditions = [name for name in CONDITION.findall(str(error)) if not name.startswith(("STREAM_FAILED", "_LEG"))]
         return conditions[0] if conditions else str(error)
     query.stop()
-    return None
+    return ""
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_physical_plan_shows_the_execution_mode(job: ModeJob, mode: Mode, capsys: pytest.CaptureFixture[str]) -> None:
-    send(job, "a")
-    query = start(job, mode)
-    wait_until(lambda: written(job), 60, "a record", [query])
-    capsys.readouterr()
-
-    query.explain()
-
-    assert SCAN_NODES[mode] in capsys.readouterr().out
-
-
-ACCEPTED = {
-    # shape, output mode: micro-batch, async progress, continuous, real-time
-    ("counted", "update"): (None, "does not support async progress tracking", "does not support Aggregate", None),
-    ("repartitioned", "update"): (None, None, "does not support Repartition", None),
-    ("timed", "update"): (None, None, "does not support current time", None),
-    ("through Python", "update"): (None, None, None, "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"),
-    ("foreachBatch", "update"): (
-        None,
-        "does not support async progress tracking",
-        "not supported with continuous trigger",
-        "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
-    ),
-    ("stateless", "append"): (None, None, None, "STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED"),
-}
+COMBINED = ("repartitioned", "timed", "through Python")
+NOT_ALLOWED = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
+NO_STATE_WITH_ASYNC = "does not support async progress tracking"
+CASES: list[tuple[Mode, tuple[str, ...], str, str]] = [
+    ("micro-batch", COMBINED, "append", ""),
+    ("micro-batch", ("counted",), "update", ""),
+    ("micro-batch", ("foreachBatch",), "update", ""),
+    ("async progress", COMBINED, "append", ""),
+    ("async progress", ("counted",), "update", NO_STATE_WITH_ASYNC),
+    ("async progress", ("foreachBatch",), "update", NO_STATE_WITH_ASYNC),
+    ("continuous", ("through Python",), "append", ""),
+    ("continuous", ("counted",), "update", "does not support Aggregate"),
+    ("continuous", ("repartitioned",), "update", "does not support Repartition"),
+    ("continuous", ("timed",), "update", "does not support current time"),
+    ("continuous", ("foreachBatch",), "update", "not supported with continuous trigger"),
+    ("real-time", ("repartitioned", "timed", "counted"), "update", ""),
+    ("real-time", ("through Python",), "update", NOT_ALLOWED),
+    ("real-time", ("foreachBatch",), "update", NOT_ALLOWED),
+    ("real-time", (), "append", "STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED"),
+]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("shape", "output_mode"), ACCEPTED, ids=lambda value: value)
-def test_mode_runs_or_refuses_a_query(job: ModeJob, shape: str, output_mode: str, mode: Mode) -> None:
-    expected = ACCEPTED[shape, output_mode][MODES.index(mode)]
+@pytest.mark.parametrize(("mode", "shapes", "output_mode", "expected"), CASES, ids=str)
+def test_mode_runs_or_refuses_a_query(
+    job: ModeJob, mode: Mode, shapes: tuple[str, ...], output_mode: str, expected: str
+) -> None:
+    reason = refusal(replace(job, shapes=shapes, output_mode=output_mode), mode)
 
-    reason = refusal(replace(job, shape=shape, output_mode=output_mode), mode)
-
-    assert (expected is None) == (reason is None), reason
-    assert (expected or "") in (reason or "")
+    assert bool(expected) == bool(reason), reason
+    assert expected in reason
 
 
 REPEATED: dict[Mode, list[str]] = {
@@ -82,7 +77,9 @@ REPEATED: dict[Mode, list[str]] = {
 
 
 @pytest.mark.parametrize(("mode", "repeated"), REPEATED.items(), ids=REPEATED)
-def test_restart_after_stop_repeats_uncommitted_rows(job: ModeJob, mode: Mode, repeated: list[str]) -> None:
+def test_plan_shows_the_mode_and_a_restart_repeats_uncommitted_rows(
+    job: ModeJob, mode: Mode, repeated: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Except in micro-batch mode, a stop between the write and the commit of a row repeats the row after a restart."""
     send(job, "first")
     run_until(job, mode, 1)
@@ -92,6 +89,9 @@ def test_restart_after_stop_repeats_uncommitted_rows(job: ModeJob, mode: Mode, r
         wait_until(partial(is_last, job, value), 60, f"{value!r} in the target", [query])
     if mode == "micro-batch":
         query.processAllAvailable()
+    capsys.readouterr()
+    query.explain()
+    assert SCAN_NODES[mode] in capsys.readouterr().out
     stop_completely(job.spark, query)
     send(job, "c")
 
@@ -108,7 +108,7 @@ def test_log_is_purged_in_the_background_by_default(job: ModeJob) -> None:
 
 def test_row_can_be_written_after_stop_has_returned(job: ModeJob) -> None:
     """A task finishes its row after `stop()` has returned; `stop_completely` waits for the task."""
-    query = start(replace(job, shape="slow for b"), "real-time", "3600 seconds")
+    query = start(replace(job, shapes=("slow for b",)), "real-time", "3600 seconds")
     send(job, "a", "b")
     wait_until(partial(is_last, job, "a"), 60, "'a' in the target", [query])
 

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
 def fail_in_next_batch(job: ModeJob) -> None:
     """Run a query that plans a batch and fails in it, so the batch has no commit."""
-    query = start(replace(job, shape="failing for b"), "micro-batch")
+    query = start(replace(job, shapes=("failing for b",)), "micro-batch")
     with pytest.raises(StreamingQueryException):
         query.awaitTermination(60)
     assert newest_entry(job.checkpoint / "offsets") == newest_entry(job.checkpoint / "commits") + 1
@@ -57,7 +57,7 @@ def test_without_commit_new_query_starts_where_old_one_did(job: ModeJob) -> None
 
 def test_state_is_rebuilt_by_replay(job: ModeJob) -> None:
     """A micro-batch on a new checkpoint counts all records again; then real-time mode continues with the counts."""
-    job = replace(job, shape="counted")
+    job = replace(job, shapes=("counted",))
     send(job, "a", "b")
     run_until(job, "micro-batch", 1)
     send(job, "c")

@@ -214,7 +214,7 @@ def test_number_of_partitions_comes_from_the_checkpoint(session: SparkSession, c
 
     failure = failure_of(count(rows_of(session)), checkpoint)
 
-    session.conf.unset("spark.sql.shuffle.partitions")
+    session.conf.set("spark.sql.shuffle.partitions", partitions)
     assert "" == failure
     assert partitions == len(list(checkpoint.glob("state/0/[0-9]*")))
 
