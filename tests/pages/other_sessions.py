@@ -1,7 +1,7 @@
 """
-Run Spark sessions that need a separate process: without the connector, with dynamic allocation, with Spark Connect.
+Run Spark sessions that need a separate process: with repeated tasks and dynamic allocation, or with Spark Connect.
 
-Arguments are the name of a session and the address of a broker; the program prints the resulting error.
+Arguments are the name of a session and the address of a broker; the program prints the outcomes as JSON.
 """
 
 import json
@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -23,71 +22,60 @@ from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
 from spark_rtm.services import connector, java_home
 from spark_rtm.services.spark import build_session
-from tests.helpers import new_topic, produce, texts_of
+from tests.helpers import kafka_rows, new_topic, produce, texts_of
 
 SHORT_BATCHES = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 DYNAMIC_ALLOCATION = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.minExecutors": "1"}
 
 
-def outcome_of(session: str, kafka: str) -> str:
-    """Run a session of `other_sessions.py` and return the outcome that it prints."""
+def outcomes_of(session: str, kafka: str) -> Any:
+    """Run a session of `other_sessions.py` and return the outcomes that it prints."""
     command = [sys.executable, "-m", "tests.pages.other_sessions", session, kafka]
-    completed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=170)
+    completed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=250)
     assert 0 == completed.returncode, completed.stderr[-2000:]
-    return completed.stdout.partition("=> ")[2].strip()
+    return json.loads(completed.stdout.partition("=> ")[2])
 
 
-def without_connector(servers: str) -> str:
-    """Read Kafka in a session without the connector and return the error condition."""
-    os.environ["JAVA_HOME"] = str(java_home())
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    try:
-        session.readStream.format("kafka").option("kafka.bootstrap.servers", servers).load()
-    except AnalysisException as error:
-        return str(error.getCondition())
-    return "nothing"
-
-
-def dynamic_allocation(servers: str) -> str:
-    small = {"spark.executor.memory": "1g", "spark.driver.memory": "1g"}
-    # One executor with six slots.
-    confs = {**DYNAMIC_ALLOCATION, **SHORT_BATCHES, **small}
-    session = build_session("elastic", master="local-cluster[1,6,1024]", confs=confs)
-    source = session.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
-    rows = source.option("subscribe", "clicks").load()
-    return f"stateless: {_outcome(rows)}\nstateful: {_outcome(rows.groupBy('key').count())}"
-
-
-def failing_tasks(servers: str) -> str:
+def clusters(servers: str) -> str:
+    """Run queries with tasks that Spark repeats, and with dynamic allocation; return their outcomes, as JSON."""
     # Other local sessions never repeat a task. As on a cluster, the fourth failure of a task is final here.
     session = build_session("repeats", master="local[6,4]", confs=SHORT_BATCHES)
-    source, kafka = new_topic(servers, 1), {"kafka.bootstrap.servers": servers}
+    source = new_topic(servers, 1)
     produce(servers, source, [(0, b"bad")])
-    rows = session.readStream.format("kafka").options(**kafka, subscribe=source, startingOffsets="earliest").load()
+    rows = kafka_rows(session, servers, source)
     numbers = rows.select(F.col("value").cast("string").cast("int").alias("number"))
 
     def send(row: Row) -> None:
         raise ConnectionError(row)
 
-    started = {
-        "cast": numbers.writeStream.format("console"),
-        "cast with state": numbers.groupBy("number").count().writeStream.format("console"),
-        "foreach": rows.writeStream.foreach(send),
-    }
     # One after the other, because the tasks of all three would need more slots.
-    return json.dumps({name: _after_failures(writer) for name, writer in started.items()})
+    outcomes = {
+        "cast": _after_batches(numbers.writeStream.format("console"), 3),
+        "cast with state": _after_batches(numbers.groupBy("number").count().writeStream.format("console"), 3),
+        "foreach": _after_batches(rows.writeStream.foreach(send), 3),
+    }
+    session.stop()
+    small = {"spark.executor.memory": "1g", "spark.driver.memory": "1g"}
+    # One executor with six slots.
+    session = build_session(
+        "elastic", master="local-cluster[1,6,1024]", confs={**DYNAMIC_ALLOCATION, **SHORT_BATCHES, **small}
+    )
+    rows = kafka_rows(session, servers, source)
+    outcomes["stateless"] = _after_batches(rows.writeStream.format("console"), 1)
+    outcomes["stateful"] = _after_batches(rows.groupBy("key").count().writeStream.format("console"), 1)
+    return json.dumps(outcomes)
 
 
-def _after_failures(writer: DataStreamWriter) -> str:
-    """Start a query; return whether it has ended, or the number of rows in its first three batches together."""
-    query = writer.outputMode("update").trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
+def _after_batches(writer: DataStreamWriter, batches: int) -> str:
+    """Start a query; return its failure, or the number of rows in its first batches together."""
+    query = writer.outputMode("update").trigger(realTime="3 seconds").start()  # type: ignore[call-overload]
     try:
-        wait_until(lambda: len(query.recentProgress) == 3, 60, "three batches", [query])
+        wait_until(lambda: len(query.recentProgress) >= batches, 60, f"{batches} batches", [query])
     except QueryFailedError as error:
-        return f"ended: {error.condition}"
+        return f"ended: {error.condition}: {error}"
     finally:
         query.stop()
-    return f"active: {sum(progress['numInputRows'] for progress in query.recentProgress)} rows"
+    return f"active: {sum(progress['numInputRows'] for progress in query.recentProgress[:batches])} rows"
 
 
 def spark_connect(servers: str) -> str:
@@ -98,15 +86,14 @@ def spark_connect(servers: str) -> str:
     builder = SparkSession.builder.remote("local[4]").config("spark.jars", ",".join(map(str, connector().jars)))
     builder = builder.config("spark.app.password", "secret").config("spark.app.name", "connect")
     session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    kafka = {"kafka.bootstrap.servers": servers}
     source = new_topic(servers, 1)
     produce(servers, source, [(0, b"a"), (0, b"a")])
-    rows = session.readStream.format("kafka").options(**kafka, subscribe=source, startingOffsets="earliest").load()
+    rows = kafka_rows(session, servers, source)
     counts = rows.groupBy("value").count().select(F.col("count").cast("string").alias("value"))
 
     def start(stream: DataFrame, interval: str, target: str = "any", sink: str = "kafka") -> Any:
-        writer = stream.writeStream.format(sink).options(**kafka, topic=target).outputMode("update")
-        return writer.option("checkpointLocation", target).trigger(realTime=interval).start()  # type: ignore[call-overload]
+        writer = stream.writeStream.format(sink).option("kafka.bootstrap.servers", servers).outputMode("update")
+        return writer.options(checkpointLocation=target, topic=target).trigger(realTime=interval).start()  # type: ignore[call-overload]
 
     def written(stream: DataFrame, interval: str) -> tuple[Any, list[str]]:
         target = new_topic(servers, 1)
@@ -154,22 +141,8 @@ def _raised(call: Callable[[], object]) -> str:
         return f"{type(error).__module__}.{type(error).__name__} {condition}"
 
 
-def _outcome(stream: DataFrame) -> str:
-    writer = stream.writeStream.format("console").outputMode("update")
-    query = writer.trigger(realTime="2 seconds").start()  # type: ignore[call-overload]
-    try:
-        wait_until(lambda: query.lastProgress, 60, "a batch", [query])
-    except QueryFailedError as error:
-        return str(error)
-    finally:
-        query.stop()
-    return "runs"
-
-
 SESSIONS: dict[str, Callable[[str], str]] = {
-    "without-connector": without_connector,
-    "dynamic-allocation": dynamic_allocation,
-    "failing-tasks": failing_tasks,
+    "clusters": clusters,
     "spark-connect": spark_connect,
 }
 

@@ -1,15 +1,16 @@
 """Errors that need a running query or another session: shuffles, clusters, a missing connector, late rows."""
 
-import json
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_rtm.realtime.failures import name_of
 from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka
-from tests.pages.other_sessions import outcome_of
+from tests.pages.other_sessions import outcomes_of
 from tests.pages.pipelined import PROVOKED
 from tests.pages.refusals import template
 from tests.pages.running import PageEnvironment, fresh_session
@@ -43,20 +44,38 @@ def test_second_job_on_shuffle_of_running_query_is_refused(condition: str, envir
     assert template(condition).partition("<")[0].strip() in str(raised.value)
 
 
-@pytest.mark.timeout(200)
+@pytest.fixture(scope="module")
+def clusters(kafka: str) -> dict[str, str]:
+    return dict(outcomes_of("clusters", kafka))
+
+
 @pytest.mark.proves("conditions provoked")
-def test_stateful_query_with_dynamic_allocation_is_refused(environment: PageEnvironment) -> None:
-    stateless, stateful = outcome_of("dynamic-allocation", environment.kafka).splitlines()[:2]
-
-    assert "stateless: runs" == stateless
-    assert DYNAMIC_ALLOCATION in stateful
+def test_stateful_query_with_dynamic_allocation_is_refused(clusters: dict[str, str]) -> None:
+    assert clusters["stateless"].startswith("active")
+    assert DYNAMIC_ALLOCATION in clusters["stateful"]
 
 
-@pytest.mark.timeout(200)
+def test_bad_record_on_a_cluster_ends_a_query_or_stops_its_progress(clusters: dict[str, str]) -> None:
+    """If Spark repeats tasks, the query fails after an error in an expression, and stays active after one in a sink."""
+    assert clusters["cast"].startswith("ended: CAST_INVALID_INPUT")
+    assert clusters["cast with state"].startswith("ended: CAST_INVALID_INPUT")
+    assert "active: 0 rows" == clusters["foreach"]
+
+
 @pytest.mark.proves("conditions provoked")
-def test_session_without_kafka_connector_is_refused(environment: PageEnvironment) -> None:
+def test_session_without_kafka_connector_is_refused(spark: SparkSession) -> None:
     """Spark recognizes the format `kafka` but reports that the connector is missing."""
-    assert "KAFKA_DATA_SOURCE_NOT_ENABLED" == outcome_of("without-connector", environment.kafka)
+    jvm: Any = spark._jvm  # noqa: SLF001 - not public
+    thread = jvm.java.lang.Thread.currentThread()
+    loader = thread.getContextClassLoader()
+    thread.setContextClassLoader(jvm.org.apache.spark.util.Utils.getSparkClassLoader())
+    try:
+        with pytest.raises(AnalysisException) as refused:
+            spark.readStream.format("kafka").load()
+    finally:
+        thread.setContextClassLoader(loader)
+
+    assert "KAFKA_DATA_SOURCE_NOT_ENABLED" == refused.value.getCondition()
 
 
 def test_row_behind_watermark_is_counted_in_same_batch(environment: PageEnvironment) -> None:
@@ -75,12 +94,3 @@ def test_row_behind_watermark_is_counted_in_same_batch(environment: PageEnvironm
 
         assert query.lastProgress is None
         assert query.exception() is None
-
-
-def test_bad_record_on_a_cluster_ends_a_query_or_stops_its_progress(kafka: str) -> None:
-    """If Spark repeats tasks, the query fails after an error in an expression, and stays active after one in a sink."""
-    assert {
-        "cast": "ended: CAST_INVALID_INPUT",
-        "cast with state": "ended: CAST_INVALID_INPUT",
-        "foreach": "active: 0 rows",
-    } == json.loads(outcome_of("failing-tasks", kafka))

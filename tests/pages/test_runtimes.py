@@ -1,4 +1,3 @@
-import json
 import re
 import tomllib
 import zipfile
@@ -15,7 +14,7 @@ from spark_rtm.services.scala import scala_object
 from spark_rtm.text import markdown
 from tests.helpers import eventually, new_topic, produce, texts_of
 from tests.pages.java import compiled_java
-from tests.pages.other_sessions import outcome_of
+from tests.pages.other_sessions import outcomes_of
 
 PAGE = files.ROOT / "references/runtimes.md"
 IVY = files.ROOT / "spark_rtm/services/ivy"
@@ -96,7 +95,7 @@ def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
         "stop_completely": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
         "spark.app.name": "connect",
         "spark.app.password": f"{CONNECT}.SparkNoSuchElementException SQL_CONF_NOT_FOUND",
-    } == json.loads(outcome_of("spark-connect", kafka))
+    } == outcomes_of("spark-connect", kafka)
 
 
 def test_versions_on_the_page_are_those_that_are_installed() -> None:
