@@ -6,7 +6,6 @@ import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -23,11 +22,20 @@ from spark_rtm.realtime.keeper import judge
 from spark_rtm.realtime.login import DATABRICKS_CLIENT, OSS_CLIENT, certificate_login, password_login
 from spark_rtm.realtime.proof import assert_real_time, plan_of_query
 from tests.certificates import Certificates
-from tests.helpers import end_offset, eventually, new_topic, produce
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka
 from tests.pages.examples import Example
 from tests.pages.running import PageEnvironment, check_example
 from tests.pages.samples import ALL_TOPICS, PARTITIONS, create_page_topics
-from tests.pages.secured import PACKAGE, PASSWORD, USER, SecuredKafka, secured_examples, secured_kafka, secured_postgres
+from tests.pages.secured import (
+    PACKAGE,
+    PASSWORD,
+    USER,
+    Acl,
+    SecuredKafka,
+    secured_examples,
+    secured_kafka,
+    secured_postgres,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -81,14 +89,16 @@ def unsigned_token(secured: SecuredKafka) -> Options:
     return password(secured) | token
 
 
+def with_own_producer(secured: SecuredKafka) -> Options:
+    # Spark shares the producers of equal options between queries, and the producer of another test has got its id.
+    return password(secured) | {"kafka.client.id": str(uuid.uuid4())}
+
+
 def start(
-    spark: SparkSession, secured: SecuredKafka, topics: tuple[str, str], reader: Options, writer: Options, folder: Path
+    spark: SparkSession, source: str, target: str, reader: Options, writer: Options, folder: Path
 ) -> StreamingQuery:
-    stream = spark.readStream.format("kafka").options(**reader).option("startingOffsets", "earliest")
-    rows = stream.option("subscribe", topics[0]).load().select("value")
-    sink = rows.writeStream.format("kafka").options(**writer).option("topic", topics[1]).outputMode("update")
-    sink = sink.option("checkpointLocation", str(folder / "checkpoint"))
-    return sink.trigger(realTime="3 seconds").start()  # type: ignore[call-overload, no-any-return]
+    rows = kafka_rows(spark, "", source, **reader).select("value")
+    return start_to_kafka(rows, "", folder / "copy", topic=target, **writer)
 
 
 def outcome(secured: SecuredKafka, target: str, query: StreamingQuery) -> str:
@@ -106,63 +116,84 @@ def outcome(secured: SecuredKafka, target: str, query: StreamingQuery) -> str:
     return str(re.findall(r"org\.apache\.kafka\.common\.(?:errors|config)\.(\w+: [^\n]*)", str(failure))[-1])
 
 
-def copied(
-    spark: SparkSession, secured: SecuredKafka, source: str, reader: Options, writer: Options, folder: Path, *acls: Any
-) -> str:
-    """Copy a record with ACLs for topics called `source` and `target`, and return the outcome."""
-    target = new_topic(secured.setup, 1)
-    names = {"source": source, "target": target}
-    secured.allow(*((kind, names.get(name, name), operation) for kind, name, operation in acls))
-    query = start(spark, secured, (source, target), reader, writer, folder)
-    try:
-        return outcome(secured, target, query)
-    finally:
-        query.stop()
+Login = Callable[[SecuredKafka], Options]
 
 
-@pytest.mark.parametrize("login", ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER", "certificate"])
-def test_right_login_with_two_rights_copies_a_record(
-    login: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
-) -> None:
-    """READ on the source and WRITE on the target are enough: no right to a group, cluster or DESCRIBE is necessary."""
-    if login == "certificate":
-        options = certificate(secured, secured.keystore)
-    else:
-        options = unsigned_token(secured) if login == "OAUTHBEARER" else password(secured, login)
-
-    assert "copied" == copied(spark, secured, source, options, options, tmp_path, READ, WRITE)
+def plain(secured: SecuredKafka) -> Options:
+    return password(secured, "PLAIN")
 
 
+def wrong_plain(secured: SecuredKafka) -> Options:
+    return password(secured, "PLAIN", WRONG_PASSWORD)
+
+
+def own_certificate(secured: SecuredKafka) -> Options:
+    return certificate(secured, secured.keystore)
+
+
+BOTH = (READ, WRITE)
 REFUSED_PLAIN = "SaslAuthenticationException: Authentication failed: Invalid username or password"
 REFUSED_SCRAM = "SaslAuthenticationException: Authentication failed during authentication due to invalid credentials "
 REFUSED_SCRAM += "with SASL mechanism SCRAM-SHA-512"
-Login = Callable[[SecuredKafka], Options]
-LOGINS: dict[str, tuple[Login, Login, str]] = {
-    "password of the source, PLAIN": (lambda k: password(k, "PLAIN", WRONG_PASSWORD), password, REFUSED_PLAIN),
-    "password of the source, SCRAM": (lambda k: password(k, word=WRONG_PASSWORD), password, REFUSED_SCRAM),
+NOT_AUTHORIZED = "TopicAuthorizationException: Not authorized to access topics: "
+CASES: dict[str, tuple[Login, Login, tuple[Acl, ...], str]] = {
+    # No right to a group, to the cluster or to DESCRIBE is necessary.
+    "PLAIN": (plain, plain, BOTH, "copied"),
+    "SCRAM-SHA-512": (password, password, BOTH, "copied"),
+    "OAUTHBEARER": (unsigned_token, unsigned_token, BOTH, "copied"),
+    "certificate": (own_certificate, own_certificate, BOTH, "copied"),
+    "wrong password of the source, PLAIN": (wrong_plain, password, BOTH, REFUSED_PLAIN),
+    "wrong password of the source, SCRAM": (lambda k: password(k, word=WRONG_PASSWORD), password, BOTH, REFUSED_SCRAM),
     # The source and the sink log in separately, and the sink fails in a task.
-    "password of the sink": (password, lambda k: password(k, "PLAIN", WRONG_PASSWORD), REFUSED_PLAIN),
-    "authority of the broker": (
+    "wrong password of the sink": (password, wrong_plain, BOTH, REFUSED_PLAIN),
+    "wrong authority of the broker": (
         lambda k: password(k) | {"kafka.ssl.truststore.location": str(k.stranger.trusted())},
-        password,
-        "SslAuthenticationException: SSL handshake failed",
+        *(password, BOTH, "SslAuthenticationException: SSL handshake failed"),
     ),
     # With TLS 1.3, the client learns only after the handshake that its certificate was refused.
-    "certificate of the client": (
+    "wrong certificate of the client": (
         lambda k: certificate(k, str(k.stranger.identity_file(USER))),
-        password,
-        "SslAuthenticationException: Failed to process post-handshake messages",
+        *(password, BOTH, "SslAuthenticationException: Failed to process post-handshake messages"),
+    ),
+    "nothing on the source": (
+        *(password, with_own_producer, (WRITE,), "TopicAuthorizationException: Topic authorization failed."),
+    ),
+    "DESCRIBE without READ on the source": (
+        *(password, with_own_producer, (("TOPIC", "source", "DESCRIBE"), WRITE), NOT_AUTHORIZED + "[source]"),
+    ),
+    "nothing on the target": (password, with_own_producer, (READ,), NOT_AUTHORIZED + "[target]"),
+    # A broker gives a producer the id that it needs for idempotence if its user may write to any topic.
+    "WRITE on another target": (
+        *(password, with_own_producer, (READ, DESCRIBE, ("TOPIC", "another", "WRITE")), NOT_AUTHORIZED + "[target]"),
+    ),
+    "WRITE on no topic": (
+        *(password, with_own_producer, (READ, DESCRIBE)),
+        "ClusterAuthorizationException: Cluster authorization failed.",
     ),
 }
+"""For each case: the logins of the source and the sink, the rights, and the beginning of the outcome."""
 
 
-@pytest.mark.parametrize(("reader", "writer", "expected"), LOGINS.values(), ids=LOGINS)
-def test_wrong_login_ends_the_query_with_its_error(
-    reader: Login, writer: Login, expected: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
+@pytest.mark.parametrize("case", CASES)
+def test_right_login_with_two_rights_copies_a_record_and_others_end_the_query(
+    case: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
 ) -> None:
-    found = copied(spark, secured, source, reader(secured), writer(secured), tmp_path, READ, WRITE)
+    """The error names the topic, unless the query may not describe its source or may not write to any topic."""
+    reader, writer, acls, expected = CASES[case]
+    target = new_topic(secured.setup, 1)
+    names = {"source": source, "target": target}
+    secured.allow(*((kind, names.get(name, name), operation) for kind, name, operation in acls))
+    query = start(spark, source, target, reader(secured), writer(secured), tmp_path)
 
-    assert found.startswith(expected)
+    found = outcome(secured, target, query)
+
+    assert found.replace(source, "source").replace(target, "target").startswith(expected)
+    if expected == "copied":
+        # Rights can be withdrawn from a running query.
+        secured.allow(("TOPIC", target, "WRITE"))
+        eventually(query.exception, 60, "the failure")
+        assert "TopicAuthorizationException" in str(query.exception())
+    query.stop()
 
 
 def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path) -> None:
@@ -183,50 +214,6 @@ def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, 
     assert [1, 1, 1] == [read("JKS", word), read("JKS", ""), read("PKCS12", word)]
     with pytest.raises(Exception, match="TimeoutException: Timed out waiting for a node assignment"):
         read("PKCS12", "", **{"kafka.request.timeout.ms": "1000", "kafka.default.api.timeout.ms": "2000"})
-
-
-MISSING = {
-    "nothing on the source": ((WRITE,), "TopicAuthorizationException: Topic authorization failed."),
-    "DESCRIBE without READ": (
-        (("TOPIC", "source", "DESCRIBE"), WRITE),
-        "TopicAuthorizationException: Not authorized to access topics: [source]",
-    ),
-    "nothing on the target": ((READ,), "TopicAuthorizationException: Not authorized to access topics: [target]"),
-    # A broker gives a producer the id that it needs for idempotence if its user may write to any topic.
-    "WRITE on another target": (
-        (READ, DESCRIBE, ("TOPIC", "another", "WRITE")),
-        "TopicAuthorizationException: Not authorized to access topics: [target]",
-    ),
-    "WRITE on no topic": ((READ, DESCRIBE), "ClusterAuthorizationException: Cluster authorization failed."),
-}
-
-
-@pytest.mark.parametrize(("acls", "expected"), MISSING.values(), ids=MISSING)
-def test_missing_right_ends_the_query_with_its_error(
-    acls: Any, expected: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
-) -> None:
-    """The error names the topic, unless the query may not describe its source or may not write to any topic."""
-    login = password(secured)
-    # Spark shares the producers of equal options between queries, and the producer of another test has got its id.
-    writer = login | {"kafka.client.id": str(uuid.uuid4())}
-
-    found = copied(spark, secured, source, login, writer, tmp_path, *acls)
-
-    assert expected == re.sub(r"\[test-\w+\]", f"[{expected[-7:-1]}]", found)
-
-
-def test_rights_can_be_withdrawn_from_a_running_query(
-    spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
-) -> None:
-    target = new_topic(secured.setup, 1)
-    secured.allow(("TOPIC", source, "READ"), ("TOPIC", target, "WRITE"))
-    query = start(spark, secured, (source, target), password(secured), password(secured), tmp_path)
-    assert "copied" == outcome(secured, target, query)
-
-    secured.allow(("TOPIC", target, "WRITE"))
-
-    eventually(query.exception, 60, "the failure")
-    assert "TopicAuthorizationException" in str(query.exception())
 
 
 def test_login_module_of_the_other_engine_is_not_found(
@@ -310,10 +297,7 @@ def test_postgres_login_checks_authority_name_and_password(postgres: tuple[str, 
 
 def test_page_names_every_message_of_this_module() -> None:
     text = files.ROOT.joinpath("references", "security.md").read_text(encoding="utf-8")
+    messages = [error.partition(": ")[2] for *_, error in CASES.values()]
 
-    messages = [
-        REFUSED_PLAIN,
-        REFUSED_SCRAM,
-        *(message.replace("[source]", "[…]").replace("[target]", "[…]") for _, message in MISSING.values()),
-    ]
-    assert [] == [message for message in messages if message.partition(": ")[2] not in text]
+    found = [re.sub(r"\[\w+\]$", "[…]", message) for message in messages]
+    assert [] == [message for message in found if message not in text]
