@@ -22,7 +22,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
-from spark_rtm.lint.engine import lint_text
 from spark_rtm.realtime.failures import name_of
 from spark_rtm.realtime.keeper import GaveUpError
 from spark_rtm.realtime.proof import assert_real_time
@@ -51,7 +50,7 @@ def check_example(example: Example, runner: EvalExample, environment: PageEnviro
         if expected:
             raised = _raised_name(example, runner, environment, session)
             if raised != expected:
-                raise AssertionError(f"{example} should raise {expected} but raised {raised}{_advice(example)}")
+                raise AssertionError(f"{example} should raise {expected} but raised {raised}")
             return
         try:
             queries = _run(example, runner, environment, session)
@@ -59,7 +58,7 @@ def check_example(example: Example, runner: EvalExample, environment: PageEnviro
                 _prove(example, queries, environment)
         except Exception as error:  # noqa: BLE001 - report any failure with the page and line
             # Drop the cause: pytest cannot show frames of code that is not in a file.
-            raise AssertionError(f"{example} failed with {name_of(error)}: {error}{_advice(example)}") from None
+            raise AssertionError(f"{example} failed with {name_of(error)}: {error}") from None
 
 
 @contextlib.contextmanager
@@ -184,8 +183,3 @@ def _written(environment: PageEnvironment) -> int:
 @functools.cache
 def _admin_of(kafka: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": kafka, "log_level": 2})
-
-
-def _advice(example: Example) -> str:
-    findings = lint_text(f"```python\n{example.fence.code}```\n", example.page)
-    return "".join(f"\n  {example.page}: {finding.message}; {finding.fix}" for finding in findings)

@@ -1,7 +1,8 @@
 import json
 import re
-from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -17,79 +18,50 @@ from tests.pages.examples import definition_of
 
 PAGE = files.ROOT / "references" / "cluster_and_slots.md"
 NO_BROKER = "127.0.0.1:1"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A query of the page's table, as described in `slot_cases.json`."""
-
-    query: str
-    source_partitions: int
-    repartitions: list[int]
-    shuffle_partitions: int
-    stateful_stages: int
-    queries: int
-    slots_needed: int
-
-    def __str__(self) -> str:
-        return self.query
-
-
-CASES = [Case(**fields) for fields in json.loads(Path(__file__).with_name("slot_cases.json").read_text())]
-
+QUERY = itemgetter("query")
+CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("slot_cases.json").read_text())
 # Spark checks no slots for a query without a shuffle.
-REFUSED_CASES = [case for case in CASES if case.slots_needed > max(SLOTS, case.source_partitions)]
+REFUSED_CASES = [case for case in CASES if case["slots_needed"] > max(SLOTS, case["source_partitions"])]
 
 
-def stream_of(spark: SparkSession, case: Case, kafka: str = NO_BROKER, topic: str = "any") -> DataFrame:
+def stream_of(spark: SparkSession, case: dict[str, Any], kafka: str = NO_BROKER, topic: str = "any") -> DataFrame:
     session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", case.shuffle_partitions)
+    session.conf.set("spark.sql.shuffle.partitions", case["shuffle_partitions"])
     stream = kafka_rows(session, kafka, topic).select("key", "value")
-    for partitions in case.repartitions:
+    for partitions in case["repartitions"]:
         stream = stream.repartition(partitions)
-    if case.stateful_stages == 2:
+    if case["stateful_stages"] == 2:
         stream = stream.dropDuplicates(["key"])
-    return stream.groupBy("value").count().select("value") if case.stateful_stages else stream
-
-
-def rows(title: str) -> list[tuple[str, ...]]:
-    text = PAGE.read_text(encoding="utf-8")
-    line = next(heading.line for heading in markdown.headings(text) if heading.title == title)
-    table = next(table for table in markdown.tables(text) if table.line > line)
-    return [cells for _, cells in table.rows]
+    return stream.groupBy("value").count().select("value") if case["stateful_stages"] else stream
 
 
 def test_slot_table_equals_the_case_file() -> None:
-    expected = []
-    for case in CASES:
-        counts = (case.source_partitions, sum(case.repartitions) or "-", case.shuffle_partitions, case.stateful_stages)
-        expected.append((case.query, *map(str, counts), str(case.queries), f"**{case.slots_needed}**"))
+    [table] = [t for t in markdown.tables(PAGE.read_text(encoding="utf-8")) if t.header[0] == "query"]
+    shown = [
+        {**case, "repartitions": sum(case["repartitions"]) or "-", "slots_needed": f"**{case['slots_needed']}**"}
+        for case in CASES
+    ]
 
-    assert expected == [cells[:-1] for cells in rows("Slots with shuffle partitions")]
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_slot_formula_gives_the_number_in_the_table(case: Case) -> None:
-    stateful = case.shuffle_partitions * case.stateful_stages
-
-    assert case.slots_needed == case.queries * (case.source_partitions + sum(case.repartitions) + stateful)
+    assert [tuple(map(str, case.values())) for case in shown] == [cells[:-1] for _, cells in table.rows]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_slots_needed_equals_the_number_in_the_table(spark: SparkSession, case: Case) -> None:
-    assert case.slots_needed == case.queries * slots_needed(stream_of(spark, case), case.source_partitions)
+@pytest.mark.parametrize("case", CASES, ids=QUERY)
+def test_slots_needed_equals_the_number_in_the_table(spark: SparkSession, case: dict[str, Any]) -> None:
+    assert case["slots_needed"] == case["queries"] * slots_needed(stream_of(spark, case), case["source_partitions"])
 
 
 @pytest.mark.services
-@pytest.mark.parametrize("case", REFUSED_CASES, ids=str)
-def test_spark_requires_the_slots_in_the_table(spark: SparkSession, kafka: str, tmp_path: Path, case: Case) -> None:
+@pytest.mark.parametrize("case", REFUSED_CASES, ids=QUERY)
+def test_spark_requires_the_slots_in_the_table(
+    spark: SparkSession, kafka: str, tmp_path: Path, case: dict[str, Any]
+) -> None:
     """Spark refuses a query that needs too many slots, and its message has the number in the table."""
-    topic = new_topic(kafka, case.source_partitions)
+    topic = new_topic(kafka, case["source_partitions"])
     rows = stream_of(spark, case, kafka, topic)
 
     query = start_to_kafka(rows, kafka, tmp_path / "large", topic=new_topic(kafka, 1))
 
-    with pytest.raises(QueryFailedError, match=f"it needs {case.slots_needed} concurrent task slots") as refused:
+    with pytest.raises(QueryFailedError, match=f"it needs {case['slots_needed']} concurrent task slots") as refused:
         wait_until(lambda: False, 60, "the refusal", [query])
     assert "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT" == refused.value.condition
 

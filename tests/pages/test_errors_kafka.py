@@ -62,15 +62,15 @@ def test_rejected_option_fails_as_the_row_states(row: Row, environment: PageEnvi
         # The broker refuses the name immediately; on a busy machine, its answer can take longer than three seconds.
         del target["topic"]
         target["kafka.max.block.ms"] = "60000"
+    columns: tuple[str, ...] = ("value",)
+    if set_on == "rows":
+        columns = (given,) if given.endswith((" as value", " as key")) else ("value", given)
+    else:
+        sink_option = given
     if sink_option:
         target |= dict([sink_option.split("=", 1)])
-    option = dict([given.split("=", 1)]) if set_on != "rows" else {}
-    source, sink = (option if set_on == "source" else {}), {**target, **(option if set_on == "sink" else {})}
-    columns = (
-        ("value",) if set_on != "rows" else (given,) if given.endswith((" as value", " as key")) else ("value", given)
-    )
 
-    moment, error = failure(lambda session: [start(session, environment.kafka, source, sink, columns)], environment)
+    moment, error = failure(lambda session: [start(session, environment.kafka, {}, target, columns)], environment)
 
     assert when == MOMENTS[moment]
     assert message in str(error)

@@ -1,7 +1,6 @@
 """The waiting times of rows in Python, Scala and Kafka, and the rows that the page's writer stores."""
 
 import sqlite3
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,20 +40,6 @@ def started(writer: DataStreamWriter, checkpoint: Path, seconds: int = INTERVAL_
     return query
 
 
-def times_of(path: Path) -> list[float]:
-    return [float(line.split()[0]) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def through_python(folder: Path) -> Way:
-    log = folder / "python"
-
-    def write(row: Row) -> None:
-        with log.open("a") as lines:
-            lines.write(f"{time.time() * 1000} {row.value}\n")
-
-    return Way(lambda rows: started(rows.writeStream.foreach(write), folder / "python-state"), lambda: times_of(log))
-
-
 def through_scala(folder: Path) -> Way:
     log, source = folder / "scala", folder / "page.scala"
     source.write_text(next(f.code for f in markdown.fences(PAGE.read_text("utf-8")) if f.language == "scala"))
@@ -65,16 +50,19 @@ def through_scala(folder: Path) -> Way:
         writer._jwrite = java_writer  # noqa: SLF001 - for Scala
         return started(writer, folder / "scala-state")
 
-    return Way(start, lambda: times_of(log))
+    def read() -> list[float]:
+        return [float(line.split()[0]) for line in log.read_text().splitlines()] if log.exists() else []
+
+    return Way(start, read)
 
 
-def through_kafka(kafka: str, folder: Path, rows_per_batch: int | None = None) -> Way:
-    """Return the path to a Kafka topic, with a Python UDF if `rows_per_batch` is set."""
+def through_kafka(kafka: str, folder: Path, *, python: bool) -> Way:
+    """Return the path to a Kafka topic, with or without a Python UDF that gets one row at a time."""
     target = new_topic(kafka, 1)
 
     def start(rows: DataFrame) -> StreamingQuery:
-        if rows_per_batch:
-            rows.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(rows_per_batch))
+        if python:
+            rows.sparkSession.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
             rows = rows.select(F.udf(str.upper)("value").alias("value"))
         writer = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", kafka).option("topic", target)
         return started(writer, folder / target)
@@ -87,11 +75,9 @@ def waits(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFact
     """Return the first and last write of each path, in seconds after the end of its first and last batch with rows."""
     folder, source = tmp_path_factory.mktemp("waits"), new_topic(kafka, 1)
     ways = {
-        "Kafka": through_kafka(kafka, folder),
+        "Kafka": through_kafka(kafka, folder, python=False),
         "Scala foreach": through_scala(folder),
-        "Python foreach": through_python(folder),
-        "Python UDF": through_kafka(kafka, folder, 10_000),
-        "Python UDF row by row": through_kafka(kafka, folder, 1),
+        "Python UDF row by row": through_kafka(kafka, folder, python=True),
     }
     queries = []
     for way in ways.values():
@@ -119,10 +105,9 @@ def test_row_outside_of_python_is_written_within_the_batch(waits: dict[str, tupl
     assert last < 0
 
 
-@pytest.mark.parametrize("way", ["Python foreach", "Python UDF", "Python UDF row by row"])
-def test_row_in_python_waits_until_the_batch_ends(waits: dict[str, tuple[float, float]], way: str) -> None:
+def test_row_in_python_waits_until_the_batch_ends(waits: dict[str, tuple[float, float]]) -> None:
     """No row is written before the interval of its batch has ended, although the rows arrive while it runs."""
-    first, _ = waits[way]
+    first, _ = waits["Python UDF row by row"]
 
     assert first > -TOLERANCE_SECONDS
 

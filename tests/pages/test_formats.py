@@ -8,7 +8,7 @@ from typing import Any
 import pyspark
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.streaming.query import StreamingQuery
@@ -16,8 +16,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_rtm.realtime.failures import name_of
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
-from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
-from tests.pages.jobs import newest_entry
+from tests.helpers import end_offset, eventually, new_topic, produce, start_to_kafka, texts_of
+from tests.pages.jobs import ModeJob, newest_entry, written
 from tests.pages.samples import avro_click
 
 pytestmark = pytest.mark.spark
@@ -114,65 +114,64 @@ def click_of(versions: tuple[int, ...]) -> Column:
     return F.coalesce(*(F.when(head == f"00{v:08X}", from_avro(data, schema(v), options)) for v in versions))
 
 
-def stop_after_commit(spark: SparkSession, query: StreamingQuery, checkpoint: Path) -> None:
-    committed = newest_entry(checkpoint / "commits")
-    eventually(lambda: newest_entry(checkpoint / "commits") > committed + 1, 60, "two commits")
-    stop_completely(spark, query)
+def stop_after_commit(job: ModeJob, query: StreamingQuery) -> None:
+    commits = job.checkpoint / "commits"
+    committed = newest_entry(commits)
+    eventually(lambda: newest_entry(commits) > committed + 1, 60, "two commits")
+    stop_completely(job.spark, query)
 
 
 @pytest.mark.services
-def test_new_schema_goes_to_the_reject_topic_until_the_restart(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_new_schema_goes_to_the_reject_topic_until_the_restart(job: ModeJob) -> None:
     """The old query rejects schema 2; the new query continues on its checkpoint and accepts the record when resent."""
-    source, good, bad = (new_topic(kafka, 1) for _ in range(3))
-    old, new = avro_click(1, "k1", "u1"), avro_click(2, "k2", "u2") + b"\x02\x04NL"
+    good, bad = job.target, new_topic(job.kafka, 1)
+    records = [(0, avro_click(1, "k1", "u1")), (0, avro_click(2, "k2", "u2") + b"\x02\x04NL")]
 
-    def routed(*versions: int) -> DataFrame:
-        rows = kafka_rows(spark, kafka, source).withColumn("click", click_of(versions))
+    def start(*versions: int) -> StreamingQuery:
+        rows = job.rows().withColumn("click", click_of(versions))
         known = F.col("click.click_id").isNotNull()
         value = F.when(known, F.to_json("click").cast("binary")).otherwise(F.col("value"))
-        return rows.select(value.alias("value"), F.when(known, good).otherwise(bad).alias("topic"))
+        routed = rows.select(value.alias("value"), F.when(known, good).otherwise(bad).alias("topic"))
+        return start_to_kafka(routed, job.kafka, job.checkpoint)
 
-    query = start_to_kafka(routed(1), kafka, tmp_path)
-    produce(kafka, source, [(0, old), (0, new)])
-    wait_until(lambda: (end_offset(kafka, good), end_offset(kafka, bad)) == (1, 1), 60, "both records", [query])
+    query = start(1)
+    produce(job.kafka, job.source, records)
+    wait_until(lambda: (end_offset(job.kafka, good), end_offset(job.kafka, bad)) == (1, 1), 60, "both records", [query])
     assert_real_time(query)
-    stop_after_commit(spark, query, tmp_path)
+    stop_after_commit(job, query)
 
-    query = start_to_kafka(routed(1, 2), kafka, tmp_path)
-    produce(kafka, source, [(0, old), (0, new)])
-    wait_until(lambda: end_offset(kafka, good) == 3, 60, "the accepted records", [query])
+    query = start(1, 2)
+    produce(job.kafka, job.source, records)
+    wait_until(lambda: end_offset(job.kafka, good) == 3, 60, "the accepted records", [query])
 
-    first, *later = map(json.loads, texts_of(kafka, good))
+    first, *later = map(json.loads, texts_of(job.kafka, good))
     assert {"click_id": "k1", "user_id": "u1"} == first
     assert [{"click_id": "k1", "user_id": "u1"}, {"click_id": "k2", "user_id": "u2", "country": "NL"}] == later
-    assert 1 == end_offset(kafka, bad)
+    assert 1 == end_offset(job.kafka, bad)
 
 
 @pytest.mark.services
-def test_state_survives_a_new_field_but_not_a_new_aggregate(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_state_survives_a_new_field_but_not_a_new_aggregate(job: ModeJob) -> None:
     """The counts continue after the restart with schema 2; an aggregate over the new field is refused."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     new = avro_click(2, "k2", "u1") + b"\x02\x04NL"
 
-    def counted(versions: tuple[int, ...], *aggregates: Column) -> DataFrame:
-        clicks = kafka_rows(spark, kafka, source).select(click_of(versions).alias("click")).select("click.*")
+    def start(record: bytes, versions: tuple[int, ...], *aggregates: Column) -> StreamingQuery:
+        clicks = job.rows().select(click_of(versions).alias("click")).select("click.*")
         counts = clicks.groupBy("user_id").agg(F.count("*").alias("n"), *aggregates)
         # All columns are written, because Spark removes unused aggregates.
-        return counts.select(F.concat_ws(":", *counts.columns).alias("value"), F.lit(target).alias("topic"))
+        query = job.copy(counts.select(F.concat_ws(":", *counts.columns).alias("value")))
+        produce(job.kafka, job.source, [(0, record)])
+        return query
 
-    query = start_to_kafka(counted((1,)), kafka, tmp_path)
-    produce(kafka, source, [(0, avro_click(1, "k1", "u1"))])
-    wait_until(lambda: end_offset(kafka, target) == 1, 60, "the first count", [query])
-    stop_after_commit(spark, query, tmp_path)
+    query = start(avro_click(1, "k1", "u1"), (1,))
+    wait_until(lambda: written(job) == ["u1:1"], 60, "the first count", [query])
+    stop_after_commit(job, query)
 
-    query = start_to_kafka(counted((1, 2)), kafka, tmp_path)
-    produce(kafka, source, [(0, new)])
-    wait_until(lambda: end_offset(kafka, target) == 2, 60, "the second count", [query])
-    assert ["u1:1", "u1:2"] == texts_of(kafka, target)
-    stop_after_commit(spark, query, tmp_path)
+    query = start(new, (1, 2))
+    wait_until(lambda: written(job) == ["u1:1", "u1:2"], 60, "the second count", [query])
+    stop_after_commit(job, query)
 
-    query = start_to_kafka(counted((1, 2), F.max("country").alias("country")), kafka, tmp_path)
-    produce(kafka, source, [(0, new)])
+    query = start(new, (1, 2), F.max("country").alias("country"))
     eventually(query.exception, 60, "the refusal")
     with pytest.raises(QueryFailedError) as refused:
         raise_if_failed([query])

@@ -1,6 +1,6 @@
 import json
 from collections import Counter
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
-from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, records_of, start_to_kafka
+from tests.helpers import end_offset, eventually, new_topic, produce, records_of, start_to_kafka
+from tests.pages.jobs import ModeJob
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -25,11 +26,11 @@ Record = tuple[str, dict[str, str]]
 KIND = "schema_of_variant(variant_get(try_parse_json(text), '$.id'))"
 
 
-def written(kafka: str, topic: str, count: int) -> list[Record]:
-    """Wait for `count` records in partition 0 and return their values and headers in order."""
-    eventually(lambda: end_offset(kafka, topic) >= count, 60, f"{count} records in {topic}")
+def written(job: ModeJob, count: int) -> list[Record]:
+    """Wait for `count` records in partition 0 of the target, and return their values and headers in order."""
+    eventually(lambda: end_offset(job.kafka, job.target) >= count, 60, f"{count} records")
     records: list[Record] = []
-    for message in records_of(kafka, topic)[:count]:
+    for message in records_of(job.kafka, job.target)[:count]:
         headers: Any = message.headers() or []
         records.append(((message.value() or b"").decode(), {name: value.decode() for name, value in headers}))
     return records
@@ -41,182 +42,153 @@ def committed_after(query: StreamingQuery, batches: int) -> Any:
     return query.lastProgress
 
 
-def numbered_records(start: int, end: int, partition: int = 0) -> Iterator[tuple[int, bytes]]:
-    return ((partition, str(n).encode()) for n in range(start, end))
+def send_numbers(job: ModeJob, start: int, end: int, partition: int = 0) -> None:
+    produce(job.kafka, job.source, ((partition, str(number).encode()) for number in range(start, end)))
 
 
 LENIENT = {
-    "trailing": ('{"id":"a"}tail', "a", "try_parse_json(concat('[', text, ']')) is null"),
-    "repeated": ('{"id":"a","id":"b"}', "b", "try_parse_json(text) is null"),
-    "single-quotes": ("{'id':'a'}", "a", "from_json(text, 'id string', map('allowSingleQuotes', 'false')).id is null"),
-    "object-for-string": ('{"id":{"x":1}}', '{"x":1}', f"{KIND} != 'STRING'"),
-    "number-for-string": ('{"id":1}', "1", f"{KIND} != 'STRING'"),
+    '{"id":"a"}tail': ("a", "try_parse_json(concat('[', text, ']')) is null"),
+    '{"id":"a","id":"b"}': ("b", "try_parse_json(text) is null"),
+    "{'id':'a'}": ("a", "from_json(text, 'id string', map('allowSingleQuotes', 'false')).id is null"),
+    '{"id":{"x":1}}': ('{"x":1}', f"{KIND} != 'STRING'"),
+    '{"id":1}': ("1", f"{KIND} != 'STRING'"),
 }
+"""For each text: the id that `from_json` returns, and a check that rejects the text, but not valid JSON."""
 
 
-@pytest.mark.parametrize(("text", "accepted", "stricter"), LENIENT.values(), ids=LENIENT)
-def test_from_json_accepts_text_that_is_not_strict_json(
-    spark: SparkSession, text: str, accepted: str, stricter: str
-) -> None:
-    """The stricter check rejects this text, but not valid JSON."""
-    texts = spark.range(2).select(F.when(F.col("id") == 0, text).otherwise('{"id":"valid"}').alias("text"))
-    options = {"columnNameOfCorruptRecord": "corrupt"}
+def test_from_json_accepts_text_that_is_not_strict_json(spark: SparkSession) -> None:
+    texts = spark.createDataFrame([*((text,) for text in LENIENT), ('{"id":"valid"}',)], "text string")
+    parsed = F.from_json("text", "id string, corrupt string", {"columnNameOfCorruptRecord": "corrupt"})
+    checks = F.array(*(F.expr(check) for _, check in LENIENT.values()))
 
-    parsed = texts.select(F.from_json("text", "id string, corrupt string", options).alias("j"), F.expr(stricter))
+    *lenient, valid = texts.select("text", parsed.alias("j"), checks.alias("rejected")).collect()
 
-    assert [(accepted, None, True), ("valid", None, False)] == [(*row[0], row[1]) for row in parsed.collect()]
+    assert [(text, accepted, None) for text, (accepted, _) in LENIENT.items()] == [(r.text, *r.j) for r in lenient]
+    assert [True] * len(LENIENT) == [row.rejected[number] for number, row in enumerate(lenient)]
+    assert (("valid", None), [False] * len(LENIENT)) == (tuple(valid.j), valid.rejected)
 
 
-def test_row_without_topic_ends_query_for_all_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_row_without_topic_ends_query_for_all_rows(job: ModeJob) -> None:
     """Each restart fails on the same row; a total expression then writes the whole open batch again."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    produce(kafka, source, numbered_records(0, 10))
-    with_null_topic = kafka_rows(spark, kafka, source).selectExpr(
-        "value", f"if(value = '5', null, '{target}') as topic"
-    )
+    send_numbers(job, 0, 10)
+    with_null_topic = job.rows().selectExpr("value", f"if(value = '5', null, '{job.target}') as topic")
 
     for _ in range(2):
-        query = start_to_kafka(with_null_topic, kafka, tmp_path, LONG)
+        query = start_to_kafka(with_null_topic, job.kafka, job.checkpoint, LONG)
         eventually(query.exception, 60, "the failure")
         assert "null topic" in str(query.exception())
 
-    rows = kafka_rows(spark, kafka, source).selectExpr("value", f"'{target}' as topic")
-    start_to_kafka(rows, kafka, tmp_path, LONG)
+    job.copy(job.rows().select("value"), LONG)
     expected = [str(n) for rows in (range(5), range(5), range(10)) for n in rows]
-    assert expected == [value for value, _ in written(kafka, target, 20)]
+    assert expected == [value for value, _ in written(job, 20)]
 
 
-def test_second_copy_continues_when_first_copy_ends(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    rows = kafka_rows(spark, kafka, source).selectExpr("value", f"'{target}' as topic", SOURCE)
-    first, second = (start_to_kafka(rows, kafka, tmp_path / name, LONG) for name in ("first", "second"))
-    produce(kafka, source, numbered_records(0, 10))
-    found = written(kafka, target, 20)
-    assert {2} == set(Counter(headers["src"] for _, headers in found).values())
+def test_second_copy_continues_when_first_copy_ends(job: ModeJob, tmp_path: Path) -> None:
+    rows = job.rows().selectExpr("value", SOURCE)
+    first, second = (replace(job, checkpoint=tmp_path / name).copy(rows, LONG) for name in ("first", "second"))
+    send_numbers(job, 0, 10)
+    assert {2} == set(Counter(headers["src"] for _, headers in written(job, 20)).values())
 
-    stop_completely(spark, first)
-    produce(kafka, source, numbered_records(10, 20))
+    stop_completely(job.spark, first)
+    send_numbers(job, 10, 20)
 
-    found = written(kafka, target, 30)
+    found = written(job, 30)
     assert_real_time(second)
-    assert {f"{source}:0:{n}" for n in range(20)} == {headers["src"] for _, headers in found}
+    assert {f"{job.source}:0:{n}" for n in range(20)} == {headers["src"] for _, headers in found}
 
 
-def test_new_partitions_and_topics_are_read_in_the_next_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_new_partitions_and_topics_are_read_in_the_next_batch(job: ModeJob) -> None:
     """The query reads both from their first record, including records sent before it discovered them."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    part_of_names = source.removeprefix("test-")
-    pattern = kafka_rows(spark, kafka, "", subscribePattern=part_of_names, includeHeaders="true")
-    rows = pattern.selectExpr(
-        "concat(topic, ':', partition) as value", "headers", "0 as partition", f"'{target}' as topic"
-    )
-    query = start_to_kafka(rows, kafka, tmp_path)
-    produce(kafka, source, numbered_records(0, 1))
-    written(kafka, target, 1)
+    pattern = {"subscribe": "", "subscribePattern": job.source.removeprefix("test-")}
+    rows = job.rows(**pattern, includeHeaders="true")
+    query = job.copy(rows.selectExpr("concat(topic, ':', partition) as value", "headers", "0 as partition"))
+    send_numbers(job, 0, 1)
+    written(job, 1)
 
-    admin, later = AdminClient({"bootstrap.servers": kafka}), f"{source}-later"
-    admin.create_partitions([NewPartitions(source, 2)])[source].result(30)
+    admin, later = AdminClient({"bootstrap.servers": job.kafka}), f"{job.source}-later"
+    admin.create_partitions([NewPartitions(job.source, 2)])[job.source].result(30)
     admin.create_topics([NewTopic(later, 1)])[later].result(30)
-    eventually(lambda: len(admin.list_topics(timeout=10).topics[source].partitions) == 2, 60, "the new partition")
-    produce(kafka, source, numbered_records(0, 3, partition=1))
-    produce(kafka, later, numbered_records(0, 3))
+    eventually(lambda: len(admin.list_topics(timeout=10).topics[job.source].partitions) == 2, 60, "the new partition")
+    send_numbers(job, 0, 3, partition=1)
+    send_numbers(replace(job, source=later), 0, 3)
 
-    found = written(kafka, target, 7)
+    found = written(job, 7)
     progress = committed_after(query, 1)
-    assert {f"{source}:0": 1, f"{source}:1": 3, f"{later}:0": 3} == Counter(value for value, _ in found)
-    assert {source: {"0": 1, "1": 3}, later: {"0": 3}} == json.loads(progress.sources[0].endOffset)
+    assert {f"{job.source}:0": 1, f"{job.source}:1": 3, f"{later}:0": 3} == Counter(value for value, _ in found)
+    assert {job.source: {"0": 1, "1": 3}, later: {"0": 3}} == json.loads(progress.sources[0].endOffset)
 
 
-def test_topic_loaded_twice_is_read_twice(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_topic_loaded_twice_is_read_twice(job: ModeJob) -> None:
     """Spark accepts a union of two loads of one topic, and the option `topic` overrides the column."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    both = kafka_rows(spark, kafka, source).union(kafka_rows(spark, kafka, source))
-    produce(kafka, source, numbered_records(0, 3))
+    send_numbers(job, 0, 3)
 
-    start_to_kafka(both.selectExpr("value", "'nowhere' as topic"), kafka, tmp_path, LONG, topic=target)
+    job.copy(job.rows().union(job.rows()).selectExpr("value", "'nowhere' as topic"), LONG)
 
-    assert {"0": 2, "1": 2, "2": 2} == Counter(value for value, _ in written(kafka, target, 6))
+    assert {"0": 2, "1": 2, "2": 2} == Counter(value for value, _ in written(job, 6))
 
 
-def test_only_progress_metrics_show_lag_at_a_commit(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_only_progress_metrics_show_lag_at_a_commit(job: ModeJob) -> None:
     """`latestOffset` is the start of the batch, the metrics contain the lag, and no consumer group commits offsets."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    rows = kafka_rows(spark, kafka, source, **{"kafka.group.id": f"{source}-group"})
-    query = start_to_kafka(rows.selectExpr("value", f"'{target}' as topic"), kafka, tmp_path, "5 seconds")
+    query = job.copy(job.rows(**{"kafka.group.id": f"{job.source}-group"}).select("value"), "5 seconds")
     assert_real_time(query)
-    produce(kafka, source, numbered_records(0, 50))
-    written(kafka, target, 50)
+    send_numbers(job, 0, 50)
+    written(job, 50)
 
     (progress,) = committed_after(query, 1).sources
 
-    assert ({source: {"0": 0}}, {source: {"0": 50}}) == (
-        json.loads(progress.latestOffset),
-        json.loads(progress.endOffset),
-    )
+    assert {job.source: {"0": 0}} == json.loads(progress.latestOffset)
+    assert {job.source: {"0": 50}} == json.loads(progress.endOffset)
     assert "0" == progress.metrics["maxOffsetsBehindLatest"]
-    consumer = Consumer({"bootstrap.servers": kafka, "group.id": f"{source}-group"})
-    (committed,) = consumer.committed([TopicPartition(source, 0)], timeout=30)
+    consumer = Consumer({"bootstrap.servers": job.kafka, "group.id": f"{job.source}-group"})
+    (committed,) = consumer.committed([TopicPartition(job.source, 0)], timeout=30)
     consumer.close()
     assert OFFSET_INVALID == committed.offset
 
 
-def test_newer_record_of_another_partition_overtakes_older_records(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
-    source, target, count = new_topic(kafka, 2), new_topic(kafka, 1), 100
-    produce(kafka, source, numbered_records(0, count))
-    produce(kafka, source, [(1, b"newest")])
+def test_newer_record_of_another_partition_overtakes_older_records(job: ModeJob) -> None:
+    job, count = replace(job, source=new_topic(job.kafka, 2)), 100
+    send_numbers(job, 0, count)
+    produce(job.kafka, job.source, [(1, b"newest")])
     slow = "if(partition = 0, reflect('java.lang.Thread', 'sleep', 10L), 'not slow') as slept"
-    rows = kafka_rows(spark, kafka, source).selectExpr("partition", slow).where("slept is not null")
-    arrived = rows.groupBy().agg(F.to_json(F.collect_list("partition")).alias("value"))
+    rows = job.rows().selectExpr("partition", slow).where("slept is not null")
 
-    query = start_to_kafka(arrived.withColumn("topic", F.lit(target)), kafka, tmp_path / "overtaken", LONG)
-    eventually(lambda: end_offset(kafka, target) == count + 1, 60, "all rows")
-    query.stop()
+    job.copy(rows.groupBy().agg(F.to_json(F.collect_list("partition")).alias("value")), LONG)
 
-    [newest] = records_of(kafka, target, first=count)
-    order = json.loads(newest.value() or b"")
+    newest, _ = written(job, count + 1)[-1]
+    order = json.loads(newest)
     assert count + 1 == len(order)
     assert order.index(1) < count
 
 
-def test_new_checkpoint_starts_at_the_end_of_the_topic(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_new_checkpoint_starts_at_the_end_of_the_topic(job: ModeJob) -> None:
     """Without `startingOffsets` earlier records are skipped, and a checkpoint with offsets ignores the option."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    produce(kafka, source, numbered_records(0, 1))
+    send_numbers(job, 0, 1)
 
     for number, offsets in enumerate(("", "earliest"), 1):
-        stream = kafka_rows(spark, kafka, source, startingOffsets=offsets)
-        query = start_to_kafka(stream.selectExpr("value", f"'{target}' as topic"), kafka, tmp_path)
+        query = job.copy(job.rows(startingOffsets=offsets).select("value"))
         committed_after(query, 1)
-        produce(kafka, source, numbered_records(number, number + 1))
-        written(kafka, target, number)
+        send_numbers(job, number, number + 1)
+        written(job, number)
         committed_after(query, 1)
-        stop_completely(spark, query)
+        stop_completely(job.spark, query)
 
-    assert ["1", "2"] == [value for value, _ in written(kafka, target, 2)]
+    assert ["1", "2"] == [value for value, _ in written(job, 2)]
 
 
-def test_compacted_topic_refuses_records_without_a_key(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_compacted_topic_refuses_records_without_a_key(job: ModeJob) -> None:
     """A null value deletes its key; a record without a key makes the query fail at the end of the batch."""
-    source, target = new_topic(kafka, 1), f"{new_topic(kafka, 1)}-compacted"
-    admin = AdminClient({"bootstrap.servers": kafka})
+    target, admin = f"{job.target}-compacted", AdminClient({"bootstrap.servers": job.kafka})
     admin.create_topics([NewTopic(target, 1, config={"cleanup.policy": "compact"})])[target].result(30)
-    produce(kafka, source, numbered_records(1, 2))
-    rows = kafka_rows(spark, kafka, source).selectExpr("cast(value as string) as number")
+    job = replace(job, target=target)
+    send_numbers(job, 1, 2)
 
-    query = start_to_kafka(
-        rows.selectExpr("if(number = '1', 'a', null) as key", "cast(null as string) as value", f"'{target}' as topic"),
-        kafka,
-        tmp_path,
-        "5 seconds",
-    )
-    written(kafka, target, 1)
-    produce(kafka, source, numbered_records(2, 3))
+    query = job.copy(job.rows().selectExpr("if(value = '1', 'a', null) as key", "cast(null as string) as value"))
+    written(job, 1)
+    send_numbers(job, 2, 3)
 
     eventually(query.exception, 60, "the refusal")
     assert "InvalidRecordException" in str(query.exception())
-    assert [(b"a", None)] == [(message.key(), message.value()) for message in records_of(kafka, target)]
+    assert [(b"a", None)] == [(message.key(), message.value()) for message in records_of(job.kafka, target)]
 
 
 def test_json_of_null_structs_and_null_fields(spark: SparkSession) -> None:

@@ -2,46 +2,33 @@ import itertools
 import json
 import time
 from datetime import datetime
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from scripts.pack import files
 from spark_rtm.realtime.queries import raise_if_failed, wait_until
 from spark_rtm.text import markdown
-from tests.helpers import end_offset, eventually, kafka_rows, new_topic, records_of, start_to_kafka
+from tests.helpers import eventually, new_topic, produce, records_of
 from tests.pages.jobs import ModeJob, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
 PAGE = files.ROOT / "references" / "latency.md"
 INTERVAL_SECONDS = 2
-ROW_CLOCK = "reflect('java.lang.System', 'currentTimeMillis')"
 UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
 
 
-@pytest.fixture
-def job(spark: SparkSession, kafka: str, tmp_path: Path) -> ModeJob:
-    return ModeJob(spark, kafka, new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "checkpoint")
-
-
-def start_values(job: ModeJob, values: DataFrame, interval: str = "2 seconds") -> StreamingQuery:
-    return start_to_kafka(values, job.kafka, job.checkpoint, interval, topic=job.target)
-
-
-def records(job: ModeJob) -> DataFrame:
-    return kafka_rows(job.spark, job.kafka, job.source)
-
-
-def has_written(job: ModeJob, count: int) -> bool:
-    return end_offset(job.kafka, job.target) >= count
+def create_topics(kafka: str, clocks: dict[str, str]) -> None:
+    """Create topics with one partition; `clocks` maps each name to the `message.timestamp.type`."""
+    topics = [NewTopic(name, 1, config={"message.timestamp.type": clock}) for name, clock in clocks.items()]
+    for created in AdminClient({"bootstrap.servers": kafka}).create_topics(topics).values():
+        created.result(30)
 
 
 def test_progress_follows_the_rows_and_contains_no_latency(job: ModeJob) -> None:
@@ -60,28 +47,16 @@ def test_progress_follows_the_rows_and_contains_no_latency(job: ModeJob) -> None
     assert {"avgOffsetsBehindLatest", "maxOffsetsBehindLatest"} <= set(progress["sources"][0]["metrics"])
 
 
-def test_current_timestamp_is_constant_within_a_batch(job: ModeJob) -> None:
-    """Two rows of one batch have the same current_timestamp, but `reflect` returns the time of each row as text."""
-    clocks = f"concat_ws(' ', unix_millis(current_timestamp()), {ROW_CLOCK}) as value"
-    query = start_values(job, records(job).selectExpr(clocks), "1 hour")
-    for count in (1, 2):
-        send(job, "a")
-        wait_until(partial(has_written, job, count), 60, f"{count} records", [query])
+def test_clock_of_a_row_is_text(spark: SparkSession) -> None:
+    clock = spark.range(1).selectExpr("reflect('java.lang.System', 'currentTimeMillis') as clock")
 
-    assert [("clock", "string")] == job.spark.range(1).selectExpr(f"{ROW_CLOCK} as clock").dtypes
-    (batch, first), (same_batch, second) = (value.split() for value in written(job))
-
-    assert batch == same_batch
-    assert int(batch) <= int(first) < int(second)
+    assert [("clock", "string")] == clock.dtypes
 
 
 def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = {"message.timestamp.type": "CreateTime"}
-    admin, producer = AdminClient({"bootstrap.servers": job.kafka}), Producer({"bootstrap.servers": job.kafka})
     source, target = f"{job.source}-sent", f"{job.source}-received"
-    for created in admin.create_topics([NewTopic(name, 1, config=config) for name in (source, target)]).values():
-        created.result(30)
-    now_ms = int(time.time() * 1000)
+    create_topics(job.kafka, dict.fromkeys((source, target), "CreateTime"))
+    producer, now_ms = Producer({"bootstrap.servers": job.kafka}), int(time.time() * 1000)
     for topic, key, after_ms in (
         (source, "a", 0),
         (source, "b", 1_000),
@@ -102,27 +77,24 @@ def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch
     assert {"records": 3, "missing": 1, "p99": 30} == names["row"].asDict()
 
 
-@pytest.mark.parametrize(("clock", "kind"), [("LogAppendTime", 1), ("CreateTime", 0)])
-def test_timestamp_type_names_the_clock_of_a_record(
-    spark: SparkSession, kafka: str, tmp_path: Path, clock: str, kind: int
-) -> None:
+def test_timestamp_type_names_the_clock_of_a_record(spark: SparkSession, kafka: str) -> None:
     """A record has the broker's time only if its topic is configured for it; timestampType names the clock."""
-    source = new_topic(kafka, 1) + clock
-    admin = AdminClient({"bootstrap.servers": kafka})
-    admin.create_topics([NewTopic(source, 1, config={"message.timestamp.type": clock})])[source].result(30)
-    job = ModeJob(spark, kafka, source, new_topic(kafka, 1), tmp_path / "checkpoint")
-    send(job, "a")
+    topics = {clock: new_topic(kafka, 1) + clock for clock in ("LogAppendTime", "CreateTime")}
+    create_topics(kafka, {topic: clock for clock, topic in topics.items()})
+    for topic in topics.values():
+        produce(kafka, topic, [(0, b"a")])
 
-    query = start_values(job, records(job).selectExpr("cast(timestampType as string) as value"))
+    reader = spark.read.format("kafka").option("kafka.bootstrap.servers", kafka)
+    rows = reader.option("subscribe", ",".join(topics.values())).load().select("topic", "timestampType").collect()
 
-    wait_until(lambda: written(job), 60, "a record", [query])
-    assert [str(kind)] == written(job)
+    assert {topics["LogAppendTime"]: 1, topics["CreateTime"]: 0} == {row.topic: row.timestampType for row in rows}
 
 
 def test_row_between_two_batches_waits_for_the_next_batch(job: ModeJob) -> None:
     """A row after the end of a batch's tasks is written in the next batch."""
-    newest = records(job).groupBy(F.lit("all").alias("key")).agg(F.max(F.unix_millis("timestamp")).alias("at"))
-    query = start_values(job, newest.selectExpr("cast(at as string) as value"))
+    rows = job.rows().groupBy(F.lit("all").alias("key"))
+    newest = rows.agg(F.max(F.unix_millis("timestamp")).cast("string").alias("value")).select("value")
+    query = job.copy(newest)
 
     def send_and_find_waiting_rows() -> list[tuple[int, float]]:
         for _ in range(8):

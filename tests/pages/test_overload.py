@@ -1,12 +1,12 @@
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_rtm.realtime.queries import wait_until
-from tests.helpers import end_offset, kafka_rows, new_topic, produce, records_of, start_to_kafka
+from tests.helpers import records_of
+from tests.pages.jobs import ModeJob, send, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -22,26 +22,23 @@ class Batch:
     lag: int
 
 
-def overload(spark: SparkSession, kafka: str, checkpoint: Path, *, shuffled: bool) -> list[Batch]:
+def overload(job: ModeJob, *, shuffled: bool) -> list[Batch]:
     """Send a burst to a query that needs 10 ms per row; check its output, and return its batches."""
-    source, target, session = new_topic(kafka, 1), new_topic(kafka, 1), spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "1")
-    rows = kafka_rows(session, kafka, source).select("value")
+    rows = job.rows().select("value")
     rows = rows.groupBy("value").count() if shuffled else rows
     slow = rows.selectExpr("value", f"reflect('java.lang.Thread', 'sleep', {ROW_MS}L) as slept")
-    rows = slow.where("slept is not null").select("value")
-    query = start_to_kafka(rows, kafka, checkpoint, f"{INTERVAL_MS // 1000} seconds", topic=target)
-    produce(kafka, source, [(0, b"warm")])
-    wait_until(lambda: end_offset(kafka, target) and query.lastProgress, 60, "the first batch", [query])
+    query = job.copy(slow.where("slept is not null").select("value"), f"{INTERVAL_MS // 1000} seconds")
+    send(job, "warm")
+    wait_until(lambda: written(job) and query.lastProgress, 60, "the first batch", [query])
 
-    produce(kafka, source, [(0, str(number).encode()) for number in range(COUNT)])
+    send(job, *map(str, range(COUNT)))
     wait_until(lambda: sum(batch.numInputRows for batch in query.recentProgress) > COUNT, 60, "the commits", [query])
     query.stop()
 
-    sent, written = (records_of(kafka, topic)[1:] for topic in (source, target))
-    assert [str(number).encode() for number in range(COUNT)] == [record.value() for record in written]
+    assert [str(number) for number in range(COUNT)] == written(job)[1:]
+    sent, received = (records_of(job.kafka, topic)[1:] for topic in (job.source, job.target))
     # Half of the rows need two seconds; each row waits for the rows before it.
-    waits = [out.timestamp()[1] - record.timestamp()[1] for record, out in zip(sent, written, strict=True)]
+    waits = [out.timestamp()[1] - record.timestamp()[1] for record, out in zip(sent, received, strict=True)]
     assert waits[0] + COUNT * ROW_MS // 4 < waits[COUNT // 2] < waits[-1] - COUNT * ROW_MS // 4
     return [
         Batch(
@@ -53,8 +50,8 @@ def overload(spark: SparkSession, kafka: str, checkpoint: Path, *, shuffled: boo
     ]
 
 
-def test_backlog_of_query_without_shuffle_stays_in_the_topic(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    batches = overload(spark, kafka, tmp_path, shuffled=False)
+def test_backlog_of_query_without_shuffle_stays_in_the_topic(job: ModeJob) -> None:
+    batches = overload(job, shuffled=False)
 
     lags = [batch.lag for batch in batches]
     # A transaction's end marker is a lag of 1.
@@ -65,9 +62,9 @@ def test_backlog_of_query_without_shuffle_stays_in_the_topic(spark: SparkSession
     assert max(batch.milliseconds for batch in batches) < INTERVAL_MS + SLACK_MS
 
 
-def test_backlog_of_query_with_shuffle_lengthens_the_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_backlog_of_query_with_shuffle_lengthens_the_batch(job: ModeJob) -> None:
     """The source stage reads ahead of the slow stage; the batch ends when all these rows are written, without a lag."""
-    batches = overload(spark, kafka, tmp_path, shuffled=True)
+    batches = overload(job, shuffled=True)
 
     longest = max(batches, key=lambda batch: batch.rows)
     assert longest.rows * ROW_MS > 1.25 * INTERVAL_MS

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from scripts.pack import files
 from spark_rtm.text import markdown
@@ -55,32 +56,33 @@ def pattern_of_page() -> str:
     return line.split('F.lit("')[1].split('"')[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "with_pattern", "without_pattern"),
-    [
-        ("2026-11-23T10:00:00Z", "2026-11-23 10:00:00", "2026-11-23 10:00:00"),
-        ("2026-11-23T12:00:00+02:00", "2026-11-23 10:00:00", "2026-11-23 10:00:00"),
-        ("2026-11-23T10:00:00.123Z", "2026-11-23 10:00:00.123", "2026-11-23 10:00:00.123"),
-        ("2026-11-23T10:00:00.123456Z", "2026-11-23 10:00:00.123456", "2026-11-23 10:00:00.123456"),
-        ("2026-11-23T10:00:00", None, "2026-11-23 10:00:00"),
-        ("2026", None, "2026-01-01 00:00:00"),
-        ("2026-13-01T00:00:00Z", None, None),
-        ("20261123T100000Z", None, None),
-        ("tomorrow at ten", None, None),
-        ("", None, None),
-    ],
-)
-def test_event_time_is_parsed_or_null_but_never_an_error(
-    spark: SparkSession, text: str, with_pattern: str | None, without_pattern: str | None
-) -> None:
+TIMES = {
+    "2026-11-23T10:00:00Z": ("2026-11-23 10:00:00", "2026-11-23 10:00:00"),
+    "2026-11-23T12:00:00+02:00": ("2026-11-23 10:00:00", "2026-11-23 10:00:00"),
+    "2026-11-23T10:00:00.123Z": ("2026-11-23 10:00:00.123", "2026-11-23 10:00:00.123"),
+    "2026-11-23T10:00:00.123456Z": ("2026-11-23 10:00:00.123456", "2026-11-23 10:00:00.123456"),
+    "2026-11-23T10:00:00": (None, "2026-11-23 10:00:00"),
+    "2026": (None, "2026-01-01 00:00:00"),
+    "2026-13-01T00:00:00Z": (None, None),
+    "20261123T100000Z": (None, None),
+    "tomorrow at ten": (None, None),
+    "": (None, None),
+}
+"""For each text: the parsed time with the pattern of the page, and without a pattern."""
+
+
+def test_event_time_is_parsed_or_null_but_never_an_error(spark: SparkSession) -> None:
     """`try_to_timestamp` with the page's pattern accepts only ISO-8601 times with an offset; others become null."""
-    parsed = spark.sql(
-        "select string(try_to_timestamp(:text, :pattern)), string(try_to_timestamp(:text)), "
-        "string(try_cast(:text as timestamp))",
-        args={"text": text, "pattern": pattern_of_page()},
+    texts = spark.createDataFrame([(text,) for text in TIMES], "text string")
+    parsed = texts.select(
+        "text",
+        F.try_to_timestamp("text", F.lit(pattern_of_page())).cast("string"),
+        F.try_to_timestamp("text").cast("string"),
+        F.expr("string(try_cast(text as timestamp))"),
     )
 
-    assert [(with_pattern, without_pattern, without_pattern)] == [tuple(row) for row in parsed.collect()]
+    assert TIMES == {text: (pattern, plain) for text, pattern, plain, _ in parsed.collect()}
+    assert TIMES == {text: (pattern, cast) for text, pattern, _, cast in parsed.collect()}
 
 
 @pytest.mark.parametrize("text", ["10:00", "now"])
