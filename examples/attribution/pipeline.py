@@ -50,8 +50,8 @@ class PipelineQuery:
     sources: tuple[str, ...]
     target: str | None
     transform: Callable[[DataFrame], DataFrame]
-    micro_batch_seconds: float | None = None
-    """Trigger interval of a query with a Python processor in micro-batch mode; None for other queries."""
+    has_python: bool = False
+    """Whether the query has a Python processor, so it runs in the mode `python_trigger`."""
 
 
 def pipeline_queries(settings: Settings, ticks: DataFrame | None = None) -> list[PipelineQuery]:
@@ -69,14 +69,14 @@ def pipeline_queries(settings: Settings, ticks: DataFrame | None = None) -> list
             (EVENTS_TOPIC,),
             ATTRIBUTED_TOPIC,
             lambda rows: events_to_timeouts(rows, settings, ticks),
-            settings.timeouts_interval_seconds,
+            has_python=True,
         ),
         PipelineQuery(
             "touches_to_credit",
             (ATTRIBUTED_TOPIC, EVENTS_TOPIC, ERASURES_TOPIC),
             CREDITS_TOPIC,
             lambda rows: touches_to_credit(rows, settings, RULES, ticks),
-            settings.credits_interval_seconds,
+            has_python=True,
         ),
     ]
 
@@ -146,21 +146,22 @@ def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_START
 
 def is_real_time(query: PipelineQuery, settings: Settings) -> bool:
     """Return whether the query runs in real-time mode with these settings."""
-    has_python = query.micro_batch_seconds is not None
-    return (settings.python_trigger if has_python else settings.trigger) == "real-time"
+    return (settings.python_trigger if query.has_python else settings.trigger) == "real-time"
 
 
 def micro_batch_with_python(settings: Settings) -> list[str]:
     """Return the names of micro-batch queries with a Python processor."""
     queries = pipeline_queries(settings)
-    return [q.name for q in queries if q.micro_batch_seconds is not None and not is_real_time(q, settings)]
+    return [query.name for query in queries if query.has_python and not is_real_time(query, settings)]
 
 
 def _trigger(query: PipelineQuery, settings: Settings) -> dict[str, Any]:
     # PySpark 4.3.0's type hints do not contain the keyword argument `realTime`.
     if is_real_time(query, settings):
         return {"realTime": f"{settings.interval_seconds} seconds"}
-    return {"processingTime": f"{round(1000 * (query.micro_batch_seconds or 0))} milliseconds"}
+    return {
+        "processingTime": f"{round(1000 * settings.python_interval_seconds) if query.has_python else 0} milliseconds"
+    }
 
 
 def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
@@ -172,6 +173,6 @@ def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[st
     source_partitions = sum(partitions[topic] for topic in query.sources)
     if is_real_time(query, settings):
         # The topic of ticks has one partition.
-        return source_partitions + (query.micro_batch_seconds is not None)
+        return source_partitions + query.has_python
     # The stages of a micro-batch run one after the other, so only the stage with the most tasks counts.
     return max(source_partitions - slots_needed(stream, 0), 0)

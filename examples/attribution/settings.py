@@ -89,10 +89,8 @@ class Settings:
     """
     interval_seconds: int = 300
     """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
-    timeouts_interval_seconds: float = 5
-    """Interval of `events_to_timeouts` in micro-batch mode, which delays timeouts by up to this time."""
-    credits_interval_seconds: float = 5
-    """Interval of `touches_to_credit` in micro-batch mode, which delays credit by up to this time."""
+    python_interval_seconds: float = 5
+    """Trigger interval of the queries with Python processors in micro-batch mode, which delays timeouts and credit."""
     partitions: int = 2
     """Number of partitions per topic. Real-time mode needs one task slot per source partition."""
     shuffle_partitions: int = 2
@@ -156,11 +154,7 @@ class Settings:
             "python_trigger": (has_mode, f"'micro-batch' if trigger is {self.trigger!r}"),
             "warm_up_seconds": (self.warm_up_seconds >= 0, "0 (no warm-up) or greater"),
             "interval_seconds": (self.interval_seconds >= 5, "at least 5, the minimum of real-time mode"),
-            "timeouts_interval_seconds": (
-                self.timeouts_interval_seconds >= 0,
-                "0 (batches without a pause) or greater",
-            ),
-            "credits_interval_seconds": (self.credits_interval_seconds >= 0, "0 (batches without a pause) or greater"),
+            "python_interval_seconds": (self.python_interval_seconds >= 0, "0 (batches without a pause) or greater"),
             "time_scale": (self.time_scale >= 1, "a whole number of at least 1, as windows can only be shortened"),
             "pacing_shards": (
                 self.pacing_shards >= 1,

@@ -112,7 +112,7 @@ def test_plans_of_real_time_queries_contain_no_python(
 
     with_python = {query.name for query, plan in plans.items() if "PySpark" in plan or "Python" in plan}
     assert {"events_to_timeouts", "touches_to_credit"} == with_python
-    assert with_python == {query.name for query in plans if query.micro_batch_seconds is not None}
+    assert with_python == {query.name for query in plans if query.has_python}
 
 
 def test_too_few_slots_are_rejected_before_any_start(spark: SparkSession, settings: Settings) -> None:

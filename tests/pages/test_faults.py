@@ -76,8 +76,7 @@ def test_run_ends_with_status_1_for_two_growths_without_a_known_cause() -> None:
 def test_checkpoint_files_stay_constant_after_a_hundred_batches() -> None:
     files_of, settings = rows("checkpoint_files"), DemoSettings()
     seconds = dict.fromkeys(files_of, RUN["conditions"]["interval_seconds"])
-    seconds |= {"events_to_timeouts": settings.timeouts_interval_seconds}
-    seconds |= {"touches_to_credit": settings.credits_interval_seconds}
+    seconds |= dict.fromkeys(("events_to_timeouts", "touches_to_credit"), settings.python_interval_seconds)
 
     assert QUERIES == len(files_of)
     assert {25, 8} == {int(100 * interval / 60) for interval in seconds.values()}

@@ -20,8 +20,7 @@ HIGH_RATE_DEFAULTS = {
     # Spark plans each batch again, and compiling the planner occupies the optimizing compiler. Longer intervals mean
     # fewer plans.
     "interval_seconds": 30,
-    "timeouts_interval_seconds": 10.0,
-    "credits_interval_seconds": 10.0,
+    "python_interval_seconds": 10.0,
 }
 CLUSTER_RATE = 60
 """Default records per second on a cluster, where a record costs more CPU time."""
