@@ -2,15 +2,13 @@
 Write a checkpoint with a real query of every kind, then wait during a batch to be killed.
 
 Arguments are the address of a broker and a folder. Each checkpoint is a subfolder. At the end, the program writes
-`facts.json`: the source topics of each checkpoint, and the failures of damaged ones.
+`topics.json`: the source topics of each checkpoint.
 """
 
 import itertools
 import json
-import shutil
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
+from spark_rtm.realtime.queries import stop_completely, wait_until
 from spark_rtm.realtime.slots import slots_free
 from spark_rtm.services.spark import CONFS, build_session
 from spark_rtm.testing.plugin import MIN_INTERVAL
@@ -38,14 +36,13 @@ SLOW = "if(value = 'b', reflect('java.lang.Thread', 'sleep', 600000L), value)"
 SLOW_PARTITIONS = 17
 STARVED_PARTITIONS = 1 + SLOTS - CONTINUOUS_PARTITIONS - SLOW_PARTITIONS
 STATE_SETTINGS = [key for key in CONFS if "stateStore" in key]
-READY = "facts.json"
+READY = "topics.json"
 
 
 class Writer:
     """Starts queries with Spark's default settings, each with its own topics and checkpoint."""
 
     def __init__(self, spark: SparkSession, kafka: str, folder: Path) -> None:
-        """Write checkpoints to subfolders of `folder`."""
         self.spark, self.kafka, self.folder = spark, kafka, folder
         self.topics: dict[str, list[str]] = {}
 
@@ -141,43 +138,6 @@ def read_two_topics(writer: Writer) -> None:
     query.awaitTermination(90)
 
 
-def damage(writer: Writer) -> dict[str, str]:
-    """Empty the newest entry of each log, start the query, delete the entry, start again; return the failures."""
-    job, failures = writer.job("damaged"), {}
-    send(job, "a")
-    run_until(job, "micro-batch", 1)
-    for count, log in enumerate(("commits", "offsets"), start=3):
-        newest = newest_entry(job.checkpoint / log) + (log == "offsets")
-        path = job.checkpoint / log / str(newest)
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-        path.write_bytes(b"")
-        shutil.copytree(job.checkpoint, job.checkpoint.with_name(f"damaged-{log}"))
-        try:
-            run_until(job, "micro-batch", count)
-        except QueryFailedError as error:
-            failures[log] = str(error)
-        path.unlink()
-        send(job, "b")
-        run_until(job, "micro-batch", count)
-    return failures
-
-
-def lose_files(writer: Writer, lost: str, mode: Mode, *shapes: str) -> dict[str, str]:
-    job = writer.job(f"lost-{lost}", *shapes)
-    for count, value in enumerate("ab", start=1):
-        send(job, value)
-        run_until(job, mode, count, INTERVAL)
-    batch = newest_entry(job.checkpoint / "commits")
-    for file in job.checkpoint.glob(f"state/0/0/{batch + 1}_*" if lost == "state" else f"offsets/{batch}"):
-        file.unlink()
-    try:
-        send(job, "c")
-        run_until(job, mode, 3, INTERVAL)
-    except QueryFailedError as error:
-        return {f"lost {lost}": str(error)}
-    return {}
-
-
 def write_until_killed(writer: Writer) -> None:
     """Start a micro-batch that runs to the end of the program, and meanwhile run a query without enough slots."""
     slow = writer.job("killed", partitions=SLOW_PARTITIONS)
@@ -202,22 +162,13 @@ def main(kafka: str, folder: Path) -> None:
     """Write all checkpoints, report, and wait to be killed."""
     spark = build_session("checkpoints", slots=SLOTS, confs={**MIN_INTERVAL, **RARE_POLLS})
     writer = Writer(spark, kafka, folder)
-    parts: list[Callable[[Writer], dict[str, str] | None]] = [
-        write_side_by_side,
-        move,
-        read_two_topics,
-        damage,
-        lambda writer: lose_files(writer, "offsets", "micro-batch"),
-        lambda writer: lose_files(writer, "state", "real-time", "counted"),
-    ]
     # Each part mostly waits for the ends of its batches.
-    with ThreadPoolExecutor(len(parts)) as pool:
-        failures = {
-            log: text for found in pool.map(lambda part: part(writer), parts) for log, text in (found or {}).items()
-        }
+    with ThreadPoolExecutor() as pool:
+        for part in [pool.submit(part, writer) for part in (write_side_by_side, move, read_two_topics)]:
+            part.result()
     write_until_killed(writer)
     partial = folder / f"{READY}.partial"
-    partial.write_text(json.dumps({"topics": writer.topics, "failures": failures}))
+    partial.write_text(json.dumps(writer.topics))
     partial.rename(folder / READY)
     threading.Event().wait()
 

@@ -1,7 +1,5 @@
 import json
 import os
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
@@ -95,13 +93,16 @@ def test_new_layout_of_operator_metadata_is_read(checkpoint: Path) -> None:
 
 
 def test_copied_files_do_not_show_the_mode(checkpoint: Path) -> None:
-    """If `metadata` is newer than the batches, all times come from the copy."""
+    """If `metadata` is newer than the batches, all times come from the copy. The pace comes from the logs."""
     os.utime(checkpoint / "metadata")
 
-    [span] = inspect(str(checkpoint)).modes
+    report = inspect(str(checkpoint))
 
+    [span] = report.modes
     assert "real-time or micro-batch" == span.mode
     assert "their original times" in span.evidence
+    assert report.pace
+    assert INTERVAL_MS / 1000 == report.pace.median_seconds
 
 
 def test_silent_real_time_query_is_a_note(tmp_path: Path) -> None:
@@ -185,47 +186,33 @@ def test_json_matches_its_schema(checkpoint: Path, capsys: pytest.CaptureFixture
             jsonschema.validate({key: value for key, value in content.items() if key != field}, schema)
 
 
-def test_copy_of_a_checkpoint_can_be_inspected(checkpoint: Path, tmp_path: Path) -> None:
-    """The times of batches come from the logs, so a copy without original times still has a pace."""
-    copy = shutil.copytree(checkpoint, tmp_path / "copy", copy_function=shutil.copy)
-
-    pace = inspect(str(copy)).pace
-
-    assert pace is not None
-    assert INTERVAL_MS / 1000 == pace.median_seconds
-
-
-def _without_metadata(checkpoint: Path) -> None:
-    (checkpoint / "metadata").unlink()
-
-
-def _half_metadata(checkpoint: Path) -> None:
-    (checkpoint / "metadata").write_text("{")
-
-
-def _edited(checkpoint: Path) -> None:
-    (checkpoint / "offsets/.2.crc").write_bytes(b"crc\0" + (512).to_bytes(4) + bytes(4))
+STARTS: dict[str, tuple[str, bytes | None, str, str]] = {
+    "metadata": ("metadata", None, "STREAMING_CHECKPOINT_MISSING_METADATA_FILE", "restore metadata from a copy"),
+    "half of metadata": ("metadata", b"{", "MismatchedInputException or JsonParseException: the file", "restore meta"),
+    "checksum": (
+        "offsets/.2.crc",
+        b"crc\0" + (512).to_bytes(4) + bytes(4),
+        "ChecksumException: offsets/2 does not match offsets/.2.crc",
+        "delete offsets/.2.crc",
+    ),
+    "version": (
+        "commits/2",
+        b"v9\nx",
+        "INVALID_LOG_VERSION: commits/2 has version 9",
+        "continue with the newer Spark",
+    ),
+}
 
 
-def _newer(checkpoint: Path) -> None:
-    write(checkpoint / "commits/2", "v9\nx", STARTED_MS)
-
-
-@pytest.mark.parametrize(
-    ("change", "reason", "remedy"),
-    [
-        (_without_metadata, "STREAMING_CHECKPOINT_MISSING_METADATA_FILE", "restore metadata from a copy"),
-        (_half_metadata, "MismatchedInputException or JsonParseException: the file metadata", "restore metadata"),
-        (_edited, "ChecksumException: offsets/2 does not match offsets/.2.crc", "delete offsets/.2.crc"),
-        (_newer, "INVALID_LOG_VERSION: commits/2 has version 9", "continue with the newer Spark"),
-    ],
-    ids=["metadata", "half of metadata", "checksum", "version"],
-)
+@pytest.mark.parametrize(("path", "content", "reason", "remedy"), STARTS.values(), ids=STARTS)
 def test_check_of_the_start_is_a_problem(
-    checkpoint: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Path], None], reason: str, remedy: str
+    checkpoint: Path, capsys: pytest.CaptureFixture[str], path: str, content: bytes | None, reason: str, remedy: str
 ) -> None:
     """If a check that every start makes fails, neither mode can continue; the status is 1, with a remedy."""
-    change(checkpoint)
+    if content is None:
+        (checkpoint / path).unlink()
+    else:
+        (checkpoint / path).write_bytes(content)
 
     status, out, _ = run_inspect(capsys, checkpoint)
 
@@ -235,8 +222,16 @@ def test_check_of_the_start_is_a_problem(
     assert "yes" not in out
 
 
-def test_remedy_for_deleted_records_is_a_micro_batch_run() -> None:
-    [finding] = of_broker([PartitionState("clicks", 0, committed=3, planned=3, first=10, end=12)], asked=True)
+POSITIONS: dict[str, tuple[int, str, str]] = {
+    "beyond the end": (15, "ends at 12, before the committed offset 15: the topic was created again", "new checkpoint"),
+    "before the start": (3, "the broker has deleted 7 records", "run the query once with trigger(availableNow=True)"),
+}
 
-    assert "the broker has deleted 7 records" in finding.text
-    assert "run the query once with trigger(availableNow=True) and failOnDataLoss=false" in finding.remedy
+
+@pytest.mark.parametrize(("committed", "text", "remedy"), POSITIONS.values(), ids=POSITIONS)
+def test_position_outside_the_topic_is_a_problem(committed: int, text: str, remedy: str) -> None:
+    [finding] = of_broker([PartitionState("clicks", 0, committed, committed, first=10, end=12)], asked=True)
+
+    assert "problem" == finding.level
+    assert text in finding.text
+    assert remedy in finding.remedy

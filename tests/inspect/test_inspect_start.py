@@ -55,11 +55,6 @@ def state_file(checkpoint: Path, version: int) -> Path:
     return next(checkpoint.glob(f"state/0/0/{version}_*.changelog"))
 
 
-def delete_checksums(checkpoint: Path) -> None:
-    for file in [*checkpoint.rglob("*.crc")]:
-        file.unlink()
-
-
 DAMAGES: dict[str, tuple[Damage, str]] = {
     "nothing": (lambda _: None, ""),
     "metadata missing": (lambda c: (c / "metadata").unlink(), "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"),
@@ -68,11 +63,14 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     # The message of Hadoop's ChecksumException.
     "metadata edited": (edit("metadata", b'{"id"', b'{ "id"'), "Checksum error"),
     "offsets edited": (edit("offsets/2", b"\n", b" \n"), "Checksum error"),
-    "commit edited": (edit("commits/2", b"\n", b" \n"), "Checksum error"),
     "commit edited, without checksum": (edit("commits/2", b"{", b"{ ", checksum=False), ""),
     "old offsets edited": (edit("offsets/0", b"{", b"{ "), ""),
     "offsets of a newer version": (edit("offsets/2", b"v1", b"v9", checksum=False), "INVALID_LOG_VERSION"),
     "commit of a newer version": (edit("commits/2", b"v2", b"v9", checksum=False), "INVALID_LOG_VERSION"),
+    "offsets of the last commit missing": (lambda c: (c / "offsets/2").unlink(), "STREAM_FAILED"),
+    "commit empty": (edit("commits/2", b"", b"", checksum=False), "Incomplete log file"),
+    "empty commit deleted": (lambda c: (c / "commits/2").unlink(), ""),
+    "planned offsets empty": (lambda c: (c / "offsets/3").write_bytes(b""), "Incomplete log file"),
     "state missing": (lambda c: shutil.rmtree(c / "state"), "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"),
     "last changes missing": (lambda c: state_file(c, 3).unlink(), "CANNOT_LOAD_STATE_STORE"),
     "earlier changes missing": (lambda c: state_file(c, 2).unlink(), "CANNOT_LOAD_STATE_STORE"),
@@ -80,7 +78,6 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "schema missing": (lambda c: (c / "state/0/0/_metadata/schema").unlink(), ""),
     "schema empty": (edit("state/0/0/_metadata/schema", b"", b"", checksum=False), "STREAM_FAILED"),
     "operator metadata missing": (lambda c: (c / "state/0/_metadata/metadata").unlink(), ""),
-    "checksums missing": (delete_checksums, ""),
 }
 
 

@@ -1,16 +1,17 @@
 """Read all checkpoint files that an inspection needs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from spark_rtm.inspect.files import logs
 from spark_rtm.inspect.files.folder import Folder, UnreadableError
-from spark_rtm.inspect.files.foreign import reason_against
-from spark_rtm.inspect.files.logs import Committed, DamagedError, Log, Planned
+from spark_rtm.inspect.files.logs import NUMBER, Committed, DamagedError, Log, Planned
 from spark_rtm.inspect.files.state import Operator, read_operators
 
-T = TypeVar("T")
+MAX_NAMES = 5
+"""Maximum number of names in a message."""
+_PASS_LOCATION = "pass the value of the query's checkpointLocation"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Checkpoint:
 def read_checkpoint(folder: Folder, target: str) -> Checkpoint:
     """Read a checkpoint. Raise `UnreadableError` if the folder is not a checkpoint or a file is damaged."""
     try:
-        if reason := reason_against(folder, target):
+        if reason := _reason_against(folder, target):
             raise UnreadableError(reason)
         return _read(folder, target)
     except DamagedError as error:
@@ -70,6 +71,30 @@ def read_checkpoint(folder: Folder, target: str) -> Checkpoint:
         raise UnreadableError(f"cannot read {error.filename or target}: {problem}; check the permissions") from error
 
 
+def _reason_against(folder: Folder, target: str) -> str | None:
+    found = folder.entries()
+    if not found:
+        return f"{target} is empty, so no query has started here; {_PASS_LOCATION}"
+    if any(part in found for part in ("offsets", "commits")):
+        return None
+    if "metadata" in found and not found["metadata"].is_folder:
+        return (
+            f"{target} contains a query id but no offsets, so the query ended before it planned its first batch; "
+            "start the query in any mode and read its error"
+        )
+    inner = [name for name, entry in found.items() if entry.is_folder and "offsets" in folder.entries(name)]
+    if inner:
+        return f"{target} contains {len(inner)} checkpoints; pass one of its folders: {_some(inner)}"
+    if all(NUMBER.fullmatch(name) or name.startswith(".") for name in found):
+        return f"{target} is a part of a checkpoint; pass the folder above it"
+    names = _some(list(found))
+    return f"{target} contains {names}, but no offsets and no commits, so it is not a checkpoint; {_PASS_LOCATION}"
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
+
+
 def _read(folder: Folder, target: str) -> Checkpoint:
     metadata_damage = ""
     try:
@@ -78,8 +103,8 @@ def _read(folder: Folder, target: str) -> Checkpoint:
         query_id, metadata_damage = None, str(error)
     # A running query writes offsets before commits, so reading them in the other order never misses offsets.
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
-    planned = _newest(folder, offsets, logs.read_planned)
-    committed = _newest(folder, commits, logs.read_committed)
+    planned = {batch: logs.read_planned(folder, offsets, batch) for batch in offsets.newest()}
+    committed = {batch: logs.read_committed(folder, commits, batch) for batch in commits.newest()}
     if not planned:
         raise UnreadableError(
             f"{target} contains no planned batch, so nothing is known about its query; "
@@ -107,10 +132,6 @@ def _read(folder: Folder, target: str) -> Checkpoint:
         metadata_damage,
         tuple(sorted(set((last.state_ids if last else None) or ()) - there)),
     )
-
-
-def _newest(folder: Folder, log: Log, parse: Callable[[Folder, Log, int], T]) -> dict[int, T]:
-    return {batch: parse(folder, log, batch) for batch in log.newest()}
 
 
 def _remedy(folder: Folder, path: str) -> str:

@@ -53,37 +53,43 @@ def _read_operator(folder: Folder, number: int, last_batch: int | None, ids: Any
     # Most metadata keep the first number of partitions when Spark rewrites the state for another number.
     partitions = len(ids) if isinstance(ids, list) else partitions
     files = list(walk(folder, f"state/{number}"))
-    found = [(path.rpartition("/")[0], _FILE.fullmatch(path.rpartition("/")[2]), entry.bytes) for path, entry in files]
     changes: Counter[int] = Counter()
-    present: dict[str, list[str]] = {}
-    for parent, match, size in found:
-        if match:
-            present.setdefault(parent, []).append(match[0])
-            changes[int(match["version"])] += size if match["kind"] in _CHANGES else 0
-    versions = (min(changes), max(changes)) if changes else None
-    expected = [] if last_batch is None else list(_expected(number, stores, partitions, last_batch + 1, ids))
-    missing = [parent for parent, start in expected if not any(f.startswith(start) for f in present.get(parent, ()))]
-    total = sum(entry.bytes for _, entry in files)
+    present: dict[str, list[re.Match[str]]] = {}
+    for path, entry in files:
+        parent, _, file = path.rpartition("/")
+        if match := _FILE.fullmatch(file):
+            present.setdefault(parent, []).append(match)
+            changes[int(match["version"])] += entry.bytes if match["kind"] in _CHANGES else 0
     last = -1 if last_batch is None else last_batch + 1
-    lost = set(missing)
-    folders = [parent for parent, _ in expected if parent not in lost]
-    gaps = [
-        f"version {gap} in {parent}" for parent in folders if (gap := _gap(present.get(parent, ()), last)) is not None
-    ]
-    empty = [path for path, entry in files if entry.bytes == 0 and _is_read(path, last)]
+    missing, gaps = [], []
+    for parent, start in _expected(number, stores, partitions, last, ids) if last >= 0 else ():
+        matches = present.get(parent, [])
+        if not any(match[0].startswith(start) for match in matches):
+            missing.append(parent)
+        elif (gap := _gap(matches, last)) is not None:
+            gaps.append(f"version {gap} in {parent}")
     return Operator(
-        number, name, stores, partitions, len(files), total, versions, dict(changes), tuple(missing), tuple(gaps),
-        tuple(empty),
-    )  # fmt: skip
+        number,
+        name,
+        stores,
+        partitions,
+        files=len(files),
+        bytes=sum(entry.bytes for _, entry in files),
+        versions=(min(changes), max(changes)) if changes else None,
+        changes_bytes=dict(changes),
+        missing=tuple(missing),
+        gaps=tuple(gaps),
+        empty=tuple(path for path, entry in files if entry.bytes == 0 and _is_read(path, last)),
+    )
 
 
-def _gap(names: Iterable[str], last: int) -> int | None:
+def _gap(matches: Iterable[re.Match[str]], last: int) -> int | None:
     """Return the newest missing version that a start needs, or None."""
-    found = [match for name in names if (match := _FILE.fullmatch(name))]
-    snapshots = {int(match["version"]) for match in found if match["kind"] not in _CHANGES}
-    changes = {int(match["version"]) for match in found if match["kind"] in _CHANGES}
-    start = max((version for version in snapshots if version <= last), default=0)
-    return next((version for version in range(last, start, -1) if version not in changes), None)
+    versions: dict[bool, set[int]] = {True: set(), False: set()}
+    for match in matches:
+        versions[match["kind"] in _CHANGES].add(int(match["version"]))
+    start = max((version for version in versions[False] if version <= last), default=0)
+    return next((version for version in range(last, start, -1) if version not in versions[True]), None)
 
 
 def _is_read(path: str, last: int) -> bool:
@@ -106,13 +112,11 @@ def _expected(
 
 
 def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
-    base = f"state/{number}/_metadata"
     # Most operators have one file; transformWithState has one per batch that changed it.
-    names = {path: path.rpartition("/")[2] for path, _ in walk(folder, base)}
-    batches = {path: -1 if name == "metadata" else int(name) for path, name in names.items() if _is_metadata(name)}
-    if not batches:
+    files = {_batch_of(path): path for path, _ in walk(folder, f"state/{number}/_metadata")}
+    if not (batches := [batch for batch in files if batch is not None]):
         return "unknown operator", (), 0
-    path = max(batches, key=lambda each: batches[each])
+    path = files[max(batches)]
     try:
         content = json.loads(folder.read(path).decode().partition("\n")[2])
         stores = content["stateStoreInfo"]
@@ -125,5 +129,8 @@ def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
         raise DamagedError(path, f"does not describe a stateful operator ({type(error).__name__})") from None
 
 
-def _is_metadata(name: str) -> bool:
-    return name == "metadata" or bool(NUMBER.fullmatch(name))
+def _batch_of(path: str) -> int | None:
+    name = path.rpartition("/")[2]
+    if name == "metadata":
+        return -1
+    return int(name) if NUMBER.fullmatch(name) else None
