@@ -62,7 +62,7 @@ class Program:
     def main(self, arguments: Sequence[str] | None = None) -> int:
         """Run one command and return its exit status. Without a command, print the help."""
         _open_closed_streams()
-        parser = self._parser()
+        parser = self.parser()
         given, of_job = list(sys.argv[1:] if arguments is None else arguments), list[str]()
         if given[:1] == ["prove"] and "--" in given:
             given, of_job = given[: given.index("--")], given[given.index("--") + 1 :]
@@ -88,7 +88,8 @@ class Program:
         print(f"{self.name}: {finding.printable(message)}", file=sys.stderr)
         return 2
 
-    def _parser(self) -> argparse.ArgumentParser:
+    def parser(self) -> argparse.ArgumentParser:
+        """Return the parser of all commands."""
         parser = argparse.ArgumentParser(
             prog=self.name,
             description=self.description,

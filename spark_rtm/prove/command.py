@@ -19,8 +19,7 @@ import pyspark
 from py4j.protocol import Py4JError
 
 from spark_rtm.prove.query import Options
-from spark_rtm.prove.run import prove
-from spark_rtm.prove.run_job import runs_of_code
+from spark_rtm.prove.run import prove, runs_of_code
 from spark_rtm.prove.subjects import target
 from spark_rtm.prove.subjects.bench import adopt_orphans, bench, end_now, jvm, kill_processes, kill_spark
 from spark_rtm.prove.subjects.job import CANNOT
@@ -90,28 +89,29 @@ def _verdicts(arguments: argparse.Namespace, progress: "_Progress", show: Callab
     # A background job of a shell ignores SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
     signal.signal(signal.SIGINT, progress.interrupt)
     signal.signal(signal.SIGTERM, progress.interrupt)
-    confs = dict(text.partition("=")[::2] for text in arguments.conf or [])
-    if wrong := [text for text in arguments.conf or [] if "=" not in text]:
-        raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
-    examined = target.load(arguments.target, arguments.of_job, confs)
-    options = _options(arguments, examined)
-    named = ",".join([arguments.packages or "", confs.get("spark.jars.packages", "")])
-    packages = [text for text in named.replace(" ", "").split(",") if text]
-    if isinstance(examined, target.Job):
-        progress.say(runs_of_code(examined, options.checks))
+    found, options = examined(arguments)
+    jars = [arguments.packages or ""]
+    if isinstance(found, target.Job):
+        jars.append(found.confs.get("spark.jars.packages", ""))
+        progress.say(runs_of_code(found, options.checks))
     progress.has_started = True
     progress.say("starting a Kafka broker and Spark")
-    with bench(options.slots, packages) as services:
+    with bench(options.slots, _names(",".join(jars))) as services:
         # PySpark has replaced the handler with its own, which only cancels running jobs.
         signal.signal(signal.SIGINT, progress.interrupt)
-        prove(services, examined, options, progress.say, show)
+        prove(services, found, options, progress.say, show)
         progress.say("stopping")
 
 
-def _options(arguments: argparse.Namespace, examined: target.Target | target.Job) -> Options:
+def examined(arguments: argparse.Namespace) -> tuple[target.Target | target.Job, Options]:
+    """Return the target and the options of a command line. Raise ValueError for an argument that cannot be used."""
+    if wrong := [text for text in arguments.conf or [] if "=" not in text]:
+        raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
+    confs = dict(text.partition("=")[::2] for text in arguments.conf or [])
+    found = target.load(arguments.target, arguments.of_job, confs, side_effects=arguments.side_effects)
     samples = {}
     # The topics of a job are known only when it runs.
-    names = () if isinstance(examined, target.Job) else (examined.stream, *examined.tables)
+    names = () if isinstance(found, target.Job) else (found.stream, *found.tables)
     for text in arguments.samples or []:
         name, _, path = text.partition("=")
         if not path or (names and name not in names):
@@ -121,24 +121,25 @@ def _options(arguments: argparse.Namespace, examined: target.Target | target.Job
     if expect:
         read_samples(expect)
     numbers = {"--partitions": arguments.partitions, "--duration": arguments.duration, "--rate": arguments.rate}
-    if wrong := [name for name, value in numbers.items() if not 0 < value < math.inf]:
-        raise ValueError(f"{', '.join(wrong)}: use a finite number above 0")
-    topics, checks = (
-        tuple(name for name in (text or "").split(",") if name) for text in (arguments.topics, arguments.only)
-    )
+    if outside := [name for name, value in numbers.items() if not 0 < value < math.inf]:
+        raise ValueError(f"{', '.join(outside)}: use a finite number above 0")
+    checks = _names(arguments.only)
     if unknown := [check for check in checks if check not in CHECKS]:
         raise ValueError(f"--only {','.join(unknown)}: use some of {','.join(CHECKS)}")
-    return Options(
+    return found, Options(
         samples,
         expect,
         arguments.partitions,
         arguments.slots,
         arguments.duration,
         arguments.rate,
-        topics,
+        tuple(_names(arguments.topics)),
         frozenset(checks or CHECKS),
-        side_effects=arguments.side_effects,
     )
+
+
+def _names(text: str | None) -> list[str]:
+    return [name for name in (text or "").replace(" ", "").split(",") if name]
 
 
 def _relative(verdict: Verdict, here: Path) -> Verdict:

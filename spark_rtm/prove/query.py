@@ -17,8 +17,8 @@ from spark_rtm.prove.checks.state import state
 from spark_rtm.prove.subjects.other_process import other_process
 from spark_rtm.prove.subjects.settings import SHUFFLES, set_for_now
 from spark_rtm.prove.subjects.subject import Subject
-from spark_rtm.prove.verdicts.failure import failure_of
-from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
+from spark_rtm.prove.verdicts.failure import failed
+from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
 from spark_rtm.realtime.queries import QueryFailedError
 from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_needed, slots_total
 from spark_rtm.testing.records import Sent
@@ -27,6 +27,8 @@ from spark_rtm.text import finding
 DEFAULT_SHUFFLES = "200"
 CHECKPOINT = "query"
 SLOTS_PAGE = "references/cluster_and_slots.md"
+ON_RECORDS = frozenset({"flow", "input", "restart"})
+"""Checks that first evaluate records one by one, for which the code of a job runs again."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,6 @@ class Options:
     checks: frozenset[str] = frozenset(CHECKS)
     """The checks to run; the query always starts."""
     interval_ms: int = 5_000
-    side_effects: bool = False
-    """Whether the job's batch writes run each time its code runs."""
 
 
 def checked(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
@@ -67,39 +67,38 @@ def _started(examined: Subject, options: Options, say: Callable[[str], None]) ->
     try:
         query = examined.trial.start(CHECKPOINT, options.interval_ms)
     except (PySparkException, Py4JJavaError, QueryFailedError, NotEnoughSlotsError) as error:
-        yield refused(error, examined.path, _line_of_findings(examined))
+        found = lint_paths([examined.path], finding.OSS)
+        yield refused(error, examined.path, found[0].line if found else examined.line)
         return
     yield Verdict("mode", GOOD, "real-time mode: the plan contains RealTimeStreamScan")
-    yield from _running(examined, query, options, say)
+    try:
+        yield from _running(examined, query, options, say)
+    except QueryFailedError as error:
+        yield examined.failed("flow", "the samples make the query fail", error)
+    finally:
+        examined.trial.stop(query)
 
 
 def _running(
     examined: Subject, query: StreamingQuery, options: Options, say: Callable[[str], None]
 ) -> Iterator[Verdict]:
-    try:
-        if not {"flow", "input", "restart"}.isdisjoint(options.checks):
-            examined = examined.with_results()
-        if options.expect:
-            say("comparing with the expected output")
-            yield from expected_output(examined, query, options.expect)
-        if "flow" in options.checks:
-            say(f"sending {options.rate:g} records/s for {options.duration:g} s")
-            yield from flow(examined, query, options.duration, options.rate)
-        if "restart" in options.checks:
-            # Starting Spark in another process takes seconds. Before this point, it would increase the latencies.
-            with other_process(examined.bench, order_of(examined, options.slots)) as process:
-                yield from _not_restarted(examined, query, options, say)
-                examined.trial.stop(query)
-                say("killing the query during a batch and restarting it")
-                yield restart(examined, process)
-        else:
+    if ON_RECORDS & options.checks:
+        examined = examined.with_results()
+    if options.expect:
+        say("comparing with the expected output")
+        yield expected_output(examined, query, options.expect)
+    if "flow" in options.checks:
+        say(f"sending {options.rate:g} records/s for {options.duration:g} s")
+        yield flow(examined, query, options.duration, options.rate)
+    if "restart" in options.checks:
+        # Starting Spark in another process takes seconds. Before this point, it would increase the latencies.
+        with other_process(examined.bench, order_of(examined, options.slots)) as process:
             yield from _not_restarted(examined, query, options, say)
-    except QueryFailedError as error:
-        failure = failure_of(error, examined.path, examined.line)
-        evidence = f"the samples make the query fail: {failure.condition}: {failure.message}"
-        yield Verdict("flow", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
-    finally:
-        examined.trial.stop(query)
+            examined.trial.stop(query)
+            say("killing the query during a batch and restarting it")
+            yield restart(examined, process)
+    else:
+        yield from _not_restarted(examined, query, options, say)
 
 
 def _not_restarted(
@@ -117,43 +116,35 @@ def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
     """Return the verdict on task slots, and whether the session of `prove` has enough."""
     partitions, free = sum(examined.trial.partitions.values()), options.slots or slots_total(examined.bench.spark)
     session = examined.trial.rows.sparkSession
+
+    def counted(needed: int, shuffles: str) -> str:
+        more = f", {needed - partitions} for shuffles with {SHUFFLES}={shuffles}" if needed > partitions else ""
+        return f"{needed} task slots needed ({partitions} for the source{more}), {free} available"
+
     own = str(session.conf.get(SHUFFLES))
     needed = slots_needed(examined.trial.rows, partitions)
+    good = Verdict("slots", GOOD, counted(needed, own), page=SLOTS_PAGE)
     if needed > free:
         effect = (
             "the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
             if needed > partitions
             else "some partitions are never read, although no error is reported"
         )
-        evidence = f"{_parts(needed, partitions, own)}, {free} available, so {effect}"
         fix = f"use {needed} slots, fewer source partitions or a smaller {SHUFFLES}"
-        return Verdict("slots", WRONG, evidence, fix, SLOTS_PAGE, str(examined.path), examined.line), False
-    evidence = f"{_parts(needed, partitions, own)}, {free} available"
+        return examined.wrong("slots", f"{good.evidence}, so {effect}", fix, SLOTS_PAGE), False
     if needed > partitions and examined.has_default_shuffles:
         with set_for_now(session, {SHUFFLES: DEFAULT_SHUFFLES}):
             needed = slots_needed(examined.trial.rows.select("*"), partitions)
         if needed > free:
             evidence = (
-                f"{_parts(needed, partitions, DEFAULT_SHUFFLES)}, {free} available: the job does not set this "
-                f"number; the other checks run in the session of prove, which has {own}"
+                f"{counted(needed, DEFAULT_SHUFFLES)}: the job does not set this number; the other checks run in the "
+                f"session of prove, which has {own}"
             )
             fix = f"set it in the job, or give the value of the cluster: --conf {SHUFFLES}=N"
-            return Verdict("slots", WRONG, evidence, fix, SLOTS_PAGE, str(examined.path), examined.line), True
-    return Verdict("slots", GOOD, evidence, page=SLOTS_PAGE), True
-
-
-def _parts(needed: int, partitions: int, shuffles: str) -> str:
-    more = f", {needed - partitions} for shuffles with {SHUFFLES}={shuffles}" if needed > partitions else ""
-    return f"{needed} task slots needed ({partitions} for the source{more})"
+            return examined.wrong("slots", evidence, fix, SLOTS_PAGE), True
+    return good, True
 
 
 def refused(error: Exception, path: Path, line: int) -> Verdict:
     """Return the verdict on a query that cannot be built or started."""
-    failure = failure_of(error, path, line)
-    evidence = f"the query does not run: {failure.condition}: {failure.message}"
-    return Verdict("mode", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
-
-
-def _line_of_findings(examined: Subject) -> int:
-    lines = [found.line for found in lint_paths([examined.path], finding.OSS)]
-    return lines[0] if lines else examined.line
+    return failed("mode", "the query does not run", error, path, line)

@@ -1,67 +1,246 @@
-"""Run all checks on a function or job."""
+"""Run all checks on a function, or on each query of an unmodified job."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
+import pyspark
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PySparkTypeError, PySparkValueError
 
 from spark_rtm.lint.engine import lint_paths
-from spark_rtm.prove.query import Options, checked, refused
-from spark_rtm.prove.run_job import verdicts_of_job
+from spark_rtm.prove.checks.access import fetch, login
+from spark_rtm.prove.query import ON_RECORDS, Options, checked, refused
+from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.prove.subjects.subject import subject
-from spark_rtm.prove.subjects.target import Job, Target
+from spark_rtm.prove.subjects.placeholders import PACKAGES
+from spark_rtm.prove.subjects.recorders import Caught, Recording
+from spark_rtm.prove.subjects.subject import subject, subject_of_job
+from spark_rtm.prove.subjects.target import Job, Target, TargetError
+from spark_rtm.prove.verdicts.failure import failure_of
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.realtime.proof import NotRealTimeError, assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError
+from spark_rtm.testing.records import as_sent
+from spark_rtm.testing.trial import new_checkpoints
 from spark_rtm.text import finding
+
+PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its transformation into a function"
+# Conditions of a sink whose connector is not on the class path.
+NO_CONNECTOR = ("DATA_SOURCE_NOT_FOUND", "ClassNotFoundException")
+FROM_KAFKA = "read the stream from Kafka; on OSS, real-time mode has no other source"
+SINKS = "Kafka, or `foreach` for a store"
+BY_TEXT = {
+    "DECLARATIVE_PIPELINE": PIPELINE,
+    "AVRO_NOT_LOADED": "run `make setup`, which fetches the jar of the Avro functions",
+    "PROTOBUF_NOT_LOADED": f"pass --packages org.apache.spark:spark-protobuf_2.13:{pyspark.__version__}",
+    "DATA_SOURCE_NOT_FOUND": "pass the package of the data source: --packages GROUP:ARTIFACT:VERSION",
+    "ClassNotFoundException": "pass the package of the class: --packages GROUP:ARTIFACT:VERSION",
+    "PATH_NOT_FOUND": "put some of its rows at this path, or give the reader a schema, so prove can generate rows",
+}
+CALL = "PySpark also refuses this call without prove; correct it"
+BY_KIND = {
+    FileNotFoundError: "start prove in the folder that contains the files of the job",
+    OSError: "start the server that the job calls",
+    PySparkTypeError: CALL,
+    PySparkValueError: CALL,
+    Exception: "pass the settings of the job (--conf KEY=VALUE, arguments after `--`, variables of the environment)",
+}
+PAGE = "references/prove.md#a-job-that-starts-its-queries"
+SOURCES_PAGE = "references/sources_sinks_operators.md"
+
+
+Say = Callable[[str], None]
+"""Prints a step of the run."""
 
 
 def prove(
-    bench: Bench,
-    target: Target | Job,
-    options: Options,
-    say: Callable[[str], None],
-    show: Callable[[Verdict], None] = lambda _: None,
+    bench: Bench, target: Target | Job, options: Options, say: Say, show: Callable[[Verdict], None] = lambda _: None
 ) -> list[Verdict]:
     """Return the verdicts in the order of `CHECKS`. Call `say` with each step and `show` with each verdict."""
-    verdicts = list[Verdict]()
-    for verdict in _verdicts(bench, target, options, say):
+    wanted, done = list[Verdict](), {"topics", "login"} | ({"expect"} if options.expect is None else set())
+
+    def add(verdict: Verdict) -> None:
+        done.add(verdict.check)
         # No check can run unless the query starts, so problems that prevent the start are always reported.
         if verdict.check in options.checks or verdict.status != GOOD:
+            wanted.append(verdict)
             show(verdict)
-        verdicts.append(verdict)
-    optional = {"topics", "login"} | ({"expect"} if options.expect is None else set())
-    done = {verdict.check for verdict in verdicts} | optional
-    skipped = [check for check in CHECKS if check in options.checks and check not in done]
-    for check in skipped:
-        verdicts.append(Verdict(check, UNCHECKED, "not checked, because the query does not run"))
-        show(verdicts[-1])
-    wanted = [verdict for verdict in verdicts if verdict.check in options.checks or verdict.status != GOOD]
+
+    for verdict in _verdicts(bench, target, options, say):
+        add(verdict)
+    for check in [check for check in CHECKS if check in options.checks - done]:
+        add(Verdict(check, UNCHECKED, "not checked, because the query does not run"))
     return sorted(wanted, key=lambda verdict: CHECKS.index(verdict.check))
 
 
-def _verdicts(bench: Bench, target: Target | Job, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
-    yield from lint(target.path) if "lint" in options.checks else []
+def _verdicts(bench: Bench, target: Target | Job, options: Options, say: Say) -> Iterator[Verdict]:
+    if "lint" in options.checks:
+        found = lint_paths([target.path], finding.OSS)
+        yield from (Verdict("lint", WRONG, f"{f.rule}: {f.message}", f.fix, "", f.path, f.line) for f in found)
+        if not found:
+            yield Verdict("lint", GOOD, "no findings")
     if isinstance(target, Job):
-        yield from verdicts_of_job(bench, target, options, say)
-    else:
-        yield from verdicts_of_function(bench, target, options, say)
-
-
-def lint(path: Path) -> list[Verdict]:
-    """Return the findings of the linter for OSS, the engine of `prove`."""
-    found = lint_paths([path], finding.OSS)
-    wrong = [Verdict("lint", WRONG, f"{f.rule}: {f.message}", f.fix, "", f.path, f.line) for f in found]
-    return wrong or [Verdict("lint", GOOD, "no findings")]
-
-
-def verdicts_of_function(
-    bench: Bench, target: Target, options: Options, say: Callable[[str], None]
-) -> Iterator[Verdict]:
-    """Yield the verdicts on a function from source rows to sink rows."""
+        yield from _verdicts_of_job(bench, target, options, say)
+        return
     say("building the query")
     try:
         with subject(bench, target, options.samples, options.partitions) as examined:
             yield from checked(examined, options, say)
     except (PySparkException, Py4JJavaError, TypeError, ValueError) as error:
         yield refused(error, target.path, target.line)
+
+
+def runs_of_code(target: Job, checks: Collection[str]) -> str:
+    """Return a sentence about how often `prove` runs the code of a job."""
+    often = "twice" if ON_RECORDS.intersection(checks) else "once"
+    again = ", and once more for each query that the check `restart` kills" if "restart" in checks else ""
+    return f"the code of {target.path.name} will run {often}{again}"
+
+
+def _verdicts_of_job(bench: Bench, target: Job, options: Options, say: Say) -> Iterator[Verdict]:
+    recording = Recording(bench.spark.newSession(), bench.kafka, target, options.partitions)
+    say("running the job to catch its queries")
+    try:
+        job.record(recording)
+    except job.JobLostError:
+        raise
+    except Exception as error:
+        raise job.JobLostError(_stop(error, recording)) from error
+    for written, line in recording.skipped:
+        say(f"line {line}: the batch write to {written} was skipped; --side-effects runs it")
+    yield from _stand_ins(recording)
+    yield from _sources(bench, recording)
+    if not recording.caught:
+        fix = "name the file that calls start(), and start the servers that it needs first"
+        yield _of_job(UNCHECKED, "the job starts no query", fix, recording, 0)
+    shown = set[Verdict]()
+    for number, caught in enumerate(recording.caught):
+        prefix = f"query {number + 1} (line {caught.line}): " if len(recording.caught) > 1 else ""
+        for verdict in _of_query(bench, recording, number, options, say):
+            # All queries of a file have the same verdicts on passwords.
+            if verdict.check != "secrets" or verdict not in shown:
+                yield replace(verdict, evidence=prefix + verdict.evidence)
+            shown.add(verdict)
+
+
+def _stand_ins(recording: Recording) -> Iterator[Verdict]:
+    for name, line in recording.missing.items():
+        evidence = f"the module {name!r} is not installed, so a placeholder accepted the calls of the job"
+        yield _of_job(UNCHECKED, evidence, _install(name), recording, line)
+    for table, line in recording.absent.items():
+        evidence = f"the table {table} is not here, so two generated rows replace it"
+        yield _of_job(UNCHECKED, evidence, "put some of its rows there", recording, line)
+
+
+def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
+    for kind, line in recording.other_sources:
+        yield _of_job(WRONG, f"the job reads the stream {kind!r}, which prove cannot feed", FROM_KAFKA, recording, line)
+    for name, line in recording.refused.items():
+        evidence = f"real-time mode on OSS refuses the option {name!r}; the remaining checks omit it"
+        wrong = _of_job(WRONG, evidence, "remove it: a batch reads all records that arrive", recording, line)
+        yield replace(wrong, page=f"{SOURCES_PAGE}#options-and-settings")
+    if recording.topics:
+        topic, path = recording.topics[0], str(recording.path)
+        options = recording.source_options
+        if held := fetch(options, path, recording.source_line):
+            yield held
+        if found := login(bench, options, topic, path, recording.source_line, calls_others=recording.job.side_effects):
+            yield found
+
+
+def _of_query(bench: Bench, recording: Recording, number: int, options: Options, say: Say) -> Iterator[Verdict]:
+    caught = recording.caught[number]
+    if _is_deliberate(recording, caught):
+        own = caught.trigger or "the default"
+        evidence = f"not checked: the trigger {own} and the sink {caught.sink}, next to a query in real-time mode,"
+        yield Verdict("mode", GOOD, f"{evidence} show that this query is meant to run in micro-batch mode")
+        return
+    yield from _refused_settings(recording, caught)
+    try:
+        if not caught.is_to_kafka:
+            yield _of_sink(bench, recording, caught)
+        if recording.topics and not recording.other_sources:
+            with subject_of_job(bench, recording, number, options.samples) as examined:
+                for table in recording.tables:
+                    examined.trial.fill(table, map(as_sent, options.samples.get(table, [])))
+                yield from checked(examined, options, say)
+    except TimeoutError as error:
+        yield _of_job(UNCHECKED, f"{job.CANNOT} to the end: {error}", "run it again", recording, caught.line)
+    except TargetError:
+        raise
+    except (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError) as error:
+        yield refused(error, recording.path, caught.line)
+
+
+def _refused_settings(recording: Recording, caught: Caught) -> Iterator[Verdict]:
+    if not caught.is_real_time:
+        own = caught.trigger or "the default"
+        evidence = f"the job's trigger is {own}, so it runs in micro-batches; the remaining checks run it with realTime"
+        yield _of_job(WRONG, evidence, 'write .trigger(realTime="5 minutes")', recording, caught.line)
+    if caught.output_mode.lower() != "update":
+        evidence = (
+            f"real-time mode does not support the output mode {caught.output_mode!r}; the remaining checks run the "
+            "query with update"
+        )
+        yield _of_job(WRONG, evidence, 'write .outputMode("update")', recording, caught.line)
+
+
+def _is_deliberate(recording: Recording, caught: Caught) -> bool:
+    """Return whether a micro-batch query is deliberate: another query of the job has the trigger `realTime`."""
+    has_real_time = any(other.is_real_time for other in recording.caught)
+    return has_real_time and not caught.is_real_time and (bool(caught.trigger) or not caught.is_to_kafka)
+
+
+def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
+    """Start a query whose sink is not Kafka, and return the verdict on the sink."""
+    try:
+        query = caught.writer.really_start(str(new_checkpoints(bench.folder)))
+        try:
+            assert_real_time(query, 30)
+        finally:
+            query.stop()
+    except (PySparkException, Py4JJavaError, QueryFailedError) as error:
+        if any(condition in str(error) for condition in NO_CONNECTOR):
+            evidence = f"real-time mode on OSS refuses the sink of the job, {caught.sink!r}: it is not in the allowlist"
+            fix = f"use {SINKS}; the connector is not installed here, and the remaining checks write to Kafka"
+            return replace(_of_job(WRONG, evidence, fix, recording, caught.line), page=SOURCES_PAGE)
+        verdict = refused(error, recording.path, caught.line)
+        is_file = "UNSUPPORTED_DATASOURCE" in verdict.evidence
+        return replace(verdict, fix=f"use {SINKS}, and write files in a separate query") if is_file else verdict
+    except (NotRealTimeError, TimeoutError) as error:
+        return _of_job(UNCHECKED, f"the sink {caught.sink!r} does not run: {error}", "", recording, caught.line)
+    evidence = f"real-time mode accepts the sink {caught.sink!r}; the remaining checks write its rows to Kafka as JSON"
+    return Verdict("mode", GOOD, evidence, page=SOURCES_PAGE)
+
+
+def _install(name: str) -> str:
+    return f"pip install {PACKAGES.get(name, name)} into the virtual environment of this skill"
+
+
+def _stop(error: Exception, recording: Recording) -> str:
+    """Return where and why a job failed before it waited for its queries, with a remedy."""
+    failure = failure_of(error, recording.path, recording.line_of(error))
+    place = f"{recording.path}:{failure.line}" if failure.line else str(recording.path)
+    fix = _fix(error, recording)
+    kind = failure.condition if isinstance(error, PySparkException | Py4JJavaError) else type(error).__name__
+    return f"{place}: {kind}: {failure.message}; {fix}, or prove the function that builds the query: FILE.py:FUNCTION"
+
+
+def _fix(error: Exception, recording: Recording) -> str:
+    if recording.other_sources:
+        return f"prove cannot feed the stream {recording.other_sources[0][0]!r}: {FROM_KAFKA}"
+    if found := next((fix for text, fix in BY_TEXT.items() if text in str(error)), ""):
+        return found
+    if isinstance(error, ModuleNotFoundError):
+        install = f"{_install(str(error.name))}, or set PYTHONPATH to the folder that has it"
+        return PIPELINE if error.name in {"dlt", "dp"} else install
+    fix = next((fix for kind, fix in BY_KIND.items() if isinstance(error, kind)), "")
+    if recording.missing and not isinstance(error, OSError):
+        names = ", ".join(map(repr, recording.missing))
+        install = _install(next(iter(recording.missing)))
+        return f"{fix}; the job has only placeholders for the modules {names}: {install}"
+    return fix
+
+
+def _of_job(status: str, evidence: str, fix: str, recording: Recording, line: int) -> Verdict:
+    return Verdict("mode", status, evidence, fix, PAGE, str(recording.path), line)

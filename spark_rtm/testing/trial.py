@@ -64,6 +64,18 @@ def redirected(rows: DataFrame, target: str) -> DataFrame:
     return rows.withColumn("headers", headers).withColumn("topic", F.when(F.col("topic").isNotNull(), F.lit(target)))
 
 
+def producer_of(bootstrap_servers: str) -> Producer:
+    """Return a Kafka client that sends records of up to `MAX_SENT_BYTES` without a delay."""
+    return Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "message.max.bytes": MAX_SENT_BYTES})
+
+
+def delete_records(bootstrap_servers: str, places: list[TopicPartition]) -> None:
+    """Delete the records of partitions before their given offsets."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
+    for deleted in admin.delete_records(places).values() if places else ():
+        deleted.result(FLUSH_SECONDS)
+
+
 @dataclass
 class Trial:
     """A streaming DataFrame of Kafka sink rows, its source topics and its output topic."""
@@ -82,8 +94,7 @@ class Trial:
     def __post_init__(self) -> None:
         """Create the target topic and the clients."""
         ensure_topics(self.bootstrap_servers, [self.target], 1, {self.target: ANY_SIZE})
-        confs = {"bootstrap.servers": self.bootstrap_servers, "linger.ms": 0, "message.max.bytes": MAX_SENT_BYTES}
-        self._producer = Producer(confs)
+        self._producer = producer_of(self.bootstrap_servers)
         self._consumer: Consumer = consumer_from_start(self.bootstrap_servers, {self.target: 1})
         self._ends = dict[tuple[str, int], int]()
 
@@ -94,7 +105,7 @@ class Trial:
         writer = writer.option("kafka.bootstrap.servers", self.bootstrap_servers)
         writer = writer.option("checkpointLocation", str(self.folder / checkpoint))
         # The name contains no run id: an error message quotes it.
-        writer = writer.queryName(f"{checkpoint}").outputMode("update")
+        writer = writer.queryName(checkpoint).outputMode("update")
         query: StreamingQuery = writer.trigger(realTime=f"{interval_ms} milliseconds").start()  # type: ignore[call-overload]
         try:
             assert_real_time(query)
@@ -192,10 +203,7 @@ class Trial:
         finally:
             consumer.close()
         places = [TopicPartition(topic, number, offset) for (topic, number), offset in ends.items() if offset]
-        if places:
-            admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 3})
-            for deleted in admin.delete_records(places).values():
-                deleted.result(30)
+        delete_records(self.bootstrap_servers, places)
         self._ends.clear()
 
     def stop(self, *queries: StreamingQuery) -> None:
@@ -236,13 +244,9 @@ def latencies_ms(sent_ms: Sequence[int], outputs: Sequence[Received], per_record
     if len(counts) != len(sent_ms) or sum(counts) != len(outputs):
         return []
     starts = sorted(at for at, count in zip(sent_ms, counts, strict=True) for _ in range(count))
-    return [max(0, o.appended_ms - at) for at, o in zip(starts, sorted(outputs, key=_appended), strict=True)]
+    return [max(0, end - at) for at, end in zip(starts, sorted(o.appended_ms for o in outputs), strict=True)]
 
 
 def new_checkpoints(parent: Path | None = None) -> Path:
     """Create a folder for checkpoints."""
     return Path(tempfile.mkdtemp(prefix="checkpoints-", dir=parent))
-
-
-def _appended(record: Received) -> int:
-    return record.appended_ms

@@ -1,6 +1,8 @@
+import argparse
 import contextlib
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -12,20 +14,22 @@ import pytest
 from pyspark.sql.types import StructType
 
 from scripts.pack import files
+from spark_rtm.cli import RTM
 from spark_rtm.errors import page_of
 from spark_rtm.prove.checks.access import fetch, login, secrets_in
 from spark_rtm.prove.checks.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records, too_large
 from spark_rtm.prove.checks.input import are_rejected, judged, outcome_of
 from spark_rtm.prove.checks.restart import compared
 from spark_rtm.prove.checks.slow import REPORTED_LENGTH, cases_of, search
-from spark_rtm.prove.query import Options
-from spark_rtm.prove.run import prove
+from spark_rtm.prove.checks.state import STATEFUL_CALLS
+from spark_rtm.prove.command import examined
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.decoding import CSV, JSON, NONE, Decoding
 from spark_rtm.prove.subjects.recorders import Caught
+from spark_rtm.prove.subjects.samples import read_samples
 from spark_rtm.prove.subjects.settings import sink_options
 from spark_rtm.prove.subjects.target import Target, TargetError, code_of, load
-from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, failure_of, line_of_call
+from spark_rtm.prove.verdicts.failure import failure_of, line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render, summary
 from spark_rtm.testing.records import Received, Sent
 from spark_rtm.testing.trial import SINK
@@ -45,44 +49,17 @@ def test_exit_status_is_that_of_the_worst_verdict(statuses: list[str], expected:
     assert expected == exit_status([Verdict("mode", status, "") for status in statuses])
 
 
-def test_text_has_one_line_per_verdict() -> None:
+def test_verdicts_are_rendered_in_each_format() -> None:
+    """The text has one line per verdict, JSON has the conditions, and annotations contain only what is not good."""
+    content = json.loads(render(VERDICTS, "json", {"pyspark": "4.3.0"}))
+
     assert (
         "good      slots    2 task slots needed\n"
         "wrong     input    job.py:7: 3 kinds end the query; use try_cast; see references/errors_in_rows.md"
     ) == render(VERDICTS, "text", {})
-
-
-def test_summary_counts_the_verdicts_of_each_status() -> None:
     assert "2 verdicts: 1 good, 1 wrong" == summary(VERDICTS)
-
-
-def test_verdict_is_shown_although_a_later_check_stops(tmp_path: Path) -> None:
-    """A session that breaks after the first check has already shown its verdict."""
-    (tmp_path / "job.py").write_text("x = 1\n")
-    shown = list[str]()
-
-    with pytest.raises(AttributeError):
-        prove(
-            Bench(None, "", tmp_path),  # type: ignore[arg-type]
-            load(str(tmp_path / "job.py")),
-            Options(),
-            lambda _step: None,
-            lambda verdict: shown.append(verdict.check),
-        )
-
-    assert ["lint"] == shown
-
-
-def test_json_contains_every_verdict_and_the_conditions() -> None:
-    content = json.loads(render(VERDICTS, "json", {"pyspark": "4.3.0"}))
-
     assert {"pyspark": "4.3.0"} == content["conditions"]
-    assert [("slots", "good", 0), ("input", "wrong", 7)] == [
-        (verdict["check"], verdict["status"], verdict["line"]) for verdict in content["verdicts"]
-    ]
-
-
-def test_annotations_contain_only_what_is_not_good() -> None:
+    assert VERDICTS == [Verdict(**verdict) for verdict in content["verdicts"]]
     assert (
         "::error file=job.py,line=7,title=prove-input::on OSS 4.3, 3 kinds end the query; "
         "use try_cast (see references/errors_in_rows.md)"
@@ -99,8 +76,6 @@ def test_hostile_records_cover_the_form_and_each_field() -> None:
     kinds = hostile_records(GOOD_RECORD, READ)
     records = {name: hostile.record for name, hostile in kinds.items()}
 
-    assert GOOD_RECORD not in records.values()
-    assert len(set(records.values())) == len(records)
     assert {"a null value", "broken JSON", "bad UTF-8", "deep nesting", "a value of 1 MB", "a null key"} <= set(records)
     assert {"amount: text", "amount: NaN", "amount: a huge number", "id: an object", "no id"} <= set(records)
     assert b'"id": "again"}' in (records["a repeated field"].value or b"")
@@ -128,14 +103,11 @@ def test_hostile_records_change_the_headers_of_a_query_that_reads_them() -> None
         (GOOD_RECORD.value, READ, "broken JSON", FORM),
         (GOOD_RECORD.value, READ, "trailing text", NOTHING),
         (GOOD_RECORD.value, READ, "amount: text", TYPE),
-        (GOOD_RECORD.value, READ, "amount: a negative number", NOTHING),
         (GOOD_RECORD.value, READ, "id: an object", NOTHING),
         (GOOD_RECORD.value, READ, "no note", MISSING),
-        (b'{"id": "a", "unread": 5}', READ, "unread: text", NOTHING),
         (b'{"id": "a", "unread": 5}', READ, "no unread", NOTHING),
         (b'{"amount": 5}', Decoding("other"), "amount: text", TYPE),
         (b"a;5", Decoding(CSV, PAIR, ";"), "amount: text", TYPE),
-        (b"a;5", Decoding(CSV, PAIR, ";"), "id: text", NOTHING),
         (b"a;5", Decoding(CSV, PAIR, ";"), "one column", FORM),
     ],
 )
@@ -248,11 +220,10 @@ def test_echo_of_bytes_is_not_blamed_for_broken_records() -> None:
     echoed = {kind: [Received("good", r.key, r.value, (), 0)] for kind, r in records.items()}
     outcome = outcome_of(records, echoed, [(GOOD_RECORD, echoed["trailing text"][0])])
 
-    (verdict,) = judged(outcome, kinds, "the query does not decode its records, so it accepts all of them")
+    (verdict,) = judged(outcome, kinds, "the query does not decode its records")
 
     assert GOOD == verdict.status
-    assert f"0 rejected with their bytes, 0 dropped silently, {len(kinds)} accepted as good" in verdict.evidence
-    assert "does not decode" in verdict.evidence
+    assert f"0 dropped silently, {len(kinds)} accepted as good, none makes the query fail; the qu" in verdict.evidence
 
 
 @pytest.mark.parametrize(
@@ -260,13 +231,10 @@ def test_echo_of_bytes_is_not_blamed_for_broken_records() -> None:
     [
         ('password = "geheim-1"', {"geheim-1": 1}),
         ('x.option("kafka.ssl.key.password", "geheim-1")', {"geheim-1": 1}),
-        ('f(api_key="geheim-1")', {"geheim-1": 1}),
         ('{"sasl.jaas.config": "Module required password=\'geheim-1\';"}', {"geheim-1": 1}),
         ('password = os.environ["PASSWORD"]', {}),
         ('dbutils.secrets.get("scope", "password")', {}),
-        ('password = ""', {}),
         ('password = "<insert-password-here>"', {}),
-        ('topic = "payments"', {}),
     ],
 )
 def test_passwords_in_code_are_found_with_their_line(code: str, expected: dict[str, int]) -> None:
@@ -295,18 +263,6 @@ def test_message_has_neither_the_condition_again_nor_advice_to_bypass_the_check(
 
 
 @pytest.mark.parametrize(
-    ("condition", "page"),
-    [
-        ("CAST_INVALID_INPUT", "references/errors_in_rows.md#invalid-cast-input"),
-        ("UnknownTopicOrPartitionException", "references/errors_kafka.md#unknown-source-topic"),
-        ("NO_SUCH_CONDITION", "references/errors.md"),
-    ],
-)
-def test_condition_leads_to_the_section_that_reproduces_it(condition: str, page: str) -> None:
-    assert page == page_of(condition)
-
-
-@pytest.mark.parametrize(
     ("code", "default", "expected"),
     [
         ("a = 1\nb.groupBy('k')\n", 1, 2),
@@ -314,9 +270,8 @@ def test_condition_leads_to_the_section_that_reproduces_it(condition: str, page:
         ("a = 1\n", 1, 1),
         ("a = b.groupBy('k')\na.start()\n# b.groupBy('k')\nb.groupBy('k')\n", 2, 1),
         ("a.groupBy('k')\ndef f(b):\n  # b.groupBy('k')\n  b.groupBy('k')\n", 2, 4),
-        ("a.groupBy('k')\nb.groupBy('k')\n", 2, 2),
     ],
-    ids=["below the function", "above the function", "nowhere", "above the start", "not in a comment", "there"],
+    ids=["below the function", "above the function", "nowhere", "above the start", "not in a comment"],
 )
 def test_line_of_a_call_is_searched_below_the_function_first(
     code: str, default: int, expected: int, tmp_path: Path
@@ -412,13 +367,12 @@ def _seconds(power: float, field: str = "note", machine: float = 1.0) -> Callabl
     ("clock", "fields", "length"),
     [
         (_seconds(2), ["note"], REPORTED_LENGTH),
-        (_seconds(3), ["note"], REPORTED_LENGTH),
         (_seconds(6), ["note"], 1_000),
         (_seconds(1), [], 0),
         (_seconds(1, machine=30), [], 0),
         (_seconds(2, field="unread"), [], 0),
     ],
-    ids=["quadratic", "cubic", "endless", "linear", "slow machine", "field that is not read"],
+    ids=["quadratic", "endless", "linear", "slow machine", "field that is not read"],
 )
 def test_long_text_that_needs_seconds_is_found(
     clock: Callable[[Sequence[Sent], float], float], fields: list[str], length: int
@@ -450,13 +404,11 @@ def test_search_for_slow_fields_ends_in_time() -> None:
 
 
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'
-OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
 
 
 @pytest.mark.parametrize(
     ("options", "called"),
     [
-        ({"jaas.config": OAUTH}, "a login module"),
         ({"jaas.config": "com.sun.security.auth.module.Krb5LoginModule required;"}, "a login module"),
         ({"jaas.config": PLAIN, "oauthbearer.token.endpoint.url": "https://id.example.org"}, "https://id.example.org"),
         ({"jaas.config": PLAIN, "login.callback.handler.class": "com.example.Handler"}, "com.example.Handler"),
@@ -515,17 +467,30 @@ def test_job_that_catches_everything_is_ended_with_its_processes() -> None:
     ("option", "message"),
     [
         (("--rate", "inf"), "--rate: use a finite number above 0"),
-        (("--duration", "nan"), "--duration: use a finite number above 0"),
-        (("--samples", "rows=deep.jsonl"), "'deep.jsonl' has a record that is nested too deeply"),
+        (("--only", "everything"), "--only everything: use some of lint,login,slots"),
+        (("--conf", "x"), "--conf x: write KEY=VALUE"),
+        (("--samples", "orders=orders.jsonl"), "--samples orders=orders.jsonl: write NAME=FILE.jsonl; NAME is rows"),
     ],
 )
 def test_wrong_option_is_named_before_a_server_starts(option: tuple[str, str], message: str, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text("def f(rows): ...")
-    (tmp_path / "deep.jsonl").write_text("[" * 100_000)
-    command = [sys.executable, str(files.ROOT / "scripts/skills.py"), "prove", "job.py:f", *option]
+    words = ["prove", f"{tmp_path}/job.py:f", *option]
+
+    with pytest.raises(ValueError, match=message):
+        examined(RTM.parser().parse_args(words, argparse.Namespace(of_job=[])))
+
+
+def test_usage_error_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, str(files.ROOT / "scripts/skills.py"), "prove", "no.py"]
 
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
 
-    assert 2 == done.returncode
-    assert message in done.stderr
-    assert 1 == len(done.stderr.splitlines()), done.stderr
+    assert (2, "") == (done.returncode, done.stdout)
+    assert re.fullmatch("skills.py: prove: 'no.py' does not exist.*\n", done.stderr)
+
+
+def test_sample_that_is_nested_too_deeply_is_named(tmp_path: Path) -> None:
+    (tmp_path / "deep.jsonl").write_text("[" * 100_000)
+
+    with pytest.raises(ValueError, match="has a record that is nested too deeply"):
+        read_samples(tmp_path / "deep.jsonl")

@@ -3,7 +3,6 @@
 import ast
 import re
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -12,7 +11,6 @@ from spark_rtm.errors import page_of
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.subjects.target import code_of
-from spark_rtm.prove.verdicts.failure import line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.proof import plan_of_frame
 
@@ -44,8 +42,7 @@ def topics(subject: Subject, existing: Collection[str]) -> Verdict:
         return Verdict("topics", GOOD, f"the query {' and '.join(parts)}; {listed}")
     evidence = f"{NO_TOPIC}: {', '.join(missing)} is used, but --topics does not list it, so the query fails"
     fix = "create the topic before the query starts, or correct its name"
-    line = line_of_call(subject.path, re.compile(rf"[\"']{re.escape(missing[0])}[\"']"), subject.line)
-    return Verdict("topics", WRONG, evidence, fix, page_of(NO_TOPIC), str(subject.path), line)
+    return subject.wrong("topics", evidence, fix, page_of(NO_TOPIC), rf"[\"']{re.escape(missing[0])}[\"']")
 
 
 def login(
@@ -107,17 +104,9 @@ def secrets(subject: Subject) -> list[Verdict]:
         found = {}
     if not found:
         return [Verdict("secrets", GOOD, "the file contains no password or token")]
-    places = {text: _places(subject, text) for text in found}
+    fix = "read it from a secret store or from the environment of the executors, and never put it into an expression"
     return [
-        Verdict(
-            "secrets",
-            WRONG,
-            f"the code contains a password or token{_printed(places[text])}",
-            "read it from a secret store or from the environment of the executors, and never put it into an expression",
-            PAGE,
-            str(subject.path),
-            line,
-        )
+        Verdict("secrets", WRONG, _evidence(subject, text), fix, PAGE, str(subject.path), line)
         for text, line in found.items()
     ]
 
@@ -152,20 +141,13 @@ def _named(node: ast.AST) -> list[tuple[str, ast.expr | None]]:
     return []
 
 
-def _places(subject: Subject, text: str) -> list[str]:
-    data = text.encode()
-    log = subject.bench.log
+def _evidence(subject: Subject, text: str) -> str:
+    data, log = text.encode(), subject.bench.log
+    checkpoints = (path for path in subject.trial.folder.rglob("*") if path.is_file())
     places = {
         "the plan": text in plan_of_frame(subject.trial.rows),
         "Spark's log": log is not None and log.is_file() and data in log.read_bytes(),
-        "the checkpoint": any(data in path.read_bytes() for path in _files(subject.trial.folder)),
+        "the checkpoint": any(data in path.read_bytes() for path in checkpoints),
     }
-    return [place for place, is_there in places.items() if is_there]
-
-
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def _printed(places: list[str]) -> str:
-    return f", and Spark prints it in {' and '.join(places)}" if places else ""
+    found = " and ".join(place for place, is_there in places.items() if is_there)
+    return "the code contains a password or token" + (f", and Spark prints it in {found}" if found else "")

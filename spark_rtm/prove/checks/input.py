@@ -5,7 +5,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
@@ -14,7 +14,7 @@ from spark_rtm.prove.checks.hostile import MISSING, Hostile, hostile_records, to
 from spark_rtm.prove.checks.slow import long_values, verdict_on
 from spark_rtm.prove.subjects.decoding import NONE, decoding
 from spark_rtm.prove.subjects.samples import DEFAULT
-from spark_rtm.prove.subjects.subject import KEPT_BYTES, SIZE, Subject, has_null_topic, holds
+from spark_rtm.prove.subjects.subject import KEPT_BYTES, SIZE, Subject, holds
 from spark_rtm.prove.verdicts.failure import Failure, failure_of
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.queries import QueryFailedError
@@ -56,7 +56,8 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     kinds |= too_large(sample, subject.max_sink_bytes) if _has_known_limit(subject) else {}
     kinds = {name: hostile for name, hostile in kinds.items() if len(hostile.record.value or b"") < longest}
     records = {name: hostile.record for name, hostile in kinds.items()}
-    results = dict(zip(records, subject.evaluate_all(list(records.values())), strict=True))
+    evaluated = subject.evaluated(list(records.values()))
+    results = {name: result for name, (_, result) in zip(records, evaluated, strict=True)}
     # Some generated samples may fail a condition of the query, which then rejects them.
     good = subject.results_of([sample] if subject.is_made else subject.samples)
     outcome = outcome_of(records, results, good, subject.max_sink_bytes)
@@ -75,7 +76,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     is_known &= not (subject.is_made and are_rejected(good))
     unjudged = "" if is_known else _unjudged(found.format, subject.stream)
     for verdict in judged(outcome, kinds, unjudged, f"; {long.text}; {_limit(subject)}"):
-        yield verdict if verdict.status == GOOD else verdict.at(subject.path, subject.line)
+        yield verdict if verdict.status == GOOD else replace(verdict, path=str(subject.path), line=subject.line)
 
 
 def _send(
@@ -120,7 +121,7 @@ def outcome_of(
         record = records[name]
         if isinstance(result, Exception):
             outcome.ends[name] = result
-        elif has_null_topic(result):
+        elif any(output.topic is None for output in result):
             outcome.ends[name] = StreamingQueryException(NULL_TOPIC)
         elif (size := max(map(_size_of, result), default=0)) > limit:
             outcome.ends[name] = StreamingQueryException(TOO_LARGE.format(size, SIZE, limit))
@@ -249,7 +250,7 @@ def _list(names: Sequence[str]) -> str:
 
 def _best_sample(subject: Subject) -> Sent:
     """Return the first sample with a result, preferring results without its bytes, which may mark a rejected record."""
-    results = zip(subject.samples, subject.evaluate_all(subject.samples), strict=True)
-    useful = [(sample, result) for sample, result in results if isinstance(result, list) and result]
+    evaluated = subject.evaluated(subject.samples)
+    useful = [(sample, result) for sample, result in evaluated if isinstance(result, list) and result]
     plain = [sample for sample, result in useful if not any(_keeps(output, sample) for output in result)]
     return [*plain, *(sample for sample, _ in useful), *subject.samples][0]

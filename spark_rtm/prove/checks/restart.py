@@ -7,15 +7,16 @@ from typing import Any
 
 from spark_rtm.prove.subjects.other_process import Order, OtherProcess
 from spark_rtm.prove.subjects.samples import compared_texts, fields_of, is_time
-from spark_rtm.prove.subjects.subject import Subject, has_null_topic
-from spark_rtm.prove.verdicts.failure import failure_of
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.subjects.target import Job
+from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
 from spark_rtm.realtime import control
 from spark_rtm.realtime.positions import NO_BATCH, Position, committed_position
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
 from spark_rtm.testing.records import Received, Sent
 
 PAGE = "references/restarts.md#what-ends-a-query"
+RECORDS = "records that produce results"
 CHECKPOINT = "restart"
 # If commands can end the batch, the interval is long, so the batch does not end by itself before the kill.
 INTERVAL_MS, COMMANDED_INTERVAL_MS = 5_000, 300_000
@@ -29,11 +30,20 @@ PARTITION = 0
 
 def order_of(subject: Subject, slots: int) -> Order:
     """Return the query and settings for the process that the check kills."""
-    trial, bench = subject.trial, subject.bench
-    folder = str(trial.folder)
-    interval_ms = COMMANDED_INTERVAL_MS if control.source_format() == control.SOURCE else INTERVAL_MS
-    place = (bench.kafka, trial.target, folder, CHECKPOINT)
-    return Order(subject.origin, *place, interval_ms, slots, bench.packages, trial.sink)
+    trial, bench, target = subject.trial, subject.bench, subject.target
+    return Order(
+        target=target if isinstance(target, Job) else target.text,
+        partitions=trial.partitions,
+        tables=subject.tables,
+        number=subject.number,
+        kafka=bench.kafka,
+        topic=trial.target,
+        sink=trial.sink,
+        checkpoint=trial.folder / CHECKPOINT,
+        interval_ms=COMMANDED_INTERVAL_MS if control.source_format() == control.SOURCE else INTERVAL_MS,
+        slots=slots,
+        packages=bench.packages,
+    )
 
 
 def restart(subject: Subject, process: OtherProcess) -> Verdict:
@@ -42,13 +52,11 @@ def restart(subject: Subject, process: OtherProcess) -> Verdict:
         before, expected = _killed(subject, process)
         again = _started_again(subject) if before else []
     except QueryFailedError as error:
-        failure = failure_of(error, subject.path, subject.line)
-        evidence = f"the query does not restart: {failure.condition}: {failure.message}"
-        return Verdict("restart", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
+        return subject.failed("restart", "the query does not restart", error)
     except (RuntimeError, TimeoutError) as error:
-        return _unchecked(subject, str(error).splitlines()[0])
+        return subject.unchecked("restart", str(error).splitlines()[0], PAGE, RECORDS)
     if not before:
-        return _unchecked(subject, "no sample produced a result before the batch ended")
+        return subject.unchecked("restart", "no sample produced a result before the batch ended", PAGE, RECORDS)
     verdict = compared(before, again, expected)
     return verdict if verdict.status == GOOD else replace(verdict, path=str(subject.path), line=subject.line)
 
@@ -62,10 +70,10 @@ def compared(before: list[Received], again: list[Received], expected: int) -> Ve
         f"killed during a batch and restarted on the same checkpoint: {lost} results lost, "
         f"{len(before)} uncommitted results written again"
     )
-    if lost:
-        return Verdict("restart", WRONG, counts, "make the function deterministic", PAGE)
-    if expected and len(again) > expected:
-        evidence = f"{counts}; the uncommitted records have {expected} results, but the restart wrote {len(again)}"
+    is_repeated = bool(expected) and len(again) > expected
+    if lost or is_repeated:
+        more = f"; the uncommitted records have {expected} results, but the restart wrote {len(again)}"
+        evidence = counts + more if is_repeated else counts
         return Verdict("restart", WRONG, evidence, "make the function deterministic", PAGE)
     if different:
         evidence = f"{counts}, {different} of them with different bytes, so a reader cannot recognize duplicates"
@@ -89,7 +97,7 @@ def _killed(subject: Subject, process: OtherProcess) -> tuple[list[Received], in
     for attempt in range(ATTEMPTS):
         # A stateful query may drop a repeated sample, so each attempt also sends new records.
         records = samples + _useful(subject, [_renamed(sample, attempt, names) for sample in samples])
-        expected = 0 if subject.is_stateful else _count(subject, records)
+        expected = 0 if subject.is_stateful else len(subject.results_of(records))
         batch = _next_batch(subject, process)
         trial.received()
         trial.send(records, partition=PARTITION)
@@ -155,13 +163,9 @@ def _useful(subject: Subject, records: list[Sent]) -> list[Sent]:
     """Return the records that do not make the query fail and, if the query has no state, produce a result."""
     return [
         record
-        for record, found in zip(records, subject.evaluate_all(records), strict=True)
-        if isinstance(found, list) and (found or subject.is_stateful) and not has_null_topic(found)
+        for record, found in subject.evaluated(records)
+        if isinstance(found, list) and (found or subject.is_stateful) and all(o.topic is not None for o in found)
     ]
-
-
-def _count(subject: Subject, records: list[Sent]) -> int:
-    return sum(len(found) for found in subject.evaluate_all(records) if isinstance(found, list))
 
 
 def _renamed(sample: Sent, attempt: int, kept: set[str]) -> Sent:
@@ -180,8 +184,3 @@ def _other(name: str, value: Any, attempt: int, kept: set[str]) -> Any:
     if isinstance(value, str):
         return value if value in kept else f"{value}{attempt}"
     return value + attempt + 1 if isinstance(value, int) else value
-
-
-def _unchecked(subject: Subject, evidence: str) -> Verdict:
-    fix = f"pass records that produce results with --samples {subject.stream}=FILE.jsonl"
-    return Verdict("restart", UNCHECKED, evidence, fix, PAGE)

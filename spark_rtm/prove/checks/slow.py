@@ -8,11 +8,10 @@ interrupt an expression inside a record. The check abandons such a record, and d
 import copy
 import json
 import math
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -25,8 +24,7 @@ from spark_rtm.prove.subjects.decoding import Decoding
 from spark_rtm.prove.subjects.samples import fields_of
 from spark_rtm.prove.subjects.settings import set_for_now
 from spark_rtm.prove.subjects.subject import Subject
-from spark_rtm.prove.verdicts.failure import line_of_call
-from spark_rtm.prove.verdicts.verdict import WRONG, Verdict
+from spark_rtm.prove.verdicts.verdict import Verdict
 from spark_rtm.testing.records import Sent
 
 PAGE = "references/errors_in_rows.md#expressions-that-cannot-fail"
@@ -106,9 +104,20 @@ Clock = Callable[[Sequence[Sent], float], float]
 
 def long_values(subject: Subject, sample: Sent, decoding: Decoding) -> Found:
     """Return the fields in which a long text is slow or makes the query fail."""
-    cases = list(cases_of(sample, decoding))
-    with _clock(subject, sample) as clock:
-        return search(cases, clock)
+    end = time.monotonic() + TOTAL_SECONDS
+
+    def clock(records: Sequence[Sent], limit: float) -> float:
+        if time.monotonic() > end:
+            raise TimeoutError
+        rows, started = subject.rows_of(list(records)), time.monotonic()
+        try:
+            in_time(rows, rows.write.format("noop").mode("overwrite").save, limit)
+        except TimeoutError:
+            return math.inf
+        return time.monotonic() - started
+
+    with set_for_now(subject.rows_of([sample]).sparkSession, SEQUENTIAL):
+        return search(list(cases_of(sample, decoding)), clock)
 
 
 def search(cases: Sequence[Case], clock: Clock) -> Found:
@@ -117,10 +126,11 @@ def search(cases: Sequence[Case], clock: Clock) -> Found:
     try:
         for length in LENGTHS:
             cases = [case for case in cases if length < LENGTHS[-1] or case.text in LAST_TEXTS]
-            for chunk in _chunks(cases, length):
+            size = max(1, MAX_BYTES // length)
+            for start in range(0, len(cases), size):
                 if len(found.slow) >= MAX_SLOW:
                     return found
-                _together(clock, chunk, length, found)
+                _together(clock, cases[start : start + size], length, found)
             slow = {one.case.field for one in found.slow}
             cases = [case for case in cases if case.field not in slow and case.name(length) not in found.ends]
             found.tried = length
@@ -146,8 +156,7 @@ def verdict_on(subject: Subject, slow: Slow, decoding: Decoding) -> Verdict:
         "waits meanwhile, again after each restart"
     )
     fix = "limit the length before the expression, for example with left(text, 1000), or replace the pattern"
-    line = line_of_call(subject.path, re.compile(rf"\b{name}\s*\("), subject.line) if name else subject.line
-    return Verdict("input", WRONG, evidence, fix, PAGE, str(subject.path), line)
+    return subject.wrong("input", evidence, fix, PAGE, rf"\b{name}\s*\(" if name else "")
 
 
 def cases_of(sample: Sent, decoding: Decoding) -> Iterator[Case]:
@@ -158,52 +167,37 @@ def cases_of(sample: Sent, decoding: Decoding) -> Iterator[Case]:
 
     columns, fields = columns_of(sample, decoding), fields_of(sample) or {}
     for name in columns:
+        line = decoding.line({**columns, name: PLACE})
         for text in (text for text in TEXTS if decoding.separator not in text):
-            yield Case(name, text, _in_column(sample, decoding, columns, name), control)
+            yield Case(name, text, partial(_filled, sample, line.split(PLACE), str), control)
     if fields:
         others = (f.name for f in decoding.schema if isinstance(f.dataType, StringType) and "corrupt" not in f.name)
         fields = {**dict.fromkeys(others, "a1"), **fields}
-        unread = _at_path(sample, fields, ("unread by the query",), is_text=True)
-        for path, leaf in _leaves(fields):
+        unread = json.dumps({**fields, "unread by the query": PLACE}).split(json.dumps(PLACE))
+        for name, leaf, changed in _changed(fields):
             is_text = isinstance(leaf, str)
-            put = _at_path(sample, fields, path, is_text=is_text)
+            put = partial(_filled, sample, json.dumps(changed).split(json.dumps(PLACE)), json.dumps if is_text else str)
             for text in TEXTS if is_text else ("1",):
-                yield Case(".".join(map(str, path)), text, put, unread, END if is_text else "")
+                yield Case(name, text, put, partial(_filled, sample, unread, json.dumps), END if is_text else "")
     for text in TEXTS:
         yield Case("the key", text, lambda long: replace(sample, key=long.encode()), control)
         yield Case("the value", text, lambda long: replace(sample, value=long.encode()), control)
 
 
-def _in_column(sample: Sent, decoding: Decoding, columns: dict[str, str], name: str) -> Callable[[str], Sent]:
-    return lambda long: replace(sample, value=decoding.line({**columns, name: long}).encode())
+def _filled(sample: Sent, parts: Sequence[str], encode: Callable[[str], str], long: str) -> Sent:
+    return replace(sample, value=encode(long).join(parts).encode())
 
 
-def _at_path(
-    sample: Sent, fields: dict[str, Any], path: Sequence[str | int], *, is_text: bool
-) -> Callable[[str], Sent]:
-    """Return a function that puts a string or a number at a path of a JSON object."""
-    changed = copy.deepcopy(fields)
-    inner: Any = changed
-    for step in path[:-1]:
-        inner = inner[step]
-    inner[path[-1]] = PLACE
-    before, after = json.dumps(changed).split(json.dumps(PLACE), 1)
-    return lambda long: replace(sample, value=f"{before}{json.dumps(long) if is_text else long}{after}".encode())
-
-
-def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield the path and the value of each string and number."""
+def _changed(value: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield the path of each string and number, the value, and the object in which `PLACE` replaces the value."""
     if isinstance(value, dict | list):
         for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(inner, (*path, step))
+            for path, leaf, changed in _changed(inner, f"{name}.{step}" if name else str(step)):
+                whole = copy.copy(value)
+                whole[step] = changed
+                yield path, leaf, whole
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        yield path, value
-
-
-def _chunks(cases: Sequence[Case], length: int) -> Iterator[Sequence[Case]]:
-    size = max(1, MAX_BYTES // length)
-    for start in range(0, len(cases), size):
-        yield cases[start : start + size]
+        yield name, value, PLACE
 
 
 def _together(clock: Clock, cases: Sequence[Case], length: int, found: Found) -> None:
@@ -258,26 +252,3 @@ def _measured(clock: Clock, case: Case, length: int, seconds: float) -> Slow | N
     if SLOW_SECONDS <= seconds < RECORD_SECONDS / 4:
         seconds = min(seconds, seconds_of(case.record, length))
     return Slow(case, length, seconds, control) if seconds >= max(SLOW_SECONDS, RATIO * control) else None
-
-
-@contextmanager
-def _clock(subject: Subject, sample: Sent) -> Iterator[Clock]:
-    """Yield a function that returns the seconds of a batch query. After `TOTAL_SECONDS`, it raises TimeoutError."""
-    session, end = subject.rows_of([sample]).sparkSession, time.monotonic() + TOTAL_SECONDS
-
-    def clock(records: Sequence[Sent], limit: float) -> float:
-        if time.monotonic() > end:
-            raise TimeoutError
-        return _seconds(subject, records, limit)
-
-    with set_for_now(session, SEQUENTIAL):
-        yield clock
-
-
-def _seconds(subject: Subject, records: Sequence[Sent], limit: float) -> float:
-    rows, started = subject.rows_of(list(records)), time.monotonic()
-    try:
-        in_time(rows, rows.write.format("noop").mode("overwrite").save, limit)
-    except TimeoutError:
-        return math.inf
-    return time.monotonic() - started

@@ -13,13 +13,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_rtm.prove.checks.input import are_rejected
 from spark_rtm.prove.subjects.samples import fields_of, is_time
 from spark_rtm.prove.subjects.subject import Subject
-from spark_rtm.prove.verdicts.failure import STATEFUL_CALLS, line_of_call
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, Verdict
 from spark_rtm.testing.records import Sent
 
 PAGE = "references/state.md#watermark"
 PROCESSORS = "references/state.md#custom-processors"
 PROCESSOR = "transformWithState"
+STATEFUL_CALLS = r"\.(?:groupBy|groupby|dropDuplicates\w*|distinct|transformWithState\w*)\(|\btransform_with_state\("
 KINDS = ("Value", "List", "Map")
 WRITTEN_BYTES = "rocksdbTotalBytesWritten"
 ROUNDS = 2
@@ -39,7 +39,11 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
     sizes = [_after(subject, query, records) for _ in range(ROUNDS + 1)]
     rows, written = [size.rows for size in sizes], [size.written for size in sizes]
     if _grows(rows):
-        return _growing(subject, rows, is_accepted=is_accepted)
+        evidence = f"the same {len(records)} records make the state grow in each batch: {rows} rows"
+        if is_accepted:
+            return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
+        evidence += "; the query rejects the generated records, so each of them may form its own group"
+        return subject.unchecked("state", evidence, PAGE, "records that it accepts")
     growth = (
         f"each row grows with each record: the same records write {written} bytes of state" if _grows(written) else ""
     )
@@ -50,28 +54,15 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
     evidence = f"{rows[-1]} rows of state never expire, because the query has no watermark: each new key stays forever"
     fix = "add withWatermark, and group by the event time or a window"
     if growth:
-        return _wrong(
-            subject, f"{evidence}, and {growth}", f"{fix}; replace collect_list with an aggregate of fixed size"
-        )
+        evidence, fix = f"{evidence}, and {growth}", f"{fix}; replace collect_list with an aggregate of fixed size"
     return _wrong(subject, evidence, fix)
-
-
-def _growing(subject: Subject, rows: list[int], *, is_accepted: bool) -> Verdict:
-    evidence = f"the same {len(subject.samples)} records make the state grow in each batch: {rows} rows"
-    if is_accepted:
-        return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
-    evidence += "; the query rejects the generated records, so each of them may form its own group"
-    return Verdict(
-        "state", UNCHECKED, evidence, f"pass records that it accepts with --samples {subject.stream}=FILE.jsonl", PAGE
-    )
 
 
 def _records(subject: Subject) -> tuple[list[Sent], bool]:
     """Return records for the state, and whether the query accepts them, with or without a result."""
     if not subject.is_made or subject.is_accepted or not are_rejected(subject.results_of(subject.samples)):
         return subject.samples, True
-    others = zip(subject.others, subject.evaluate_all(subject.others), strict=True)
-    silent = [record for record, found in others if found == []]
+    silent = [record for record, found in subject.evaluated(subject.others) if found == []]
     return (silent, True) if silent else (subject.samples, False)
 
 
@@ -83,8 +74,8 @@ def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growt
         evidence = f"{rows} rows for the same keys; the watermark removed {removed} rows"
         return Verdict("state", GOOD, f"{evidence}; until then, {growth}" if growth else evidence, page=PAGE)
     if _watermark(query) == before:
-        fix = f"pass records that have an event time with --samples {subject.stream}=FILE.jsonl"
-        return Verdict("state", UNCHECKED, "the watermark did not advance, so no sample has an event time", fix, PAGE)
+        evidence = "the watermark did not advance, so no sample has an event time"
+        return subject.unchecked("state", evidence, PAGE, "records that have an event time")
     evidence = (
         f"{rows} rows of state never expire: the event time advanced by 90 days and the watermark did not remove them"
     )
@@ -173,5 +164,4 @@ def _later(name: str, value: Any, days: int) -> Any:
 
 
 def _wrong(subject: Subject, evidence: str, fix: str, page: str = PAGE) -> Verdict:
-    line = line_of_call(subject.path, STATEFUL_CALLS, subject.line)
-    return Verdict("state", WRONG, evidence, fix, page, str(subject.path), line)
+    return subject.wrong("state", evidence, fix, page, STATEFUL_CALLS)

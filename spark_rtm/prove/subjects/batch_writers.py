@@ -1,5 +1,6 @@
 """PySpark readers and writers for static DataFrames, which use the broker of `prove` or record the access."""
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -30,31 +31,25 @@ class TableReader(Options, DataFrameReader):
         self.columns = schema
         return super().schema(schema)
 
-    def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
+    def load(self, *arguments: Any, **named: Any) -> DataFrame:
         """Return the rows of a local topic, or read the source of the job."""
-        if (format or self.noted.get("format", "")).lower() != "kafka":
-            return self._here(lambda at: DataFrameReader.load(self, at, format, schema, **options), schema, path)
-        self.redirect(options, is_stream=False)
+        bound = _bound(DataFrameReader.load, self, *arguments, **named).arguments
+        if (bound.get("format") or self.noted.get("format", "")).lower() != "kafka":
+            return self.read("load", *arguments, **named)
+        self.redirect(bound.get("options", {}), is_stream=False)
         return super().load(format="kafka")
 
-    def csv(self, path: Any, schema: Any = None, **options: Any) -> DataFrame:  # type: ignore[override]
-        """Return the rows of a file."""
-        return self._here(lambda at: DataFrameReader.csv(self, at, schema, **options), schema, path)
-
-    def json(self, path: Any, schema: Any = None, **options: Any) -> DataFrame:  # type: ignore[override]
-        """Return the rows of a file."""
-        return self._here(lambda at: DataFrameReader.json(self, at, schema, **options), schema, path)
-
-    def parquet(self, *paths: str, **options: Any) -> DataFrame:
-        """Return the rows of files."""
-        return self._here(lambda at: DataFrameReader.parquet(self, *at, **options), None, paths)
-
-    def _here(self, read: Callable[[Any], DataFrame], schema: Any, path: Any) -> DataFrame:
-        place = partial(file_in, roots_of(self.recording.job))
+    def read(self, name: str, *arguments: Any, **named: Any) -> DataFrame:
+        """Return the rows of PySpark's method `name`, which finds files in the folders of the job."""
+        method = getattr(DataFrameReader, name)
+        bound = _bound(method, self, *arguments, **named)
+        key = "paths" if "paths" in bound.signature.parameters else "path"
+        path, place = bound.arguments.get(key), partial(file_in, roots_of(self.recording.job))
+        bound.arguments[key] = type(path)(map(place, path)) if isinstance(path, list | tuple) else place(path)
         try:
-            return read([*map(place, path)] if isinstance(path, list | tuple) else place(path))
+            rows: DataFrame = method(*bound.args, **bound.kwargs)
         except (PySparkException, Py4JJavaError):
-            columns = schema or self.columns
+            columns = bound.arguments.get("schema") or self.columns
             if columns is None:
                 raise
             self.recording.absent[str(path)] = self.recording.line()
@@ -63,6 +58,7 @@ class TableReader(Options, DataFrameReader):
             return spark.range(1, 3).select(
                 *(_made(field.dataType).cast(field.dataType).alias(field.name) for field in schema)
             )
+        return rows
 
 
 class TableWriter(Options, DataFrameWriter):
@@ -73,9 +69,6 @@ class TableWriter(Options, DataFrameWriter):
     unless the user allows side effects.
     """
 
-    def __init__(self, frame: DataFrame) -> None:
-        super().__init__(frame)
-
     def save(
         self, path: str | None = None, format: str | None = None, mode: str | None = None, partitionBy: Any = None,
         **options: Any,
@@ -84,38 +77,37 @@ class TableWriter(Options, DataFrameWriter):
         kind = format or self.noted.get("format", "parquet")
         if kind.lower() == "kafka":
             self.options(**options)
-            for key, value in self.recording.redirect_write(self.noted).items():
-                self.option(key, value)
+            self.options(**self.recording.redirect_write(self.noted))
             super().save(format="kafka")
         elif self.recording.may_write(kind):
             super().save(path, format, mode, partitionBy, **options)
 
-    def saveAsTable(self, name: str, *arguments: Any, **options: Any) -> None:
-        """Record the table."""
-        if self.recording.may_write(f"table {name}"):
-            super().saveAsTable(name, *arguments, **options)
 
-    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: FBT001 - PySpark's signature
-        """Record the table."""
-        if self.recording.may_write(f"table {tableName}"):
-            super().insertInto(tableName, overwrite)
-
-    def jdbc(self, url: str, table: str, *arguments: Any, **options: Any) -> None:
-        """Record the table, without the address, which may contain a password."""
-        if self.recording.may_write(f"jdbc table {table}"):
-            super().jdbc(url, table, *arguments, **options)
+def _bound(method: Callable[..., Any], *arguments: Any, **named: Any) -> inspect.BoundArguments:
+    return inspect.signature(method).bind(*arguments, **named)
 
 
-def _file_method(name: str) -> Any:
-    def write(self: TableWriter, *arguments: Any, **options: Any) -> None:
-        if self.recording.may_write(name):
-            getattr(super(TableWriter, self), name)(*arguments, **options)
+def _reading(name: str) -> Any:
+    return lambda reader, *arguments, **named: reader.read(name, *arguments, **named)
+
+
+def _writing(name: str, target: str) -> Any:
+    """Return PySpark's method `name`, which writes to `target` only if the job may write."""
+    method = getattr(DataFrameWriter, name)
+
+    def write(self: TableWriter, *arguments: Any, **named: Any) -> None:
+        if self.recording.may_write(target.format_map(_bound(method, self, *arguments, **named).arguments)):
+            method(self, *arguments, **named)
 
     return write
 
 
-for _name in ("csv", "json", "orc", "parquet", "text", "xml"):
-    setattr(TableWriter, _name, _file_method(_name))
+for _name in ("csv", "json", "parquet"):
+    setattr(TableReader, _name, _reading(_name))
+# The address of a database may contain a password, so only its table is named.
+_TABLES = {"saveAsTable": "table {name}", "insertInto": "table {tableName}", "jdbc": "jdbc table {table}"}
+for _name, _target in (_TABLES | {name: name for name in ("csv", "json", "orc", "parquet", "text", "xml")}).items():
+    setattr(TableWriter, _name, _writing(_name, _target))
 
 
 class TableCreator:

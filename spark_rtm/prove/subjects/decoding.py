@@ -1,6 +1,5 @@
 """Find in a query's plan how it decodes records: the format, and the fields with their types."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,19 +8,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
-from spark_rtm.prove.subjects.filters import Node, above_stream, expressions_of
+from spark_rtm.prove.subjects.filters import Node, plan_of
 
 JSON, CSV, OTHER, NONE = "json", "csv", "other", ""
 OTHER_DECODERS = {
-    "JsonToStructs",
-    "CsvToStructs",
-    "XmlToStructs",
-    "AvroDataToCatalyst",
-    "FromAvro",
-    "ProtobufDataToCatalyst",
-    "FromProtobuf",
-    "RegExpExtract",
-    "ParseJson",
+    *("JsonToStructs", "CsvToStructs", "XmlToStructs", "ParseJson", "RegExpExtract"),
+    *("AvroDataToCatalyst", "FromAvro", "ProtobufDataToCatalyst", "FromProtobuf"),
 }
 PATTERNS = {
     "RegExpReplace": "regexp_replace",
@@ -55,19 +47,10 @@ class Decoding:
 
 def decoding(rows: DataFrame) -> Decoding:
     """Return how a query decodes the records of its stream."""
-    plan = rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - PySpark has no plan as JSON
-    separator = SEPARATOR.search(plan.toString())
-    return decoding_of(above_stream(json.loads(plan.toJSON())), separator[1] if separator else ",")
-
-
-def decoding_of(operators: Sequence[Mapping[str, Any]], separator: str = ",") -> Decoding:
-    """
-    Return how the operators of a plan in Spark's JSON form decode the records of their stream.
-
-    This JSON omits the options of `from_csv`, so the separator comes from the plan as text.
-    """
-    roots = (root for operator in operators for value in operator.values() for root in expressions_of(value))
-    trees = [tree for root in roots for tree in root.all()]
+    trees = [tree for _, root in plan_of(rows).expressions for tree in root.all()]
+    # The plan's JSON omits the options of `from_csv`.
+    found = SEPARATOR.search(rows._jdf.queryExecution().analyzed().toString())  # noqa: SLF001 - no public plan
+    separator = found[1] if found else ","
     patterns = tuple(
         (PATTERNS[tree.kind], _literal(tree.children[1]) if len(tree.children) > 1 else "", _names(tree.children[0]))
         for tree in trees

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest.mock import patch
 
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf
@@ -112,7 +113,8 @@ def _run(recording: Recording, seconds: float) -> None:
             _replaced(recording),
             _as_program(recording),
             databricks_modules(names),
-            _named(recording.kafka),
+            # The job's sources and sinks use the local broker anyway.
+            patch.dict(os.environ, {SERVERS: os.environ.get(SERVERS, recording.kafka)}),
             contextlib.suppress(JobEndedError),
             own_shuffles(recording),
             _limited(path, seconds),
@@ -178,30 +180,19 @@ def _limited(path: Path, seconds: float) -> Iterator[None]:
 @contextlib.contextmanager
 def _as_program(recording: Recording) -> Iterator[None]:
     """Give the job its own arguments, import path, output and log, as if it were the program."""
-    before, path, log = (sys.argv, sys.path[:]), recording.path, logging.getLogger()
+    job, log = recording.job, logging.getLogger()
     handlers, level = log.handlers[:], log.level
-    sys.argv = [str(path), *recording.job.arguments]
-    sys.path[:0] = [str(folder) for folder in roots_of(recording.job)]
+    folders = [str(folder) for folder in roots_of(job)]
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with (
+            patch.object(sys, "argv", [str(job.path), *job.arguments]),
+            patch.object(sys, "path", [*folders, *sys.path]),
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
             yield
     finally:
-        sys.argv, sys.path[:] = before
         log.handlers[:] = handlers
         log.setLevel(level)
-
-
-@contextlib.contextmanager
-def _named(kafka: str) -> Iterator[None]:
-    """Set `KAFKA_BOOTSTRAP_SERVERS` for the job if it is unset. The job's sources and sinks use this broker anyway."""
-    if SERVERS in os.environ:
-        yield
-        return
-    os.environ[SERVERS] = kafka
-    try:
-        yield
-    finally:
-        del os.environ[SERVERS]
 
 
 @contextlib.contextmanager
@@ -229,21 +220,16 @@ def _replaced(recording: Recording) -> Iterator[None]:
     ]
     if recording.static is not None:
         replaced.append((frame, "isStreaming", property(lambda _frame: True)))
-    if not recording.side_effects:
+    if not recording.job.side_effects:
         replaced += [
             (frame, "writeTo", lambda _frame, table: TableCreator(recording, table)),
             (frame, "mergeInto", lambda _frame, table, _condition: TableCreator(recording, table)),
             (session, "sql", _sql_of(recording, session.sql)),
         ]
-    replaced = [(_definer(owner, name), name, value) for owner, name, value in replaced]
-    before = [(owner, name, vars(owner).get(name)) for owner, name, _ in replaced]
-    try:
+    with contextlib.ExitStack() as stack:
         for owner, name, value in replaced:
-            setattr(owner, name, value)
+            stack.enter_context(patch.object(owner, name, value, create=True))
         yield
-    finally:
-        for owner, name, value in before:
-            setattr(owner, name, value) if value else delattr(owner, name)
 
 
 def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[[float], None]:
@@ -291,8 +277,3 @@ def _sql_of(recording: Recording, sql: Callable[..., DataFrame]) -> Callable[...
             return session.range(0)
 
     return run
-
-
-def _definer(owner: Any, name: str) -> Any:
-    bases = owner.__mro__ if isinstance(owner, type) else (owner,)
-    return next((base for base in bases if name in vars(base)), owner)

@@ -1,27 +1,27 @@
 """Run a query in a separate process, which the check `restart` kills like `kill -9`."""
 
 import contextlib
-import json
 import os
+import pickle
 import re
 import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from spark_rtm.prove.subjects.bench import Bench, jvm, session
-from spark_rtm.prove.subjects.build import Origin, rows_of
-from spark_rtm.prove.subjects.target import load
+from spark_rtm.prove.subjects.build import rows_of
+from spark_rtm.prove.subjects.target import Job, load
 from spark_rtm.realtime import control
 from spark_rtm.realtime.queries import raise_if_failed, wait_until
 from spark_rtm.services.child import Child, start_child, wait_until_ready
 from spark_rtm.testing.trial import Trial
 
 PROGRAM = f"import pathlib, sys; from {__name__} import main; main(pathlib.Path(sys.argv[1]))"
-ORDER, GO, RUNNING, COMMIT = "order.json", "go", "running", "commit"
+ORDER, GO, RUNNING, COMMIT = "order.pickle", "go", "running", "commit"
 ERROR = re.compile(r"[\w.]+(Error|Exception): ")
 START_SECONDS = 120.0
 # The process starts Spark while other checks run, and then waits for the check `restart`.
@@ -33,17 +33,23 @@ POLL_SECONDS = 0.05
 class Order:
     """A query for the other process to run, with its output topic and settings."""
 
-    origin: Origin
+    target: Job | str
+    """The job, or the name with which a function is loaded."""
+    partitions: Mapping[str, int]
+    """Source topics with their numbers of partitions."""
+    tables: Mapping[str, str]
+    """The topic of each static DataFrame of a function."""
+    number: int
+    """Position of the query in its job."""
     kafka: str
-    target: str
+    topic: str
     """The output topic."""
-    checkpoints: str
-    checkpoint: str
+    sink: Mapping[str, str]
+    """Options of the Kafka sink."""
+    checkpoint: Path
     interval_ms: int
     slots: int
     packages: Sequence[str]
-    sink: Mapping[str, str]
-    """Options of the Kafka sink."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class OtherProcess:
 def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
     """Yield a process that starts Spark, and kill the process at the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="other-process-", dir=bench.folder))
-    (folder / ORDER).write_text(json.dumps(asdict(order)))
+    (folder / ORDER).write_bytes(pickle.dumps(order))
     # The process must import the user's modules from the same folders as this process.
     paths = os.pathsep.join(path for path in sys.path if path)
     env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
@@ -106,17 +112,16 @@ def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
 
 def main(folder: Path) -> None:
     """Start Spark, wait for `GO`, run the query, report the process id of the JVM, and commit at each `COMMIT`."""
-    content = json.loads((folder / ORDER).read_text())
-    order = Order(**{**content, "origin": Origin(**content["origin"])})
+    order: Order = pickle.loads((folder / ORDER).read_bytes())
     spark = session(order.slots, order.packages)
-    target = load(order.origin.target, order.origin.arguments, order.origin.confs)
+    target = load(order.target) if isinstance(order.target, str) else order.target
     wait_until((folder / GO).exists, WAIT_SECONDS, "the check of restarts")
-    rows = rows_of(spark, order.kafka, target, order.origin)
-    partitions: Mapping[str, int] = order.origin.partitions
-    trial = Trial(spark, order.kafka, rows, partitions, Path(order.checkpoints), order.target, order.sink)
-    query = trial.start(order.checkpoint, order.interval_ms)
-    partial = folder / f"{RUNNING}.partial"
-    process = jvm()
+    rows = rows_of(spark, order.kafka, target, order.partitions, order.tables, order.number)
+    path = order.checkpoint
+    query = Trial(spark, order.kafka, rows, order.partitions, path.parent, order.topic, order.sink).start(
+        path.name, order.interval_ms
+    )
+    partial, process = folder / f"{RUNNING}.partial", jvm()
     partial.write_text(str(process.pid if process else ""))
     partial.rename(folder / RUNNING)
     obeys, pause = control.obeys(query), threading.Event()

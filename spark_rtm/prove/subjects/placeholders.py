@@ -22,32 +22,17 @@ CLIENT = re.compile(r"[A-Z]|(?i:\w*(?:connect|client|session|cursor|create|build
 ARGUMENT = re.compile(r"""\$(\w+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
 
 
-# Modules of clients and models that a Spark query can do without.
-SAME = (
-    "authlib avro boto3 botocore cachetools elasticsearch fastavro findspark httpx joblib jsonschema loguru minio "
-    "mlflow nltk pendulum psycopg pymongo redis requests snowflake tensorflow textblob torch transformers "
-    "vaderSentiment"
+NAMES = (
+    "authlib avro azure=azure-identity boto3 botocore cachetools cassandra=cassandra-driver "
+    "clickhouse_connect=clickhouse-connect clickhouse_driver=clickhouse-driver confluent_kafka=confluent-kafka "
+    "delta=delta-spark dotenv=python-dotenv elasticsearch fastavro findspark google=google-cloud-storage httpx "
+    "influxdb_client=influxdb-client joblib jsonschema kafka=kafka-python loguru minio mlflow "
+    "mysql=mysql-connector-python nltk pendulum prometheus_client=prometheus-client psycopg psycopg2=psycopg2-binary "
+    "pymongo pymysql=PyMySQL redis requests schema_registry=python-schema-registry-client sklearn=scikit-learn "
+    "snowflake sqlalchemy=SQLAlchemy tensorflow textblob torch transformers vaderSentiment yaml=PyYAML"
 )
-PACKAGES = dict(zip(SAME.split(), SAME.split(), strict=True)) | {
-    "azure": "azure-identity",
-    "cassandra": "cassandra-driver",
-    "clickhouse_connect": "clickhouse-connect",
-    "clickhouse_driver": "clickhouse-driver",
-    "confluent_kafka": "confluent-kafka",
-    "delta": "delta-spark",
-    "dotenv": "python-dotenv",
-    "google": "google-cloud-storage",
-    "influxdb_client": "influxdb-client",
-    "kafka": "kafka-python",
-    "mysql": "mysql-connector-python",
-    "prometheus_client": "prometheus-client",
-    "psycopg2": "psycopg2-binary",
-    "pymysql": "PyMySQL",
-    "schema_registry": "python-schema-registry-client",
-    "sklearn": "scikit-learn",
-    "sqlalchemy": "SQLAlchemy",
-    "yaml": "PyYAML",
-}
+PACKAGES = {name: package or name for name, _, package in (text.partition("=") for text in NAMES.split())}
+"""Packages of clients and models that a Spark query can do without, by the name of their module."""
 
 
 class JobEndedError(BaseException):
@@ -86,40 +71,6 @@ class Started:
         self.asked += 1
         if self.asked > MAX_ASKED:
             end_job()
-
-
-class Dbutils:
-    """The parts of `dbutils` that jobs use. Other parts accept every call."""
-
-    def __init__(self, exit_: Callable[..., Any] = lambda *_: None) -> None:
-        self._widgets = dict[str, str]()
-        self.secrets = SimpleNamespace(
-            get=secret, getBytes=lambda *names: secret(*names).encode(), list=lambda *_: [], listScopes=list
-        )
-        self.widgets = SimpleNamespace(
-            get=lambda name: self._widgets.get(name) or f"prove-{name}",
-            getArgument=lambda name, default="": self._widgets.get(name) or default or f"prove-{name}",
-            getAll=lambda: dict(self._widgets),
-            text=self._define,
-            dropdown=self._define,
-            combobox=self._define,
-            multiselect=self._define,
-            removeAll=self._widgets.clear,
-            remove=lambda name: self._widgets.pop(name, None),
-        )
-        self.notebook = SimpleNamespace(exit=exit_, run=lambda *_, **__: "", entry_point=Anything())
-        self.jobs = SimpleNamespace(taskValues=SimpleNamespace(get=_task_value, set=lambda *_, **__: None))
-
-    def set_arguments(self, text: str) -> None:
-        """Set the widgets that `%run ./other $name="value"` passes to the other notebook."""
-        for name, *values in ARGUMENT.findall(text):
-            self._widgets[name] = "".join(values)
-
-    def _define(self, name: str, default: str = "", *_: object, **keywords: Any) -> None:
-        self._widgets.setdefault(name, str(keywords.get("defaultValue", default)))
-
-    def __getattr__(self, _name: str) -> "Anything":
-        return Anything()
 
 
 class Anything:
@@ -162,13 +113,33 @@ class Anything:
         """Close nothing."""
 
 
-class _Module(ModuleType):
-    """A placeholder for a missing module."""
+class Dbutils(Anything):
+    """The parts of `dbutils` that jobs use. Other parts accept every call."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Anything(name)
+    def __init__(self, exit_: Callable[..., Any] = lambda *_: None) -> None:
+        super().__init__("Dbutils")
+        self._widgets = dict[str, str]()
+        self.secrets = SimpleNamespace(
+            get=secret, getBytes=lambda *names: secret(*names).encode(), list=lambda *_: [], listScopes=list
+        )
+        self.widgets = SimpleNamespace(
+            get=lambda name: self._widgets.get(name) or f"prove-{name}",
+            getArgument=lambda name, default="": self._widgets.get(name) or default or f"prove-{name}",
+            getAll=lambda: dict(self._widgets),
+            **dict.fromkeys(("text", "dropdown", "combobox", "multiselect"), self._define),
+            removeAll=self._widgets.clear,
+            remove=lambda name: self._widgets.pop(name, None),
+        )
+        self.notebook = SimpleNamespace(exit=exit_, run=lambda *_, **__: "", entry_point=Anything())
+        self.jobs = SimpleNamespace(taskValues=SimpleNamespace(get=_task_value, set=lambda *_, **__: None))
+
+    def set_arguments(self, text: str) -> None:
+        """Set the widgets that `%run ./other $name="value"` passes to the other notebook."""
+        for name, *values in ARGUMENT.findall(text):
+            self._widgets[name] = "".join(values)
+
+    def _define(self, name: str, default: str = "", *_: object, **keywords: Any) -> None:
+        self._widgets.setdefault(name, str(keywords.get("defaultValue", default)))
 
 
 class _Modules(MetaPathFinder, Loader):
@@ -181,7 +152,7 @@ class _Modules(MetaPathFinder, Loader):
         return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in self._names else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Module(spec.name)
+        return Anything(spec.name)  # type: ignore[return-value]
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module has no code."""
@@ -196,7 +167,7 @@ def placeholders_for(names: Collection[str]) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name, module in sys.modules.items() if isinstance(module, _Module)]:
+        for name in [name for name, module in sys.modules.items() if isinstance(module, Anything)]:
             del sys.modules[name]
 
 

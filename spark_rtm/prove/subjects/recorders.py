@@ -40,7 +40,17 @@ class Caught:
     """The trigger, or an empty string for the default."""
     output_mode: str
     line: int
-    writer: "StreamWriter | None"
+    writer: "StreamWriter"
+
+    @property
+    def is_to_kafka(self) -> bool:
+        """Whether the sink is Kafka."""
+        return self.sink.lower() == "kafka"
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether the job chose the trigger `realTime`."""
+        return "realtime" in self.trigger.lower()
 
 
 @dataclass
@@ -68,8 +78,6 @@ class Recording:
     has_default_shuffles: bool = False
     """Whether `spark.sql.shuffle.partitions` has Spark's default."""
     sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
-    side_effects: bool = False
-    """Whether the job's batch writes run. Writes to Kafka always use the broker of `prove`."""
     skipped: dict[tuple[str, int], None] = field(default_factory=dict)
     """Targets of batch writes that did not run, in order, with the lines of the job."""
     missing: dict[str, int] = field(default_factory=dict)
@@ -123,10 +131,10 @@ class Recording:
         return {BROKER_OPTION: self.kafka, **PLAINTEXT}
 
     def may_write(self, target: str) -> bool:
-        """Return whether a batch write of the job may run, and record the write if it may not."""
-        if not self.side_effects:
+        """Return whether a batch write of the job may run. If it may not, record it as skipped."""
+        if not self.job.side_effects:
             self.note_write(target)
-        return self.side_effects
+        return self.job.side_effects
 
     def note_write(self, target: str) -> None:
         """Record a skipped batch write."""
@@ -137,7 +145,6 @@ class Options:
     """Records the options of a reader or writer by name."""
 
     recording: Recording
-    is_static = False
     noted: dict[str, str]
 
     def __init__(self, owner: Any) -> None:
@@ -147,14 +154,14 @@ class Options:
     def format(self, source: str) -> Any:
         """Record the format."""
         self.noted["format"] = source
-        return self if self.is_static else super().format(source)  # type: ignore[misc]
+        return super().format(source)  # type: ignore[misc]
 
     def option(self, key: str, value: Any) -> Any:
         """Record the option."""
         if value is None and key in {"subscribe", "topic"}:
             raise ValueError(f"the option {key!r} is None, so no topic is named; set the value that the job reads")
         self.noted[key] = str(value)
-        return self if self.is_static else super().option(key, value)  # type: ignore[misc]
+        return super().option(key, value)  # type: ignore[misc]
 
     def options(self, **options: Any) -> Any:
         """Record the options."""
@@ -165,8 +172,7 @@ class Options:
     def redirect(self, options: dict[str, Any], *, is_stream: bool) -> None:
         """Read from the broker of `prove` instead of the job's broker."""
         self.options(**options)
-        for key, value in self.recording.redirect(self.noted, is_stream=is_stream).items():
-            self.option(key, value)
+        self.options(**self.recording.redirect(self.noted, is_stream=is_stream))
 
 
 class StreamReader(Options, DataStreamReader):
@@ -198,45 +204,34 @@ class StreamReader(Options, DataStreamReader):
 
 
 class StreamWriter(Options, DataStreamWriter):
-    """Replaces `DataFrame.writeStream`, also for a static DataFrame."""
+    """Replaces `DataFrame.writeStream`, also for a static DataFrame, whose JVM writer accepts every call."""
 
     def __init__(self, frame: DataFrame) -> None:
         self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
-        self.is_static = not frame._jdf.isStreaming()  # noqa: SLF001 - a job on static rows sees another answer
-        if self.is_static:
-            # Jobs for Spark 4.1 set the trigger on the JVM writer.
-            self._spark, self._jwrite = frame.sparkSession, Anything()
-        else:
+        if frame._jdf.isStreaming():  # noqa: SLF001 - a job on static rows sees another answer
             DataStreamWriter.__init__(self, frame)
+        else:
+            self._df, self._spark, self._jwrite = frame, frame.sparkSession, Anything()
 
     def trigger(self, **chosen: Any) -> Any:
         """Record the trigger."""
         self.chosen = chosen
-        return self if self.is_static else super().trigger(**chosen)
+        return super().trigger(**chosen)
 
     def outputMode(self, outputMode: str) -> Any:
         """Record the output mode."""
-        return self._noted("outputMode", outputMode, "outputMode", outputMode)
+        self.noted["outputMode"] = outputMode
+        return super().outputMode(outputMode)
 
     def foreach(self, f: Any) -> Any:
         """Record the sink."""
-        return self._noted("format", "foreach", "foreach", f)
+        self.noted["format"] = "foreach"
+        return super().foreach(f)
 
     def foreachBatch(self, func: Any) -> Any:
         """Record the sink."""
-        return self._noted("format", "foreachBatch", "foreachBatch", func)
-
-    def queryName(self, queryName: str) -> Any:
-        """Accept a name, also for a static DataFrame, and return this writer."""
-        return self if self.is_static else super().queryName(queryName)
-
-    def partitionBy(self, *cols: Any) -> Any:
-        """Accept columns, also for a static DataFrame, and return this writer."""
-        return self if self.is_static else super().partitionBy(*cols)
-
-    def _noted(self, key: str, value: str, method: str, argument: Any) -> Any:
-        self.noted[key] = value
-        return self if self.is_static else getattr(DataStreamWriter, method)(self, argument)
+        self.noted["format"] = "foreachBatch"
+        return self if isinstance(self._jwrite, Anything) else super().foreachBatch(func)
 
     def start(  # type: ignore[override]
         self, path: str | None = None, format: str | None = None, outputMode: str | None = None, **options: Any
@@ -245,9 +240,7 @@ class StreamWriter(Options, DataStreamWriter):
         self.options(**({"path": path} if path else {}), **options)
         mode = outputMode or self.noted.get("outputMode", "append")
         sink, line = format or self.noted.get("format", "parquet"), self.recording.line()
-        trigger = self._trigger()
-        writer = None if self.is_static else self
-        self.recording.caught.append(Caught(self.frame, sink, self.noted, trigger, mode, line, writer))
+        self.recording.caught.append(Caught(self.frame, sink, self.noted, self._trigger(), mode, line, self))
         return Started()
 
     def toTable(self, tableName: str, **_options: Any) -> Any:  # type: ignore[override]
@@ -257,7 +250,7 @@ class StreamWriter(Options, DataStreamWriter):
 
     def _trigger(self) -> str:
         """Return the trigger of the job, or the JVM's trigger if the job did not use PySpark's method."""
-        if self.chosen or self.is_static:
+        if self.chosen:
             return ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
         field = self._jwrite.getClass().getDeclaredField("trigger")
         field.setAccessible(True)
@@ -268,14 +261,14 @@ class StreamWriter(Options, DataStreamWriter):
         DataStreamWriter.option(self, "checkpointLocation", checkpoint)
         DataStreamWriter.outputMode(self, "update")
         DataStreamWriter.trigger(self, realTime="5 seconds")  # type: ignore[call-overload]
-        if not self.recording.side_effects:
+        if not self.recording.job.side_effects:
             # The engine accepts or refuses the kind of a sink, so no store of the user is needed.
             DataStreamWriter.option(self, "path", f"{checkpoint}-sink")
         sink = self.noted.get("format", "")
-        if sink == "foreach" and not self.recording.side_effects:
+        if sink == "foreach" and not self.recording.job.side_effects:
             DataStreamWriter.foreach(self, lambda _row: None)
         if sink.startswith("table "):
-            name = sink[6:] if self.recording.side_effects else f"prove_{uuid.uuid4().hex[:8]}"
+            name = sink[6:] if self.recording.job.side_effects else f"prove_{uuid.uuid4().hex[:8]}"
             return DataStreamWriter.toTable(self, name)
         return DataStreamWriter.start(self)
 

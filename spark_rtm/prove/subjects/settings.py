@@ -63,7 +63,7 @@ def set_for_now(session: SparkSession, confs: Mapping[str, str]) -> Iterator[Non
 
 def sink_options(caught: Caught) -> Mapping[str, str]:
     """Return the client options of a job's Kafka sink, or the options of `prove` if the job has another sink."""
-    if caught.sink.lower() != "kafka":
+    if not caught.is_to_kafka:
         return SINK
     own = {name.lower(): value for name, value in caught.options.items()}
     return {BLOCK: SINK[BLOCK], **{name: own[name] for name in (f"kafka.{part}" for part in CLIENT) if name in own}}

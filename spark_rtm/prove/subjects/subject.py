@@ -14,12 +14,14 @@ from pyspark.sql import DataFrame
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.bench import Bench, in_time
-from spark_rtm.prove.subjects.build import Origin, StaticQuery, caught_rows, local_rows, rows_of, topics_of
+from spark_rtm.prove.subjects.build import StaticQuery, caught_rows, local_rows, rows_of, topics_of
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.samples import compared_texts, made_samples, other_samples
 from spark_rtm.prove.subjects.settings import sink_options
-from spark_rtm.prove.subjects.target import Target, TargetError
+from spark_rtm.prove.subjects.target import Job, Target, TargetError
 from spark_rtm.prove.subjects.texts import adapted
+from spark_rtm.prove.verdicts.failure import failed, line_of_call
+from spark_rtm.prove.verdicts.verdict import UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.testing.records import Received, Sent
 from spark_rtm.testing.trial import Trial, new_checkpoints
@@ -31,34 +33,41 @@ EVALUATION_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Subject:
-    """A query for the checks."""
+    """A query for the checks: a function, or one query of a job."""
 
     bench: Bench
-    path: Path
-    """The user's file."""
+    target: Target | Job
     line: int
     """Default line of a verdict."""
     stream: str
     """Name of the stream for `--samples`."""
     trial: Trial
     samples: list[Sent]
+    others: list[Sent]
+    """Other records to try if generated samples produce no result; afterwards, the records that were tried first."""
     rows_of: Callable[[list[Sent]], DataFrame]
     """Returns a batch query's rows for some records."""
-    origin: Origin
-    others: list[Sent] = field(default_factory=list)
-    """Other records to try if generated samples produce no result; afterwards, the records that were tried first."""
+    is_made: bool
+    """Whether `prove` made the samples."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """The topic of each static DataFrame of a function."""
+    number: int = 0
+    """Position of the query in its job."""
     reads: tuple[str, ...] = ()
     """Topics that a job reads."""
     has_default_shuffles: bool = False
     """Whether a job uses the default of `spark.sql.shuffle.partitions`, which `prove` changes."""
     topics: set[str] = field(default_factory=set)
     """The topic in the sink's options, and the topics of evaluated rows."""
-    is_made: bool = False
-    """Whether `prove` made the samples."""
     is_accepted: bool = False
     """Whether a sample is known to produce a result that does not contain its bytes."""
     has_own_sink: bool = False
     """Whether the sink has the client options of a job."""
+
+    @property
+    def path(self) -> Path:
+        """The user's file."""
+        return self.target.path
 
     @property
     def max_sink_bytes(self) -> int:
@@ -69,6 +78,20 @@ class Subject:
     def is_stateful(self) -> bool:
         """Whether the query has a shuffle, which in real-time mode only stateful operators and `repartition` have."""
         return slots_needed(self.trial.rows, 0) > 0
+
+    def wrong(self, check: str, evidence: str, fix: str, page: str = "", calls: str = "") -> Verdict:
+        """Return a bad verdict at the line that matches the pattern `calls`, or at the default line."""
+        line = line_of_call(self.path, calls, self.line) if calls else self.line
+        return Verdict(check, WRONG, evidence, fix, page, str(self.path), line)
+
+    def failed(self, check: str, problem: str, error: Exception) -> Verdict:
+        """Return the verdict on an exception of the query."""
+        return failed(check, problem, error, self.path, self.line)
+
+    def unchecked(self, check: str, evidence: str, page: str, records: str = "records") -> Verdict:
+        """Return a verdict that asks for samples. `records` describes them."""
+        fix = f"pass {records} with --samples {self.stream}=FILE.jsonl"
+        return Verdict(check, UNCHECKED, evidence, fix, page)
 
     def with_results(self) -> "Subject":
         """Return the subject with other samples if the generated ones produce no result or are all rejected."""
@@ -85,25 +108,24 @@ class Subject:
 
     def _useful(self, records: list[Sent]) -> tuple[list[Sent], list[Sent]]:
         """Return the records with a result, and among them those whose result does not contain their bytes."""
-        results = [(r, found) for r, found in zip(records, self.evaluate_all(records), strict=True) if found]
-        useful = [(record, found) for record, found in results if isinstance(found, list)]
+        useful = [(r, found) for r, found in self.evaluated(records) if found and isinstance(found, list)]
         accepted = [record for record, found in useful if not any(holds(output, record) for output in found)]
         return [record for record, _ in useful], accepted
 
     def results_of(self, records: list[Sent]) -> list[tuple[Sent, Received]]:
         """Return each row of a batch query together with its record. Failing records have no rows."""
-        evaluated = zip(records, self.evaluate_all(records), strict=True)
+        evaluated = self.evaluated(records)
         return [(record, output) for record, found in evaluated if isinstance(found, list) for output in found]
 
-    def evaluate_all(self, records: list[Sent]) -> list[list[Received] | Exception]:
+    def evaluated(self, records: list[Sent]) -> list[tuple[Sent, list[Received] | Exception]]:
         """
-        Return each record's rows from a batch query, or the error of its expressions.
+        Return each record with its rows from a batch query, or with the error of its expressions.
 
         A batch query has the same expressions, but a stream would end with the first error.
         Records are evaluated together if each produces exactly one row or none does, and otherwise in halves.
         """
         with _call_sites(enabled=False):
-            return self._evaluate(records)
+            return list(zip(records, self._evaluate(records), strict=True))
 
     def _evaluate(self, records: list[Sent]) -> list[list[Received] | Exception]:
         if not records:
@@ -138,41 +160,39 @@ class Subject:
 
 @contextmanager
 def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], partitions: int) -> Iterator[Subject]:
-    """Yield a target as a subject with its own topics, and delete topics and checkpoints afterwards."""
+    """Yield a function as a subject with its own topics, and delete topics and checkpoints afterwards."""
     prefix = f"prove-{uuid.uuid4().hex[:8]}"
-    tables = {table: f"{prefix}-{table}" for table in target.tables}
-    origin = Origin(target.text, {f"{prefix}-{target.stream}": partitions}, tables)
-    topics = {*origin.partitions, *tables.values()}
-    rows = _rows_of_function(bench, target, origin)
+    tables, stream = {table: f"{prefix}-{table}" for table in target.tables}, f"{prefix}-{target.stream}"
+    topics = {stream, *tables.values()}
+    rows = _rows_of_function(bench, target, {stream: partitions}, tables)
     if named := compared_texts(rows).get("topic"):
         # A function may reject rows of other topics than the one that it names.
-        origin = Origin(target.text, {named: partitions}, tables)
+        stream = named
         topics.add(named)
-        rows = _rows_of_function(bench, target, origin)
+        rows = _rows_of_function(bench, target, {stream: partitions}, tables)
     folder = new_checkpoints(bench.folder)
-    trial = Trial(bench.spark, bench.kafka, rows, origin.partitions, folder)
+    trial = Trial(bench.spark, bench.kafka, rows, {stream: partitions}, folder)
     try:
         for table, topic in tables.items():
             trial.fill(topic, samples.get(table, []))
-        static = {table: local_rows(bench.spark, samples.get(table, []), table) for table in target.tables}
-        own, others = _records(rows, given := samples.get(target.stream, []))
-        stream = next(iter(origin.partitions))
+        static = {table: local_rows(bench.spark, samples.get(table, []), table) for table in tables}
 
         def evaluate(records: list[Sent]) -> DataFrame:
             return target.transform(local_rows(bench.spark, records, stream), **static)
 
-        yield Subject(
-            bench, target.path, target.line, target.stream, trial, own, evaluate, origin, others, is_made=not given
-        )
+        own, others, is_made = _records(rows, samples.get(target.stream, []))
+        yield Subject(bench, target, target.line, target.stream, trial, own, others, evaluate, is_made, tables)
     finally:
         trial.close(*topics)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _rows_of_function(bench: Bench, target: Target, origin: Origin) -> DataFrame:
-    topics = [*origin.partitions, *origin.tables.values()]
-    ensure_topics(bench.kafka, topics, max(origin.partitions.values()), dict.fromkeys(topics, REJECT_TOPIC))
-    rows = rows_of(bench.spark, bench.kafka, target, origin)
+def _rows_of_function(
+    bench: Bench, target: Target, partitions: Mapping[str, int], tables: Mapping[str, str]
+) -> DataFrame:
+    topics = [*partitions, *tables.values()]
+    ensure_topics(bench.kafka, topics, max(partitions.values()), dict.fromkeys(topics, REJECT_TOPIC))
+    rows = rows_of(bench.spark, bench.kafka, target, partitions, tables)
     if not isinstance(rows, DataFrame):
         raise TypeError(f"{target.name} returned {type(rows).__name__}; it must return a DataFrame of Kafka sink rows")
     return rows
@@ -184,9 +204,9 @@ def subject_of_job(
 ) -> Iterator[Subject]:
     """Yield one query of a job as a subject. Its topics stay, and rows for a sink other than Kafka become JSON."""
     folder, rows = new_checkpoints(bench.folder), caught_rows(recording, number)
-    names = topics_of(rows) or recording.topics
-    first, topics, caught = names[0], dict.fromkeys(names, recording.partitions), recording.caught[number]
-    trial = Trial(bench.spark, bench.kafka, rows, topics, folder, sink=sink_options(caught))
+    names, caught = topics_of(rows) or recording.topics, recording.caught[number]
+    partitions = dict.fromkeys(names, recording.partitions)
+    trial = Trial(bench.spark, bench.kafka, rows, partitions, folder, sink=sink_options(caught))
 
     @cache
     def static_query() -> StaticQuery:
@@ -202,43 +222,33 @@ def subject_of_job(
 
     try:
         trial.forget()
-        own, others = _records(rows, given := samples.get(first, []))
+        own, others, is_made = _records(rows, samples.get(names[0], []))
         yield Subject(
             bench,
-            recording.path,
+            recording.job,
             caught.line,
-            first,
+            names[0],
             trial,
             own,
-            lambda records: static_query().rows_of(records),
-            _origin(recording, topics, number),
             others,
-            (*names, *recording.tables),
-            recording.has_default_shuffles,
-            {caught.options["topic"]} if "topic" in caught.options else set(),
-            is_made=not given,
-            has_own_sink=caught.sink.lower() == "kafka",
+            lambda records: static_query().rows_of(records),
+            is_made,
+            number=number,
+            reads=(*names, *recording.tables),
+            has_default_shuffles=recording.has_default_shuffles,
+            topics={caught.options["topic"]} if "topic" in caught.options else set(),
+            has_own_sink=caught.is_to_kafka,
         )
     finally:
         trial.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _origin(recording: Recording, topics: Mapping[str, int], number: int) -> Origin:
-    job, effects = recording.job, recording.side_effects
-    return Origin(job.text, topics, {}, number, effects, job.arguments, job.confs, str(job.folder))
-
-
-def _records(rows: DataFrame, given: list[Sent]) -> tuple[list[Sent], list[Sent]]:
-    """Return the records to send, and alternatives if these produce no result."""
+def _records(rows: DataFrame, given: list[Sent]) -> tuple[list[Sent], list[Sent], bool]:
+    """Return the records to send, alternatives if these produce no result, and whether `prove` made them."""
     if given:
-        return given, []
-    return adapted(rows, made_samples(rows)), adapted(rows, other_samples(rows))
-
-
-def has_null_topic(outputs: list[Received]) -> bool:
-    """Return whether a row has a null topic, which would make the query fail."""
-    return any(output.topic is None for output in outputs)
+        return given, [], False
+    return adapted(rows, made_samples(rows)), adapted(rows, other_samples(rows)), True
 
 
 @contextmanager
@@ -258,17 +268,13 @@ def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
     remaining, places = list(outputs), dict[int, Received]()
     # Equal bytes are a certain match. Then long values are paired first, because many outputs contain short ones.
     by_length = sorted(range(len(records)), key=lambda number: -len(records[number].value or b""))
-    for is_match in (_equals, holds):
+    for is_match in (lambda output, record: output.value == record.value, holds):
         for number in (number for number in by_length if number not in places):
             match = next((output for output in remaining if is_match(output, records[number])), None)
             if match:
                 places[number] = match
                 remaining.remove(match)
     return [places[number] if number in places else remaining.pop() for number in range(len(records))]
-
-
-def _equals(output: Received, record: Sent) -> bool:
-    return output.value == record.value
 
 
 def holds(output: Received, record: Sent) -> bool:

@@ -52,13 +52,10 @@ class Job:
     """Command-line arguments of the job."""
     confs: Mapping[str, str] = field(default_factory=dict)
     """Settings from the job's cluster or from `spark-submit`."""
+    side_effects: bool = False
+    """Whether the job's batch writes run each time its code runs. Writes to Kafka always use the broker of `prove`."""
     folder: Path = field(default_factory=Path.cwd)
     """The working folder of `prove`."""
-
-    @property
-    def text(self) -> str:
-        """The target in a form that another process can load."""
-        return str(self.path)
 
 
 def code_of(path: Path) -> str:
@@ -89,9 +86,7 @@ def _line(path: Path, line: str, number: int) -> str:
 
 def roots_of(job: Job) -> list[Path]:
     """Return the folders of a job: its own, its package root, its project with `src`, and the current folder."""
-    path, package = job.path, job.path.parent
-    while (package / "__init__.py").is_file():
-        package = package.parent
+    path, package = job.path, _outside_packages(job.path)
     markers = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
     project = next((folder for folder in path.parents if any((folder / name).exists() for name in markers)), package)
     return list(dict.fromkeys([path.parent, package, project, project / "src", job.folder]))
@@ -99,19 +94,21 @@ def roots_of(job: Job) -> list[Path]:
 
 def package_of(path: Path) -> str:
     """Return the package of a job for its relative imports, or an empty string."""
-    names, folder = list[str](), path.parent
-    while (folder / "__init__.py").is_file():
-        names.insert(0, folder.name)
-        folder = folder.parent
-    return ".".join(names)
+    return ".".join(path.parent.relative_to(_outside_packages(path)).parts)
 
 
-def load(text: str, arguments: Sequence[str] = (), confs: Mapping[str, str] | None = None) -> Target | Job:
+def _outside_packages(path: Path) -> Path:
+    return next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
+
+
+def load(
+    text: str, arguments: Sequence[str] = (), confs: Mapping[str, str] | None = None, *, side_effects: bool = False
+) -> Target | Job:
     """Load `path/job.py:function` or `package.module:function`, or the job `path/job.py` or `path/job.ipynb`."""
     if text.endswith((".py", ".ipynb")):
         if not Path(text).is_file():
             raise TargetError(f"{text!r} does not exist, so there is nothing to prove; check the path")
-        return Job(Path(text).resolve(), tuple(arguments), dict(confs or {}))
+        return Job(Path(text).resolve(), tuple(arguments), dict(confs or {}), side_effects)
     if arguments or confs:
         raise TargetError(
             f"{text!r} names a function, so job arguments and settings do not apply; pass the job's file instead"

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_rtm.errors import page_of
+from spark_rtm.prove.verdicts.verdict import WRONG, Verdict
 from spark_rtm.realtime import failures
 from spark_rtm.realtime.failures import REMEDIES
 from spark_rtm.realtime.queries import CONDITION
 
 PYTHON = "Python"
-PYTHON_FUNCTIONS = re.compile(r"\b(?:pandas_)?udf\s*\(|@(?:\w+\.)?(?:pandas_)?udf\b|\.mapIn(?:Pandas|Arrow)\(")
-STATEFUL_CALLS = re.compile(
-    r"\.(?:groupBy|groupby|dropDuplicates\w*|distinct|transformWithState\w*)\(|\btransform_with_state\("
-)
+PYTHON_FUNCTIONS = r"\b(?:pandas_)?udf\s*\(|@(?:\w+\.)?(?:pandas_)?udf\b|\.mapIn(?:Pandas|Arrow)\("
+PYTHON_PAGE = "references/errors_in_rows.md#python-udf"
 CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
 PYTHON_NODES = ("BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow", "FlatMapGroups", "PythonUDF")
 
@@ -51,13 +50,15 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     key = next((part for part in REMEDIES if part in haystack and part != PYTHON), "")
     default = known.cause.remedy if known.cause.parts else "read the page about this condition"
     fix = REMEDIES[PYTHON] if is_python else REMEDIES.get(key, default)
-    return Failure(
-        condition, _message(text, condition), place, number, fix, _python_page() if is_python else page_of(condition)
-    )
+    page = PYTHON_PAGE if is_python else page_of(condition)
+    return Failure(condition, _message(text, condition), place, number, fix, page)
 
 
-def _python_page() -> str:
-    return "references/errors_in_rows.md#python-udf"
+def failed(check: str, problem: str, error: BaseException, path: Path, line: int = 0) -> Verdict:
+    """Return the verdict `problem` on an error in the user's file `path`. `line` applies if the error names none."""
+    failure = failure_of(error, path, line)
+    evidence = f"{problem}: {failure.condition}: {failure.message}"
+    return Verdict(check, WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
 
 
 def _message(text: str, condition: str) -> str:
@@ -68,9 +69,9 @@ def _message(text: str, condition: str) -> str:
     return (line.partition(f"[{condition}] ")[2] or line).partition(" To bypass this check")[0][:300]
 
 
-def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
+def line_of_call(path: Path, calls: str, default: int) -> int:
     """
-    Return the number of the line nearest to line `default` that matches `calls`, or `default` if there is none.
+    Return the number of the line nearest to line `default` that matches the pattern `calls`, or else `default`.
 
     If a function begins at `default`, the search covers the lines below it first; otherwise the lines above it.
     """
@@ -78,7 +79,7 @@ def line_of_call(path: Path, calls: re.Pattern[str], default: int) -> int:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return default
-    found = [n for n, line in enumerate(lines, 1) if calls.search(line) and not line.lstrip(' "').startswith("#")]
+    found = [n for n, line in enumerate(lines, 1) if re.search(calls, line) and not line.lstrip(' "').startswith("#")]
     above, below = [n for n in found if n <= default], [n for n in found if n >= default]
     is_function = re.match(r"\s*(@|def |async )", "".join(lines[default - 1 : default]))
     nearest = [*below[:1], *above[-1:]] if is_function else [*above[-1:], *below[:1]]

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass
 
 from spark_rtm import page
 from spark_rtm.text import finding
@@ -28,10 +27,6 @@ class Verdict:
     path: str = ""
     line: int = 0
     """Line of the user's code, or 0."""
-
-    def at(self, path: Path, line: int) -> "Verdict":
-        """Return this verdict with another path and line."""
-        return replace(self, path=str(path), line=line)
 
     @property
     def text(self) -> str:
