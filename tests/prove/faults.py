@@ -20,44 +20,34 @@ class Fault:
     """Text of the expected line; empty if the verdict names the function."""
 
 
+UDF = Fault(
+    'key=F.col("record.card")',
+    'key=F.udf(str.upper)(F.col("record.card"))',
+    "mode",
+    "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
+    "replace the Python function with SQL functions",
+    "F.udf(str.upper)",
+)
+"""Prevents the start of the query, so it hides other faults."""
+
 FAULTS = {
-    "ANSI cast": Fault(
+    "row without a topic": Fault('.otherwise("payments-flagged")', "", "input", "null topic", "give every row a topic"),
+    "records that vanish": Fault(
         "decode(payments, PAYMENTS,",
-        "decode(payments.withColumn('value', F.when(\n"
-        "        F.get_json_object(F.col('value').cast('string'), '$.amount_cents').cast('long') < 0, F.lit(b'')\n"
-        "    ).otherwise(F.col('value'))), PAYMENTS,",
+        'decode(payments.where("value is not null and length(value) > 0").where(HARMLESS), PAYMENTS,',
+        "input",
+        "are dropped without a trace: a null value, an empty value",
+        "reject topic",
+    ),
+    "ANSI cast": Fault(
+        "HARMLESS",
+        "\n        F.coalesce(\n"
+        "            F.get_json_object(F.col('value').cast('string'), '$.amount_cents').cast('long') > 0, F.lit(True)\n"
+        "        )\n    ",
         "input",
         "CAST_INVALID_INPUT",
         "try_cast",
         ".cast('long')",
-    ),
-    "Python UDF": Fault(
-        'key=F.col("record.card")',
-        'key=F.udf(str.upper)(F.col("record.card"))',
-        "mode",
-        "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
-        "replace the Python function with SQL functions",
-        "F.udf(str.upper)",
-    ),
-    "state that never ends": Fault(
-        "decode(payments, PAYMENTS,",
-        'decode(payments.dropDuplicates(["key", "value"]), PAYMENTS,',
-        "state",
-        "the query has no watermark",
-        "withWatermark",
-        "dropDuplicates(",
-    ),
-}
-"""Faults with a copy each."""
-
-SMALL_FAULTS = {
-    "row without a topic": Fault('.otherwise("payments-flagged")', "", "input", "null topic", "give every row a topic"),
-    "records that vanish": Fault(
-        "decode(payments, PAYMENTS,",
-        'decode(payments.where("value is not null and length(value) > 0"), PAYMENTS,',
-        "input",
-        "are dropped without a trace: a null value, an empty value",
-        "reject topic",
     ),
     "clock in a result": Fault(
         'value=F.to_json(F.struct(*fields, "flags"))',
@@ -67,9 +57,9 @@ SMALL_FAULTS = {
         "derive every result from its source record alone",
     ),
     "password in the plan": Fault(
-        "checks = {",
+        "decoded = decode(",
         'password = "geheim-0815"\n'
-        '    payments = payments.where(F.coalesce(F.col("key").cast("string"), F.lit("")) != password)\n    checks = {',
+        '    payments = payments.where(F.coalesce(F.col("key").cast("string"), F.lit("")) != password)\n    decoded = decode(',
         "secrets",
         "the code contains a password or token, and Spark prints it in the plan and Spark's log",
         "secret store",

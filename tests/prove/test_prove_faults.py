@@ -11,7 +11,7 @@ from spark_rtm.prove.subjects import target
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
 from spark_rtm.testing.records import as_sent
-from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, SMALL_FAULTS, Fault, broken_copy, line_of
+from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, UDF, Fault, broken_copy, line_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -33,19 +33,18 @@ def test_job_of_the_repository_gets_only_good_verdicts(bench: Bench) -> None:
     assert expected == [verdict.check for verdict in verdicts]
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_fault_is_named_with_line_condition_and_fix(fault: Fault, bench: Bench, tmp_path: Path) -> None:
-    path = broken_copy(tmp_path, fault)
+def test_python_function_is_named_with_line_condition_and_fix(bench: Bench, tmp_path: Path) -> None:
+    path = broken_copy(tmp_path, UDF)
 
-    assert_named(fault, path, _prove(bench, path, replace(OPTIONS, checks=frozenset({fault.check}))))
+    assert_named(UDF, path, _prove(bench, path, replace(OPTIONS, checks=frozenset({"mode"}))))
 
 
 def test_several_faults_are_named_separately(bench: Bench, tmp_path: Path) -> None:
     """One fault does not hide another, and a topic outside `--topics` is named, too."""
-    path = broken_copy(tmp_path, *SMALL_FAULTS.values())
+    path = broken_copy(tmp_path, *FAULTS.values())
     # With a rule for the countries of the samples, only hostile payments are flagged.
     rules = [as_sent((country, {"limit_cents": 10_000})) for country in ("a1", "a2")]
-    checks = frozenset({fault.check for fault in SMALL_FAULTS.values()} | {"topics"})
+    checks = frozenset({fault.check for fault in FAULTS.values()} | {"topics"})
     topics_there = ("payments-passed", "payments-flagged")
     options = replace(OPTIONS, samples={"rules": rules}, topics=topics_there, checks=checks)
     log = tmp_path / "spark.log"
@@ -53,7 +52,7 @@ def test_several_faults_are_named_separately(bench: Bench, tmp_path: Path) -> No
 
     verdicts = _prove(replace(bench, log=log), path, options)
 
-    for fault in SMALL_FAULTS.values():
+    for fault in FAULTS.values():
         assert_named(fault, path, verdicts)
     (topics,) = [verdict for verdict in verdicts if verdict.check == "topics"]
     assert (WRONG, line_of(path, '"payments-rejected"')) == (topics.status, topics.line)
