@@ -59,7 +59,8 @@ FAULTS = {
     "password in the plan": Fault(
         "decoded = decode(",
         'password = "geheim-0815"\n'
-        '    payments = payments.where(F.coalesce(F.col("key").cast("string"), F.lit("")) != password)\n    decoded = decode(',
+        '    payments = payments.where(F.coalesce(F.col("key").cast("string"), F.lit("")) != password)\n'
+        "    decoded = decode(",
         "secrets",
         "the code contains a password or token, and Spark prints it in the plan and Spark's log",
         "secret store",
