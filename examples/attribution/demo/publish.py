@@ -27,14 +27,9 @@ def publish(options: DemoOptions, real_time: Report, micro_batch: Report, path: 
                 f"the {report.settings.trigger} run is invalid (it has {differences} differences and was measured for "
                 f"{measured_seconds:.0f} of {options.duration:g} s), so {path} was not written; repeat both runs"
             )
-    path.write_text(json.dumps(comparison(options, real_time, micro_batch), indent=1) + "\n", encoding="utf-8")
-
-
-def comparison(options: DemoOptions, real_time: Report, micro_batch: Report) -> dict[str, Any]:
-    """Return the content of `demo.json`."""
     reports = {"real_time": real_time, "micro_batch": micro_batch}
     campaigns = real_time.reconciliation.campaigns
-    return {
+    content = {
         "conditions": {
             "command": command_of(options),
             **describe_machine(),
@@ -51,6 +46,7 @@ def comparison(options: DemoOptions, real_time: Report, micro_batch: Report) -> 
         "boundaries_ms": real_time.pauses_ms,
         "cpu": {mode: round(report.cpu.run, 2) if report.cpu else None for mode, report in reports.items()},
     }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def command_of(
