@@ -23,15 +23,20 @@ def _bare(*arguments: str, root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd="/")
 
 
-def test_generate_repairs_what_validate_found(copied: Path) -> None:
+def test_generate_repairs_what_validate_found(
+    copied: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A finding is one line on standard output, with exit status 1, and `generate` fixes it."""
+    monkeypatch.setattr(files, "ROOT", copied)
     (copied / "manifest.json").unlink()
-    found = _skills("validate", root=copied)
+    assert 1 == main(["validate"])
 
-    assert (1, "") == (found.returncode, found.stderr)
-    assert all(line.count(":") >= 3 and ";" in line for line in found.stdout.splitlines())
-    assert "manifest.json:1: " in found.stdout
-    assert "wrote manifest.json\n" == _skills("generate", root=copied).stdout
+    found = capsys.readouterr()
+    assert "" == found.err
+    assert all(line.count(":") >= 3 and ";" in line for line in found.out.splitlines())
+    assert "manifest.json:1: " in found.out
+    assert 0 == main(["generate"])
+    assert "wrote manifest.json\n" == capsys.readouterr().out
 
 
 def test_old_python_is_named_in_one_line() -> None:
