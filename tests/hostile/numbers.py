@@ -10,14 +10,11 @@ RATES = [*NUMBERS, "1e308", "1e-308", "inf", "1e999", "-0.0"]
 MODEL: dict[str, Any] = json.loads(PUBLISHED.read_text())
 CONDITIONS = {"date": "\x1b[2J", "cores": "\r", "pyspark": "", "interval_seconds": 1}
 FILES: dict[str, Build] = {
-    "list": file("m.json", "[]"),
     "nested": file("m.json", "[" * 100_000),
     "bytes": file("m.json", b"\xff\xfe"),
     "no model": file("m.json", json.dumps(MODEL | {"model": {}})),
-    "zero partitions": file("m.json", json.dumps(MODEL | {"runs": [{"rate": 1, "partitions": 0, "kept_up": True}]})),
     "control letters": file("m.json", json.dumps(MODEL | {"conditions": CONDITIONS})),
     "endless": file("m.json", json.dumps(MODEL).replace("0.", "1e999, 0.", 1)),
-    "long number": file("m.json", '{"model": ' + LONG + "}"),
     "pipe": pipe("m.json"),
     "device": link("m.json", "/dev/zero"),
     "sparse": sparse("m.json", 3_000_000_000),

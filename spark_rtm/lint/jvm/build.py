@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-Node = TypeVar("Node", bound="ast.expr | ast.stmt")
+Node = TypeVar("Node", bound="ast.expr | ast.stmt | ast.keyword")
 ATTRIBUTES = {"readStream", "writeStream", "read", "conf", "builder", "sqlContext"}
 """Methods of Java, and of Scala with parentheses, that PySpark has as attributes."""
 CALLED = {"as", "load", "start", "count", "distinct", "getOrCreate", "awaitTermination"}
@@ -42,18 +42,9 @@ def opaque(parts: Sequence[ast.expr], line: int) -> ast.expr:
 
 
 def text(token: str, line: int) -> ast.expr:
-    """Return a string node. Interpolated parts are unknown."""
-    prefix, _, content = token.partition('"')
-    content = content[:-1]
-    if prefix not in {"s", "f"} or "$" not in content:
-        return constant(content, line)
-    pieces: list[ast.expr] = []
-    position = 0
-    for match in INTERPOLATED.finditer(content):
-        pieces.append(constant(content[position : match.start()], line))
-        pieces.append(at(ast.FormattedValue(name("_unknown", line), -1), line))
-        position = match.end()
-    return at(ast.JoinedStr([*pieces, constant(content[position:], line)]), line)
+    """Return a string node. NUL characters mark interpolated parts, which are unknown."""
+    prefix, _, content = token[:-1].partition('"')
+    return constant(INTERPOLATED.sub("\0", content) if prefix in {"s", "f"} else content, line)
 
 
 def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
@@ -108,10 +99,7 @@ def _member(function: ast.expr | None) -> str:
 
 
 def _keyword(arg: str | None, value: ast.expr) -> ast.keyword:
-    node = ast.keyword(arg, value)
-    node.lineno = node.end_lineno = value.lineno
-    node.col_offset = node.end_col_offset = 0
-    return node
+    return at(ast.keyword(arg, value), value.lineno)
 
 
 def _trigger(owner: ast.expr | None, member: str, given: list[ast.expr], line: int) -> ast.expr | None:

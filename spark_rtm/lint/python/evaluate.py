@@ -27,7 +27,6 @@ from spark_rtm.lint.spark.values import (
     Mark,
     Session,
     Table,
-    Text,
     Unknown,
     Value,
     chosen,
@@ -79,8 +78,7 @@ class Evaluator(ABC):
         return Column(marks) if marks else Unknown()
 
     def _value_constant(self, node: ast.Constant, _state: State) -> Value:
-        is_long = isinstance(node.value, str) and len(node.value) > MAX_TEXT
-        return Text("\0") if is_long else Const(node.value)
+        return string(node.value) if isinstance(node.value, str) else Const(node.value)
 
     def _value_name(self, node: ast.Name, state: State) -> Value:
         return state.look_up(node.id)

@@ -87,8 +87,7 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for spot instances in clusters that run real-time mode.
 
-    Why: When the cloud provider reclaims a worker, the query fails, and its restart replays the rows of the
-    current batch.
+    Why: When the cloud provider reclaims a worker, the query fails, and its restart replays the current batch.
 
     Reported at: `availability`.
 

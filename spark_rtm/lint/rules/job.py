@@ -33,11 +33,9 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
     """
     Checks for stateful real-time queries in jobs whose number of shuffle partitions is high or not set.
 
-    Why: Every stateful operator needs one task slot per shuffle partition for the whole batch, and the default is 200.
-    A query without enough slots does not start.
+    Why: Each stateful operator needs one task slot per shuffle partition (default 200), or the query does not start.
 
-    Reported at: the number, if it is high: 128 or more, or not below the N of `local[N]`. If no number is set: the
-    first operator that keeps state.
+    Reported at: a number of 128 or more, or not below the N of `local[N]`; otherwise the first stateful operator.
 
     Example:
         spark.conf.set("spark.sql.shuffle.partitions", "200")

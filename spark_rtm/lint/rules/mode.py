@@ -43,8 +43,7 @@ def async_state(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking in stateful queries.
 
-    Why: On OSS, asynchronous progress tracking supports only stateless queries; a stateful query fails after it starts.
-    Databricks publishes stateful programs that set the option.
+    Why: On OSS, a stateful query with this option fails after it starts. Databricks publishes such programs.
 
     Reported at: the option that turns the tracking on, even in a dictionary.
 

@@ -138,8 +138,7 @@ def sort_or_coalesce(query: Query) -> Iterator[Problem]:
     Why: Sorts and limits require finite input, so no streaming query in update mode can use them.
 
     Both engines: `orderBy`, `sort`, `limit`.
-    OSS: `coalesce` and `repartitionByRange`, which are not on the allowlist of OSS; use `repartition`. We found no
-    source that says whether Databricks accepts them.
+    OSS: `coalesce` and `repartitionByRange`; use `repartition`. We found no source about them for Databricks.
 
     Reported at: the operator.
 

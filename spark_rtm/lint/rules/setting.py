@@ -150,11 +150,9 @@ def unknown_setting(module: Module) -> Iterator[Problem]:
     """
     Checks for settings of streaming or real-time mode that do not exist.
 
-    Why: Spark accepts any key, so a wrong one has no effect, and no error names it. Only the trigger turns real-time
-    mode on, not a session setting.
+    Why: Spark ignores an unknown key without an error. Only the trigger turns real-time mode on.
 
-    Both engines: an error for a key that can only be meant to turn the mode on; otherwise a warning for a key that
-    resembles an existing one.
+    Both engines: an error for a key that can only be meant to turn the mode on; a warning for a misspelled key.
     OSS: a warning for other unknown keys of real-time mode.
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.

@@ -91,8 +91,8 @@ def foreach_batch(query: Query) -> Iterator[Problem]:
     """
     Checks for `foreachBatch` in real-time queries.
 
-    Why: Real-time mode does not deliver rows in batches. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. For
-    Databricks, a third-party article reports SINK_NOT_SUPPORTED.
+    Why: Real-time mode does not deliver rows in batches. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST, Databricks
+    SINK_NOT_SUPPORTED (third-party article).
 
     Reported at: the call to `foreachBatch`.
 

@@ -73,8 +73,7 @@ def value_column(query: Query) -> Iterator[Problem]:
     """
     Checks for real-time queries that write rows without a column `value` to Kafka.
 
-    Why: The sink takes the payload from this column, so the query fails after the start: Required attribute 'value'
-    not found.
+    Why: The sink takes the payload from it. The query fails after it starts: Required attribute 'value' not found.
 
     Reported at: `writeStream`, if all columns of its rows are known.
 

@@ -158,13 +158,11 @@ class SparkCalls:
 
     def _column_method(self, value: Column, name: str, given: Arguments, line: int) -> Column:
         marks = value.marks | marks_of(*given.positional)
-        is_clock = any(mark.kind == "clock" for mark in marks)
-        if name in {"alias", "name"} and is_clock and any(map(LATENCY_NAME.search, texts_of(given.get("alias", 0)))):
-            marks |= {Mark("clock-difference", line)}
-        if name in {"alias", "name"}:
-            texts = texts_of(given.get("alias", 0))
-            return Column(marks, texts[0] if len(texts) == 1 and len(given.positional) == 1 else None)
-        return Column(marks, value.name if name in {"cast", "astype", "try_cast"} else f"{name}()")
+        if name not in {"alias", "name"}:
+            return Column(marks, value.name if name in {"cast", "astype", "try_cast"} else f"{name}()")
+        texts = texts_of(given.get("alias", 0))
+        marks |= _latency_mark(marks, texts, line)
+        return Column(marks, texts[0] if len(texts) == 1 and len(given.positional) == 1 else None)
 
     def _reader_method(self, reader: Reader, name: str, given: Arguments, line: int, state: State) -> Value:
         if name == "format":
@@ -206,17 +204,14 @@ class SparkCalls:
         return replace(combined, is_grouped=is_grouped, is_broadcast=frame.is_broadcast and other is None)
 
     def _step_marks(self, name: str, given: Arguments, line: int) -> frozenset[Mark]:
-        values = [*given.positional, *[value for value, _ in given.keywords.values()]]
+        values = given.values()
         marks = marks_of(*values)
         if name in {"selectExpr", "where", "filter"}:
             marks |= text_marks(values, line)
         texts = [text for value in values for text in texts_of(value)]
         if self.registered and not self.registered.isdisjoint(n for text in texts for n in CALLED.findall(text)):
             marks |= {Mark("udf", line)}
-        is_clock = name == "withColumn" and any(mark.kind == "clock" for mark in marks)
-        if is_clock and any(map(LATENCY_NAME.search, texts_of(given.get("colName", 0)))):
-            marks |= {Mark("clock-difference", line)}
-        return marks
+        return marks | _latency_mark(marks, texts_of(given.get("colName", 0)) if name == "withColumn" else [], line)
 
     def _writer_method(
         self, writer: Writer, name: str, given: Arguments, line: int, state: State, receiver: Value | None = None
@@ -273,6 +268,12 @@ class SparkCalls:
                             format=form, lines=frozenset({line}))  # fmt: skip
             self.triggers.append((trigger, writer))
             self.queries.append(Query(writer, line))
+
+
+def _latency_mark(marks: frozenset[Mark], names: list[str], line: int) -> frozenset[Mark]:
+    """Return a mark if a column that depends on the clock has the name of a latency."""
+    is_latency = any(map(LATENCY_NAME.search, names)) and any(mark.kind == "clock" for mark in marks)
+    return frozenset({Mark("clock-difference", line)} if is_latency else ())
 
 
 def _asks_for_real_time(given: Arguments, origin: str) -> bool:

@@ -110,7 +110,7 @@ def _broadcast(value: Value) -> Value:
 
 
 def _function_marks(name: str, given: Arguments, line: int) -> frozenset[Mark]:
-    marks = marks_of(*given.positional, *[value for value, _ in given.keywords.values()])
+    marks = marks_of(*given.values())
     if name in CLOCKS:
         marks |= {Mark("clock", line)}
     if name in DIFFERENCES and any(mark.kind == "clock" for mark in marks):
