@@ -82,7 +82,7 @@ class Calls(Evaluator):
         if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
-        if isinstance(value, Reader | Writer) and value not in self.spark.unnamed:
+        if isinstance(value, Reader | Writer):
             self.steps.spend(size_of_state(state))
         return self.spark.method(value, name, given, line, state)
 

@@ -14,7 +14,7 @@ from spark_rtm.lint.rules.unchecked import Steps
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark.calls import SparkCalls
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, truth
-from spark_rtm.lint.spark.streams import Arguments, Reader, Writer, size_of
+from spark_rtm.lint.spark.streams import Arguments, size_of
 from spark_rtm.lint.spark.values import (
     MAX_ALTERNATIVES,
     MAX_TEXT,
@@ -126,7 +126,6 @@ class Evaluator(ABC):
 
     def _value_namedexpr(self, node: ast.NamedExpr, state: State) -> Value:
         value = self.value(node.value, state)
-        self.spark.unnamed.discard(value)
         state.bind(node.target.id, value)
         return value
 
@@ -197,10 +196,7 @@ class Evaluator(ABC):
             if attribute is None:
                 return Session() if name in SESSION_NAMES else Unknown()
             return attribute
-        result = columns.attribute(value, name, line)
-        if isinstance(result, Reader | Writer):
-            self.spark.unnamed.add(result)
-        return result
+        return columns.attribute(value, name, line)
 
     def _value_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, state: State) -> Value:
         """Evaluate the element for each known item. Other loops of a comprehension are unknown."""

@@ -77,7 +77,6 @@ class Interpreter(Statements):
                 break
             self.steps.spend(1 + len(state.decided) // 8)
             self.spark.statement = statement
-            self.spark.unnamed.clear()
             try:
                 self.follow(statement, state)
             except RecursionError:

@@ -74,8 +74,6 @@ class SparkCalls:
         """The format of each pipeline sink by name."""
         self.receiver = ""
         """The name of the called method's receiver, if it has one."""
-        self.unnamed: set[Value] = set()
-        """Readers and writers of the current statement without a name."""
 
     def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
         """Return the result of a method call."""
@@ -175,7 +173,7 @@ class SparkCalls:
             named_at = line if name == "name" else reader.named_at
             changed = reader if name == "schema" else replace(reader, named_at=named_at)
         if changed is not reader:
-            self._replace(reader, changed, state)
+            state.replace_everywhere(reader, changed)
         return changed
 
     @staticmethod
@@ -226,14 +224,8 @@ class SparkCalls:
             self.queries.append(Query(changed, line, dict(state.decided), len(self.queries)))
             return Unknown("a query")
         self.writers[changed] = False
-        self._replace(writer, changed, state)
+        state.replace_everywhere(writer, changed)
         return changed
-
-    def _replace(self, old: Reader | Writer, new: Reader | Writer, state: State) -> None:
-        if old in self.unnamed:
-            self.unnamed.add(new)
-        else:
-            state.replace_everywhere(old, new)
 
     def display(self, given: Arguments, line: int) -> None:
         """Record a notebook's `display` call with a real-time trigger as a query."""
