@@ -42,8 +42,6 @@ class Statements(Calls):
         self.visited: set[ast.AST] = set()
         self.returned: list[list[Value]] = [[]]
         """The values returned so far by each function on the call stack."""
-        self.left: list[list[State]] = [[]]
-        """The states in which each enclosing loop was left or continued."""
 
     @abstractmethod
     def block(self, statements: list[ast.stmt], state: State) -> None:
@@ -72,8 +70,10 @@ class Statements(Calls):
         self.returned[-1].append(self.value(statement.value, state))
         state.has_ended = True
 
-    def _follow_raise(self, _statement: ast.Raise, state: State) -> None:
+    def _follow_raise(self, _statement: ast.stmt, state: State) -> None:
         state.has_ended = True
+
+    _follow_continue = _follow_break = _follow_raise
 
     def _follow_assign(self, statement: ast.Assign, state: State) -> None:
         value = self.value(statement.value, state)
@@ -141,17 +141,8 @@ class Statements(Calls):
         self._follow_loop(statement.body, state)
 
     def _follow_loop(self, body: list[ast.stmt], state: State) -> None:
-        before = dict(state.decided)
-        self.left.append([])
         self.block(body, state)
-        if left := self.left.pop():
-            self.join(state, [state, *left], before)
-
-    def _follow_continue(self, _statement: ast.Continue | ast.Break, state: State) -> None:
-        self.left[-1].append(self.copied(state))
-        state.has_ended = True
-
-    _follow_break = _follow_continue
+        state.has_ended = False  # the code after the loop also runs without an iteration
 
     def _follow_with(self, statement: ast.With | ast.AsyncWith, state: State) -> None:
         for item in statement.items:

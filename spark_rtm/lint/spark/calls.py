@@ -231,11 +231,13 @@ class SparkCalls:
         """Record a notebook's `display` call with a real-time trigger as a query."""
         trigger = Trigger(given, line)
         if trigger.is_real_time and given.positional:
-            self.triggers.append((trigger, given.positional[0]))
-            mode = given.keywords.get("outputMode")
-            writer = Writer(frame_of(given.positional[0]), mode=mode, trigger=trigger, is_open=True,
-                            format=(Const("display"), line), lines=frozenset({line}))  # fmt: skip
-            self.queries.append(Query(writer, line))
+            form, mode = (Const("display"), line), given.keywords.get("outputMode")
+            self._add_query(Writer(frame_of(given.positional[0]), form, mode, trigger=trigger), line)
+
+    def _add_query(self, writer: Writer, line: int) -> None:
+        writer = replace(writer, is_open=True, lines=frozenset({line}))
+        self.triggers += [(writer.trigger, writer)] if writer.trigger else []
+        self.queries.append(Query(writer, line))
 
     @staticmethod
     def is_real_time_flow(given: Arguments) -> bool:
@@ -256,10 +258,7 @@ class SparkCalls:
         trigger = Trigger(Arguments(keywords={"realTime": (interval, line)}), line)
         form = self.sinks.get(text_of(given.get("target", 0)) or "", (Const("flow"), line))
         for each in alternatives(result):
-            writer = Writer(frame_of(each), mode=(Const("update"), line), trigger=trigger, is_open=True,
-                            format=form, lines=frozenset({line}))  # fmt: skip
-            self.triggers.append((trigger, writer))
-            self.queries.append(Query(writer, line))
+            self._add_query(Writer(frame_of(each), form, (Const("update"), line), trigger=trigger), line)
 
 
 def _latency_mark(marks: frozenset[Mark], names: list[str], line: int) -> frozenset[Mark]:
