@@ -3,8 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from spark_rtm.lint.files.documents import MAX_VALUES, Node, TooManyValuesError
-from spark_rtm.lint.files.tree import in_one_form
+from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES, Cluster
 from spark_rtm.lint.rules.rule import Module, RuleProblem
 from spark_rtm.lint.rules.setting import SETTING_RULES
@@ -21,6 +20,11 @@ NAME_KEYS = ("cluster_name", "job_cluster_key", "name", "task_key", "description
              "notebook_path", "python_file", "run_name")  # fmt: skip
 Name = tuple[str, int]
 """A name, and its line number."""
+OBJECTS = ("spark_conf", "aws_attributes", "azure_attributes", "gcp_attributes", "autoscale", "custom_tags")
+"""The objects of a cluster whose keys a policy flattens."""
+LOCAL = re.compile(r"^\$\{local\.(\w+)\}$")
+MAX_DEPTH = 40
+Entries = dict[str, tuple[int, Node]]
 CONFS = ("spark_conf", "configuration")
 KEY_RULES = [rule for rule in SETTING_RULES if rule.id in {"unknown-setting", "check-off", "shuffle-manager"}]
 REAL_TIME_KEY = re.compile(r"\bspark\.[\w.]*real[-_.]?time", re.IGNORECASE)
@@ -35,7 +39,7 @@ def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[Ru
     """
     if not (REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)) or not any(key in text for key in RELEVANT_KEYS):
         return []
-    found = [each for root in read(text) for each in _Clusters().below(in_one_form(root))]
+    found = [each for root in read(text) for each in _Clusters().below(_in_one_form(root))]
     return [entry for node, kind, names in found for entry in _problems_of(_cluster(node, kind, names))]
 
 
@@ -86,7 +90,7 @@ def _with_names(names: list[Name], found: list[Found]) -> list[Found]:
     return [(node, kind, [*names, *inner]) for node, kind, inner in found] if len(found) == 1 else found
 
 
-def _kind(content: dict[str, tuple[int, Node]]) -> str:
+def _kind(content: Entries) -> str:
     """Return the kind of a definition (see `Cluster.kind`), or an empty string."""
     sizes = content["autoscale"][1].content if "autoscale" in content else None
     if CLUSTER_KEYS & content.keys() or (isinstance(sizes, dict) and "min_workers" in sizes):
@@ -96,7 +100,7 @@ def _kind(content: dict[str, tuple[int, Node]]) -> str:
     return "serverless task" if "environment_key" in content and "task_key" in content else ""
 
 
-def _is_pipeline(content: dict[str, tuple[int, Node]]) -> bool:
+def _is_pipeline(content: Entries) -> bool:
     confs = [content[key][1].content for key in ("configuration", "spark_conf") if key in content]
     has_flag = any(isinstance(each, dict) and FLAG in each for each in confs)
     return has_flag and ("configuration" in content or bool(PIPELINE_KEYS & content.keys()))
@@ -133,3 +137,57 @@ def _cluster(node: Node, kind: str, names: list[Name]) -> Cluster:
     if named:
         cluster.lines["its name"] = named[-1]
     return cluster
+
+
+def _in_one_form(root: Node) -> Node:
+    """Return a document with nested policy keys and resolved local values of Terraform."""
+    content = root.content
+    local: Entries = {}
+    for _, block in content.values() if isinstance(content, dict) else ():
+        for one in block.content if isinstance(block.content, list) else [block]:
+            if isinstance(content, dict) and "locals" in content and isinstance(one.content, dict):
+                local |= one.content if block is content["locals"][1] else {}
+    return _with_locals(_nested(root), local, 0) if local else _nested(root)
+
+
+def _nested(node: Node) -> Node:
+    content = node.content
+    if not isinstance(content, dict) or not any(_is_policy(key, entry[1]) for key, entry in content.items()):
+        return node
+    entries: Entries = {}
+    for key, (line, child) in content.items():
+        value = Node(child.line, _policy_value(child)) if isinstance(child.content, dict) else child
+        first, dot, rest = key.partition(".")
+        if first in OBJECTS and dot:
+            place, holder = entries.setdefault(first, (line, Node(line, {})))
+            if isinstance(holder.content, dict):
+                holder.content[rest] = (line, value)
+                entries[first] = (place, holder)
+        else:
+            entries[key] = (line, value)
+    return Node(node.line, entries)
+
+
+def _is_policy(key: str, node: Node) -> bool:
+    is_rule = isinstance(node.content, dict) and "type" in node.content
+    return is_rule and key.partition(".")[0] in (*OBJECTS, "spark_version", "runtime_engine", "node_type_id")
+
+
+def _policy_value(node: Node) -> Content:
+    content = node.content if isinstance(node.content, dict) else {}
+    given = content.get("value") or content.get("defaultValue")
+    return given[1].content if given else "${policy}"
+
+
+def _with_locals(node: Node, local: Entries, depth: int) -> Node:
+    content = node.content
+    if depth > MAX_DEPTH:
+        return node
+    if isinstance(content, str) and (match := LOCAL.match(content)) and match[1] in local:
+        return Node(node.line, _with_locals(local[match[1]][1], local, depth + 1).content)
+    if isinstance(content, list):
+        return Node(node.line, [_with_locals(item, local, depth + 1) for item in content])
+    if isinstance(content, dict):
+        entries = {key: (line, _with_locals(child, local, depth + 1)) for key, (line, child) in content.items()}
+        return Node(node.line, entries)
+    return node

@@ -4,8 +4,7 @@ import ast
 import re
 from itertools import product
 
-from spark_rtm.lint.python.evaluate import Evaluator
-from spark_rtm.lint.python.operations import table_method
+from spark_rtm.lint.python.evaluate import Evaluator, item
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark.scope import State, size_of_state
 from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Reader, Writer, size_of, without_first
@@ -78,7 +77,7 @@ class Calls(Evaluator):
         if isinstance(value, Const | Text) and name in STRING_METHODS:
             return Text("\0")
         if isinstance(value, Table):
-            return table_method(value, name, given)
+            return _table_method(value, name, given)
         if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
@@ -207,6 +206,29 @@ class Calls(Evaluator):
             self.spark.display(given, line)
         marks = marks_of(*given.positional)
         return Column(marks) if marks else Unknown(callee.origin if isinstance(callee, Unknown) else "")
+
+
+def _table_method(table: Table, name: str, given: Arguments) -> Value:
+    """Return the result of a dictionary method."""
+    views: dict[str, list[Value]] = {
+        "items": [Items((Const(key), value)) for key, value in table.items.items()],
+        "values": list(table.items.values()),
+        "keys": [Const(key) for key in table.items],
+    }
+    if name in views:
+        return Items(tuple(views[name]), table.is_open)
+    if name == "copy":
+        return Table(dict(table.items), table.is_open, dict(table.lines))
+    if name in {"get", "pop"} and given.positional:
+        return item(table, given.positional[0])
+    if name == "update":
+        for each in given.positional:
+            table.items.update(each.items if isinstance(each, Table) else {})
+            table.lines.update(each.lines if isinstance(each, Table) else {})
+        table.items.update({key: value for key, (value, _) in given.keywords.items()})
+        table.lines.update({key: line for key, (_, line) in given.keywords.items()})
+        return Const(None)
+    return Unknown()
 
 
 def _deleted(name: str, given: tuple[Value, ...]) -> Value | None:
