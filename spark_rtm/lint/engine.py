@@ -17,6 +17,7 @@ from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_no
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.python.check import CODE_RULES, python_problems
+from spark_rtm.lint.python.counterexamples import silenced_in_file, silenced_lines
 from spark_rtm.lint.rules.claim import CLAIM_RULES
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES
 from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
@@ -24,7 +25,6 @@ from spark_rtm.lint.rules.rule import Problem, Rule, RuleProblem
 from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import is_relevant, read_sources, read_text
-from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
 from spark_rtm.text.finding import ENGINES, Finding, in_order
 
 RULES: list[Rule] = [*CODE_RULES, *CLAIM_RULES, *CLUSTER_RULES]

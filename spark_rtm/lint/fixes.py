@@ -17,7 +17,7 @@ from pathlib import Path
 
 from spark_rtm.lint.engine import lint_text
 from spark_rtm.lint.rules.operator import BROADCAST_FIX
-from spark_rtm.lint.rules.writer import ADD_UPDATE
+from spark_rtm.lint.rules.source import ADD_UPDATE
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import with_line_feeds
 from spark_rtm.text.finding import Finding, printable

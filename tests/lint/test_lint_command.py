@@ -10,7 +10,7 @@ from scripts.pack.files import ROOT
 from scripts.skills import main
 from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.engine import RULES
-from tests.lint.test_lint import BAD
+from tests.lint.test_lint_sources import BAD
 
 WARNING = 'spark.readStream.format("kafka").load().withColumn("latency", F.unix_millis(F.current_timestamp()))'
 WARNING += '.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()\n'

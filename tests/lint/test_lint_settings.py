@@ -4,7 +4,7 @@ import pytest
 
 from spark_rtm.lint.engine import RULES, lint_paths
 from spark_rtm.lint.settings import Settings, SettingsError, settings_for
-from tests.lint.test_lint import BAD
+from tests.lint.test_lint_sources import BAD
 
 NAMES = [rule.id for rule in RULES]
 NO_MODE = BAD.replace('.outputMode("update")', "")

@@ -17,7 +17,6 @@ from spark_rtm.lint.rules.source import SOURCE_RULES
 from spark_rtm.lint.rules.state import STATE_RULES
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES
 from spark_rtm.lint.rules.unchecked import steps_for
-from spark_rtm.lint.rules.writer import WRITER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.streams import Writer
 
@@ -35,7 +34,6 @@ SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|\bdlt\b|
 WRITER_PARAMETER = re.compile(r"\bdef\s+\w+\((?:[^)]*?,)?\s*\w*writer\s*[,)=]")
 CODE_RULES: list[Rule] = [
     *TRIGGER_RULES,
-    *WRITER_RULES,
     *SOURCE_RULES,
     *OPERATOR_RULES,
     *STATE_RULES,

@@ -1,5 +1,5 @@
 """
-Recognize marks that label code or text as a counterexample.
+Recognize marks that label code or text as a counterexample, and comments that silence rules.
 
 Documentation must be able to show mistakes, so the linter does not report code marked as wrong.
 """
@@ -8,8 +8,6 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-
-from spark_rtm.lint.suppress import IGNORE
 
 CONDITION = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b|\b\w+(?:Exception|Error)\b")
 SIGN = re.compile(r"[\u274c\u2717\u2718\u26d4\U0001f6ab\u2716]|&#10060;|:x:|:no_entry")
@@ -62,6 +60,11 @@ STRING_OR_COMMENT = re.compile(
     r"'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''|'(?:[^'\\\n]|\\.)*+'|(?P<comment>#[^\n]*)",
     re.DOTALL,
 )
+IGNORE = re.compile(r"(?:#|//|<!--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)\])?", re.IGNORECASE)
+FILE_IGNORE = re.compile(
+    r"^[^\S\n]*(?:#|//|<!--|--)[^\S\n]*rtm:[^\S\n]*file-ignore\[(?P<rules>[\w\s,*-]+)\]", re.IGNORECASE | re.MULTILINE
+)
+SQL_COMMENT = re.compile(r"--(?=\s*rtm:)")
 MAX_COMMENT = 2000
 """Number of characters at the start of a comment that can mark code as wrong."""
 
@@ -189,3 +192,26 @@ def _is_wrong_statement(node: ast.stmt, marked: set[int], span: range) -> bool:
     if isinstance(node, ast.If | ast.For | ast.While | ast.Try):
         return node.lineno in marked
     return bool(marked.intersection(span))
+
+
+def silenced_lines(text: str, suffix: str) -> dict[int, set[str]]:
+    """Map each line to the rule ids that a comment silences there. `*` means all rules."""
+    if "rtm:" not in text.lower():
+        return {}
+    if suffix == ".sql":
+        text = SQL_COMMENT.sub("//", text)
+    silenced: dict[int, set[str]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        match = IGNORE.search(line)
+        if match:
+            silenced[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
+            if line.lstrip().startswith(("#", "//", "<!--")):  # a comment on its own line covers the next line
+                silenced[number + 1] = silenced[number] | silenced.get(number + 1, set())
+    return silenced
+
+
+def silenced_in_file(text: str) -> set[str]:
+    """Return the rule ids that comments `rtm: file-ignore[rule]` silence."""
+    if "file-ignore" not in text.lower():
+        return set()
+    return {rule.strip() for match in FILE_IGNORE.finditer(text) for rule in match["rules"].split(",")}

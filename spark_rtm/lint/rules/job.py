@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from spark_rtm.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
-from spark_rtm.lint.rules.writer import CHECKPOINT_CONF
+from spark_rtm.lint.rules.source import CHECKPOINT_CONF
 from spark_rtm.lint.spark.intervals import interval_ms
 from spark_rtm.lint.spark.steps import is_stateful, output_columns, stateful_steps
 from spark_rtm.lint.spark.streams import Deletion, Query
