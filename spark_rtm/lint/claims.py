@@ -11,7 +11,7 @@ from pathlib import Path
 from spark_rtm.lint.engine import PAGES
 from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.prose import Sentence, sentences
-from spark_rtm.lint.rules.unchecked import UncheckedError
+from spark_rtm.lint.rules.rule import UncheckedError
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import read_sources, read_text
 from spark_rtm.text.finding import printable

@@ -13,7 +13,7 @@ from pathlib import Path
 from spark_rtm.lint.claims import claims, claims_in
 from spark_rtm.lint.engine import RULES, is_complete, lint_paths, lint_text
 from spark_rtm.lint.fixes import difference, fixable, fixed
-from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError
+from spark_rtm.lint.rules.rule import UNCHECKED, UncheckedError
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
 from spark_rtm.lint.sources import MARK, MAX_BYTES, read_original, with_line_feeds
 from spark_rtm.text.finding import Finding, printable, render, show, summary

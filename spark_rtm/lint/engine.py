@@ -21,8 +21,7 @@ from spark_rtm.lint.python.counterexamples import silenced_in_file, silenced_lin
 from spark_rtm.lint.rules.claim import CLAIM_RULES
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES
 from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
-from spark_rtm.lint.rules.rule import Problem, Rule, RuleProblem
-from spark_rtm.lint.rules.unchecked import UNCHECKED, UncheckedError, unchecked
+from spark_rtm.lint.rules.rule import UNCHECKED, Problem, Rule, RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import is_relevant, read_sources, read_text
 from spark_rtm.text.finding import ENGINES, Finding, in_order

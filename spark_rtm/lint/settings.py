@@ -9,7 +9,7 @@ from os.path import commonpath
 from pathlib import Path
 from typing import Any
 
-from spark_rtm.lint.rules.unchecked import UNCHECKED
+from spark_rtm.lint.rules.rule import UNCHECKED
 from spark_rtm.text.finding import ENGINES
 
 TABLE = "rtm-lint"

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from spark_rtm.lint.rules.job import SHUFFLE_CONF
-from spark_rtm.lint.rules.rule import RuleProblem
-from spark_rtm.lint.rules.unchecked import UncheckedError, unchecked
+from spark_rtm.lint.rules.rule import RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.spark.intervals import min_batch_ms_in
 
 SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala", ".java", ".sql", ".tf"}

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES, Cluster
-from spark_rtm.lint.rules.rule import Module, RuleProblem
+from spark_rtm.lint.rules.rule import Module, RuleProblem, Steps
 from spark_rtm.lint.rules.setting import SETTING_RULES
-from spark_rtm.lint.rules.unchecked import Steps
 from spark_rtm.lint.spark.known_settings import FLAG
 from spark_rtm.lint.spark.streams import Setting
 from spark_rtm.lint.spark.values import Const

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from spark_rtm.lint.python.counterexamples import counterexample_lines
-from spark_rtm.lint.rules.unchecked import UncheckedError
+from spark_rtm.lint.rules.rule import UncheckedError
 
 TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
 MAX_VALUES = 400_000

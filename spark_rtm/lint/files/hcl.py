@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
-from spark_rtm.lint.rules.unchecked import Steps
+from spark_rtm.lint.rules.rule import Steps
 
 TOKEN = re.compile(
     r"(?P<note>(?:#|//)[^\n]*+|/\*(?:.*?\*/|.*))|<<-?(?P<heredoc>\w++)(?:.*?\n[ \t]*(?P=heredoc)\b|.*)"

@@ -14,9 +14,8 @@ from spark_rtm.lint.python.check import CODE_RULES, module_of, module_problems
 from spark_rtm.lint.python.counterexamples import is_right_comment, is_wrong_comment
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
-from spark_rtm.lint.rules.rule import Problem, RuleProblem
+from spark_rtm.lint.rules.rule import Problem, RuleProblem, steps_for
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES
-from spark_rtm.lint.rules.unchecked import steps_for
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.streams import Trigger, Writer
 from spark_rtm.lint.spark.values import Const, Value, mapped

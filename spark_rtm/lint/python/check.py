@@ -11,12 +11,11 @@ from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules.job import JOB_RULES
 from spark_rtm.lint.rules.mode import MODE_RULES
 from spark_rtm.lint.rules.operator import OPERATOR_RULES
-from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem
+from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, steps_for
 from spark_rtm.lint.rules.setting import SETTING_RULES
 from spark_rtm.lint.rules.source import SOURCE_RULES
 from spark_rtm.lint.rules.state import STATE_RULES
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES
-from spark_rtm.lint.rules.unchecked import steps_for
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.streams import Writer
 

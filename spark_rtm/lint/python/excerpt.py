@@ -10,7 +10,7 @@ import re
 import textwrap
 import warnings
 
-from spark_rtm.lint.rules.unchecked import UncheckedError
+from spark_rtm.lint.rules.rule import UncheckedError
 from spark_rtm.lint.spark.scope import FRAGMENT
 
 MAX_TOKENS = 600_000

@@ -8,8 +8,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from spark_rtm.lint.python.statements import Statements
-from spark_rtm.lint.rules.rule import RuleProblem
-from spark_rtm.lint.rules.unchecked import ExhaustedError, Steps, unchecked
+from spark_rtm.lint.rules.rule import ExhaustedError, RuleProblem, Steps, unchecked
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, size_of_state, truth
 from spark_rtm.lint.spark.streams import Arguments
 from spark_rtm.lint.spark.values import (

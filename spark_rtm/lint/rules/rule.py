@@ -16,6 +16,10 @@ from spark_rtm.lint.spark.streams import Deletion, Query, Setting, Trigger
 from spark_rtm.lint.spark.values import Value, as_text
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
+MAX_STEPS = 1_000_000
+"""Limit of the time and memory for a file: each copied entry of a list or dictionary counts as one step."""
+MIN_STEPS = 20_000
+STEPS_PER_LETTER = 10
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
 ALLOWLIST_CONDITION = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 PART = re.compile(r"^(Why|Reported at|Both engines|OSS|Databricks|Example|Use instead|Source):[ \n]", re.MULTILINE)
@@ -199,3 +203,42 @@ def _of_each_query(check: Check) -> Check:
             yield from (replace(problem, lines=query.writer.lines) for problem in check(query))
 
     return checked
+
+
+UNCHECKED = Rule("unchecked", "file", BOTH, "warning", lambda _: iter(()))
+"""The finding for unchecked code and text. It is not a mistake in the code, but shows that a run was incomplete."""
+
+
+class UncheckedError(Exception):
+    """Raised if a file or a part of it cannot be checked."""
+
+    def __init__(self, reason: str, remedy: str, line: int = 1) -> None:
+        super().__init__(reason)
+        self.problem = unchecked(reason, remedy, line)
+
+
+def unchecked(reason: str, remedy: str, line: int = 1) -> RuleProblem:
+    """Return the finding that the text from `line` on was not checked."""
+    return UNCHECKED, Problem(line, reason, remedy)
+
+
+class ExhaustedError(Exception):
+    """Raised if a file needs too many steps."""
+
+
+class Steps:
+    """Counts the remaining steps of a piece of code or a document."""
+
+    def __init__(self, limit: int = MAX_STEPS, error: type[Exception] = ExhaustedError) -> None:
+        self.left, self.error = limit, error
+
+    def spend(self, count: int = 1) -> None:
+        """Count steps, and raise the error when they are used up."""
+        self.left -= count
+        if self.left < 0:
+            raise self.error
+
+
+def steps_for(code: str) -> Steps:
+    """Return a number of steps proportional to the length of the code, which limits the time for many short files."""
+    return Steps(min(MAX_STEPS, MIN_STEPS + STEPS_PER_LETTER * len(code)))
