@@ -4,6 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_rtm.prove.subjects.bench import Bench
+from tests.prove.judge import Judge
 
 
 @pytest.fixture
@@ -11,3 +12,8 @@ def bench(spark: SparkSession, kafka: str, tmp_path: Path) -> Bench:
     folder = tmp_path / "prove"
     folder.mkdir()
     return Bench(spark, kafka, folder)
+
+
+@pytest.fixture
+def judge(bench: Bench, tmp_path: Path) -> Judge:
+    return Judge(bench, tmp_path / "job.py")

@@ -78,7 +78,3 @@ def broken_copy(folder: Path, *faults: Fault) -> Path:
     path = folder / "payments.py"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def line_of(path: Path, part: str) -> int:
-    return 1 + next(n for n, text in enumerate(path.read_text(encoding="utf-8").splitlines()) if part in text)

@@ -1,23 +1,19 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_rtm.prove.query import Options
-from spark_rtm.prove.run import prove
-from spark_rtm.prove.subjects import target
-from spark_rtm.prove.subjects.bench import Bench, in_time
+from spark_rtm.prove.subjects.bench import in_time
 from spark_rtm.prove.subjects.decoding import decoding
 from spark_rtm.prove.subjects.samples import made_samples, read_samples
 from spark_rtm.prove.subjects.subject import subject
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.prove.subjects.target import Target, load
+from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG
+from tests.prove.judge import Judge
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
-
-OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)
 
 LISTS = """\
 from pyspark.sql import functions as F
@@ -70,7 +66,6 @@ PROCESSORS = [
     ("60_000", "", GOOD, "each state variable has a TTL"),
     ("None", "self._handle.registerTimer(10**13)", UNCHECKED, "the processor sets timers"),
 ]
-STATE = replace(OPTIONS, checks=frozenset({"state"}))
 UPPER = """\
 from pyspark.sql import functions as F
 
@@ -80,39 +75,28 @@ def upper(words):
 """
 
 
-def _prove(bench: Bench, folder: Path, code: str, name: str, options: Options = OPTIONS) -> dict[str, list[Verdict]]:
-    path = folder / "job.py"
-    path.write_text(code)
-    found = dict[str, list[Verdict]]()
-    for verdict in prove(bench, target.load(f"{path}:{name}"), options, lambda _step: None):
-        found.setdefault(verdict.check, []).append(verdict)
-    return found
-
-
 @pytest.mark.parametrize(("ttl", "timer", "status", "evidence"), PROCESSORS, ids=["endless", "TTL", "timer"])
 def test_state_of_a_processor_ends_by_its_own_rules(
-    bench: Bench, tmp_path: Path, ttl: str, timer: str, status: str, evidence: str
+    judge: Judge, ttl: str, timer: str, status: str, evidence: str
 ) -> None:
-    (state,) = _prove(bench, tmp_path, SEEN.replace("TTL", ttl).replace("TIMER", timer), "seen", STATE)["state"]
+    state = judge.one(judge.load(SEEN.replace("TTL", ttl).replace("TIMER", timer), "seen"), "state")
 
     assert status == state.status, state.text
     assert evidence in state.evidence
     assert state.line == (25 if status == WRONG else 0)
 
 
-def test_state_that_the_watermark_removes_is_good_for_accepted_records(bench: Bench) -> None:
+def test_state_that_the_watermark_removes_is_good_for_accepted_records(judge: Judge) -> None:
     """A login produces no result before the tenth failure; a rejected record does, and forms its own group."""
-    job = target.load("examples/alerts/logins_to_spikes.py:logins_to_spikes")
-
-    (state,) = [verdict for verdict in prove(bench, job, STATE, lambda _step: None) if "state" == verdict.check]
+    state = judge.one(load("examples/alerts/logins_to_spikes.py:logins_to_spikes"), "state")
 
     assert GOOD == state.status, state.text
     assert "rows for the same keys; the watermark removed" in state.evidence
     assert "grows" not in state.evidence
 
 
-def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp_path: Path) -> None:
-    (state,) = _prove(bench, tmp_path, LISTS, "listed", STATE)["state"]
+def test_rows_of_state_that_grow_under_the_same_keys_are_named(judge: Judge) -> None:
+    state = judge.one(judge.load(LISTS, "listed"), "state")
 
     assert (WRONG, 5) == (state.status, state.line), state.text
     assert "1 rows of state never expire, because the query has no watermark" in state.evidence
@@ -120,14 +104,14 @@ def test_rows_of_state_that_grow_under_the_same_keys_are_named(bench: Bench, tmp
     assert "collect_list" in state.fix
 
 
-def test_output_of_the_samples_is_compared_with_the_file(bench: Bench, tmp_path: Path) -> None:
+def test_output_of_the_samples_is_compared_with_the_file(judge: Judge, tmp_path: Path) -> None:
     """The order of the lines and the form of their JSON do not matter."""
     samples, expect = tmp_path / "samples.jsonl", tmp_path / "expect.jsonl"
     samples.write_text('"a"\n{"key": "k", "value": "\\"b\\""}\n')
     expect.write_text('{"key": "k", "value": "\\"B\\""}\n"C"\n')
-    options = replace(OPTIONS, samples={"words": read_samples(samples)}, expect=expect, checks=frozenset({"expect"}))
 
-    (verdict,) = _prove(bench, tmp_path, UPPER, "upper", options)["expect"]
+    found = {"samples": {"words": read_samples(samples)}, "expect": expect}
+    verdict = judge.one(judge.load(UPPER, "upper"), "expect", **found)
 
     assert WRONG == verdict.status
     assert '1 expected records are missing (first: "C"); 1 others were written (first: "A")' in verdict.evidence
@@ -167,27 +151,21 @@ def routed(orders):
 """
 
 
-def test_records_that_a_query_rejects_are_not_good_samples(bench: Bench, tmp_path: Path) -> None:
+def test_records_that_a_query_rejects_are_not_good_samples(judge: Judge) -> None:
     """Otherwise, its reject topic would count as its result topic, and broken records as good ones."""
-    path = tmp_path / "job.py"
-    path.write_text(ROUTED)
+    loaded = judge.load(ROUTED, "routed")
+    assert isinstance(loaded, Target)
 
-    loaded = target.load(f"{path}:routed")
-    assert isinstance(loaded, target.Target)
-
-    with subject(bench, loaded, {}, 1) as made:
+    with subject(judge.bench, loaded, {}, 1) as made:
         found = [json.loads(sample.value or b"")["n"] for sample in made.with_results().samples]
 
     assert min(found) > 5
 
 
-def test_slow_expressions_and_broken_records_that_pass_are_named(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_expressions_and_broken_records_that_pass_are_named(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spark_rtm.prove.checks.slow.TOTAL_SECONDS", 180.0)  # on a busy machine
-    options = replace(OPTIONS, checks=frozenset({"input"}))
 
-    found = _prove(bench, tmp_path, CLEANED, "cleaned", options)["input"]
+    found = [verdict for verdict in judge(judge.load(CLEANED, "cleaned"), "input") if verdict.check == "input"]
 
     assert [WRONG] * 3 == [verdict.status for verdict in found], found
     by_line = {verdict.line: verdict for verdict in found}

@@ -5,52 +5,45 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.prove.query import Options
-from spark_rtm.prove.run import prove
 from spark_rtm.prove.subjects import target
-from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
 from spark_rtm.testing.records import as_sent
-from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, UDF, Fault, broken_copy, line_of
+from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, UDF, Fault, broken_copy
+from tests.prove.judge import Judge, line_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
-OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)
-# The test of the command kills a query; here, only the fault that this check must name needs another JVM.
-WITHOUT_RESTART = replace(OPTIONS, checks=frozenset(CHECKS) - {"restart"})
+
+def _load(path: Path) -> target.Target | target.Job:
+    return target.load(f"{path}:{FUNCTION}")
 
 
-def _prove(bench: Bench, path: Path, options: Options = OPTIONS) -> list[Verdict]:
-    loaded = target.load(f"{path}:{FUNCTION}")
-    return prove(bench, loaded, options, lambda _step: None)
-
-
-def test_job_of_the_repository_gets_only_good_verdicts(bench: Bench) -> None:
-    verdicts = _prove(bench, ORIGINAL, WITHOUT_RESTART)
+def test_job_of_the_repository_gets_only_good_verdicts(judge: Judge) -> None:
+    # The test of the command kills a query; here, only the fault that this check must name needs another JVM.
+    verdicts = judge(_load(ORIGINAL), *set(CHECKS) - {"restart"})
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
     expected = [check for check in CHECKS if check not in ("expect", "login", "restart")]
     assert expected == [verdict.check for verdict in verdicts]
 
 
-def test_python_function_is_named_with_line_condition_and_fix(bench: Bench, tmp_path: Path) -> None:
+def test_python_function_is_named_with_line_condition_and_fix(judge: Judge, tmp_path: Path) -> None:
     path = broken_copy(tmp_path, UDF)
 
-    assert_named(UDF, path, _prove(bench, path, replace(OPTIONS, checks=frozenset({"mode"}))))
+    assert_named(UDF, path, judge(_load(path), "mode"))
 
 
-def test_several_faults_are_named_separately(bench: Bench, tmp_path: Path) -> None:
+def test_several_faults_are_named_separately(judge: Judge, tmp_path: Path) -> None:
     """One fault does not hide another, and a topic outside `--topics` is named, too."""
     path = broken_copy(tmp_path, *FAULTS.values())
     # With a rule for the countries of the samples, only hostile payments are flagged.
     rules = [as_sent((country, {"limit_cents": 10_000})) for country in ("a1", "a2")]
-    checks = frozenset({fault.check for fault in FAULTS.values()} | {"topics"})
-    topics_there = ("payments-passed", "payments-flagged")
-    options = replace(OPTIONS, samples={"rules": rules}, topics=topics_there, checks=checks)
+    checks = {fault.check for fault in FAULTS.values()} | {"topics"}
     log = tmp_path / "spark.log"
     log.write_text("password geheim-0815")
+    judge.bench = replace(judge.bench, log=log)
 
-    verdicts = _prove(replace(bench, log=log), path, options)
+    verdicts = judge(_load(path), *checks, samples={"rules": rules}, topics=("payments-passed", "payments-flagged"))
 
     for fault in FAULTS.values():
         assert_named(fault, path, verdicts)
@@ -68,8 +61,8 @@ def assert_named(fault: Fault, path: Path, verdicts: list[Verdict]) -> None:
     assert found[0].page.startswith("references/")
 
 
-def test_too_few_slots_are_named_before_the_start(bench: Bench) -> None:
-    verdicts = _prove(bench, ORIGINAL, replace(OPTIONS, slots=1))
+def test_too_few_slots_are_named_before_the_start(judge: Judge) -> None:
+    verdicts = judge(_load(ORIGINAL), slots=1)
 
     (slots,) = [verdict for verdict in verdicts if verdict.check == "slots"]
     assert (WRONG, line_of(ORIGINAL, f"def {FUNCTION}")) == (slots.status, slots.line)

@@ -2,23 +2,19 @@
 
 import re
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from spark_rtm.prove.query import Options
-from spark_rtm.prove.run import prove
-from spark_rtm.prove.subjects import job, target
+from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
+from spark_rtm.prove.subjects.target import Job, TargetError
+from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG
 from tests.helpers import end_offset
-from tests.prove.faults import line_of
+from tests.prove.judge import OPTIONS, Judge, line_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
-
-OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)
 
 NOTEBOOK = """\
 # Databricks notebook source
@@ -60,15 +56,9 @@ spark.streams.awaitAnyTermination()
 """
 
 
-def _prove(bench: Bench, folder: Path, code: str, *checks: str) -> list[Verdict]:
-    path = folder / "job.py"
-    path.write_text(code)
-    return prove(bench, target.load(str(path)), replace(OPTIONS, checks=frozenset(checks)), lambda _step: None)
-
-
-def test_notebook_runs_on_the_local_broker_without_its_login(bench: Bench, tmp_path: Path) -> None:
+def test_notebook_runs_on_the_local_broker_without_its_login(judge: Judge, tmp_path: Path) -> None:
     """Placeholders replace widgets and secrets; only the login is a placeholder, so all verdicts are good."""
-    verdicts = _prove(bench, tmp_path, NOTEBOOK, *set(CHECKS) - {"input", "restart"})
+    verdicts = judge(NOTEBOOK, *set(CHECKS) - {"input", "restart"})
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
     (topics,) = [verdict for verdict in verdicts if verdict.check == "topics"]
@@ -76,10 +66,10 @@ def test_notebook_runs_on_the_local_broker_without_its_login(bench: Bench, tmp_p
     assert {"job.py"} == {path.name for path in tmp_path.iterdir() if path.is_file()}
 
 
-def test_foreach_batch_is_named_with_its_line_and_condition(bench: Bench, tmp_path: Path) -> None:
-    verdicts = _prove(bench, tmp_path, BATCHES, "mode", "flow")
+def test_foreach_batch_is_named_with_its_line_and_condition(judge: Judge) -> None:
+    verdicts = judge(BATCHES, "mode", "flow")
 
-    line = line_of(tmp_path / "job.py", "foreachBatch(save)")
+    line = line_of(judge.path, "foreachBatch(save)")
     wrong = [verdict for verdict in verdicts if verdict.check == "mode" and verdict.status == WRONG]
     assert [line, line] == [verdict.line for verdict in wrong]
     assert "the job's trigger is the default" in wrong[0].evidence
@@ -112,28 +102,27 @@ CHANGES = r"jdbc|To\(|mergeInto|spark\.sql\("
 
 
 @pytest.mark.parametrize("side_effects", [False, True], ids=["default", "with side effects"])
-def test_batch_write_of_job_reaches_no_server_of_the_user(bench: Bench, tmp_path: Path, side_effects: bool) -> None:
+def test_batch_write_of_job_reaches_no_server_of_the_user(judge: Judge, tmp_path: Path, side_effects: bool) -> None:
     """Writes to Kafka use the local broker; other writes are named and skipped, unless side effects are allowed."""
-    steps = list[str]()
     with socket.create_server(("127.0.0.1", 0)) as production:
         production.settimeout(0)
         port = production.getsockname()[1]
         code = WRITES.format(port=port, folder=tmp_path)
         if side_effects:  # only the file may be written
             code = "".join(line for line in code.splitlines(keepends=True) if not re.search(CHANGES, line))
-        (tmp_path / "job.py").write_text(code)
-        options = replace(OPTIONS, checks=frozenset({"flow"}))
-        verdicts = prove(bench, target.load(str(tmp_path / "job.py"), side_effects=side_effects), options, steps.append)
+        verdicts = judge(judge.load(code, side_effects=side_effects), "flow")
         with pytest.raises(BlockingIOError):
             production.accept()
 
     assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
-    skipped = [step for step in steps if "was skipped" in step]
+    skipped = [step for step in judge.steps if "was skipped" in step]
     names = [] if side_effects else ["text", "jdbc", "table runs", "table runs", "SQL INSERT"]
     assert names == [step.partition("batch write to ")[2].partition(" was")[0] for step in skipped]
     assert side_effects == (tmp_path / "written").exists()
     runs = len((tmp_path / "runs").read_text())
-    announced = [end_offset(bench.kafka, f"announced-{port}", partition) for partition in range(OPTIONS.partitions)]
+    announced = [
+        end_offset(judge.bench.kafka, f"announced-{port}", partition) for partition in range(OPTIONS.partitions)
+    ]
     assert runs == sum(announced)
     # Once to catch the query, and once to evaluate records.
     assert 2 == runs
@@ -155,9 +144,9 @@ stream.writeStream.foreach(Store()).outputMode("update").trigger(realTime="5 min
 """
 
 
-def test_sink_of_job_is_not_opened(bench: Bench, tmp_path: Path) -> None:
+def test_sink_of_job_is_not_opened(judge: Judge, tmp_path: Path) -> None:
     """The engine accepts `foreach` with an empty function instead of the job's, which may open a connection."""
-    verdicts = _prove(bench, tmp_path, FOREACH.format(folder=tmp_path), "mode")
+    verdicts = judge(FOREACH.format(folder=tmp_path), "mode")
 
     assert "real-time mode accepts the sink 'foreach'" in verdicts[0].evidence
     assert not (tmp_path / "opened").exists()
@@ -173,11 +162,10 @@ writer.outputMode("update").trigger(realTime="5 minutes").start().awaitTerminati
 """
 
 
-def test_result_above_the_limit_of_the_sink_ends_the_query(bench: Bench, tmp_path: Path) -> None:
+def test_result_above_the_limit_of_the_sink_ends_the_query(judge: Judge) -> None:
     """The sink has the client options of the job, and the records to try are as long as its limit."""
-    verdicts = _prove(bench, tmp_path, LARGE, "input")
+    input_ = next(verdict for verdict in judge(LARGE, "input") if verdict.check == "input")
 
-    input_ = next(verdict for verdict in verdicts if verdict.check == "input")
     assert WRONG == input_.status, input_.text
     for part in ("RecordTooLargeException: ", "a value of 1 MB", "a result of 1,500,", "size=1200000"):
         assert part in input_.evidence
@@ -206,10 +194,8 @@ def test_job_that_does_not_come_back_is_named(code: str, message: str, bench: Be
     path = tmp_path / "job.py"
     path.write_text(code)
 
-    with pytest.raises(job.JobLostError) as lost:
-        job.record(Recording(bench.spark.newSession(), bench.kafka, target.Job(path), 1), 1)
-
-    assert message in str(lost.value)
+    with pytest.raises(job.JobLostError, match=re.escape(message)):
+        job.record(Recording(bench.spark.newSession(), bench.kafka, Job(path), 1), 1)
 
 
 SECOND = """\
@@ -221,6 +207,6 @@ writer.outputMode("update").trigger(realTime="5 minutes").start().awaitTerminati
 """
 
 
-def test_job_that_cannot_run_twice_is_named(bench: Bench, tmp_path: Path) -> None:
-    with pytest.raises(target.TargetError, match="TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"):
-        _prove(bench, tmp_path, SECOND, "input")
+def test_job_that_cannot_run_twice_is_named(judge: Judge) -> None:
+    with pytest.raises(TargetError, match="TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"):
+        judge(SECOND, "input")

@@ -1,6 +1,6 @@
 import json
 import logging
-from dataclasses import replace
+import re
 from pathlib import Path
 
 import pytest
@@ -8,8 +8,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from spark_rtm.prove.query import Options
-from spark_rtm.prove.run import prove
 from spark_rtm.prove.subjects import job, samples, target
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.build import topics_of
@@ -17,11 +15,11 @@ from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.texts import adapted
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG
 from spark_rtm.testing.records import Sent
+from tests.prove.judge import Judge
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
 JOBS = Path(__file__).with_name("jobs")
-OPTIONS = Options(duration=1, rate=20, interval_ms=1_000, checks=frozenset({"mode", "slots", "flow"}))
 ARGUMENTS = ("--brokers", "x:1", "--input", "usual-in", "--output", "usual-out", "--checkpoint", "/c")
 START = """
 stream = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "x:1").option("subscribe", "usual").load()
@@ -128,13 +126,9 @@ NAMED = [
 ]
 
 
-def test_faults_of_source_and_sink_are_named_with_their_lines(bench: Bench, tmp_path: Path) -> None:
+def test_faults_of_source_and_sink_are_named_with_their_lines(judge: Judge) -> None:
     """The sink's connector is not blamed on the job, and the query's rows are judged as usual."""
-    path = tmp_path / "job.py"
-    path.write_text(FAULTS)
-    checks = frozenset({"mode", "login", "flow"})
-
-    verdicts = prove(bench, target.load(str(path)), replace(OPTIONS, checks=checks), lambda _: None)
+    verdicts = judge(FAULTS, "mode", "login", "flow")
 
     for line, evidence, fix in NAMED:
         (wrong,) = [verdict for verdict in verdicts if evidence in verdict.evidence]
@@ -231,16 +225,12 @@ def test_usual_lines_of_a_notebook_do_not_stop_prove(kind: str, bench: Bench, tm
         ("spark.sql('SET spark.sql.shuffle.partitions = 3')", 5),
     ],
 )
-def test_slots_are_counted_with_the_setting_that_the_job_gets(
-    setting: str, needed: int, bench: Bench, tmp_path: Path
-) -> None:
+def test_slots_are_counted_with_the_setting_that_the_job_gets(setting: str, needed: int, judge: Judge) -> None:
     """A job with Spark's default needs 202 slots, whatever the setting of `prove`, in which it runs nevertheless."""
-    path = tmp_path / "job.py"
-    path.write_text(setting + START.replace('select("value")', 'groupBy("value").count()').replace("usual", "slots"))
-    # With one slot, the query of a job with its own setting does not start.
-    options = replace(OPTIONS, checks=frozenset({"slots", "mode"}), slots=0 if needed == 202 else 1)
+    code = setting + START.replace('select("value")', 'groupBy("value").count()').replace("usual", "slots")
 
-    verdicts = prove(bench, target.load(str(path)), options, lambda _: None)
+    # With one slot, the query of a job with its own setting does not start.
+    verdicts = judge(code, "slots", "mode", slots=0 if needed == 202 else 1)
 
     (slots,) = [verdict for verdict in verdicts if verdict.check == "slots"]
     assert f"{needed} task slots needed" in slots.evidence
@@ -355,15 +345,11 @@ def test_made_records_are_parsed_like_those_of_production(name: str, spark: Spar
     assert [False, False] == [None in row for row in found]
 
 
-def test_filter_that_no_record_passes_is_named(bench: Bench, tmp_path: Path) -> None:
-    path = tmp_path / "job.py"
-    path.write_text(
-        START.replace('select("value")', 'where("length(value) > 5000").select("value")').replace("usual", "long")
-    )
+def test_filter_that_no_record_passes_is_named(judge: Judge) -> None:
+    code = START.replace('select("value")', 'where("length(value) > 5000").select("value")').replace("usual", "long")
 
-    verdicts = prove(bench, target.load(str(path)), OPTIONS, lambda _: None)
+    flow = judge.one(code, "flow")
 
-    (flow,) = [verdict for verdict in verdicts if verdict.check == "flow"]
     assert UNCHECKED == flow.status
     assert "the filter (length(value) > 5000) drops them" in flow.evidence
     assert "--samples long=FILE.jsonl" in flow.fix
@@ -373,17 +359,15 @@ def test_filter_that_no_record_passes_is_named(bench: Bench, tmp_path: Path) -> 
     ("name", "arguments"),
     [("cli_job.py", ARGUMENTS), ("orders.ipynb", ()), ("two_speeds.py", ()), ("avro_job.py", ())],
 )
-def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], bench: Bench, tmp_path: Path) -> None:
+def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], judge: Judge, tmp_path: Path) -> None:
     """A deliberate micro-batch query is named and not judged."""
     path = tmp_path / name
     path.write_text((JOBS / f"{name}.txt").read_text())
-    shown = list[str]()
 
-    loaded = target.load(str(path), arguments)
-    verdicts = prove(bench, loaded, OPTIONS, lambda _step: None, lambda verdict: shown.append(verdict.text))
+    verdicts = judge(target.load(str(path), arguments), "mode", "slots", "flow")
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
-    assert sorted(shown) == sorted(verdict.text for verdict in verdicts)
+    assert sorted(verdict.text for verdict in judge.shown) == sorted(verdict.text for verdict in verdicts)
     named = [verdict.evidence for verdict in verdicts if "not checked: the trigger" in verdict.evidence]
     assert (1 if name == "two_speeds.py" else 0) == len(named)
 
@@ -421,14 +405,9 @@ STOPS = {
 
 
 @pytest.mark.parametrize(("code", "message"), STOPS.values(), ids=STOPS)
-def test_stop_is_not_a_fault_of_the_job(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
+def test_stop_is_not_a_fault_of_the_job(code: str, message: str, judge: Judge) -> None:
     """A job that ends early gets no verdict on the mode; earlier verdicts are shown, and the message names a remedy."""
-    path, shown = tmp_path / "job.py", list[str]()
-    path.write_text(code)
-    options = replace(OPTIONS, checks=frozenset({"lint", "mode"}))
+    with pytest.raises(job.JobLostError, match=re.escape(message)):
+        judge(code, "lint", "mode")
 
-    with pytest.raises(job.JobLostError) as lost:
-        prove(bench, target.load(str(path)), options, lambda _: None, lambda verdict: shown.append(verdict.check))
-
-    assert message in str(lost.value)
-    assert {"lint"} == set(shown)
+    assert {"lint"} == {verdict.check for verdict in judge.shown}
