@@ -58,6 +58,10 @@ class Writers:
                 key = str((version if number else -version) % KEYS)
                 self.sinks[number].process(row(key, version))
                 self.newest[number][key] = version
+            # No later version hides the loss of this row.
+            once = f"{number}/{version}"
+            self.sinks[number].process(row(once, version))
+            self.newest[number][once] = version
 
 
 @contextmanager
