@@ -13,6 +13,7 @@ from pathlib import Path
 from spark_rtm.lint.files import markdown
 from spark_rtm.lint.files.definitions import definition_problems
 from spark_rtm.lint.files.documents import UnreadableError, read_python
+from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
@@ -50,17 +51,14 @@ def lint_paths(
     sources = read_sources([Path(path) for path in paths], settings.excludes)
     findings = {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
     for path in sources.paths:
-        findings.update(_lint_file(path, engine or settings.engine, sources.min_batch_ms, settings))
+        try:
+            text, name, minimum = read_text(path), path.as_posix(), sources.min_batch_ms
+            findings.update(lint_text(text, name, engine or settings.engine, min_batch_ms=minimum, settings=settings))
+        except UncheckedError as error:  # the file has changed since it was found
+            findings.add(_finding(*error.problem, path.as_posix()))
     if sources.sets_shuffle_partitions:
         findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
     return in_order(finding for finding in findings if settings.reports(finding.rule, finding.path))
-
-
-def _lint_file(path: Path, engine: str | None, min_batch_ms: float | None, settings: Settings) -> list[Finding]:
-    try:
-        return lint_text(read_text(path), path.as_posix(), engine, min_batch_ms=min_batch_ms, settings=settings)
-    except UncheckedError as error:  # the file has changed since it was found
-        return [_finding(*error.problem, path.as_posix())]
 
 
 def lint_text(
@@ -124,7 +122,7 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
         cells = cells_of_json(text) if suffix == ".ipynb" else cells_of_source(text)
         return notebook_problems(cells, min_batch_ms=min_batch_ms)
     if suffix in PAGES:
-        return markdown.page_problems(text, min_batch_ms=min_batch_ms)
+        return markdown.layout_problems(layout_of(text), min_batch_ms=min_batch_ms)
     if suffix in DEFINITIONS:
         return definition_problems(text, DEFINITIONS[suffix])
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from spark_rtm.lint.files.definitions import definition_problems
 from spark_rtm.lint.files.documents import UnreadableError, read_json, read_yaml
 from spark_rtm.lint.files.hcl import read_hcl
-from spark_rtm.lint.files.layout import Layout, is_counterexample, layout_of, lead_in
+from spark_rtm.lint.files.layout import Layout, is_counterexample, lead_in
 from spark_rtm.lint.files.prose import MODE, Sentence, sentences
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
@@ -44,11 +44,6 @@ IN_DATABRICKS = re.compile(
     re.MULTILINE,
 )
 IN_OSS = re.compile(r"local\[[\d*]+\]|local-cluster\[|spark-sql-kafka-0-10_")
-
-
-def page_problems(text: str, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
-    """Return the problems in a Markdown page."""
-    return layout_problems(layout_of(text), min_batch_ms=min_batch_ms)
 
 
 def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
@@ -147,15 +142,6 @@ def _as_chain(span: str) -> str:
     if re.match(r"real_?[tT]ime\s*=", code):
         return f"{FRAGMENT}.trigger({code})"
     return FRAGMENT + code if code.startswith(".") else code
-
-
-def counterexample_fence_lines(layout: Layout) -> set[int]:
-    """Return the numbers of all lines in counterexample fences."""
-    lines: set[int] = set()
-    for fence in layout.fences:
-        if is_counterexample(layout, fence):
-            lines.update(range(fence.line, fence.end_line + 1))
-    return lines
 
 
 def target_engines(code: str) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ The Markdown and Python cells are therefore also checked as one Markdown page, i
 import re
 
 from spark_rtm.lint.files.documents import Node, UnreadableError, read_json
-from spark_rtm.lint.files.layout import layout_of
-from spark_rtm.lint.files.markdown import counterexample_fence_lines, layout_problems
+from spark_rtm.lint.files.layout import is_counterexample, layout_of
+from spark_rtm.lint.files.markdown import layout_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.python.check import python_problems
@@ -55,7 +55,8 @@ def notebook_problems(cells: list[Cell], *, min_batch_ms: float | None = None) -
             problems += _located((scala_problems if kind == "scala" else sql_problems)(_text(lines)), lines)
     layout = layout_of(_text(page))
     problems += _located(layout_problems(layout, min_batch_ms=min_batch_ms), page)
-    wrong = {page[line - 1][0] for line in counterexample_fence_lines(layout) if line <= len(page)}
+    fences = [fence for fence in layout.fences if is_counterexample(layout, fence)]
+    wrong = {number for fence in fences for number, _ in page[fence.line - 1 : fence.end_line]}
     in_code = python_problems(_text(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms) or []
     return problems + [entry for entry in _located(in_code, code) if entry[1].line not in wrong]
 

@@ -156,23 +156,13 @@ def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: b
 
 def _whole_statements(tree: ast.Module, marked: set[int]) -> set[int]:
     lines = set(marked)
-    for statement in _statements(tree):
+    for statement in ast.walk(tree):
+        if not isinstance(statement, ast.stmt):
+            continue
         span = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         if _is_wrong_statement(statement, marked, span):
             lines.update(span)
     return lines
-
-
-def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yield all statements, without visiting their expressions as `ast.walk` does."""
-    blocks: list[ast.AST] = [tree]
-    while blocks:
-        block = blocks.pop()
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            for part in getattr(block, name, ()):
-                blocks.append(part)
-                if isinstance(part, ast.stmt):
-                    yield part
 
 
 def _is_wrong_statement(node: ast.stmt, marked: set[int], span: range) -> bool:

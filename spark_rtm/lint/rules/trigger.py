@@ -1,5 +1,6 @@
 """Rules about the trigger of a query."""
 
+import re
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import Module, Problem, Rules
@@ -67,7 +68,8 @@ def trigger_form(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, f"delete the import and {FIX} in trigger(...)")
     for writer in {query.writer for query in module.queries}:
         for key in ("realtime", "realtimemode", "trigger", "real_time"):
-            if key in writer.options and _asks_for_real_time(key, writer.options[key][0]):
+            value = (text_of(writer.options[key][0]) or "").lower() if key in writer.options else ""
+            if key in writer.options and (key != "trigger" or re.search("real[-_ ]?time", value)):
                 message = f"the option {key!r} does not exist, so the query runs in micro-batch mode"
                 yield Problem(writer.options[key][1], message, f"{FIX} in trigger(...)", lines=writer.lines)
 
@@ -143,12 +145,6 @@ def _unsupported_forms(trigger: Trigger) -> Iterator[str]:
     for value in alternatives(trigger.value("realTime")):
         if isinstance(value, Library) or "rigger" in getattr(value, "origin", ""):
             yield "a trigger object"
-
-
-def _asks_for_real_time(key: str, value: Value) -> bool:
-    if key != "trigger":
-        return True
-    return "realtime" in (text_of(value) or "").replace("-", "").replace("_", "").replace(" ", "").lower()
 
 
 def _is_certain(value: Value | None) -> bool:
