@@ -17,8 +17,6 @@ from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules.rule import Problem, RuleProblem, steps_for
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
-from spark_rtm.lint.spark.streams import Trigger, Writer
-from spark_rtm.lint.spark.values import Const, Value, mapped
 
 PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
 JVM_RULES = [rule for rule in CODE_RULES if rule.id not in PYTHON_ONLY]
@@ -52,11 +50,8 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
     counterexamples = _counterexample_lines(plain)
     if EXPECTATION.search(code):
         counterexamples |= expected_failures(tree)
-    found = module_of(interpreter, code)
     module = replace(
-        found,
-        queries=[replace(each, writer=_in_milliseconds(each.writer)) for each in found.queries],
-        triggers=[(_with_unit(trigger), receiver) for trigger, receiver in found.triggers],
+        module_of(interpreter, code),
         min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,
         is_job=not is_excerpt and bool(JOB.search(uncommented)),
         is_test=bool(TEST.search(uncommented)),
@@ -70,21 +65,6 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
             message = f"{match[0].strip()} does not exist, so the code does not compile"
             problems.append((TRIGGER_FORM, Problem(line, message, FIX)))
     return problems
-
-
-def _in_milliseconds(writer: Writer) -> Writer:
-    return replace(writer, trigger=_with_unit(writer.trigger)) if writer.trigger else writer
-
-
-def _with_unit(trigger: Trigger) -> Trigger:
-    """Return the trigger with a unit after each number, because numbers are milliseconds in Scala and Java."""
-    keywords = {name: (mapped(value, _duration), line) for name, (value, line) in trigger.arguments.keywords.items()}
-    return replace(trigger, arguments=replace(trigger.arguments, keywords=keywords))
-
-
-def _duration(value: Value) -> Value:
-    is_number = isinstance(value, Const) and type(value.value) is int and value.value > 0
-    return Const(f"{value.value} milliseconds") if isinstance(value, Const) and is_number else value
 
 
 def _counterexample_lines(code: str) -> set[int]:

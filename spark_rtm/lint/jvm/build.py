@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
+from spark_rtm.lint.spark.scope import MILLISECONDS
+
 Node = TypeVar("Node", bound="ast.expr | ast.stmt | ast.keyword")
 ATTRIBUTES = {"readStream", "writeStream", "read", "conf", "builder", "sqlContext"}
 """Methods of Java, and of Scala with parentheses, that PySpark has as attributes."""
@@ -122,7 +124,9 @@ def _interval(given: list[ast.expr], line: int) -> ast.expr:
         return constant(f"{first.value} {unit}", line) if unit.rstrip("s") in UNITS else opaque([], line)
     if isinstance(first, ast.Call) and _member(first) in {"Duration", "create"} and first.args:
         return _interval(first.args, line)
-    return constant(0, line) if isinstance(first, ast.Constant) and first.value is None else first
+    if isinstance(first, ast.Constant):
+        return constant(0, line) if first.value is None else first
+    return at(ast.Call(name(MILLISECONDS, line), [first], []), line)
 
 
 def _dictionary(given: list[ast.expr], line: int) -> ast.expr:

@@ -6,7 +6,7 @@ from itertools import product
 
 from spark_rtm.lint.python.evaluate import Evaluator, item
 from spark_rtm.lint.spark import columns
-from spark_rtm.lint.spark.scope import State, size_of_state
+from spark_rtm.lint.spark.scope import MILLISECONDS, State, size_of_state
 from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Reader, Writer, size_of, without_first
 from spark_rtm.lint.spark.values import (
     ALWAYS,
@@ -196,6 +196,9 @@ class Calls(Evaluator):
         if name == "dict":
             lines = {key: at for key, (_, at) in given.keywords.items()}
             return Table({key: value for key, (value, _) in given.keywords.items()}, bool(given.positional), lines)
+        if name == MILLISECONDS and given.positional:
+            number = getattr(given.positional[0], "value", None)
+            return Const(f"{number} milliseconds") if type(number) is int and number > 0 else given.positional[0]
         if name in CONVERSIONS:
             return CONVERSIONS[name]
         if name == "str":

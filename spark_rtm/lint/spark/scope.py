@@ -40,6 +40,8 @@ WELL_KNOWN: dict[str, Value] = {
 """Names that excerpts use without defining them."""
 FRAGMENT = "_fragment"
 """The first object of a method chain whose excerpt omits it."""
+MILLISECONDS = "_milliseconds"
+"""The function that adds a unit to the number of a trigger in Scala or Java."""
 WELL_KNOWN[FRAGMENT] = Writer(Frame(frozenset({Unknown()})), is_open=True)
 BARE_FUNCTIONS = ("udf", "pandas_udf", "broadcast", "session_window", "current_timestamp", "expr", "col", "lit", "now")
 WELL_KNOWN |= {name: Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
