@@ -8,35 +8,25 @@ append time of a result minus the append time of its record, by the broker's clo
 cores.
 """
 
-import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from confluent_kafka import Producer
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
 from benchmarks.harness.rate_search import MAX_FINAL_MS
-from benchmarks.probes.probe import machine_text, outcome_with, send_all, when_due
+from benchmarks.probes.probe import PARTITIONS, Bench, bench, machine_text, outcome_with, send_all, when_due
 from spark_rtm.kafka.consumer import read_topic
-from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import stop_completely
-from spark_rtm.services import kafka_broker, run_folder
-from spark_rtm.services.spark import build_session
 
-PARTITIONS = 2
 KEYS = 1_000
 SLICE_SECONDS = 0.01
+"""Records of this time are sent together, because a wait before each record would take too much CPU time."""
 FACTOR, FIRST_RATE = 1.15, 3_000.0
 STEP_SHARE = 0.6
 """Duration of a search step relative to a burst."""
@@ -68,23 +58,16 @@ class Options(BenchmarkOptions):
 
 def measure(options: Options, console: Console) -> Outcome:
     """Print p99 before, during and after each burst, the backlog, and the seconds until the latency is normal again."""
-    rows: list[dict[str, Any]] = []
-    with ExitStack() as stack:
-        servers = stack.enter_context(kafka_broker())
-        spark = build_session("burst", slots=2 * PARTITIONS, shuffle_partitions=PARTITIONS)
-        stack.callback(spark.stop)
-        seconds, numbers = options.duration, count()
-        rates = [round(FIRST_RATE * FACTOR**step) for step in range(options.steps)]
-        run(spark, servers, f"warm-up-{next(numbers)}", [(seconds, FIRST_RATE)])
-        step = STEP_SHARE * seconds
-        found = run(spark, servers, f"search-{next(numbers)}", [(step, rate) for rate in rates])
-        sustained = highest_sustained(*found, rates, step)
+    rows, seconds, step = list[dict[str, Any]](), options.duration, STEP_SHARE * options.duration
+    with bench("burst", slots=2 * PARTITIONS, shuffle_partitions=PARTITIONS) as place:
+        rates = [round(FIRST_RATE * FACTOR**number) for number in range(options.steps)]
+        run(place, [(seconds, FIRST_RATE)])  # the JVM compiles the code
+        sustained = highest_sustained(*run(place, [(step, rate) for rate in rates]), rates, step)
         console.print(f"sustained: {sustained} of {rates}")
         pairs = [(burst, percent) for burst in options.burst for percent in options.utilization]
         for burst, percent in (pair for pair in pairs if pair[0] * pair[1] <= MAX_PEAK_PERCENT):
             rate = sustained * percent / 100
-            phases = [(seconds, rate), (seconds, burst * rate), (options.after, rate)]
-            times = run(spark, servers, f"burst-{next(numbers)}", phases)
+            times = run(place, [(seconds, rate), (seconds, burst * rate), (options.after, rate)])
             rows.append({"utilization": percent, "burst": burst, "rate": rate, **digested(*times, options)})
             console.print(rows[-1])
     console.print(machine_text())
@@ -94,50 +77,27 @@ def measure(options: Options, console: Console) -> Outcome:
     return outcome_with("burst", {"sustained": sustained, "burst_seconds": seconds, "rows": rows}, problems)
 
 
-def run(spark: SparkSession, servers: str, topic: str, phases: Sequence[Phase]) -> tuple[Times, Times]:
+def run(place: Bench, phases: Sequence[Phase]) -> tuple[Times, Times]:
     """Send the phases to a new query, and return the append times (ms, 0: never) of each record and of its result."""
-    ensure_topics(servers, [topic, f"{topic}-counted"], PARTITIONS)
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
-    records = source.option("subscribe", topic).option("startingOffsets", "earliest").load()
-    rows = records.select(F.col("key").cast("string"), F.col("value").cast("string").cast("long").alias("number"))
+    topic, target = place.topics("records", "counted")
+    key, value = (F.col(name).cast("string") for name in ("key", "value"))
+    rows = place.records(topic).select(key, value.cast("long").alias("number"))
     hashed = F.aggregate(F.sequence(F.lit(1), F.lit(HASHES)), F.col("key"), lambda text, _: F.sha2(text, 256))
     rows = rows.withColumn("hashed", hashed)
     counts = rows.groupBy("key").agg(*(F.max(name).alias(name) for name in ("number", "hashed")))
     results = counts.select("key", F.concat_ws(" ", "number", "hashed").alias("value"))
-    writer = results.writeStream.format("kafka").outputMode("update").queryName(topic)
-    writer = writer.option("kafka.bootstrap.servers", servers).option("kafka.linger.ms", "5")
-    total = sum(round(rate * seconds) for seconds, rate in phases)
-    with tempfile.TemporaryDirectory(dir=run_folder()) as folder:
-        writer = writer.option("topic", f"{topic}-counted").option("checkpointLocation", folder)
-        query = writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
-        try:
-            assert_real_time(query)
-            send_all(lambda: _send(servers, topic, phases), query, drain_seconds=2)
-        finally:
-            stop_completely(spark, query)
-    return _append_times(servers, topic, total), _append_times(servers, f"{topic}-counted", total)
-
-
-def _append_times(servers: str, topic: str, total: int) -> Times:
-    times = np.zeros(total, dtype=np.int64)
-    for message in read_topic(servers, topic):
-        times[int((message.value() or b"").split()[0])] = message.timestamp()[1]
-    return times
-
-
-def _send(servers: str, topic: str, phases: Sequence[Phase]) -> None:
-    begins = np.cumsum([1.0, *(seconds for seconds, _ in phases)])
-    due = np.concatenate(
-        [at + np.arange(round(s * rate)) / rate for at, (s, rate) in zip(begins, phases, strict=False)]
-    )
-    marks = np.arange(1.0, due[-1], SLICE_SECONDS)
-    slices = np.split(np.arange(len(due)), np.searchsorted(due, marks[1:]))
-    producer = Producer({"bootstrap.servers": servers, "linger.ms": 2, "queue.buffering.max.messages": 1_000_000})
-    for numbers in when_due(zip(marks, slices, strict=True)):
-        for number in numbers.tolist():
-            producer.produce(topic, str(number), key=str(number % KEYS), partition=number % PARTITIONS)
-        producer.poll(0)
-    producer.flush(30)
+    begins = np.cumsum([0.0, *(seconds for seconds, _ in phases)])
+    due = [
+        at + n / rate for at, (seconds, rate) in zip(begins, phases, strict=False) for n in range(round(rate * seconds))
+    ]
+    records = ((at, (topic, str(n), str(n % KEYS), n % PARTITIONS)) for n, at in enumerate(due))
+    with place.query(results, target, {"realTime": "5 minutes"}, linger_ms=5) as query:
+        send_all(place.servers, when_due(records, SLICE_SECONDS), query, linger_ms=2, drain_seconds=2)
+    appended, answered = (np.zeros(len(due), dtype=np.int64) for _ in range(2))
+    for name, times in ((topic, appended), (target, answered)):
+        for message in read_topic(place.servers, name):
+            times[int((message.value() or b"").split()[0])] = message.timestamp()[1]
+    return appended, answered
 
 
 def digested(appended: Times, answered: Times, options: Options) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The job of the benchmark `drains`: two queries that restart on their checkpoints after each stop."""
 
+import json
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -19,13 +20,15 @@ TRANSFORMS: dict[str, Callable[[DataFrame], DataFrame]] = {
     "copy": lambda rows: rows.select("key", "value"),
     "counts": lambda rows: rows.groupBy("key").count().selectExpr("key", "cast(count as string) value"),
 }
+SOCKET = "rtm.sock"
 LONG_SECONDS = 86_400.0
 WARM_UP_BATCHES = 5
 
 
 def main() -> None:
-    """Run the queries until the process is killed. The arguments are servers, folder and master."""
-    servers, folder, master = sys.argv[1], Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else ""
+    """Run the queries until the process is killed. The argument is a JSON object with servers, folder and master."""
+    argument = json.loads(sys.argv[1])
+    servers, folder, master = argument["servers"], Path(argument["folder"]), argument["master"]
     spark = build_session("drains", master=master, slots=8, confs=job_confs() if master else {})
 
     def starters(checkpoints: Path) -> dict[str, Callable[[], StreamingQuery]]:
@@ -42,7 +45,7 @@ def main() -> None:
                 queries[name] = start(spark, servers, folder, name)
         return False
 
-    with control_socket.listen(spark, folder / "rtm.sock"):
+    with control_socket.listen(spark, folder / SOCKET):
         wait_until(restart_stopped, LONG_SECONDS, "the end of the benchmark")
 
 

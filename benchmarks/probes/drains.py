@@ -6,41 +6,38 @@ of five minutes. In each round, `rtm stop` drains and stops one query, which the
 these rounds, `kill -9` ends the job in the middle of a stop.
 """
 
-import os
 import random
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from confluent_kafka import Producer
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import ends, latency_text, machine_text, outcome_of
+from benchmarks.probes.drained_job import SOCKET
+from benchmarks.probes.probe import PARTITIONS, Record, latency_text, machine_text, outcome_of, produce, written
+from benchmarks.spark.engine import start_process
 from spark_rtm import control_socket
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services import kafka_broker, run_folder
+from spark_rtm.services.child import Child
 from spark_rtm.services.cluster import standalone_cluster
 
 QUERIES = ("copy", "counts")
 """The queries of `drained_job.py`."""
 KEYS = 20
-PARTITIONS = 2
 FLOW_SECONDS = 120.0
 FLOW_RESULTS = 50
-SOCKET = "rtm.sock"
 
 
 @dataclass(frozen=True)
@@ -64,19 +61,17 @@ class Job:
     servers: str
     folder: Path
     master: str
-    process: subprocess.Popen[bytes] | None = None
+    child: Child | None = None
 
     def start(self) -> None:
-        """Start the process in its own group, so that a kill also ends its JVM."""
-        command = [sys.executable, "-m", "benchmarks.probes.drained_job", self.servers, str(self.folder), self.master]
-        self.process = subprocess.Popen(command, start_new_session=True)
+        """Start the process."""
+        argument = {"servers": self.servers, "folder": self.folder, "master": self.master}
+        self.child = start_process("drained job", argument, self.folder / "job.log", "benchmarks.probes.drained_job")
 
     def kill(self) -> None:
         """Kill the process and its JVM."""
-        if self.process:
-            with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        if self.child:
+            self.child.kill()
             (self.folder / SOCKET).unlink(missing_ok=True)
 
     def obey(self, command: str, query: str) -> float:
@@ -89,16 +84,13 @@ class Job:
 
     def kill_in_a_stop(self, query: str, seconds: float) -> None:
         """Kill the process `seconds` after the beginning of a stop, and restart it."""
-
-        def stop() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            stopping = threads.submit(self.obey, "stop", query)
+            threading.Event().wait(seconds)
+            self.kill()
+            # The job may have ended its answer before the kill.
             with suppress(OSError):
-                self.obey("stop", query)
-
-        stopping = threading.Thread(target=stop)
-        stopping.start()
-        threading.Event().wait(seconds)
-        self.kill()
-        stopping.join()
+                stopping.result()
         self.start()
 
 
@@ -109,7 +101,7 @@ def measure(options: Options, console: Console) -> Outcome:
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())
         ensure_topics(servers, ["source", *names], PARTITIONS)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder())))
+        folder = Path(stack.enter_context(TemporaryDirectory(dir=run_folder())))
         job = Job(servers, folder, stack.enter_context(standalone_cluster()) if options.cluster else "")
         job.start()
         stack.callback(job.kill)
@@ -161,29 +153,29 @@ def _outcome(
 @contextmanager
 def traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
     """Send records while the block runs. `sent` receives their values, which count up."""
-    producer, ended = Producer({"bootstrap.servers": servers, "linger.ms": 0}), threading.Event()
+    ended = threading.Event()
 
-    def run() -> None:
+    def records() -> Iterator[Record]:
         while not ended.wait(1 / rate):
             number = len(sent)
-            producer.produce("source", str(number), key=str(number % KEYS), partition=number % PARTITIONS)
-            producer.poll(0)
             sent.append(str(number))
+            yield "source", str(number), str(number % KEYS), number % PARTITIONS
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-        producer.flush(30)
+    with ThreadPoolExecutor(1) as threads:
+        sending = threads.submit(produce, servers, records())
+        try:
+            yield
+        finally:
+            ended.set()
+    sending.result()
 
 
 def wait_for_flow(servers: str, name: str) -> None:
     """Wait until a query writes results."""
-    before = _written(servers, name)
-    wait_until(lambda: _written(servers, name) > before + FLOW_RESULTS, FLOW_SECONDS, f"results of {name!r}")
+    before = sum(written(servers, name).values())
+    wait_until(
+        lambda: sum(written(servers, name).values()) > before + FLOW_RESULTS, FLOW_SECONDS, f"results of {name!r}"
+    )
 
 
 def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
@@ -203,11 +195,6 @@ def results(servers: str, name: str) -> Counter[str]:
     messages = read_topic(servers, name)
     values = ((message.key() or b"", message.value() or b"") for message in messages)
     return Counter(f"{key.decode()} {value.decode()}" if name == "counts" else value.decode() for key, value in values)
-
-
-def _written(servers: str, name: str) -> int:
-    """Return the number of records in a topic without transactions."""
-    return sum(ends(servers, name, PARTITIONS).values())
 
 
 BENCHMARK = Benchmark(

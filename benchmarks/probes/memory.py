@@ -6,7 +6,6 @@ The JVM touches its whole heap at the start, so the part of its resident size th
 Latency is the append time of a result minus the append time of its record, while full collections are forced.
 """
 
-import tempfile
 import threading
 import time
 import uuid
@@ -15,25 +14,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import psutil
-from confluent_kafka import Producer
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import latency_text, machine_text, outcome_of, when_due
+from benchmarks.probes.probe import bench, latency_text, machine_text, outcome_of, produce, when_due
 from spark_rtm.kafka.consumer import read_topic
-from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
-from spark_rtm.services import kafka_broker, run_folder
-from spark_rtm.services.spark import CONFS, JAVA_OPTIONS, build_session
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.services.spark import CONFS, JAVA_OPTIONS
 
 HEAP_MB, STATE_PARTITIONS, RATE, UPDATES = 1024, 4, 200, 3
 
@@ -50,34 +45,21 @@ class Options(BenchmarkOptions):
     """Limit of RocksDB's memory in MB; 0 is the default without a limit."""
 
 
+@dataclass
 class Probe:
     """A query that counts records by key, and writes the append time of records whose key begins with `p`."""
 
-    def __init__(self, spark: SparkSession, servers: str, checkpoint: Path) -> None:
-        self.servers = servers
-        self.java: Any = spark._jvm.java.lang  # type: ignore[union-attr] # noqa: SLF001
-        self.source, self.target = topics = [f"{name}-{uuid.uuid4().hex[:8]}" for name in ("keys", "counts")]
-        ensure_topics(servers, topics, 2)
-        self._producer = Producer({"bootstrap.servers": servers, "queue.buffering.max.messages": 2_000_000})
-        kafka = {"kafka.bootstrap.servers": servers}
-        earliest = {"subscribe": self.source, "startingOffsets": "earliest"}
-        source = spark.readStream.format("kafka").options(**kafka, **earliest).load()
-        # The optimizer would move a condition on the key alone below the aggregation, and the state would stay empty.
-        shown = F.max(F.col("key").cast("string").startswith("p")).alias("shown")
-        newest = source.groupBy("key").agg(F.max("timestamp").alias("at"), shown).where("shown")
-        rows = newest.select("key", F.unix_millis("at").cast("string").alias("value"))
-        writer = rows.writeStream.format("kafka").options(**kafka, **KAFKA_SINK, topic=self.target)
-        # rtm: ignore[checkpoint-path] a benchmark needs no state after its end
-        writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).queryName("memory")
-        self.query: StreamingQuery = writer.trigger(realTime="10 seconds").start()  # type: ignore[call-overload]
+    servers: str
+    source: str
+    target: str
+    java: Any
+    """The package `java.lang` of the query's JVM."""
+    query: StreamingQuery
 
     def send(self, keys: Iterable[str]) -> None:
         """Send a record of each key, and further records until the query has answered 20 of them."""
         last = [f"px{uuid.uuid4().hex}" for _ in range(20)]
-        for key in chain(keys, last):
-            self._producer.produce(self.source, b"", key)
-            self._producer.poll(0)
-        self._producer.flush(60)
+        produce(self.servers, ((self.source, b"", key) for key in chain(keys, last)))
         wait_until(lambda: {*last} <= {*self._late_ms()}, 120, "the counts of the last keys", [self.query])
 
     def row(self) -> dict[str, Any]:
@@ -112,6 +94,13 @@ class Probe:
         return {(m.key() or b"").decode(): m.timestamp()[1] - int(m.value() or b"0") for m in messages}
 
 
+def _counts(records: DataFrame) -> DataFrame:
+    # The optimizer would move a condition on the key alone below the aggregation, and the state would stay empty.
+    shown = F.max(F.col("key").cast("string").startswith("p")).alias("shown")
+    newest = records.groupBy("key").agg(F.max("timestamp").alias("at"), shown).where("shown")
+    return newest.select("key", F.unix_millis("at").cast("string").alias("value"))
+
+
 def measure(options: Options, console: Console) -> Outcome:
     """Print the memory by phase and the latency under full collections."""
     confs = {"spark.driver.memory": f"{HEAP_MB}m"}
@@ -120,10 +109,11 @@ def measure(options: Options, console: Console) -> Outcome:
         limits = {"boundedMemoryUsage": "true", "maxMemoryUsageMB": str(options.bounded_mb)}
         confs |= {f"spark.sql.streaming.stateStore.rocksdb.{name}": value for name, value in limits.items()}
     rows, started = list[dict[str, Any]](), time.monotonic()
-    with kafka_broker() as servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
-        spark = build_session("memory", shuffle_partitions=STATE_PARTITIONS, confs=confs)
-        try:
-            probe = Probe(spark, servers, Path(folder) / "checkpoint")
+    with bench("memory", shuffle_partitions=STATE_PARTITIONS, confs=confs) as place:
+        source, target = place.topics("keys", "counts")
+        java = place.spark._jvm.java.lang  # type: ignore[union-attr] # noqa: SLF001
+        with place.query(_counts(place.records(source)), target, {"realTime": "10 seconds"}) as query:
+            probe = Probe(place.servers, source, target, java, query)
             for keys in (0, options.keys // 5, *[options.keys] * UPDATES):
                 probe.send(f"k{n}" for n in range(keys))
                 rows.append({"at_seconds": round(time.monotonic() - started), **probe.row()})
@@ -133,8 +123,6 @@ def measure(options: Options, console: Console) -> Outcome:
                 stack.callback(stop.set)
                 pool.submit(lambda: [probe.collect() for _ in iter(lambda: stop.wait(1), True)])
                 stopped = probe.latencies_ms("pf", options.duration)
-        finally:
-            spark.stop()
     console.print(f"{latency_text(calm)}; with a full collection each second {latency_text(stopped)}; {machine_text()}")
     shares = (0.5, 0.95, 0.99)
     calm_ms = dict(zip(("calm_p50_ms", "calm_p95_ms", "calm_p99_ms"), percentiles(calm, shares), strict=True))

@@ -8,26 +8,21 @@ provide these rows.
 
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from confluent_kafka import Producer
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
+from benchmarks.probes.probe import Record, bench, latency_text, machine_text, outcome_of, send_all, when_due
 from examples.alerts.heartbeats_to_offline import JOB, SILENCE_MS, ticks_for
 from examples.alerts.job import Options as JobOptions
 from examples.alerts.job import start
 from spark_rtm.kafka.consumer import read_topic
-from spark_rtm.services import kafka_broker, run_folder
-from spark_rtm.services.spark import build_session
 
 WARM_UP_SECONDS = 40
 BEAT_SECONDS = 0.25
@@ -49,17 +44,12 @@ class Options(BenchmarkOptions):
 
 def measure(options: Options, console: Console) -> Outcome:
     """Print the lateness. Silences without an alarm and false alarms are problems."""
-    with ExitStack() as stack:
-        servers = stack.enter_context(kafka_broker())
-        folder = stack.enter_context(tempfile.TemporaryDirectory(dir=run_folder()))
-        job = JobOptions(servers, checkpoint_dir=folder, interval_seconds=options.interval_seconds)
-        spark = build_session("offline-lateness", slots=job.slots)
-        stack.callback(spark.stop)
-        stack.enter_context(ticks_for(job))
-        query = start(JOB, spark, job)
-        stack.callback(query.stop)
-        counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
-        send_all(lambda: _send(job, options.devices, WARM_UP_SECONDS + options.duration), query)
+    with bench("offline-lateness") as place:
+        job = JobOptions(place.servers, checkpoint_dir=str(place.folder), interval_seconds=options.interval_seconds)
+        with ticks_for(job):
+            query = start(JOB, place.spark, job)
+            counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
+            send_all(place.servers, _records(job, options.devices, WARM_UP_SECONDS + options.duration), query)
         silences, late_ms = _silences(job, counted_from_ms), _alarms(job, counted_from_ms)
         boundaries = len(query.recentProgress)
     found, false = [late for alarm, late in late_ms.items() if alarm in silences], len(late_ms.keys() - silences)
@@ -75,13 +65,10 @@ def measure(options: Options, console: Console) -> Outcome:
     return outcome_of("offline-lateness", found, len(silences), problems, **load)
 
 
-def _send(options: JobOptions, devices: int, seconds: float) -> None:
-    producer = Producer({"bootstrap.servers": options.bootstrap_servers, "linger.ms": 0})
+def _records(options: JobOptions, devices: int, seconds: float) -> Iterator[Record]:
     for device in when_due(sorted(_beats(devices, seconds))):
         value = json.dumps({"device_id": device, "beat_ts": int(time.time() * 1000)})
-        producer.produce(f"{options.topic_prefix}heartbeats", value, device)
-        producer.poll(0)
-    producer.flush(30)
+        yield f"{options.topic_prefix}heartbeats", value, device
 
 
 def _beats(devices: int, seconds: float) -> Iterator[tuple[float, str]]:

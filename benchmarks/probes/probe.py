@@ -1,39 +1,115 @@
-"""Code shared by the probes: timed sending, and one row of `probes.json` for each probe."""
+"""The frame of the probes: broker, session, timed sending, and one row of `probes.json` for each probe."""
 
 import json
 import os
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, Producer
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.harness.benchmark import PUBLISHED_DIR, Outcome
 from spark_rtm.kafka.consumer import consumer_from_start, end_offsets
+from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.realtime.queries import raise_if_failed, wait_until
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed, stop_completely, wait_until
+from spark_rtm.services import kafka_broker, run_folder
+from spark_rtm.services.spark import build_session
 
 STEM = "probes"
+PARTITIONS = 2
+MAX_QUEUED = 2_000_000
+FLUSH_SECONDS = 60
 DRAIN_SECONDS = 10
 LEADER_SECONDS = 120.0
 T = TypeVar("T")
+Record = tuple[Any, ...]
+"""The arguments of `Producer.produce`: topic, value, key, and optionally partition and callback."""
 
 
-def when_due(items: Iterable[tuple[float, T]]) -> Iterator[T]:
-    """Yield each item at its time, in seconds after the first call."""
+@dataclass(frozen=True)
+class Bench:
+    """A broker, a session, and a folder that is empty at the start."""
+
+    servers: str
+    spark: SparkSession
+    folder: Path
+
+    def topics(self, *names: str, partitions: int = PARTITIONS) -> list[str]:
+        """Create topics whose names have a random suffix, and return their names in the given order."""
+        return [*ensure_topics(self.servers, [f"{name}-{uuid.uuid4().hex[:8]}" for name in names], partitions)]
+
+    def records(self, topic: str, starting: str = "earliest") -> DataFrame:
+        """Return the stream of a topic's records."""
+        kafka = {"kafka.bootstrap.servers": self.servers, "subscribe": topic, "startingOffsets": starting}
+        return self.spark.readStream.format("kafka").options(**kafka).load()
+
+    @contextmanager
+    def query(
+        self, rows: DataFrame, target: str, trigger: Mapping[str, str], linger_ms: int = 0
+    ) -> Iterator[StreamingQuery]:
+        """Run a query with the name of its target topic, and stop it completely at the end of the block."""
+        kafka = {**KAFKA_SINK, "kafka.bootstrap.servers": self.servers, "kafka.linger.ms": str(linger_ms)}
+        writer = rows.writeStream.format("kafka").options(**kafka, topic=target).queryName(target).outputMode("update")
+        # rtm: ignore[checkpoint-path] a benchmark needs no state after its end
+        query = writer.option("checkpointLocation", str(self.folder / target)).trigger(**trigger).start()
+        try:
+            if "realTime" in trigger:
+                assert_real_time(query)
+            yield query
+        finally:
+            stop_completely(self.spark, query)
+
+
+@contextmanager
+def bench(name: str, **session: Any) -> Iterator[Bench]:
+    """Start a broker and a session with these arguments of `build_session`, and stop both at the end of the block."""
+    with kafka_broker() as servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
+        spark = build_session(name, **session)
+        try:
+            yield Bench(servers, spark, Path(folder))
+        finally:
+            spark.stop()
+
+
+def when_due(items: Iterable[tuple[float, T]], early_seconds: float = 0) -> Iterator[T]:
+    """Yield each item at its time, in seconds after the first call, or up to `early_seconds` earlier."""
     start, pause = time.monotonic(), threading.Event()
     for seconds, item in items:
-        pause.wait(max(0, start + seconds - time.monotonic()))
+        if (ahead := start + seconds - time.monotonic()) > early_seconds:
+            pause.wait(ahead)
         yield item
 
 
-def send_all(send: Callable[[], None], query: StreamingQuery, drain_seconds: float = DRAIN_SECONDS) -> None:
-    """Send a probe's records in a thread, then wait until the query can have processed all of them."""
-    sender = threading.Thread(target=send, daemon=True)
+def produce(servers: str, records: Iterable[Record], linger_ms: float = 0) -> None:
+    """Send each record when the iterable yields it, and wait until the broker has stored all of them."""
+    confs = {"linger.ms": linger_ms, "queue.buffering.max.messages": MAX_QUEUED}
+    producer = Producer({"bootstrap.servers": servers, **confs})
+    for record in records:
+        producer.produce(*record)
+        producer.poll(0)
+    producer.flush(FLUSH_SECONDS)
+
+
+def send_all(
+    servers: str,
+    records: Iterable[Record],
+    query: StreamingQuery,
+    linger_ms: float = 0,
+    drain_seconds: float = DRAIN_SECONDS,
+) -> None:
+    """Send records in a thread, and wait `drain_seconds` after the last one. Raise the query's failure."""
+    sender = threading.Thread(target=produce, args=(servers, records, linger_ms), daemon=True)
     sender.start()
     while sender.is_alive():
         raise_if_failed([query])
@@ -42,7 +118,7 @@ def send_all(send: Callable[[], None], query: StreamingQuery, drain_seconds: flo
     raise_if_failed([query])
 
 
-def ends(servers: str, topic: str, partitions: int) -> dict[tuple[str, int], int]:
+def written(servers: str, topic: str, partitions: int = PARTITIONS) -> dict[tuple[str, int], int]:
     """Return the end offset of each partition as soon as all partitions have leaders."""
     consumer, found = consumer_from_start(servers, {topic: partitions}), dict[tuple[str, int], int]()
 
@@ -64,21 +140,20 @@ def latency_text(values_ms: Sequence[float]) -> str:
 
 
 def machine_text() -> str:
-    """Return the number of cores and the load as text."""
+    """Return the number of cores and the load average over one minute as text."""
     return f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
 
 
 def outcome_of(
     probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
 ) -> Outcome:
-    """Return a probe's row with the published rows of other probes."""
+    """Return the outcome of a probe whose row begins with the latencies, and their expected and real number."""
     latency = {f"{name}_ms": value for name, value in _latency(values_ms).items()}
-    row = {"expected": expected, "found": len(values_ms), **latency, **others}
-    return outcome_with(probe, row, problems)
+    return outcome_with(probe, {"expected": expected, "found": len(values_ms), **latency, **others}, problems)
 
 
 def outcome_with(probe: str, row: Mapping[str, Any], problems: Sequence[str]) -> Outcome:
-    """Return a probe's row as it is, with the published rows of other probes."""
+    """Return the outcome of a probe: its row, beside the published rows of the other probes."""
     known = describe_machine()
     whole = {"probe": probe, "date": known.pop("date"), **row, "load_average": round(os.getloadavg()[0], 1)}
     path = PUBLISHED_DIR / f"{STEM}.json"

@@ -8,15 +8,12 @@ result minus the append time of its record, by the broker's clock.
 
 import json
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
@@ -24,18 +21,23 @@ from rich.console import Console
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
 from benchmarks.probes.counted import COUNTS, TIMER_MS, TTL_MS, Counted
-from benchmarks.probes.probe import latency_text, machine_text, outcome_of, send_all, when_due
+from benchmarks.probes.probe import (
+    PARTITIONS,
+    Bench,
+    bench,
+    latency_text,
+    machine_text,
+    outcome_of,
+    send_all,
+    when_due,
+)
 from benchmarks.spark.variants import COLLECTOR_OPTIONS, JAVA_OPTIONS_CONF, java_options
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.ticks import ticking
-from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime import python_state
-from spark_rtm.services import kafka_broker, run_folder
 from spark_rtm.services.scala import scala_object
-from spark_rtm.services.spark import build_session
 
-PARTITIONS = 2
 KEYS = 500
 SLOTS = 8
 TICKS_TOPIC = "ticks"
@@ -59,24 +61,6 @@ class Options(BenchmarkOptions):
     """Number of measured rounds of each query in real-time mode; an earlier round warms up the JVM."""
     rate: float = 1_000
     """Records per second."""
-
-
-@dataclass
-class Found:
-    """Latencies of one query per round, and the lateness of its timers."""
-
-    rounds: list[list[int]] = field(default_factory=list)
-    timers_ms: list[int] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    def milliseconds(self) -> tuple[float, float]:
-        """Return the medians of p50 and p99 over the rounds, because a pause of the machine changes only one round."""
-        found = [percentiles(rows_ms, (0.5, 0.99)) for rows_ms in self.rounds]
-        return statistics.median(p50 for p50, _ in found), statistics.median(p99 for _, p99 in found)
-
-    def text(self) -> str:
-        """Return the latency of each round as text."""
-        return f"{' | '.join(map(latency_text, self.rounds))}; timers late {latency_text(self.timers_ms)}"
 
 
 def scala(rows: DataFrame, ticks: DataFrame) -> DataFrame:
@@ -105,30 +89,29 @@ QUERIES: dict[str, tuple[Transform, dict[str, str]]] = {
 
 def measure(options: Options, console: Console) -> Outcome:
     """Print the latencies. Lost and repeated results are problems."""
-    found = {name: Found() for name in QUERIES}
-    with ExitStack() as stack:
-        servers = stack.enter_context(kafka_broker())
-        stack.enter_context(ticking(servers, TICKS_TOPIC))
-        confs = {JAVA_OPTIONS_CONF: java_options(COLLECTOR_OPTIONS)}
-        spark = build_session("python-path", slots=SLOTS, shuffle_partitions=PARTITIONS, confs=confs)
-        stack.callback(spark.stop)
-        speeds = {name: rows_per_second(spark, QUERIES[name][0]) for name in ("scala", "python")}
-        _run(spark, servers, options, "micro_batch", "micro_batch", found["micro_batch"])
-        for round_number in range(options.rounds + 1):
+    rounds: dict[str, list[list[int]]] = {name: [] for name in QUERIES}
+    problems = list[str]()
+    session: dict[str, Any] = {"slots": SLOTS, "shuffle_partitions": PARTITIONS}
+    confs = {JAVA_OPTIONS_CONF: java_options(COLLECTOR_OPTIONS)}
+    with bench("python-path", **session, confs=confs) as place, ticking(place.servers, TICKS_TOPIC):
+        speeds = {name: rows_per_second(place.spark, QUERIES[name][0]) for name in ("scala", "python")}
+        rounds["micro_batch"].append(_round(place, options, "micro_batch", problems))
+        for number in range(options.rounds + 1):
             # The JVM gets faster with time, so every other round has the opposite order.
-            for name in ("python", "scala") if round_number % 2 else ("scala", "python"):
-                _run(spark, servers, options, name, f"{name}-{round_number}", found[name])
-                if not round_number:
-                    found[name].rounds.clear()
-    for name, one in found.items():
-        console.print(f"{name}: {one.text()}", soft_wrap=True)
-    console.print(f"one state partition, rows per second: {speeds}; {options.rate:g} records/s, {machine_text()}")
+            for name in ("python", "scala") if number % 2 else ("scala", "python"):
+                rounds[name].append(_round(place, options, name, problems))
     others: dict[str, Any] = {"rate": options.rate, "rounds": options.rounds}
     others |= {f"{name}_rows_per_second": speed for name, speed in speeds.items()}
-    for name, one in found.items():
-        others |= dict(zip((f"{name}_p50_ms", f"{name}_p99_ms"), one.milliseconds(), strict=True))
-    problems = [problem for one in found.values() for problem in one.problems]
-    rows_ms = [latency_ms for each in found["python"].rounds for latency_ms in each]
+    # The first round in real-time mode warms up the JVM.
+    measured = {name: found[1:] or found for name, found in rounds.items()}
+    for name, found in measured.items():
+        console.print(f"{name}: {' | '.join(map(latency_text, found))}", soft_wrap=True)
+        for percentile, share in (("p50", 0.5), ("p99", 0.99)):
+            # A pause of the machine changes only one round, and not the median.
+            values = (percentiles(rows_ms, [share])[0] for rows_ms in found)
+            others[f"{name}_{percentile}_ms"] = statistics.median(values)
+    console.print(f"one state partition, rows per second: {speeds}; {options.rate:g} records/s, {machine_text()}")
+    rows_ms = [latency_ms for found in measured["python"] for latency_ms in found]
     return outcome_of("python-path", rows_ms, int(options.rounds * options.rate * options.duration), problems, **others)
 
 
@@ -150,54 +133,31 @@ def rows_per_second(spark: SparkSession, transform: Transform) -> int:
     return round(BATCH_ROWS / min(seconds))
 
 
-def _run(spark: SparkSession, servers: str, options: Options, name: str, topic: str, found: Found) -> None:
-    """Run one query on its own topics, and add its measurements to `found`."""
-    ensure_topics(servers, [topic, f"{topic}-counted"], PARTITIONS)
+def _round(place: Bench, options: Options, name: str, problems: list[str]) -> list[int]:
+    """Run one query on its own topics, and return the latencies of the measured rows in milliseconds."""
+    topic, target = place.topics(name, f"{name}-counted")
     transform, trigger = QUERIES[name]
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
-    ticks = source.option("subscribe", TICKS_TOPIC).load()
-    arrivals = source.option("subscribe", topic).option("startingOffsets", "earliest").load()
-    rows = arrivals.select(
+    rows = place.records(topic).select(
         F.col("key").cast("string"),
         F.col("value").cast("string").cast("long").alias("number"),
         F.unix_millis("timestamp").alias("appended_ts"),
     )
-    results = transform(rows, ticks).select("key", F.to_json(F.struct("*")).alias("value"))
-    writer = results.writeStream.format("kafka").outputMode("update").queryName(topic)
-    writer = writer.option("kafka.bootstrap.servers", servers).option("kafka.linger.ms", "0")
-    with tempfile.TemporaryDirectory(dir=run_folder()) as folder:
-        writer = writer.option("topic", f"{topic}-counted").option("checkpointLocation", folder)
-        query = writer.trigger(**trigger).start()
+    results = transform(rows, place.records(TICKS_TOPIC, "latest"))
+    total = int(options.rate * (options.warm_up + options.duration))
+    records = ((n / options.rate, (topic, str(n), str(n % KEYS), n % PARTITIONS)) for n in range(total))
+    with place.query(results.select("key", F.to_json(F.struct("*")).alias("value")), target, trigger) as query:
         counted_from_ms = int((time.time() + options.warm_up) * 1000)
-        total = int(options.rate * (options.warm_up + options.duration))
-        try:
-            send_all(lambda: _send(servers, topic, options.rate, total), query, DRAIN_SECONDS)
-        finally:
-            query.stop()
-    _collect(servers, f"{topic}-counted", counted_from_ms, total, found)
-
-
-def _send(servers: str, topic: str, rate: float, total: int) -> None:
-    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
-    for number in when_due((number / rate, number) for number in range(total)):
-        producer.produce(topic, str(number), key=str(number % KEYS), partition=number % PARTITIONS)
-        producer.poll(0)
-    producer.flush(30)
-
-
-def _collect(servers: str, topic: str, counted_from_ms: int, total: int, found: Found) -> None:
-    counts: dict[int, int] = {}
-    rows_ms = list[int]()
-    for message in read_topic(servers, topic):
-        row, appended_ms = json.loads(message.value() or b""), message.timestamp()[1]
-        if "number" in row:
+        send_all(place.servers, when_due(records), query, drain_seconds=DRAIN_SECONDS)
+    counts, rows_ms = dict[int, int](), list[int]()
+    for message in read_topic(place.servers, target):
+        row = json.loads(message.value() or b"")
+        if "number" in row:  # the result of a timer has none
             counts[row["number"]] = counts.get(row["number"], 0) + (row["count"] == row["number"] // KEYS + 1)
-        if row["appended_ts"] >= counted_from_ms:
-            (rows_ms if "number" in row else found.timers_ms).append(appended_ms - row["appended_ts"])
-    found.rounds.append(rows_ms)
+            if row["appended_ts"] >= counted_from_ms:
+                rows_ms.append(message.timestamp()[1] - row["appended_ts"])
     wrong = sum(counts.get(number, 0) != 1 for number in range(total))
-    if wrong:
-        found.problems.append(f"{wrong} of {total} records of {topic!r} do not have exactly one right result")
+    problems += [f"{wrong} of {total} records of {name!r} do not have exactly one right result"] if wrong else []
+    return rows_ms
 
 
 BENCHMARK = Benchmark(

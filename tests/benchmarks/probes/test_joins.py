@@ -30,8 +30,8 @@ def test_latency_counts_from_second_record_and_missing_pairs(kafka: str) -> None
     write(kafka, clicks, (0, 2_000), (1, 2_001), (2, 2_002))
     write(kafka, target, (0, 2_900), (1, 2_006), (1, 2_500))
 
-    assert ([5], 1) == latencies_ms(kafka, ensure_topics(kafka, topics, 1), first_number=1)
+    assert ([5], 1) == latencies_ms(kafka, topics, first_number=1)
 
     write(kafka, target, (3, 3_000))
     with pytest.raises(RuntimeError, match="1 pairs were written that do not exist, for example 3"):
-        latencies_ms(kafka, ensure_topics(kafka, topics, 1), first_number=1)
+        latencies_ms(kafka, topics, first_number=1)
