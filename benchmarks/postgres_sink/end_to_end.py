@@ -7,129 +7,73 @@ Real-time mode of OSS 4.3.0 collects rows before it passes them to Python, which
 # rtm: file-ignore[foreach-interval] the benchmark measures how late the rows are
 
 import json
-import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
-from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from typing import Any
 
 import psycopg
-from confluent_kafka import Message, Producer
 from psycopg.conninfo import conninfo_to_dict
-from pyspark.sql import SparkSession
 
+from benchmarks.probes.probe import Bench, produce, when_due
 from examples.attribution.attributed_table import create_tables, results_of, results_sink, results_table
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
 from examples.attribution.correlation.rule import Result
 from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, create_topics
+from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.queries import wait_until
-from spark_rtm.services import LocalPostgres, run_folder
+from spark_rtm.services import LocalPostgres
 
 WARM_UP_SECONDS = 10
 INTERVAL_SECONDS = 15
 DRAIN_SECONDS = 60
+PATHS: dict[str, dict[str, str]] = {
+    "consumer alongside the query": {},
+    "foreach, micro-batch": {"processingTime": "0 seconds"},
+    f"foreach, real-time, batches of {INTERVAL_SECONDS} s": {"realTime": f"{INTERVAL_SECONDS} seconds"},
+}
+"""The trigger of each path; the consumer runs without a query."""
+TEXTS = {"result_id": "", "src": "topic:0:1", "kind": "impression", "code": "matched", "transaction_id": "t" * 16}
+NUMBERS = {"version": 2, "request_ts": 1, "effective_ts": 1, "appended_at": 1}
+RESULT = asdict(Result(**TEXTS, **NUMBERS, campaign_id="campaign-1", clock_skew=False))  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class PathLatency:
-    """Latency from a result's append in Kafka to the commit of its row in PostgreSQL."""
-
-    path: str
-    rate: float
-    rows: int
-    p50_ms: float
-    p99_ms: float
-    max_ms: float
-
-
-def measure_path(
-    spark: SparkSession, kafka: str, server: LocalPostgres, path: str, rate: float, seconds: float
-) -> PathLatency:
-    """Warm up, send results at `rate` per second for `seconds`, and return the latency. `path` is one of `PATHS`."""
+def measure_path(place: Bench, server: LocalPostgres, path: str, rate: float, seconds: float) -> dict[str, Any]:
+    """Return the latency from a result's append in Kafka to the commit of its row, after `WARM_UP_SECONDS`."""
     settings = replace(DemoSettings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
-    create_topics(kafka, settings.topic_prefix, settings.partitions)
+    topic, total = settings.topic(ATTRIBUTED_TOPIC), int(rate * (WARM_UP_SECONDS + seconds))
+    create_topics(place.servers, settings.topic_prefix, settings.partitions)
     create_tables(server.dsn, settings)
-    with (
-        TemporaryDirectory(prefix="checkpoint-", dir=run_folder()) as folder,
-        PATHS[path](spark, kafka, server.dsn, settings, folder),
-    ):
-        appended_ms = send(kafka, settings, rate, WARM_UP_SECONDS + seconds)
-        wait_until(partial(_has_all, server.dsn, settings, len(appended_ms)), DRAIN_SECONDS, "the last rows")
+    records = ((n / rate, (topic, json.dumps({**RESULT, "result_id": str(n)}), str(n))) for n in range(total))
+    with _running(place, server.dsn, settings, PATHS[path]):
+        produce(place.servers, when_due(records))
+        wait_until(lambda: len(commit_times_ms(server.dsn, settings)) == total, DRAIN_SECONDS, "the last rows")
+    appended_ms = {(m.key() or b"").decode(): m.timestamp()[1] for m in read_topic(place.servers, topic)}
     measured_from_ms = min(appended_ms.values()) + 1000 * WARM_UP_SECONDS
     committed_ms = commit_times_ms(server.dsn, settings)
     waits_ms = [committed_ms[key] - at_ms for key, at_ms in appended_ms.items() if at_ms >= measured_from_ms]
-    p50_ms, p99_ms, max_ms = (round(value, 1) for value in percentiles(waits_ms or [0], (0.5, 0.99, 1)))
-    return PathLatency(path, rate, len(waits_ms), p50_ms, p99_ms, max_ms)
+    found = zip(("p50_ms", "p99_ms", "max_ms"), percentiles(waits_ms or [0], (0.5, 0.99, 1)), strict=True)
+    return {"path": path, "rate": rate, "rows": len(waits_ms), **{name: round(value, 1) for name, value in found}}
 
 
 @contextmanager
-def consumer(_spark: SparkSession, kafka: str, dsn: str, settings: Settings, _folder: str) -> Iterator[None]:
-    """Run the pipeline's consumer, outside a Spark query."""
-    with attributed_to_postgres(kafka, dsn, settings):
-        yield
-
-
-@contextmanager
-def micro_batch(spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str) -> Iterator[None]:
-    """Run a micro-batch query that starts each batch immediately after the previous batch."""
-    with _query(spark, kafka, dsn, settings, folder, processingTime="0 seconds"):
-        yield
-
-
-@contextmanager
-def real_time(spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str) -> Iterator[None]:
-    """Run a real-time query with the PostgreSQL sink."""
-    with _query(spark, kafka, dsn, settings, folder, realTime=f"{INTERVAL_SECONDS} seconds"):
-        yield
-
-
-@contextmanager
-def _query(
-    spark: SparkSession, kafka: str, dsn: str, settings: Settings, folder: str, **trigger: str
-) -> Iterator[None]:
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", kafka)
-    records = source.option("subscribe", settings.topic(ATTRIBUTED_TOPIC)).option("startingOffsets", "earliest").load()
-    sink = results_sink(dict(conninfo_to_dict(dsn)), settings)
-    writer = results_of(records).writeStream.foreach(sink).outputMode("update").trigger(**trigger)
-    query = writer.option("checkpointLocation", str(Path(folder) / "checkpoint")).start()
+def _running(place: Bench, dsn: str, settings: Settings, trigger: dict[str, str]) -> Iterator[None]:
+    """Run a query with this trigger that writes to the table, or the pipeline's consumer if the trigger is empty."""
+    if not trigger:
+        with attributed_to_postgres(place.servers, dsn, settings):
+            yield
+        return
+    rows = results_of(place.records(settings.topic(ATTRIBUTED_TOPIC)))
+    writer = rows.writeStream.foreach(results_sink(dict(conninfo_to_dict(dsn)), settings)).outputMode("update")
+    checkpoint = str(place.folder / settings.topic_prefix)
+    query = writer.option("checkpointLocation", checkpoint).trigger(**trigger).start()
     try:
         yield
     finally:
         query.stop()
-
-
-PATHS: dict[str, Callable[[SparkSession, str, str, Settings, str], AbstractContextManager[None]]] = {
-    "consumer alongside the query": consumer,
-    "foreach, micro-batch": micro_batch,
-    f"foreach, real-time, batches of {INTERVAL_SECONDS} s": real_time,
-}
-
-
-def send(kafka: str, settings: Settings, rate: float, seconds: float) -> dict[str, int]:
-    """Send results at their due times, and return each append time by key, in UTC milliseconds."""
-    appended_ms: dict[str, int] = {}
-
-    def on_delivery(error: object, message: Message) -> None:
-        if error:
-            raise RuntimeError(f"the broker rejected a result, so this measurement is invalid: {error}")
-        appended_ms[(message.key() or b"").decode()] = message.timestamp()[1]
-
-    producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
-    started_at, pause, template = time.monotonic(), threading.Event(), _result()
-    for number in range(int(rate * seconds)):
-        pause.wait(max(0, started_at + number / rate - time.monotonic()))
-        value = json.dumps({**template, "result_id": str(number)}).encode()
-        producer.produce(settings.topic(ATTRIBUTED_TOPIC), value, key=str(number), on_delivery=on_delivery)
-        producer.poll(0)
-    producer.flush(30)
-    return appended_ms
 
 
 def enable_commit_times(server: LocalPostgres) -> None:
@@ -147,15 +91,3 @@ def commit_times_ms(dsn: str, settings: Settings) -> dict[str, float]:
     )
     with psycopg.connect(dsn) as connection:
         return {key: float(at_ms) for key, at_ms in connection.execute(query.encode())}
-
-
-def _has_all(dsn: str, settings: Settings, expected: int) -> bool:
-    with psycopg.connect(dsn) as connection:
-        rows = connection.execute(f"select count(*) from {results_table(settings)}".encode()).fetchall()
-    return rows == [(expected,)]
-
-
-def _result() -> dict[str, Any]:
-    text = {"kind": "impression", "code": "matched", "transaction_id": "t" * 16, "campaign_id": "campaign-1"}
-    times = {"version": 2, "request_ts": 1, "effective_ts": 1, "appended_at": 1}
-    return asdict(Result(result_id="", src="topic:0:1", clock_skew=False, **text, **times))  # type: ignore[arg-type]
