@@ -5,12 +5,14 @@ Like real-time mode, each engine is tuned for low latency: it does not buffer ou
 interval, which is the trigger interval of real-time mode.
 """
 
+import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka.admin import AdminClient
@@ -61,6 +63,13 @@ def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callab
     finally:
         child.stop()
         _delete_internal_topics(run)
+
+
+def job_command(python: Path, job: Path, run: Run, settings: Settings) -> list[str]:
+    """Return the command that runs a Python job in its own environment, with a JSON object as argument."""
+    names = ("bootstrap_servers", "source", "target", "rejected", "workload")
+    argument = {name: getattr(run, name) for name in names} | {"settings": settings}
+    return [str(python), "-I", str(job), json.dumps(argument)]
 
 
 def _delete_internal_topics(run: Run) -> None:

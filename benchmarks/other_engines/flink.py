@@ -6,12 +6,11 @@ Flink buffers outputs for up to 100 ms by default. The benchmark turns this buff
 
 import json
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from benchmarks.harness.engine import Engine, Run
-from benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
+from benchmarks.other_engines.engine import OtherEngine, Settings, job_command, running_engine
 from benchmarks.other_engines.installation import jars, pinned, python_with
 from spark_rtm.services.child import free_ports
 
@@ -39,8 +38,7 @@ def prepare() -> None:
     jars(CONNECTOR)
 
 
-@contextmanager
-def flink(settings: Settings, run: Run) -> Iterator[Engine]:
+def flink(settings: Settings, run: Run) -> AbstractContextManager[Engine]:
     """Start Flink with its state on the heap."""
     port = free_ports(1)[0]
     run_settings = {
@@ -51,11 +49,8 @@ def flink(settings: Settings, run: Run) -> Iterator[Engine]:
         "io.tmp.dirs": str(run.folder),
         "rest.bind-port": str(port),
     }
-    names = ("bootstrap_servers", "source", "target", "rejected", "workload")
-    argument = {name: getattr(run, name) for name in names} | {"settings": {**settings, **run_settings}}
-    command = [str(python_with(REQUIREMENTS, LOCK)), "-I", str(JOB), json.dumps(argument)]
-    with running_engine(NAME, command, run, lambda: _all_tasks_run(port)) as engine:
-        yield engine
+    command = job_command(python_with(REQUIREMENTS, LOCK), JOB, run, {**settings, **run_settings})
+    return running_engine(NAME, command, run, lambda: _all_tasks_run(port))
 
 
 def _all_tasks_run(port: int) -> bool:

@@ -4,8 +4,7 @@ Run Kafka Streams as a benchmarked engine: a Java program that is compiled on de
 Kafka Streams collects outputs for 100 ms and merges updates in a cache by default. The benchmark turns both off.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.java_program import java_command
@@ -33,8 +32,7 @@ def prepare() -> None:
     java_command(PROGRAM, jars(JARS), (), ())
 
 
-@contextmanager
-def kafka_streams(settings: Settings, run: Run) -> Iterator[Engine]:
+def kafka_streams(settings: Settings, run: Run) -> AbstractContextManager[Engine]:
     """Start Kafka Streams with its state in RocksDB and a changelog topic."""
     run_settings = {
         "bootstrap.servers": run.bootstrap_servers,
@@ -45,8 +43,7 @@ def kafka_streams(settings: Settings, run: Run) -> Iterator[Engine]:
     own = {name: value for name, value in settings.items() if name != JAVA_OPTIONS}
     properties.write_text("".join(f"{name}={value}\n" for name, value in (own | run_settings).items()))
     arguments = (str(properties), run.workload, run.source, run.target, run.rejected, str(ready))
-    with running_engine(NAME, java_command(PROGRAM, jars(JARS), HEAP_OPTIONS, arguments), run, ready.exists) as engine:
-        yield engine
+    return running_engine(NAME, java_command(PROGRAM, jars(JARS), HEAP_OPTIONS, arguments), run, ready.exists)
 
 
 KAFKA_STREAMS = OtherEngine(NAME, tuple(pinned(JARS)), settings, prepare, kafka_streams)

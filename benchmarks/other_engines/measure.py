@@ -14,19 +14,25 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.harness.baseline import BASELINE
+from benchmarks.harness.baseline import BASELINE, baseline_case
 from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
 from benchmarks.harness.cli import conditions
 from benchmarks.harness.plan import PlannedRun, rotate, run_plan, warm_broker
 from benchmarks.harness.quiet import wait_until_quiet
 from benchmarks.harness.rate_search import find_limits
 from benchmarks.harness.run import Case
-from benchmarks.other_engines.cases import OTHER_ENGINES, describe, engine_cases, limit_cases, long_interval_cases
+from benchmarks.harness.workloads import Workload
 from benchmarks.other_engines.engine import OtherEngine
+from benchmarks.other_engines.flink import FLINK
+from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from benchmarks.other_engines.options import PRESETS, Options
-from benchmarks.results.record_times import Traffic
+from benchmarks.other_engines.quix import QUIX
 from benchmarks.results.validity import busy_machine
+from benchmarks.spark.variants import recommended, spark_case, two_copies
 
+OTHER_ENGINES = (KAFKA_STREAMS, FLINK, QUIX)
+LONG_INTERVAL_BOUNDARIES = 2
+WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
 MAX_BASELINE_SECONDS = 60.0
 """Maximum duration of the baseline, which commits nothing."""
 
@@ -35,60 +41,56 @@ def measure(options: Options, console: Console, engines: Sequence[OtherEngine] =
     """Install the engines, and make one of the three measurements."""
     for engine in engines:
         engine.prepare()
-    described = {"conditions": conditions(options), "other_engines": describe(engines)}
+    packages = [{"engine": engine.name, "packages": ", ".join(engine.packages)} for engine in engines]
+    described = {"conditions": conditions(options), "other_engines": packages}
+    cases = [case for case in cases_of(options, engines) if options.is_selected(case.workload, case.engine)]
     if options.limits:
-        return measure_limits(options, engines, described, console)
+        return _measure_limits(options, cases, described, console)
+    plan = plan_of(options, cases)
+    results = run_plan(plan, options.partitions, options.max_late_runs, console, max_foreign_cores=options.quiet_limit)
+    stem = "other_engines_interval" if options.long_interval else "other_engines"
+    return outcome_of(stem, described, results, console, has_charts=not options.long_interval)
+
+
+def cases_of(options: Options, engines: Sequence[OtherEngine]) -> list[Case]:
+    """
+    Return the cases of a measurement: the baseline, each engine with each workload, and two copies of the query.
+
+    With `--limits`, the baseline and the two copies are omitted. With `--long-interval`, only the engines with state
+    run, except Quix Streams, without the two copies.
+    """
+    real_time = recommended(options.interval_seconds, quick=options.quick or options.limits)
     if options.long_interval:
-        return measure_long_interval(options, engines, described, console)
-    return _measure_latency(options, engines, described, console)
+        case = spark_case("real-time", "stateful", real_time)
+        others = [engine.case("stateful", options.interval_seconds) for engine in engines if engine != QUIX]
+        return [baseline_case(), replace(case, min_boundaries=LONG_INTERVAL_BOUNDARIES), *others]
+    cases = list[Case]()
+    for workload in WORKLOADS:
+        cases += [engine.case(workload, options.interval_seconds) for engine in engines]
+        cases.append(spark_case("real-time", workload, real_time))
+    copies = spark_case("real-time, two copies", "stateful", two_copies(real_time))
+    return cases if options.limits else [baseline_case(), *cases, copies]
 
 
-def _measure_latency(
-    options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
-) -> Outcome:
-    cases = [
-        case
-        for case in engine_cases(engines, options.interval_seconds, quick=options.quick)
-        if options.is_selected(case.workload, case.engine)
-    ]
+def plan_of(options: Options, cases: Sequence[Case]) -> list[PlannedRun]:
+    """Return the runs of the cases at each rate. With `--long-interval`, the baseline runs for a minute."""
     plan = rotate(cases, options.traffics(), options.repeats)
-    results = run_plan(plan, options.partitions, options.max_late_runs, console, max_foreign_cores=options.quiet_limit)
-    return outcome_of("other_engines", described, results, console)
+    if not options.long_interval:
+        return plan
+    seconds = min(MAX_BASELINE_SECONDS, options.duration)
+    return [
+        replace(run, traffic=replace(run.traffic, duration_seconds=seconds)) if run.case.engine == BASELINE else run
+        for run in plan
+    ]
 
 
-def measure_long_interval(
-    options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
-) -> Outcome:
-    """Run each engine once, one after another."""
-    plan = long_interval_plan(options, engines)
-    results = run_plan(plan, options.partitions, options.max_late_runs, console, max_foreign_cores=options.quiet_limit)
-    return outcome_of("other_engines_interval", described, results, console, has_charts=False)
-
-
-def long_interval_plan(options: Options, engines: Sequence[OtherEngine]) -> list[PlannedRun]:
-    """Return one run of each selected case and rate."""
-    cases = long_interval_cases(engines, options.interval_seconds)
-    selected = [case for case in cases if options.is_selected(case.workload, case.engine)]
-    return [PlannedRun(case, _traffic_of(case, traffic)) for traffic in options.traffics() for case in selected]
-
-
-def _traffic_of(case: Case, traffic: Traffic) -> Traffic:
-    if case.engine != BASELINE:
-        return traffic
-    return replace(traffic, duration_seconds=min(MAX_BASELINE_SECONDS, traffic.duration_seconds))
-
-
-def measure_limits(
-    options: Options, engines: Sequence[OtherEngine], described: Mapping[str, Any], console: Console
-) -> Outcome:
+def _measure_limits(options: Options, cases: Sequence[Case], described: Mapping[str, Any], console: Console) -> Outcome:
     """
     Search for the highest rate that each engine sustains, on the same ladder of rates.
 
     The warm-up has the same rate at each step. Otherwise, records would queue up before an engine with uncompiled code,
     and the queue would hide whether the engine keeps up afterwards.
     """
-    cases = limit_cases(engines, options.interval_seconds)
-    cases = [case for case in cases if options.is_selected(case.workload, case.engine)]
     if options.quiet_limit is not None:
         wait_until_quiet(console, options.quiet_limit)
     traffic = options.traffics()[0]

@@ -8,7 +8,6 @@ from benchmarks.harness.cli import QUICK_RUN, RunOptions
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.validity import MAX_FOREIGN_CORES
 
-WARM_UP_RATE = 2_000.0
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "quick": {**QUICK_RUN, "warm_up_seconds": 9},
     # Two boundaries at 300 s and 600 s after the start, and a warm-up that ends long before the first one.
@@ -30,27 +29,19 @@ class Options(RunOptions):
 
     duration: float = 44
     warm_up_seconds: float = 42
-    warm_up_rate: float = WARM_UP_RATE
+    warm_up_rate: float = 2_000
     """Records per second at the beginning of the warm-up, for a faster compilation."""
     interval_seconds: float = 12
     """Commit interval of all engines in seconds, which is the trigger interval of real-time mode."""
     repeats: int = 3
-    """Number of runs per case. Each repeat begins with another case."""
     rate: tuple[float, ...] = (1_000,)
     """Records per second. Several rates are measured in sequence."""
     max_foreign_cores: float = MAX_FOREIGN_CORES
     """Number of cores that other programs may use during a published run."""
     long_interval: bool = False
-    """Measure the engines with state at a commit interval of five minutes instead, once each.
-
-    The plan takes about 40 minutes.
-    """
+    """Measure the engines with state at a commit interval of five minutes instead, once each (40 minutes)."""
     limits: bool = False
-    """
-    Search for the highest rate that each engine sustains instead.
-
-    The plan takes about 40 minutes.
-    """
+    """Search for the highest rate that each engine sustains instead (40 minutes)."""
 
     def __post_init__(self) -> None:
         """Reject incompatible options."""

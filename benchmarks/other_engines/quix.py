@@ -5,16 +5,14 @@ The producer of Quix Streams collects outputs for 5 ms by default. The benchmark
 mode.
 """
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from benchmarks.harness.engine import Engine, Run
-from benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
+from benchmarks.other_engines.engine import OtherEngine, Settings, job_command, running_engine
 from benchmarks.other_engines.installation import python_with
 
 NAME = "Quix Streams"
@@ -30,20 +28,16 @@ def settings(interval_seconds: float) -> Settings:
     return SETTINGS | {"commit_interval": interval_seconds}
 
 
-@contextmanager
-def quix(settings: Settings, run: Run) -> Iterator[Engine]:
+def quix(settings: Settings, run: Run) -> AbstractContextManager[Engine]:
     """Start Quix Streams with its state in RocksDB and a changelog topic."""
     run_settings = {
         "broker_address": run.bootstrap_servers,
         "consumer_group": run.source,
         "state_dir": str(run.folder / "state"),
     }
-    names = ("source", "target", "rejected", "workload")
-    argument = {name: getattr(run, name) for name in names} | {"settings": {**settings, **run_settings}}
-    command = [str(python_with(REQUIREMENTS, LOCK)), "-I", str(JOB), json.dumps(argument)]
+    command = job_command(python_with(REQUIREMENTS, LOCK), JOB, run, {**settings, **run_settings})
     admin = AdminClient({"bootstrap.servers": run.bootstrap_servers})
-    with running_engine(NAME, command, run, lambda: _has_all_partitions(admin, run)) as engine:
-        yield engine
+    return running_engine(NAME, command, run, lambda: _has_all_partitions(admin, run))
 
 
 def _has_all_partitions(admin: AdminClient, run: Run) -> bool:
