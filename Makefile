@@ -138,7 +138,6 @@ bench-latency: ## compare the latency of all execution modes; DURATION RATE QUIC
 bench-throughput: ## find the highest rate that each mode sustains; options as for bench-latency
 bench-settings: ## vary one setting at a time: latency and CPU time (90 min); options as for bench-latency
 bench-growth: ## measure how cost grows with rate, state and size (1 h); QUICK=1 FILTER=dimension PUBLISH=1
-bench-boundary: ## show the phases of the pause between batches; options as for bench-latency
 bench-other-engines: ## compare with Kafka Streams, Flink and Quix Streams; BENCH=--long-interval or BENCH=--limits for two other measurements
 bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latency
 bench-joins: ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1 PUBLISH=1

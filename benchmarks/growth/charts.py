@@ -85,20 +85,12 @@ def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[M
     elif chart.dimension in ("partitions", "queries"):
         axes.set_xticks(sorted({row[chart.dimension] for row in rows}))
     xs, ys = [row[chart.dimension] for row in rows], [row[chart.quantity] for row in rows]
-    axes.plot(xs, ys, "o", color=MEASURED_COLOR)
-    ends = {"measured": (xs[-1], ys[-1], MEASURED_COLOR)}
+    axes.plot(xs, ys, "o", color=MEASURED_COLOR, label="measured")
     if "model" in content and _fitted(chart.quantity) in TERMS:
         line = _model_line(content, chart, xs[0], xs[-1])
-        axes.plot([x for x, _ in line], [y for _, y in line], color=MODEL_COLOR, linewidth=1.3)
-        ends["cost model"] = (*line[-1], MODEL_COLOR)
-    axes.set_ylim(0, 1.08 * max(*ys, *(y for _, y, _ in ends.values())))
-    heights = sorted(ends, key=lambda name: ends[name][1])
-    for name, (x, y, color) in ends.items():
-        # The labels are drawn one above the other, even if the model line ends at the measured point.
-        offset = 9 if len(ends) > 1 and name == heights[-1] else -9
-        axes.annotate(
-            name, (x, y), xytext=(10, offset), textcoords="offset points", color=color, va="center", fontsize=9
-        )
+        axes.plot(*zip(*line, strict=True), color=MODEL_COLOR, linewidth=1.3, label="cost model")
+        axes.legend(frameon=False, fontsize=9)
+    axes.set_ylim(bottom=0)
 
 
 def _model_line(content: Mapping[str, Any], chart: Chart, first: float, last: float) -> list[tuple[float, float]]:

@@ -64,35 +64,19 @@ def _coefficients(quantity: str, rows: Sequence[Row]) -> dict[str, float]:
     return {}
 
 
-def held_out(model: CostModel, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return measured and predicted values and the relative errors for the combined points."""
-    return [
-        {
-            "quantity": quantity,
-            "point": row["label"],
-            "measured": row[quantity],
-            "predicted": round(model.predict(quantity, row), 3),
-            "relative_error": round(model.predict(quantity, row) / row[quantity] - 1, 3),
-        }
-        for quantity in TERMS
-        for row in used(rows)
-        if row["dimension"] == COMBINED and row[quantity]
-    ]
-
-
-def errors(predictions: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the median and maximum of each quantity's absolute relative errors."""
-    found = []
+def model_rows(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the model, its ranges, its errors for each combined point, and their median and maximum per quantity."""
+    model, held_out, errors = fit(rows), list[dict[str, Any]](), list[dict[str, Any]]()
     for quantity in TERMS:
-        sizes = [abs(row["relative_error"]) for row in predictions if row["quantity"] == quantity]
+        sizes = list[float]()
+        for row in used(rows):
+            if row["dimension"] == COMBINED and row[quantity]:
+                measured, predicted = row[quantity], model.predict(quantity, row)
+                found = {"quantity": quantity, "point": row["label"], "measured": measured}
+                error = round(predicted / measured - 1, 3)
+                held_out.append({**found, "predicted": round(predicted, 3), "relative_error": error})
+                sizes.append(abs(error))
         if sizes:
             summary = {"median_error": round(statistics.median(sizes), 3), "max_error": max(sizes)}
-            found.append({"quantity": quantity, "points": len(sizes), **summary})
-    return found
-
-
-def model_rows(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the model, its ranges and its errors as lists of rows for the JSON."""
-    model = fit(rows)
-    predictions = held_out(model, rows)
-    return {**rows_of(model), "held_out": predictions, "errors": errors(predictions)}
+            errors.append({"quantity": quantity, "points": len(sizes), **summary})
+    return {**rows_of(model), "held_out": held_out, "errors": errors}

@@ -11,7 +11,6 @@ import threading
 import time
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -20,11 +19,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from benchmarks.growth.engine import filled_file
 from benchmarks.growth.points import Point
 from benchmarks.harness.engine import Run
-from benchmarks.spark.progress import run_of, write_progress
-from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, start_queries
+from benchmarks.spark.process import run_of, session, warm, write_progress
+from benchmarks.spark.queries import SparkOptions, start_queries
 from spark_rtm.realtime.queries import stop_completely, wait_until
-from spark_rtm.realtime.warm_up import warm_up
-from spark_rtm.services.spark import build_session
 
 CHUNK_KEYS = 500_000
 FIRST_BATCH_SECONDS = 400.0
@@ -33,8 +30,7 @@ FIRST_BATCH_SECONDS = 400.0
 def serve(spark: SparkSession, point: Point, options: SparkOptions, run: Run) -> None:
     """Run the queries of a point until this process is stopped."""
     # The source already contains the keys of the fill, and a warm-up must not read records.
-    empty = replace(run, source=run.rejected)
-    warm_up(spark, partial(_start_short, spark, point, options, empty), options.warm_up_batches, run.folder)
+    warm(spark, options, replace(run, source=run.rejected), partial(start, spark, point))
     queries = start(spark, point, options, run)
     # The first batch loads the state, which takes many seconds if the state is large.
     wait_until(
@@ -73,21 +69,13 @@ def start(spark: SparkSession, point: Point, options: SparkOptions, run: Run) ->
     return queries
 
 
-def _start_short(
-    spark: SparkSession, point: Point, options: SparkOptions, run: Run, folder: Path, interval_seconds: float
-) -> list[StreamingQuery]:
-    short = replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds)
-    return start(spark, point, short, run)
-
-
 def main() -> None:
     """Fill the state, or run the queries of the argument's point on its cores."""
     values = json.loads(sys.argv[1])
     point, options, run = Point(**values["point"]), SparkOptions(**values["options"]), run_of(values["run"])
     # The JVM is a child of this process, so it inherits the cores and counts only them.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: point.cores])
-    confs = {**SHORT_INTERVALS, **options.confs}
-    spark = build_session("growth", slots=options.slots, shuffle_partitions=options.shuffle_partitions, confs=confs)
+    spark = session(options)
     if values["task"] == "serve":
         serve(spark, point, options, run)
     else:

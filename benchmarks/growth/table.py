@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +25,15 @@ HEADER = (
 )
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A limit that is reached as the rate grows, and a function that tests it."""
-
-    name: str
-    is_reached: Callable[[Capacity, Demand], bool]
-
-
-LIMITS = (
-    Limit("more than one source partition is needed", lambda needed, _: needed.partitions > 1),
-    Limit("one core is fully busy", lambda needed, _: needed.busy_cores > 1),
-    Limit("64 cores are fully busy", lambda needed, _: needed.busy_cores > 64),
-    Limit(
-        "the pause is longer than 10% of the trigger interval",
-        lambda needed, demand: needed.pause_ms > 100 * demand.interval_seconds,
+LIMITS: dict[str, Callable[[Capacity, Demand], bool]] = {
+    "more than one source partition is needed": lambda needed, _: needed.partitions > 1,
+    "one core is fully busy": lambda needed, _: needed.busy_cores > 1,
+    "64 cores are fully busy": lambda needed, _: needed.busy_cores > 64,
+    "the pause is longer than 10% of the trigger interval": (
+        lambda needed, demand: needed.pause_ms > 100 * demand.interval_seconds
     ),
-)
+}
+"""Limits that are reached as the rate grows, each with its condition."""
 
 
 def points(root: Path, dimensions: str) -> str:
@@ -91,8 +83,7 @@ def conditions(root: Path, _: str) -> str:
         f"{known['duration_seconds']:g} s of measurement."
     )
     foreign = f"Other programs used at most {max(row['foreign_cores'] for row in runs):.2f} cores."
-    bases = [f"{row['busy_cores']:.2f}" for row in runs if row["dimension"] == "base"]
-    used = " and ".join(bases)
+    used = " and ".join(f"{row['busy_cores']:.2f}" for row in runs if row["dimension"] == "base")
     noise = f"The first and last run, which are identical, used {used} busy cores: smaller differences may be noise."
     sentences = [f"Measured with `{COMMAND}` on {known['date']}.", machine, load, times, foreign, noise]
     if early:
@@ -133,19 +124,10 @@ def million(root: Path, _: str) -> str:
     rows = []
     for rate in RATES:
         needed = capacity(content, replace(base, rate=rate))
-        rows.append(
-            (
-                f"{rate:,}",
-                f"{needed.partitions:,}",
-                f"{needed.slots:,}",
-                f"{needed.busy_cores:,.1f}",
-                f"{needed.memory_mb / 1024:,.1f}",
-                f"{needed.pause_ms / 1000:,.2f}",
-                f"{needed.replay_records:,.0f}",
-                "no" if needed.outside else "yes",
-            )
-        )
-    reached = sorted((at, limit.name) for limit in LIMITS if (at := reached_at(content, base, limit)))
+        counts = (f"{value:,}" for value in (rate, needed.partitions, needed.slots))
+        sizes = (f"{needed.busy_cores:,.1f}", f"{needed.memory_mb / 1024:,.1f}", f"{needed.pause_ms / 1000:,.2f}")
+        rows.append((*counts, *sizes, f"{needed.replay_records:,.0f}", "no" if needed.outside else "yes"))
+    reached = sorted((at, name) for name in LIMITS if (at := reached_at(content, base, name)))
     header = ("records/s", "partitions", "slots", "busy cores", "memory, GB", "pause, s", "replay", "in the range")
     intro = (
         f"Computed from the cost model with at most {highest_rate_per_partition(content):,g} records/s per source "
@@ -156,13 +138,13 @@ def million(root: Path, _: str) -> str:
     return "\n".join([intro, table(header, rows), table(("reached at records/s", "limit"), limits)])
 
 
-def reached_at(content: Mapping[str, Any], base: Demand, limit: Limit) -> float | None:
+def reached_at(content: Mapping[str, Any], base: Demand, limit: str) -> float | None:
     """Return the rate, within one percent, at which a limit is reached, or None if it is above `MAX_RATE`."""
     low, high = 1.0, MAX_RATE
 
     def is_reached(rate: float) -> bool:
         demand = replace(base, rate=rate)
-        return limit.is_reached(capacity(content, demand), demand)
+        return LIMITS[limit](capacity(content, demand), demand)
 
     if not is_reached(high):
         return None

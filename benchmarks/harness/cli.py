@@ -4,16 +4,12 @@ Command-line options of all benchmarks, and the conditions that they set.
 A real-time run must last several trigger intervals, so that it contains several batch boundaries.
 """
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from confluent_kafka import KafkaException
-
 from spark_rtm.measure.machine import describe_machine
 
-INTERRUPTED = 130
 QUICK_RUN: Mapping[str, Any] = {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 2, "repeats": 1}
 """Values of `--quick` that replace the defaults."""
 
@@ -59,7 +55,7 @@ class RunOptions(CaseOptions):
     interval_seconds: float = 12
     """Trigger interval of real-time mode in seconds."""
     repeats: int = 3
-    """Number of runs per case. Every second repeat runs the cases in reverse order."""
+    """Number of runs per case. Each repeat begins with another case."""
     partitions: int = 2
     """Number of partitions per topic."""
     max_late_runs: int = 2
@@ -77,15 +73,3 @@ def conditions(options: BenchmarkOptions) -> dict[str, Any]:
     if isinstance(values.get("rate"), tuple):
         values["rates"] = values.pop("rate")
     return {**describe_machine(), **values}
-
-
-def exit_status(measure: Callable[[], int]) -> int:
-    """Run a benchmark and return its exit status. Print a message after an expected error or Ctrl-C."""
-    try:
-        return measure()
-    except (RuntimeError, ValueError, TimeoutError, KafkaException) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted; no results were written", file=sys.stderr)
-        return INTERRUPTED

@@ -31,7 +31,7 @@ def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
     arguments = [
         *(run.bootstrap_servers, run.source, run.target, run.rejected, run.partitions, run.workload),
         *(traffic.records, traffic.rate, traffic.first_records, traffic.warm_up_rate),
-        *(traffic.arrivals, traffic.drain_seconds, run.folder / TIMES_FILE),
+        *(traffic.drain_seconds, run.folder / TIMES_FILE),
         *(run.shape.keys, run.shape.stride, run.shape.record_bytes),
     ]
     is_short = traffic.warm_up_seconds < MIN_OPTIMIZED_WARM_UP_SECONDS
@@ -44,7 +44,7 @@ def sending(run: Run, traffic: Traffic) -> Iterator[Child]:
         child.stop()
 
 
-def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
+def read_times(run: Run, generator: Child) -> RecordTimes:
     """Return the load generator's times. Raise RuntimeError if the load generator failed."""
     path: Path = run.folder / TIMES_FILE
     if not path.exists():
@@ -52,15 +52,8 @@ def read_times(run: Run, traffic: Traffic, generator: Child) -> RecordTimes:
             f"the load generator failed, so nothing was measured. Last lines of {generator.log_path}:\n"
             f"{log_tail(generator.log_path)}"
         )
-    return stored_times(path, traffic)
-
-
-def stored_times(path: Path, traffic: Traffic) -> RecordTimes:
-    """Return the times that a finished load generator wrote to its file."""
     values = np.fromfile(path, dtype=">i8").astype(np.int64)
-    records, oversleep_us = np.split(values, [traffic.records * TIMES_PER_RECORD])
-    due_us, sent_us, appended_ms, answer_appended_ms, received_us = records.reshape(-1, TIMES_PER_RECORD).T
-    return RecordTimes(due_us, sent_us, appended_ms, answer_appended_ms, received_us, oversleep_us)
+    return RecordTimes(*values.reshape(-1, TIMES_PER_RECORD).T)
 
 
 def needs_answer(run: Run, traffic: Traffic) -> npt.NDArray[np.bool_]:

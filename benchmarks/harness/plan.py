@@ -8,7 +8,7 @@ disturbed run is repeated, and its result also contains the disturbed attempt.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 
@@ -24,8 +24,6 @@ START_AND_END_SECONDS = 30.0
 """Minimum time of a run outside its traffic: engine start with empty batches, last outputs and verification."""
 WIDTH = 160
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True)
 class PlannedRun:
@@ -36,35 +34,23 @@ class PlannedRun:
     repeat: int = 1
 
 
-def alternate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
-    """Return all combinations of case and traffic `repeats` times, alternating between forward and reverse order."""
-    planned = [PlannedRun(case, traffic) for traffic in traffics for case in cases]
-    ordered = back_and_forth(planned, repeats)
-    return [replace(run, repeat=number // len(planned) + 1) for number, run in enumerate(ordered)]
-
-
 def rotate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
     """Return all combinations of case and traffic `repeats` times, each time starting with a different one."""
-    planned = [PlannedRun(case, traffic) for traffic in traffics for case in cases]
-    starts = [repeat * len(planned) // repeats for repeat in range(repeats)]
+    runs = [(case, traffic) for traffic in traffics for case in cases]
+    starts = [repeat * len(runs) // repeats for repeat in range(repeats)]
     return [
-        replace(run, repeat=repeat)
+        PlannedRun(case, traffic, repeat)
         for repeat, start in enumerate(starts, 1)
-        for run in (*planned[start:], *planned[:start])
+        for case, traffic in (*runs[start:], *runs[:start])
     ]
-
-
-def back_and_forth(items: Sequence[T], repeats: int) -> list[T]:
-    """Return the items `repeats` times, alternating between forward and reverse order."""
-    return [item for repeat in range(repeats) for item in (items if repeat % 2 == 0 else reversed(items))]
 
 
 def show_run(console: Console, plan: Sequence[PlannedRun], number: int) -> None:
     """Print the number of the next run, and the minimum time of the remaining plan."""
     case, traffic = plan[number - 1].case, plan[number - 1].traffic
     minutes = sum(one.traffic.seconds + START_AND_END_SECONDS for one in plan[number - 1 :]) / 60
-    load = f"{traffic.rate:g}/s {traffic.arrivals}"
-    console.print(f"{number}/{len(plan)} {case.workload}, {case.engine}, {load}; at least {minutes:.0f} min left")
+    name = f"{case.workload}, {case.engine}, {traffic.rate:g}/s"
+    console.print(f"{number}/{len(plan)} {name}; at least {minutes:.0f} min left")
 
 
 def show_result(console: Console, result: RunResult, *, is_repeated: bool) -> None:
@@ -124,36 +110,25 @@ def run_on_broker(
     """
     Execute all runs in order, and repeat a run with late records up to `max_late_runs` times.
 
-    With `max_foreign_cores`, a run is also repeated if other programs used more cores. If its last attempt is disturbed
-    as well, raise RuntimeError, because later runs could not be compared either.
+    With `max_foreign_cores`, a run is also repeated if other programs used more cores. A run whose last attempt is
+    disturbed as well is invalid.
     """
-
-    def attempt(number: int, run: PlannedRun) -> RunResult:
-        show_run(console, plan, number)
-        result = run_case(bootstrap_servers, run.case, run.traffic, partitions)
-        result.numbers["repeat"] = run.repeat
-        if max_foreign_cores is None:
-            return result
-        return replace(result, problems=[*result.problems, *busy_machine(result.numbers, max_foreign_cores)])
-
-    def finish(number: int, run: PlannedRun) -> RunResult:
-        late_runs = list[dict[str, Any]]()
-        while True:
-            result = attempt(number, run)
+    results = list[RunResult]()
+    for number, run in enumerate(plan, 1):
+        late_runs, is_repeated = list[dict[str, Any]](), True
+        while is_repeated:
+            if late_runs and max_foreign_cores is not None:
+                wait_until_quiet(console, max_foreign_cores)
+            show_run(console, plan, number)
+            result = run_case(bootstrap_servers, run.case, run.traffic, partitions)
+            result.numbers["repeat"] = run.repeat
+            if max_foreign_cores is not None:
+                result.problems.extend(busy_machine(result.numbers, max_foreign_cores))
             is_repeated = result.is_only_disturbed() and len(late_runs) < max_late_runs
             show_result(console, result, is_repeated=is_repeated)
-            if max_foreign_cores is not None and result.is_only_disturbed() and not is_repeated:
-                raise RuntimeError(
-                    f"{run.case.workload}, {run.case.engine}: {'; '.join(result.problems)} in {len(late_runs) + 1} "
-                    "attempts, so the engines cannot be compared; stop other programs and start again"
-                )
-            if not is_repeated:
-                return replace(result, late_runs=tuple(late_runs))
-            late_runs.append(result.numbers)
-            if max_foreign_cores is not None:
-                wait_until_quiet(console, max_foreign_cores)
-
-    return [finish(number, run) for number, run in enumerate(plan, 1)]
+            late_runs += [result.numbers] if is_repeated else []
+        results.append(replace(result, late_runs=tuple(late_runs)))
+    return results
 
 
 def plain_console() -> Console:

@@ -69,7 +69,7 @@ def run_case(
                 engine.raise_if_failed()
                 on_tick()
                 pause.wait(TICK_SECONDS)
-            times = read_times(run, traffic, generator)
+            times = read_times(run, generator)
             progress = engine.progress()
         verification = verify(run)
         needed = needs_answer(run, traffic)
@@ -95,7 +95,6 @@ def _result(
         "workload": case.workload,
         "engine": case.engine,
         "rate": traffic.rate,
-        "arrivals": traffic.arrivals,
         **latencies(times, counted),
         **load_generator(times, traffic),
         "missing": int((needed & (times.received_us == 0)).sum()),
@@ -144,15 +143,13 @@ def resources(samples: ResourceSamples, start: float, end: float, records: int) 
 
 
 def load_generator(times: RecordTimes, traffic: Traffic) -> dict[str, Any]:
-    """Return the load generator's measured rate and lag, and its excess sleep."""
+    """Return the share of the requested rate that the load generator reached, and the lag of its records."""
     measured = times.measured(traffic)
     sent_us, due_us = times.sent_us[measured], times.due_us[measured]
     # There are n - 1 gaps between n records.
     share = (due_us[-1] - due_us[0]) / max(1, sent_us[-1] - sent_us[0])
     lag_ms = percentiles_ms(sent_us - due_us)
-    oversleep_ms = percentiles_ms(times.oversleep_us)
     return {
         "achieved_share": round(float(share), 5),
         **{f"lag_{name}_ms": lag_ms[name] for name in ("p50", "p99", "max")},
-        **{f"oversleep_{name}_ms": oversleep_ms[name] for name in ("p99", "max")},
     }

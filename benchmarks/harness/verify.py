@@ -6,16 +6,19 @@ output.
 """
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Message
 
 from benchmarks.harness.engine import Run
 from benchmarks.harness.workloads import answer, count, is_rejected
+from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, is_record
 
 TIMEOUT_SECONDS = 10.0
+POLL_SECONDS = 0.1
 CONSUME_RECORDS = 10_000
 MAX_EXAMPLES = 3
 
@@ -48,31 +51,20 @@ def verify(run: Run) -> Verification:
 
 
 def _outputs(run: Run) -> Iterator[Message]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": run.bootstrap_servers,
-            "group.id": "verify",
-            "enable.auto.commit": False,
-            # A fetch from a partition without further records would delay the next partition by half a second.
-            "fetch.wait.max.ms": 10,
-        }
-    )
+    # A fetch from a partition without further records would delay the next partition by half a second.
+    topics, confs = dict.fromkeys((run.target, run.rejected), run.partitions), {"fetch.wait.max.ms": 10}
+    consumer, seen_at = consumer_from_start(run.bootstrap_servers, topics, confs), time.monotonic()
     try:
-        for topic in (run.target, run.rejected):
-            for partition in range(run.partitions):
-                start = TopicPartition(topic, partition, 0)
-                end = consumer.get_watermark_offsets(start, timeout=TIMEOUT_SECONDS)[1]
-                consumer.assign([start])
-                read = 0
-                while read < end:
-                    messages = consumer.consume(min(CONSUME_RECORDS, end - read), timeout=TIMEOUT_SECONDS)
-                    if not messages:
-                        raise RuntimeError(
-                            f"timed out after {TIMEOUT_SECONDS:g} s reading {topic!r}: {read} of {end} records "
-                            f"arrived, so the outputs cannot be verified; check that the broker is running"
-                        )
-                    yield from messages
-                    read += len(messages)
+        while not is_at_end(consumer):
+            messages = [message for message in consumer.consume(CONSUME_RECORDS, POLL_SECONDS) if is_record(message)]
+            yield from messages
+            if messages:
+                seen_at = time.monotonic()
+            elif time.monotonic() - seen_at > TIMEOUT_SECONDS:
+                raise RuntimeError(
+                    f"timed out after {TIMEOUT_SECONDS:g} s reading {run.target!r}, so the outputs cannot be verified; "
+                    "check that the broker is running"
+                )
     finally:
         consumer.close()
 

@@ -12,9 +12,8 @@ from rich.console import Console
 from benchmarks.harness.baseline import BASELINE
 from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
 from benchmarks.harness.cli import RunOptions, conditions
-from benchmarks.harness.plan import alternate, run_plan
-from benchmarks.results.record_times import Arrivals, Traffic
-from benchmarks.results.run_result import RunResult
+from benchmarks.harness.plan import rotate, run_plan
+from benchmarks.results.record_times import Traffic
 from benchmarks.spark.variants import variants
 
 QUICK_RUN = {"duration": 9, "warm_up_seconds": 20, "interval_seconds": 2, "repeats": 1}
@@ -36,32 +35,20 @@ class Options(RunOptions):
     repeats: int = 3
     rate: float = 1_000
     """Records per second."""
-    arrivals: tuple[Arrivals, ...] = ("constant",)
-    """Distribution of the time gaps between records. Several values are measured one after another."""
 
 
 def measure(options: Options, console: Console) -> Outcome:
     """Measure each mode on each workload."""
-    note = QUICK_NOTE.format(seconds=options.interval_seconds) if options.quick else ""
-    if note:
-        console.print(note, style="yellow", soft_wrap=True)
-    results = _results(options, console)
-    outcome = outcome_of("latency", {"conditions": conditions(options)}, results, console)
-    if note:
-        console.print(note, style="yellow", soft_wrap=True)
-    return outcome
-
-
-def _results(options: Options, console: Console) -> list[RunResult]:
     cases = variants(options.interval_seconds, quick=options.quick)
     cases = [case for case in cases if case.engine in QUICK_ENGINES] if options.quick else cases
     selected = [case for case in cases if options.is_selected(case.workload, case.engine)]
-    plan = alternate(selected, _traffics(options), options.repeats)
-    return run_plan(plan, options.partitions, options.max_late_runs, console)
-
-
-def _traffics(options: Options) -> list[Traffic]:
-    return [Traffic(options.rate, options.warm_up_seconds, options.duration, arrivals) for arrivals in options.arrivals]
+    traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
+    plan = rotate(selected, [traffic], options.repeats)
+    results = run_plan(plan, options.partitions, options.max_late_runs, console)
+    outcome = outcome_of("latency", {"conditions": conditions(options)}, results, console)
+    if options.quick:
+        console.print(QUICK_NOTE.format(seconds=options.interval_seconds), style="yellow", soft_wrap=True)
+    return outcome
 
 
 BENCHMARK = Benchmark(

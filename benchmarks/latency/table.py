@@ -1,5 +1,5 @@
 """
-Render the JSON of `make bench-latency` as Markdown tables.
+Render the JSON of `make bench-latency`, and of an earlier benchmark of one batch boundary, as Markdown tables.
 
 Numbers from the JSON are only rounded, so a reader can find each of them there. Only the ratios between one and two
 copies of the query are computed.
@@ -28,6 +28,19 @@ RATIOS = {
     "speedup_over_micro_batch": "p50 speed-up over micro-batch",
     "speedup_over_untuned": "p50 speed-up over micro-batch, untuned",
 }
+BOUNDARY_GROUPS = {
+    "append the record": ["append the record"],
+    "end the old tasks, commit state": ["stop reading", "end the tasks, commit state"],
+    "end the job, write commit log": ["end the job", "write commit log"],
+    "report progress, read offsets": ["report progress, read offsets"],
+    "plan the query": ["plan the query"],
+    "prepare and submit the job": ["prepare the job", "submit the job"],
+    "start the tasks, first fetch": ["start source tasks", "first fetch", "launch state tasks", "start state tasks"],
+    "load state, connect the shuffle": ["load state", "connect the shuffle"],
+    "first result, queue": ["first result", "drain the queue"],
+    "unexplained": ["unexplained"],
+}
+"""Columns of the table of one boundary, each the sum of some phases. The chart shows each phase."""
 PHASES = {
     "latestOffset": "read latest offsets",
     "queryPlanning": "plan the query",
@@ -47,13 +60,13 @@ def modes(root: Path, workload: str) -> str:
     for case in of_workload(content["cases"], workload):
         in_engine = "-" if _is_baseline(case) else f"{case['engine_p50_ms']} / {case['engine_p99_ms']}"
         ratios = [factor(case[name]) for name in RATIOS]
-        rows.append((_engine(case), *latencies(case), in_engine, *ratios, f"{case['cpu_seconds_per_million']:,.0f}"))
+        rows.append((case["engine"], *latencies(case), in_engine, *ratios, f"{case['cpu_seconds_per_million']:,.0f}"))
     header = (f"{workload}: mode", *PERCENTILES, "broker append to append, p50 / p99", *RATIOS.values())
     known = conditions(content, COMMAND, f"{LATENCY_UNIT} {_rule(content, 'Ratios compare runs of one repetition.')}")
     notes = [known, table((*header, "CPU s per million records"), rows)]
     merged = [case for case in of_workload(content["cases"], workload) if case["outputs_per_record"] < 0.995]
     if merged:
-        outputs = ", ".join(f"{case['outputs_per_record']:.2f} in *{_engine(case)}*" for case in merged)
+        outputs = ", ".join(f"{case['outputs_per_record']:.2f} in *{case['engine']}*" for case in merged)
         notes.append(
             f"One output can contain the result of several records. Outputs per record: {outputs}. "
             "The latency of a record is the time until the first output that contains its result is received.\n"
@@ -94,16 +107,46 @@ def boundaries(root: Path, _: str) -> str:
     for phase in content["phases"]:
         case = cases[phase["workload"], phase["engine"]]
         pauses = (f"{case['boundaries']}", f"{case['pause_median_ms']:,.0f} / {case['pause_max_ms']:,.0f}")
-        rows.append((f"{phase['workload']}, {phase['engine']}", *pauses, *(_phase(phase.get(name)) for name in PHASES)))
+        rows.append(
+            (
+                f"{phase['workload']}, {phase['engine']}",
+                *pauses,
+                *(f"{phase[name]:,.0f}" if name in phase else "-" for name in PHASES),
+            )
+        )
     header = ("workload, mode", "boundaries", "longest wait of a record: median / max", *PHASES.values())
     return f"{conditions(content, COMMAND, 'Times are in ms.')}\n{table(header, rows)}"
+
+
+def boundary(root: Path, _: str) -> str:
+    """Return the conditions, a table of phases from Spark's log, and the chart. Its program was removed."""
+    content = published(root, "boundary", COMMAND)
+    rows = [
+        (
+            *(case["engine"], str(case["boundaries"]), f"{case['wait_mean_ms']:,.0f} / {case['wait_max_ms']:,.0f}"),
+            *(f"{sum(case['mean_ms'][name] for name in names):.0f}" for names in BOUNDARY_GROUPS.values()),
+        )
+        for case in content["cases"]
+    ]
+    unit = (
+        "Times are in ms. The phases are means, and add up to the mean wait of the slowest record; "
+        "if phases overlap, the time counts for the column further left."
+    )
+    for case in content["cases"]:
+        if settings := ", ".join(f"`{name}` = {value}" for name, value in case["changed"].items()):
+            unit += (
+                f" The row *{case['engine']}* is an experiment that changes {settings}; measure it before you use it."
+            )
+    header = ("settings", "boundaries", "longest wait: mean / max", *BOUNDARY_GROUPS)
+    chart = "![Timeline of one batch boundary](measured/boundary.svg)\n"
+    return f"{conditions(content, 'bench-boundary', unit)}\n{table(header, rows)}\n{chart}"
 
 
 def costs(root: Path, _: str) -> str:
     """Return a table of CPU seconds per million records for each real-time query."""
     content = published(root, "latency", COMMAND)
     real_time = [case for case in content["cases"] if case["engine"].startswith("real-time")]
-    rows = [(case["workload"], _engine(case), f"{case['cpu_seconds_per_million']:,.0f}") for case in real_time]
+    rows = [(case["workload"], case["engine"], f"{case['cpu_seconds_per_million']:,.0f}") for case in real_time]
     header = ("workload", "mode", "CPU s per million records")
     return f"{conditions(content, COMMAND, _rule(content))}\n{table(header, rows)}"
 
@@ -144,18 +187,11 @@ def _is_baseline(case: dict[str, Any]) -> bool:
     return bool(case["workload"] == BASELINE_WORKLOAD)
 
 
-def _engine(case: dict[str, Any]) -> str:
-    return f"{case['engine']}{'' if case['arrivals'] == 'constant' else ', Poisson arrivals'}"
-
-
-def _phase(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
-
-
 BLOCKS: dict[str, Block] = {
     "measured-modes": modes,
     "measured-speed-up": speed_up,
     "measured-boundaries": boundaries,
+    "measured-boundary": boundary,
     "measured-costs": costs,
     "measured-two-copies": two_copies,
 }

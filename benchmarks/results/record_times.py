@@ -1,12 +1,10 @@
 """Timestamps of a run's records, and its traffic."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-Arrivals = Literal["constant", "poisson"]
 SETTLE_SECONDS = 8.0
 """Seconds at the measured rate at the end of a warm-up with another rate."""
 Times = npt.NDArray[np.int64]
@@ -14,7 +12,7 @@ Times = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Traffic:
-    """Rate, duration and arrival pattern of a run's records."""
+    """Rate and duration of a run's records."""
 
     rate: float
     """Records per second."""
@@ -22,7 +20,6 @@ class Traffic:
     """Seconds at the start of the traffic, whose records are not measured."""
     duration_seconds: float
     """Seconds of measured traffic after the warm-up."""
-    arrivals: Arrivals = "constant"
     drain_seconds: float = 30
     """Maximum time between sending the last record and receiving the last output."""
     warm_up_rate: float = 0
@@ -57,8 +54,6 @@ class RecordTimes:
     appended_ms: Times
     answer_appended_ms: Times
     received_us: Times
-    oversleep_us: Times
-    """Excess duration of each one-millisecond sleep of the load generator."""
 
     def measured(self, traffic: Traffic) -> npt.NDArray[np.bool_]:
         """Return a mask of the records due after the warm-up. Selecting records by arrival time would hide stalls."""

@@ -8,8 +8,8 @@ from benchmarks.results.boundaries import Boundary
 from benchmarks.results.record_times import Times
 from benchmarks.results.validity import busy_machine, late_sending
 
-CaseKey = tuple[str, str, str, float]
-"""Identifies a case: workload, engine, arrivals and rate."""
+CaseKey = tuple[str, str, float]
+"""Identifies a case: workload, engine and rate."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class RunResult:
     """The measurements of one run, and the problems that invalidate it."""
 
     numbers: dict[str, Any]
-    """Metrics by name. `workload`, `engine`, `arrivals` and `rate` identify the case."""
+    """Metrics by name. `workload`, `engine` and `rate` identify the case."""
     problems: list[str]
     """Reasons why the run is invalid."""
     warnings: list[str]
@@ -42,9 +42,9 @@ class RunResult:
 
 def key_of(numbers: Mapping[str, Any]) -> CaseKey:
     """Return the case to which a run belongs."""
-    return numbers["workload"], numbers["engine"], numbers["arrivals"], numbers["rate"]
+    return numbers["workload"], numbers["engine"], numbers["rate"]
 
 
 def label_of(numbers: Mapping[str, Any]) -> str:
     """Return a case's label, which is also its key in the JSON."""
-    return f"{numbers['workload']}, {numbers['engine']}, {numbers['rate']:g}/s {numbers['arrivals']}"
+    return f"{numbers['workload']}, {numbers['engine']}, {numbers['rate']:g}/s"

@@ -5,7 +5,7 @@ Percentiles of several runs are never averaged. Each case has median, minimum an
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
     for result in results:
         by_case.setdefault(key_of(result.numbers), []).append(result)
     numbers = {key: [run.numbers for run in runs] for key, runs in by_case.items()}
-    rows = [_row(runs) | ratios(key, numbers) | baseline_range(key, numbers) for key, runs in by_case.items()]
+    rows = [_row(runs) | ratios(key, numbers) for key, runs in by_case.items()]
     with_boundaries = [runs for runs in by_case.values() if runs[0].has_boundaries]
     return {
         "cases": rows,
@@ -53,37 +53,25 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
     """
     Return the ratios that compare a case's p50 with the baseline, and with tuned and untuned micro-batch mode.
 
-    Each ratio is the median over the repeats. The baseline does less work than any engine, so the ratio to it shows the
-    cost of the workload. An output for several records counts for each of them, so micro-batch mode is comparable even
-    if it merges outputs.
+    Each ratio is the median over the repeats; the one to the baseline also has its lowest and highest value. The
+    baseline does less work than any engine, so the ratio to it shows the cost of the workload. An output for several
+    records counts for each of them, so micro-batch mode is comparable even if it merges outputs.
     """
-    workload, _, *load = key
-    baseline = _baseline_runs(key, by_case)
-    micro_batch, untuned = (
-        next((runs for other, runs in by_case.items() if other == (workload, engine, *load)), [])
-        for engine in (MICRO_BATCH, UNTUNED)
-    )
+    workload, _, rate = key
+    own, tuned, untuned = (by_case.get((workload, engine, rate), []) for engine in (key[1], MICRO_BATCH, UNTUNED))
+    baseline = next((runs for (_, engine, other), runs in by_case.items() if (engine, other) == (BASELINE, rate)), [])
+    slower = _quotients(own, baseline)
     return {
-        "times_baseline": _ratio(by_case[key], baseline, 2),
-        "speedup_over_micro_batch": _ratio(micro_batch, by_case[key], 1),
-        "speedup_over_untuned": _ratio(untuned, by_case[key], 1),
+        "times_baseline": _rounded(median_of_runs, slower, 2),
+        "times_baseline_lowest": _rounded(min, slower, 2),
+        "times_baseline_highest": _rounded(max, slower, 2),
+        "speedup_over_micro_batch": _rounded(median_of_runs, _quotients(tuned, own), 1),
+        "speedup_over_untuned": _rounded(median_of_runs, _quotients(untuned, own), 1),
     }
 
 
-def baseline_range(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> dict[str, float | None]:
-    """Return the lowest and highest ratio of a case's p50 to the baseline of the same repeat."""
-    quotients = _quotients(by_case[key], _baseline_runs(key, by_case))
-    ends = {"lowest": min(quotients, default=None), "highest": max(quotients, default=None)}
-    return {f"times_baseline_{end}": None if value is None else round(value, 2) for end, value in ends.items()}
-
-
-def _baseline_runs(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]]) -> Sequence[Mapping[str, Any]]:
-    return next((runs for other, runs in by_case.items() if other[1:] == (BASELINE, *key[2:])), [])
-
-
-def _ratio(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], digits: int) -> float | None:
-    quotients = _quotients(runs, others)
-    return round(median_of_runs(quotients), digits) if quotients else None
+def _rounded(aggregate: Callable[[list[float]], float], quotients: list[float], digits: int) -> float | None:
+    return round(aggregate(quotients), digits) if quotients else None
 
 
 def _quotients(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[float]:
@@ -94,7 +82,7 @@ def _quotients(runs: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, 
 
 def _row(runs: Sequence[RunResult]) -> dict[str, Any]:
     numbers = [run.numbers for run in runs]
-    row = {name: numbers[0][name] for name in ("workload", "engine", "arrivals", "rate")}
+    row = {name: numbers[0][name] for name in ("workload", "engine", "rate")}
     row |= {"runs": len(runs), "records": sum(one["records"] for one in numbers)}
     # A run without outputs is invalid, and its case has no percentiles.
     row |= percentiles_of_runs([one for one in numbers if one["records"]])

@@ -37,8 +37,6 @@ class Change:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Other fields of `SparkOptions`."""
     topic_partitions: int | None = None
-    may_combine: bool = True
-    """Whether the combined query has the change if it saves CPU time. Changes that remove a check are excluded."""
 
     def applied(self, options: SparkOptions) -> SparkOptions:
         """Return options with this change."""
@@ -51,9 +49,9 @@ class Change:
         )
 
 
-def _conf(name: str, value: str, *, may_combine: bool = True) -> dict[str, Change]:
+def _conf(name: str, value: str) -> dict[str, Change]:
     """Return a change of one session setting, keyed by a name that shortens a class to its last part."""
-    return {f"{name} = {value.rpartition('.')[2]}": Change({name: value}, may_combine=may_combine)}
+    return {f"{name} = {value.rpartition('.')[2]}": Change({name: value})}
 
 
 def _fetch(wait_ms: int) -> dict[str, Change]:
@@ -75,10 +73,10 @@ KAFKA_CHANGES = {
     **_fetch(10),
     **_sink({LINGER_OPTION: "5"}),
     **_sink({LINGER_OPTION: "5", "kafka.batch.size": "131072"}),
-    "kafka.check.crcs = false": Change(source={"kafka.check.crcs": "false"}, may_combine=False),
-    f"source = {SOURCE}": Change(options={"source_format": SOURCE}, may_combine=False),
-    **_conf("spark.plugins", "", may_combine=False),
-    "with_latency": Change(options={"latency_in_progress": True}, may_combine=False),
+    "kafka.check.crcs = false": Change(source={"kafka.check.crcs": "false"}),
+    f"source = {SOURCE}": Change(options={"source_format": SOURCE}),
+    **_conf("spark.plugins", ""),
+    "with_latency": Change(options={"latency_in_progress": True}),
 }
 """Kafka client settings that matter with and without state."""
 STATE_CHANGES = {
@@ -95,30 +93,25 @@ STATE_CHANGES = {
     **_conf(f"{ROCKSDB}.compression", "none"),
     **_conf(f"{STATE}.compression.codec", "zstd"),
     **_conf("spark.sql.codegen.factoryMode", "NO_CODEGEN"),
-    **_conf("spark.sql.streaming.checkpoint.fileChecksum.enabled", "false", may_combine=False),
-    **_conf("spark.shuffle.streaming.checksum.enabled", "false", may_combine=False),
+    **_conf("spark.sql.streaming.checkpoint.fileChecksum.enabled", "false"),
+    **_conf("spark.shuffle.streaming.checksum.enabled", "false"),
     "slots = 16": Change(options={"slots": 16}),
-    "warm-up batches = 0": Change(options={"warm_up_batches": 0}, may_combine=False),
-    "topic partitions = 4": Change(topic_partitions=4, may_combine=False),
-    "all of these = Spark's defaults": Change(DEFAULT_CONFS, options={"warm_up_batches": 0}, may_combine=False),
+    "warm-up batches = 0": Change(options={"warm_up_batches": 0}),
+    "topic partitions = 4": Change(topic_partitions=4),
+    "all of these = Spark's defaults": Change(DEFAULT_CONFS, options={"warm_up_batches": 0}),
 }
 """Settings that matter only with state or a shuffle."""
-HOP_CHANGES = {
-    "Avro between the hops": Change(options={"between": "avro"}),
-    "one query with two outputs": Change(options={"between": "one query"}),
-}
 
 
 def changes_of(base: SparkOptions) -> dict[Workload, dict[str, Change]]:
     """Return the changes of each workload by name. Some depend on the options or the machine."""
     seconds = base.interval_seconds / 2
     both = _conf(CHECKPOINT_MANAGER_CONF, DEFAULT_CONFS[CHECKPOINT_MANAGER_CONF]) | KAFKA_CHANGES
-    here = {f"trigger interval = {seconds:g} s": Change(options={"interval_seconds": seconds}, may_combine=False)}
+    here = {f"trigger interval = {seconds:g} s": Change(options={"interval_seconds": seconds})}
     if MEMORY_DISK.is_dir():
-        here[f"checkpoint = {MEMORY_DISK}"] = Change(options={"checkpoint_dir": str(MEMORY_DISK)}, may_combine=False)
+        here[f"checkpoint = {MEMORY_DISK}"] = Change(options={"checkpoint_dir": str(MEMORY_DISK)})
     is_async = "asyncProgressTrackingEnabled"
     return {
         "stateful": STATE_CHANGES | here | both,
         "stateless": {f"{is_async} = false": Change(sink={is_async: "false"}), **both},
-        "two hops": HOP_CHANGES,
     }

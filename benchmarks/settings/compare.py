@@ -1,14 +1,13 @@
-"""Compare each changed query with the unmodified query, and find changes whose CPU savings exceed the noise."""
+"""Compare each changed query with the untouched query, and find changes within the noise."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median_high
 from typing import Any
 
-UNTOUCHED, WARM_UNTOUCHED = "untouched", "untouched, warm"
-COMBINED = "all changes that helped, warm"
-MAX_P50_MS = 20.0
-"""Maximum median latency of a helpful change."""
+UNTOUCHED = "untouched"
+WARM_UNTOUCHED = "untouched, warm"
+"""The untouched query after a longer warm-up, in the published runs of `make bench-price`."""
 RATIOS = {"cpu_ratio": "cpu_seconds_per_million", "p50_ratio": "p50_ms", "p99_ratio": "p99_ms"}
 
 Numbers = Mapping[str, Any]
@@ -60,18 +59,3 @@ def noise(runs: Sequence[Numbers], workload: str) -> float | None:
 def is_within(case: Numbers, share: float | None) -> bool:
     """Return whether a change's CPU time differs by no more than equal runs do (the noise)."""
     return bool(share is not None and not is_untouched(case["engine"]) and abs(case["cpu_ratio"] - 1) <= share)
-
-
-def helps(case: Numbers, share: float | None) -> bool:
-    """Return whether a change's CPU savings exceed the noise, at an acceptable median latency."""
-    if share is None or is_untouched(case["engine"]) or case.get("cpu_ratio") is None:
-        return False
-    return bool(case["cpu_ratio"] < 1 - share and case["p50_ms"] <= MAX_P50_MS)
-
-
-def helpful(cases: Sequence[Numbers], runs: Sequence[Numbers], workload: str) -> list[str]:
-    """Return the helpful changes of a workload, the most helpful one last."""
-    share = noise(runs, workload)
-    chosen = [case for case in cases if case["workload"] == workload and helps(case, share)]
-    # If two changes set the same option, the last one wins.
-    return [case["engine"] for case in sorted(chosen, key=lambda case: -case["cpu_ratio"])]

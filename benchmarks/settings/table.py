@@ -47,9 +47,12 @@ def changes(root: Path, argument: str) -> str:
     columns = {name: column for name, column in COLUMNS.items() if name in cases[0]}
     rows = [(case["engine"], *(text(case[name]) for name, (_, text) in columns.items())) for case in shown]
     header = (f"{workload}: change", *(title for title, _ in columns.values()))
-    within = {case["engine"] for case in cases if is_within(case, share)}
-    notes = f"{_noise(content, workload, cases)}{_combined(content, workload, within)}"
-    return f"{_conditions(content)}\n{table(header, rows)}\n{notes}"
+    names, within = content.get("combined", {}).get(workload, []), {c["engine"] for c in cases if is_within(c, share)}
+    count = len(within & {*names})
+    noise_part = f", {count} of them within the noise" if count else ""
+    listed = "; ".join(f"`{name}`" for name in names)
+    combined = f"The combined query has these changes{noise_part}: {listed}.\n" if names else ""
+    return f"{_conditions(content)}\n{table(header, rows)}\n{_noise(content, workload, cases)}{combined}"
 
 
 def tuning(root: Path, _: str) -> str:
@@ -93,9 +96,11 @@ def _step(step: Mapping[str, Any] | None) -> str:
 
 def _conditions(content: dict[str, Any]) -> str:
     known = content["conditions"]
+    seconds = known.get("long_warm_up_seconds")
+    warm = f" Rows named *warm* had {seconds:g} s of warm-up." if seconds else ""
     unit = (
-        f"{LATENCY_UNIT} Rows named *warm* had {known['long_warm_up_seconds']:g} s of warm-up. "
-        "*Relative* compares with the nearest run of the untouched query, so use it to compare changes."
+        f"{LATENCY_UNIT}{warm} *Relative* compares with the nearest run of the untouched query, so use it to compare "
+        "changes."
     )
     return conditions(content, known.get("command", COMMAND), unit)
 
@@ -111,18 +116,6 @@ def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[st
         f"{len(costs)} identical runs of the untouched query used {costs[0]:,.0f} to {costs[-1]:,.0f} CPU s per "
         f"million records, so differences up to {share:.0%} are noise.{within}\n"
     )
-
-
-def _combined(content: Mapping[str, Any], workload: str, within: set[str]) -> str:
-    """Return the changes in the combined query, and how many of them are within the noise."""
-    names = content["combined"].get(workload, [])
-    count = len(within & set(names))
-    noise = f", {count} of them within the noise" if count else ""
-    return f"The combined query has these changes{noise}: {_list(names)}.\n" if names else ""
-
-
-def _list(names: Sequence[str]) -> str:
-    return "; ".join(f"`{name}`" for name in names)
 
 
 BLOCKS: dict[str, Block] = {

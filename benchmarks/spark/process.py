@@ -3,24 +3,27 @@
 import json
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.harness.engine import Run
+from benchmarks.harness.workloads import Shape
 from benchmarks.spark.engine import START_SECONDS, batches_file, ready_file
-from benchmarks.spark.idle_rules import exclude_idle_rules
-from benchmarks.spark.progress import run_of, write_progress
-from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, is_staggered, start_queries
+from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, is_staggered, names_of, start_queries
 from spark_rtm.realtime.control import stagger
-from spark_rtm.realtime.queries import wait_until
+from spark_rtm.realtime.queries import raise_if_failed, wait_until
 from spark_rtm.realtime.warm_up import warm_up
-from spark_rtm.services import avro_jars, connector
 from spark_rtm.services.spark import build_session
+
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
+POLLS_PER_INTERVAL = 8
+"""Number of polls per interval. Polls take the engine's CPU time, and fewer could miss a batch."""
 
 
 def session(options: SparkOptions) -> SparkSession:
@@ -29,16 +32,15 @@ def session(options: SparkOptions) -> SparkSession:
         "benchmark",
         slots=options.slots,
         shuffle_partitions=options.shuffle_partitions,
-        confs={**SHORT_INTERVALS, **_avro(options), **options.confs},
+        confs={**SHORT_INTERVALS, **options.confs},
     )
 
 
 def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> None:
     """Start a copy of the queries between two boundaries of the previous copy, and write its progress."""
     if options.warm_up_batches:
-        warm_up(spark, partial(_start_short, spark, options, run), options.warm_up_batches, run.folder)
-    if options.exclude_idle_rules:
-        exclude_idle_rules(spark)
+        # The source is still empty, because the harness sends records only after this engine is ready.
+        warm(spark, options, run, partial(start_queries, spark))
     if copy:
         _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)
@@ -49,8 +51,8 @@ def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> No
 
 def _stagger(queries: Sequence[StreamingQuery], options: SparkOptions, run: Run, copy: int) -> None:
     """Commit each query in the middle of the previous copy's batches, in a thread that ends with the query."""
-    for query, other in zip(queries, options.queries(run.workload, copy - 1), strict=True):
-        commits = options.checkpoint(run) / other.name / "commits"
+    for query, other in zip(queries, names_of(run.workload, copy - 1), strict=True):
+        commits = options.checkpoint(run) / other / "commits"
         arguments = (query, partial(_last_commit, commits), options.interval_seconds / options.copies)
         threading.Thread(target=stagger, args=arguments, daemon=True).start()
 
@@ -69,17 +71,35 @@ def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None
     threading.Event().wait(options.interval_seconds / options.copies)
 
 
-def _avro(options: SparkOptions) -> dict[str, str]:
-    """Return the setting that adds the Avro functions to the connector, if the options need them."""
-    jars = [*connector().jars, *avro_jars()] if options.between == "avro" else []
-    return {"spark.jars": ",".join(map(str, jars))} if jars else {}
+def warm(
+    spark: SparkSession, options: SparkOptions, run: Run, start: Callable[[SparkOptions, Run], list[StreamingQuery]]
+) -> None:
+    """Run the queries of `start` in short batches, with checkpoints outside those of the run."""
+
+    def start_short(folder: Path, interval_seconds: float) -> list[StreamingQuery]:
+        return start(replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
+
+    warm_up(spark, start_short, options.warm_up_batches, run.folder)
 
 
-def _start_short(
-    spark: SparkSession, options: SparkOptions, run: Run, folder: Path, interval_seconds: float
-) -> list[StreamingQuery]:
-    # The source is still empty, because the harness sends records only after this engine is ready.
-    return start_queries(spark, replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
+def run_of(values: Mapping[str, Any]) -> Run:
+    """Return the run that this process received as JSON."""
+    return Run(**{**values, "folder": Path(values["folder"]), "shape": Shape(**values["shape"])})
+
+
+def write_progress(queries: Sequence[StreamingQuery], run: Run, copy: int, interval_seconds: float) -> None:
+    """Report that the queries are ready, and write the progress of each batch until the process is stopped."""
+    pause, last_batch = threading.Event(), {query.name: -1 for query in queries}
+    poll_seconds = min(MAX_POLL_SECONDS, max(MIN_POLL_SECONDS, interval_seconds / POLLS_PER_INTERVAL))
+    with batches_file(run, copy).open("w", buffering=1) as file:
+        ready_file(run, copy).touch()
+        while not pause.wait(poll_seconds):
+            raise_if_failed(queries)
+            for query in queries:
+                progress = query.lastProgress
+                if progress and progress.batchId != last_batch[query.name]:
+                    last_batch[query.name] = progress.batchId
+                    file.write(" ".join(progress.json.split()) + "\n")
 
 
 def main() -> None:

@@ -25,33 +25,6 @@ SHORT_INTERVALS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 
 STAGGERED_SHARE = 1.5
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
-Between = Literal["json", "avro", "one query"]
-"""
-The connection between the hops of the workload `two hops`: a topic with JSON, a topic with Avro, or nothing if one
-query aggregates the valid records and also writes the invalid ones to the reject topic.
-"""
-
-
-@dataclass(frozen=True)
-class QueryId:
-    """One query of a run: its position in the workload and its copy."""
-
-    copy: int
-    hop: int | None = None
-    """Position of the query: 0 or 1 in the workload `two hops`, or None in a workload with one query."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the streaming query."""
-        return f"copy_{self.copy}" if self.hop is None else f"hop_{self.hop}_{self.copy}"
-
-    def part(self, run: Run) -> Run:
-        """Return the run with this query's workload and topics."""
-        if self.hop is None:
-            return run
-        if self.hop == 0:
-            return replace(run, workload="stateless", target=run.middle)
-        return replace(run, workload="stateful", source=run.middle)
 
 
 @dataclass(frozen=True)
@@ -78,9 +51,6 @@ class SparkOptions:
     """Options of the Kafka sink."""
     warm_up_batches: int = 0
     """Number of empty batches in real-time mode before the first record."""
-    exclude_idle_rules: bool = False
-    """Whether to exclude optimizer rules that had no effect during the warm-up."""
-    between: Between = "json"
     checkpoint_dir: str = ""
     """Folder for checkpoints; empty for the run's folder."""
 
@@ -88,20 +58,27 @@ class SparkOptions:
         """Return the folder that contains the checkpoints of a run's queries."""
         return Path(self.checkpoint_dir or run.folder) / f"checkpoints-{run.source}"
 
-    def queries(self, workload: Workload, copy: int) -> list[QueryId]:
-        """Return the queries of one copy."""
-        has_two = workload == "two hops" and self.between != "one query"
-        return [QueryId(copy, hop) for hop in ((0, 1) if has_two else (None,))]
-
     def intervals(self, workload: Workload) -> dict[str, float]:
         """Return the trigger interval of each query by query name."""
-        copies = [self.queries(workload, copy) for copy in range(self.copies)]
-        return {query.name: self.interval_seconds for queries in copies for query in queries}
+        names = (name for copy in range(self.copies) for name in names_of(workload, copy))
+        return dict.fromkeys(names, self.interval_seconds)
+
+
+def names_of(workload: Workload, copy: int) -> list[str]:
+    """Return the names of the streaming queries of one copy."""
+    return [f"hop_{hop}_{copy}" for hop in (0, 1)] if workload == "two hops" else [f"copy_{copy}"]
 
 
 def start_queries(spark: SparkSession, options: SparkOptions, run: Run, copy: int = 0) -> list[StreamingQuery]:
     """Start the queries of one copy. In real-time mode, verify the mode of each query."""
-    streams = {query.name: _stream(spark, options, query, run) for query in options.queries(run.workload, copy)}
+    parts = [run]
+    if run.workload == "two hops":
+        parts = [
+            replace(run, workload="stateless", target=run.middle),
+            replace(run, workload="stateful", source=run.middle),
+        ]
+    names = names_of(run.workload, copy)
+    streams = {name: _stream(spark, options, part) for name, part in zip(names, parts, strict=True)}
     preflight(spark, {name: (stream, run.partitions) for name, stream in streams.items()})
     queries = list[StreamingQuery]()
     # A command ends the batches of a staggered copy. Its interval only counts when the other copy has ended.
@@ -123,15 +100,11 @@ def trigger_interval(seconds: float) -> str:
     return f"{seconds * 1000:.0f} milliseconds"
 
 
-def _stream(spark: SparkSession, options: SparkOptions, query: QueryId, whole: Run) -> DataFrame:
-    run = query.part(whole)
-    source = spark.readStream.format(options.source_format)
-    source = source.option("kafka.bootstrap.servers", run.bootstrap_servers)
-    source = source.options(**options.source)
-    records = source.options(subscribe=run.source, startingOffsets="earliest").load()
+def _stream(spark: SparkSession, options: SparkOptions, run: Run) -> DataFrame:
+    kafka = {"kafka.bootstrap.servers": run.bootstrap_servers, "subscribe": run.source, "startingOffsets": "earliest"}
+    records = spark.readStream.format(options.source_format).options(**kafka, **options.source).load()
     records = with_latency(records) if options.latency_in_progress else records
-    avro_hop = query.hop if options.between == "avro" else None
-    return answers(records, run, reads_avro=avro_hop == 1, writes_avro=avro_hop == 0)
+    return answers(records, run)
 
 
 def _start(stream: DataFrame, options: SparkOptions, run: Run, name: str, interval_seconds: float) -> StreamingQuery:

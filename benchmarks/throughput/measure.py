@@ -10,7 +10,7 @@ from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
 from benchmarks.harness.cli import RunOptions, conditions
-from benchmarks.harness.plan import PlannedRun, alternate, run_on_broker, warm_broker
+from benchmarks.harness.plan import PlannedRun, rotate, run_on_broker, warm_broker
 from benchmarks.harness.rate_search import find_limits
 from benchmarks.results.record_times import Traffic
 from benchmarks.spark.variants import variants
@@ -45,7 +45,7 @@ def measure(options: Options, console: Console) -> Outcome:
         for case, limit in zip(cases, limits, strict=True):
             sustained = limit["sustained_rate"]
             rates = [sustained * percent / 100 for percent in LOAD_PERCENTS] if sustained else []
-            plan += alternate([case], [replace(traffic, rate=rate) for rate in rates], options.repeats)
+            plan += rotate([case], [replace(traffic, rate=rate) for rate in rates], options.repeats)
         results = run_on_broker(bootstrap_servers, plan, options.partitions, options.max_late_runs, console)
     described = {**conditions(options), "load_percents": LOAD_PERCENTS}
     found = {"conditions": described, "limits": limits, "steps": steps}

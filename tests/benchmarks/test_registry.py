@@ -1,10 +1,13 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks import registry
+from benchmarks.harness.benchmark import Outcome, run
 from tests.conftest import ROOT
 
 SPARK_FREE = "import sys, benchmarks.registry; print({'pyspark', 'matplotlib'} & sys.modules.keys())"
@@ -37,6 +40,21 @@ def test_unknown_name_lists_the_benchmarks() -> None:
     assert (2, "") == (done.returncode, done.stdout)
     assert "'latencies' is not a benchmark; use one of latency, throughput, settings," in done.stderr
     assert "offline-lateness" in output_of("-m", "benchmarks").stdout
+
+
+@pytest.mark.spark
+def test_interrupted_benchmark_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> Outcome:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+
+    assert 130 == run(replace(registry.load("latency"), measure=interrupted), [])
+
+    assert "interrupted; no results were written\n" == capsys.readouterr().err
+    assert [] == [*tmp_path.iterdir()]
 
 
 def test_tables_need_neither_spark_nor_matplotlib() -> None:

@@ -8,7 +8,6 @@ import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -24,12 +23,10 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * Sends records in an open loop, and stores when each record was due, sent and appended, and when its output arrived.
  *
  * Arguments: bootstrap servers, source, target and reject topic, partitions, workload, records, records per second,
- * number of first records with another rate, their rate, constant or poisson, seconds to wait for the last output,
- * output file; and for the workload "counts" the number of keys, the distance of two keys and the size of a record in
- * bytes. The file contains five big-endian longs per record: due and sent (wall clock, microseconds), append of the
+ * number of first records with another rate, their rate, seconds to wait for the last output, output file; and for the
+ * workload "counts" the number of keys, the distance of two keys and the size of a record in bytes. The file contains five big-endian longs per record: due and sent (wall clock, microseconds), append of the
  * input and append of the first output (broker time, milliseconds), receipt of the first output (microseconds). 0 means
- * that the event has not happened. The file ends with the excess duration in microseconds of each sleep of one
- * millisecond.
+ * that the event has not happened.
  */
 public final class LoadGenerator {
     private static final String[] KINDS = {"request", "impression", "click", "complete"};
@@ -37,8 +34,6 @@ public final class LoadGenerator {
     private static final int BLOCK = OPEN_TRANSACTIONS * KINDS.length;
     private static final int INVALID_EVERY = 101;
     private static final long FIRST_TS = 1_700_000_000_000L;
-    /** Enough for more than half an hour. Later sleeps are not recorded. */
-    private static final int MAX_SLEEPS = 2_000_000;
     private static final byte[] LIST = "seqs\"".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] NUMBER = "seq".getBytes(StandardCharsets.US_ASCII);
 
@@ -62,8 +57,6 @@ public final class LoadGenerator {
     private final long[] appended;
     private final long[] answerAppended;
     private final long[] answerReceived;
-    private final long[] oversleep = new long[MAX_SLEEPS];
-    private int sleepCount;
     private int answered;
     private volatile boolean finished;
     private volatile Exception failure;
@@ -77,15 +70,15 @@ public final class LoadGenerator {
             .toList();
         stateful = arguments[5].equals("stateful");
         counts = arguments[5].equals("counts");
-        keys = Long.parseLong(arguments[13]);
-        stride = Long.parseLong(arguments[14]);
-        recordBytes = Integer.parseInt(arguments[15]);
+        keys = Long.parseLong(arguments[12]);
+        stride = Long.parseLong(arguments[13]);
+        recordBytes = Integer.parseInt(arguments[14]);
         records = Integer.parseInt(arguments[6]);
         rate = Double.parseDouble(arguments[7]);
         firstRecords = Integer.parseInt(arguments[8]);
         firstRate = Double.parseDouble(arguments[9]);
-        due = schedule(arguments[10].equals("poisson"));
-        drainNanos = (long) (Double.parseDouble(arguments[11]) * 1e9);
+        due = schedule();
+        drainNanos = (long) (Double.parseDouble(arguments[10]) * 1e9);
         sent = new long[records];
         appended = new long[records];
         answerAppended = new long[records];
@@ -95,27 +88,22 @@ public final class LoadGenerator {
     public static void main(String[] arguments) throws Exception {
         LoadGenerator generator = new LoadGenerator(arguments);
         Thread receiver = new Thread(generator::receive, "receiver");
-        Thread sleeper = new Thread(generator::measureOversleep, "sleeper");
-        sleeper.setDaemon(true);
         receiver.start();
-        sleeper.start();
         generator.send();
         receiver.join();
         if (generator.failure != null) {
             throw generator.failure;
         }
-        generator.write(Path.of(arguments[12]));
+        generator.write(Path.of(arguments[11]));
     }
 
     /** Returns the due time of each record in nanoseconds after the start. The times are the same in every run. */
-    private long[] schedule(boolean poisson) {
+    private long[] schedule() {
         long[] times = new long[records];
-        Random random = new Random(7);
         double at = 0;
         for (int seq = 0; seq < records; seq++) {
             times[seq] = (long) at;
-            double gap = 1e9 / (seq < firstRecords ? firstRate : rate);
-            at += poisson ? -Math.log(1 - random.nextDouble()) * gap : gap;
+            at += 1e9 / (seq < firstRecords ? firstRate : rate);
         }
         return times;
     }
@@ -226,16 +214,7 @@ public final class LoadGenerator {
         return -1;
     }
 
-    private void measureOversleep() {
-        for (; sleepCount < MAX_SLEEPS; sleepCount++) {
-            long before = System.nanoTime();
-            LockSupport.parkNanos(1_000_000);
-            oversleep[sleepCount] = (System.nanoTime() - before) / 1_000 - 1_000;
-        }
-    }
-
     private void write(Path file) throws Exception {
-        int sleeps = sleepCount;
         try (DataOutputStream rows = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(file)))) {
             for (int seq = 0; seq < records; seq++) {
                 rows.writeLong(wallZero + due[seq] / 1_000);
@@ -243,9 +222,6 @@ public final class LoadGenerator {
                 rows.writeLong(appended[seq]);
                 rows.writeLong(answerAppended[seq]);
                 rows.writeLong(answerReceived[seq] == 0 ? 0 : wallZero + answerReceived[seq] / 1_000);
-            }
-            for (int number = 0; number < sleeps; number++) {
-                rows.writeLong(oversleep[number]);
             }
         }
     }

@@ -10,27 +10,18 @@ import pytest
 
 from benchmarks.harness.baseline import BASELINE, baseline_case, echo
 from benchmarks.harness.engine import Engine, Run
-from benchmarks.harness.plan import PlannedRun, alternate, plain_console, rotate, run_on_broker
+from benchmarks.harness.plan import PlannedRun, plain_console, rotate, run_on_broker
 from benchmarks.harness.run import Case
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.summary import summarize
-from benchmarks.spark.variants import variants
 from examples.attribution.chaos.processes import command_of
 from spark_rtm.realtime.queries import wait_until
 from tests.benchmarks.harness.checks import assert_all_answered
 from tests.helpers import end_offset
 
 
-def test_order_of_cases_is_reversed_after_each_repeat() -> None:
-    """The first case of one repeat is the last of the next, so a drift of the machine favors no engine."""
-    cases, traffic = variants(30)[:3], Traffic(1000, 1, 1)
-
-    order = [run.case.workload for run in alternate(cases, [traffic], 2)]
-
-    assert ["echo", "stateless", "stateful", "stateful", "stateless", "echo"] == order
-
-
 def test_each_repeat_begins_with_another_case() -> None:
+    """A drift of the machine then favors no engine."""
     cases = [replace(baseline_case(), engine=name) for name in "abcd"]
 
     plan = rotate(cases, [Traffic(1000, 1, 1)], 3)

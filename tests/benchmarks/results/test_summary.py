@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from benchmarks.results.run_result import key_of
-from benchmarks.results.summary import baseline_range, ratios, summarize
+from benchmarks.results.summary import ratios, summarize
 from benchmarks.results.table import case_table
 from tests.benchmarks.helpers import BASELINE, run_result
 from tests.conftest import ROOT
@@ -57,20 +57,11 @@ def test_published_ratios_follow_from_the_published_runs(stem: str) -> None:
 
     assert content["cases"]
     for case in content["cases"]:
-        assert ratios(key_of(case), runs).items() <= case.items()
-        ends = baseline_range(key_of(case), runs)
+        found = ratios(key_of(case), runs)
         # The results of runs before 2026-11-25 have no range.
-        assert {name: ends[name] for name in ends.keys() & case.keys()}.items() <= case.items()
-
-
-def test_case_shows_median_lowest_and_highest_of_its_runs() -> None:
-    results = [run_result("stateless", "real-time", [ms, ms, 10 * ms], repeat) for repeat, ms in enumerate((2, 9, 3))]
-
-    [case] = summarize(results)["cases"]
-
-    assert (3, 9) == (case["runs"], case["records"])
-    assert (3.0, 2.0, 9.0) == (case["p50_ms"], case["p50_lowest_ms"], case["p50_highest_ms"])
-    assert (30.0, 20.0, 90.0) == (case["max_ms"], case["max_lowest_ms"], case["max_highest_ms"])
+        present = found.keys() & case.keys()
+        assert len(present) >= len(RATIOS)
+        assert {name: found[name] for name in present}.items() <= case.items()
 
 
 def test_case_without_answers_has_no_times() -> None:
@@ -83,4 +74,4 @@ def test_case_without_answers_has_no_times() -> None:
 
     cases = {case["engine"]: case for case in content["cases"]}
     assert (None, None) == (cases["micro-batch"]["p50_ms"], cases["real-time"]["speedup_over_micro_batch"])
-    assert "-" in case_table(content["cases"]).columns[2].cells
+    assert "-" in case_table(content["cases"]).columns[3].cells

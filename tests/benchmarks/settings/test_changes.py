@@ -6,22 +6,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.boundary.measure import SHORT_BOUNDARY
-from benchmarks.settings.changes import ROCKSDB, Change, changes_of
+from benchmarks.settings.changes import ROCKSDB, changes_of
 from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF, recommended
 
 BASE = recommended(15)
 CHANGES = changes_of(BASE)
 ALL = {f"{workload}: {name}": change for workload, named in CHANGES.items() for name, change in named.items()}
-CHANGED = [*ALL.values(), Change(SHORT_BOUNDARY)]
 FOREIGN = {CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF}
 """Settings outside Spark's list: Hadoop reads them, or the JVM."""
-SETTINGS = {key: value for change in CHANGED for key, value in change.confs.items() if key not in FOREIGN}
+SETTINGS = {key: value for change in ALL.values() for key, value in change.confs.items() if key not in FOREIGN}
 SPARK_SETTINGS = sorted(key for key in SETTINGS if not key.startswith(ROCKSDB))
 ROCKSDB_SETTINGS = {key: value for key, value in SETTINGS.items() if key.startswith(ROCKSDB)}
-LINGER, FETCH = "stateful: kafka.linger.ms = 5", "stateful: kafka.fetch.max.wait.ms = 5, kafka.fetch.min.bytes = 100000"
-# Without these checks, damaged data would be found only when it is read.
-CHECKS = ("kafka.check.crcs", "spark.sql.streaming.checkpoint.fileChecksum", "spark.shuffle.streaming.checksum")
 
 
 def jvm(spark: SparkSession) -> Any:
@@ -61,7 +56,8 @@ def test_state_store_reads_each_setting(spark: SparkSession, setting: str) -> No
 def test_kafka_clients_define_each_option(spark: SparkSession) -> None:
     clients = jvm(spark).org.apache.kafka.clients
     consumer, producer = clients.consumer.ConsumerConfig.configNames(), clients.producer.ProducerConfig.configNames()
-    source, sink = ({key for change in CHANGED for key in options(change)} for options in (_source, _sink))
+    source = {key for change in ALL.values() for key in change.source}
+    sink = {key for change in ALL.values() for key in change.sink if key.startswith("kafka.")}
 
     assert {"kafka.fetch.min.bytes", "kafka.fetch.max.wait.ms"} <= source
     assert {"kafka.linger.ms", "kafka.batch.size"} <= sink
@@ -83,19 +79,3 @@ def test_each_change_changes_exactly_what_it_names(name: str) -> None:
     )
     client_options = (*change.source, *change.sink)
     assert all(key.startswith("kafka.") or key == "asyncProgressTrackingEnabled" for key in client_options)
-
-
-def test_change_that_removes_a_check_is_never_combined() -> None:
-    """The page must not suggest disabling a check for a share of CPU time."""
-    found = {name: change for name, change in ALL.items() if any(check in name for check in CHECKS)}
-
-    assert {"stateful", "stateless"} == {name.partition(":")[0] for name in found}
-    assert not any(change.may_combine for change in found.values())
-
-
-def _source(change: Change) -> list[str]:
-    return list(change.source)
-
-
-def _sink(change: Change) -> list[str]:
-    return [key for key in change.sink if key.startswith("kafka.")]
