@@ -19,8 +19,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from benchmarks.growth.engine import filled_file
 from benchmarks.growth.points import Point
 from benchmarks.harness.engine import Run
-from benchmarks.spark.process import run_of, session, warm, write_progress
 from benchmarks.spark.queries import SparkOptions, start_queries
+from benchmarks.spark.serving import run_of, session, warm, write_progress
 from spark_rtm.realtime.queries import stop_completely, wait_until
 
 CHUNK_KEYS = 500_000

@@ -20,13 +20,12 @@ TRANSFORMS: dict[str, Callable[[DataFrame], DataFrame]] = {
     "copy": lambda rows: rows.select("key", "value"),
     "counts": lambda rows: rows.groupBy("key").count().selectExpr("key", "cast(count as string) value"),
 }
-SOCKET = "rtm.sock"
 LONG_SECONDS = 86_400.0
 WARM_UP_BATCHES = 5
 
 
 def main() -> None:
-    """Run the queries until the process is killed. The argument is a JSON object with servers, folder and master."""
+    """Run the queries until the process is killed. The argument is JSON with servers, folder, master and socket."""
     argument = json.loads(sys.argv[1])
     servers, folder, master = argument["servers"], Path(argument["folder"]), argument["master"]
     spark = build_session("drains", master=master, slots=8, confs=job_confs() if master else {})
@@ -45,7 +44,7 @@ def main() -> None:
                 queries[name] = start(spark, servers, folder, name)
         return False
 
-    with control_socket.listen(spark, folder / SOCKET):
+    with control_socket.listen(spark, Path(argument["socket"])):
         wait_until(restart_stopped, LONG_SECONDS, "the end of the benchmark")
 
 

@@ -22,7 +22,6 @@ from rich.console import Console
 
 from benchmarks.harness.benchmark import Benchmark, Outcome
 from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.drained_job import SOCKET
 from benchmarks.probes.probe import PARTITIONS, Record, latency_text, machine_text, outcome_of, produce, written
 from benchmarks.spark.engine import start_process
 from spark_rtm import control_socket
@@ -63,21 +62,26 @@ class Job:
     master: str
     child: Child | None = None
 
+    @property
+    def socket(self) -> Path:
+        """Return the path of the job's control socket."""
+        return self.folder / "rtm.sock"
+
     def start(self) -> None:
         """Start the process."""
-        argument = {"servers": self.servers, "folder": self.folder, "master": self.master}
+        argument = {"servers": self.servers, "folder": self.folder, "master": self.master, "socket": self.socket}
         self.child = start_process("drained job", argument, self.folder / "job.log", "benchmarks.probes.drained_job")
 
     def kill(self) -> None:
         """Kill the process and its JVM."""
         if self.child:
             self.child.kill()
-            (self.folder / SOCKET).unlink(missing_ok=True)
+            self.socket.unlink(missing_ok=True)
 
     def obey(self, command: str, query: str) -> float:
         """Send a command for a query, and return the seconds until the answer."""
         started = time.monotonic()
-        (answer,) = control_socket.send(self.folder / SOCKET, command, query, 60)
+        (answer,) = control_socket.send(self.socket, command, query, 60)
         if not answer["ok"]:
             raise RuntimeError(f"{command} has failed: {answer['text']}")
         return time.monotonic() - started

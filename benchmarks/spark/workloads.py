@@ -45,14 +45,17 @@ def _routed(decoded: DataFrame, run: Run) -> DataFrame:
 
 
 def _states(valid: DataFrame, run: Run) -> DataFrame:
-    states = valid.select("event.*").groupBy("id")
-    states = states.agg(
-        F.max("seq").alias("seq"),
-        F.min(F.when(F.col("kind") == "request", F.col("ts"))).alias("request_ts"),
-        F.count_if(F.col("kind") == "impression").alias("impressions"),
-        # Micro-batch mode uses an unstable sort for many keys, so the collected list has no reliable order.
-        F.array_sort(F.collect_list("seq")).alias("seqs"),
-        F.max("ts").alias("last_ts"),
+    states = (
+        valid.select("event.*")
+        .groupBy("id")
+        .agg(
+            F.max("seq").alias("seq"),
+            F.min(F.when(F.col("kind") == "request", F.col("ts"))).alias("request_ts"),
+            F.count_if(F.col("kind") == "impression").alias("impressions"),
+            # Micro-batch mode uses an unstable sort for many keys, so the collected list has no reliable order.
+            F.array_sort(F.collect_list("seq")).alias("seqs"),
+            F.max("ts").alias("last_ts"),
+        )
     )
     value = F.to_json(F.struct("seq", "id", "request_ts", "impressions", "seqs", "last_ts"))
     return states.select(F.col("id").alias("key"), value.alias("value"), F.lit(run.target).alias("topic"))
