@@ -27,25 +27,21 @@ def problems(
     min_boundaries: int = MIN_BOUNDARIES,
 ) -> tuple[list[str], list[str]]:
     """Return the problems that invalidate a run, and the warnings. `examples` describe wrong outputs."""
-    invalid, warnings = list[str](), list[str]()
-    if numbers["missing"]:
-        invalid.append(f"{numbers['missing']} records have no output")
-    if numbers["wrong"]:
-        invalid.append(f"{numbers['wrong']} outputs differ from the replay, for example {'; '.join(examples)}")
-    if numbers["achieved_share"] < MIN_ACHIEVED_SHARE:
-        share = f"{numbers['achieved_share']:.1%}"
-        invalid.append(f"the load generator reached {share} of the requested rate; use a lower --rate")
-    invalid += late_sending(numbers)
-    if numbers.get("negative", 0) > MAX_NEGATIVE_SHARE * numbers["records"]:
-        count = numbers["negative"]
-        invalid.append(
-            f"{count} outputs have an earlier append time than their records, so the broker's clock was set back"
-        )
-    if has_boundaries and numbers["boundaries"] < min_boundaries:
-        invalid.append(f"the run has only {numbers['boundaries']} batch boundaries; use a longer --duration")
-    if numbers["foreign_cores"] > MAX_FOREIGN_CORES:
-        warnings.append(f"other programs used {numbers['foreign_cores']:.2f} cores")
-    return invalid, warnings
+    missing, wrong, share = numbers["missing"], numbers["wrong"], numbers["achieved_share"]
+    negative, boundaries = numbers.get("negative", 0), numbers["boundaries"]
+    checks = {
+        f"{missing} records have no output": missing,
+        f"{wrong} outputs differ from the replay, for example {'; '.join(examples)}": wrong,
+        f"the load generator reached {share:.1%} of the requested rate; use a lower --rate": share < MIN_ACHIEVED_SHARE,
+        **dict.fromkeys(late_sending(numbers), True),
+        f"{negative} outputs have an earlier append time than their records, so the broker's clock was set back": (
+            negative > MAX_NEGATIVE_SHARE * numbers["records"]
+        ),
+        f"the run has only {boundaries} batch boundaries; use a longer --duration": (
+            has_boundaries and boundaries < min_boundaries
+        ),
+    }
+    return [problem for problem, is_found in checks.items() if is_found], busy_machine(numbers)
 
 
 def busy_machine(numbers: Mapping[str, Any], max_cores: float = MAX_FOREIGN_CORES) -> list[str]:
