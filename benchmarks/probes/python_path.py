@@ -108,7 +108,7 @@ def measure(options: Options, console: Console) -> Outcome:
         console.print(f"{name}: {' | '.join(map(latency_text, found))}", soft_wrap=True)
         for percentile, share in (("p50", 0.5), ("p99", 0.99)):
             # A pause of the machine changes only one round, and not the median.
-            values = (percentiles(rows_ms, [share])[0] for rows_ms in found)
+            values = (percentiles(rows_ms or [0], [share])[0] for rows_ms in found)
             others[f"{name}_{percentile}_ms"] = statistics.median(values)
     console.print(f"one state partition, rows per second: {speeds}; {options.rate:g} records/s, {machine_text()}")
     rows_ms = [latency_ms for found in measured["python"] for latency_ms in found]
