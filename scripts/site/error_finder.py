@@ -7,13 +7,25 @@ The build embeds the data as JSON in `references/errors.md`.
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import markdown as renderer
 
 from scripts.pack.package_data import known_errors
 
 _LINK = re.compile(r'href="(?!https?:)(?P<file>[^"#]*)(?P<anchor>#[^"]*)?"')
+_ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?://[^"]*|[\w./#-]*)">|</a>')
+
+
+class Entry(TypedDict):
+    """An explained condition. `messages` are the engine's own texts, and `fix` is HTML."""
+
+    condition: str
+    engine: str
+    title: str
+    link: str
+    messages: list[str]
+    fix: str
 
 
 def data(root: Path) -> str:
@@ -21,8 +33,8 @@ def data(root: Path) -> str:
     return json.dumps(entries(root), ensure_ascii=False).replace("</", "<\\/")
 
 
-def entries(root: Path) -> list[dict[str, Any]]:
-    """Return an entry for each explained error. `messages` are the engine's own texts, and `fix` is HTML."""
+def entries(root: Path) -> list[Entry]:
+    """Return an entry for each explained error."""
     return [
         {
             "condition": each.condition,
@@ -37,10 +49,20 @@ def entries(root: Path) -> list[dict[str, Any]]:
 
 
 def _rendered(stem: str, text: str) -> str:
-    """Return Markdown as HTML, with links relative to the error finder in the folder of the page `stem`."""
+    """
+    Return Markdown as HTML, with links relative to the error finder in the folder of the page `stem`.
+
+    The error finder inserts this text into its page, so HTML other than rendered Markdown is refused.
+    """
 
     def to_site(link: re.Match[str]) -> str:
         file = link["file"].removesuffix(".md") or stem
         return f'href="{file}.html{link["anchor"] or ""}"'
 
-    return _LINK.sub(to_site, renderer.markdown(text))
+    html = _LINK.sub(to_site, renderer.markdown(text))
+    if "<" in (rest := _ALLOWED_TAG.sub("", html)):
+        found = rest[rest.index("<") :][:80]
+        raise ValueError(
+            f"{stem}.md: the error finder would insert the HTML {found!r} from a fix; write it as Markdown"
+        )
+    return html

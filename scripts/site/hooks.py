@@ -7,7 +7,6 @@ mkdocs does not accept the repository root as its documents folder, so `on_files
 import base64
 import hashlib
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from mkdocs.structure.pages import Page
 
 from scripts.pack import files as pack_files
 from scripts.pack import version
-from scripts.site import diagrams, layout, machines, rules, tree
+from scripts.site import card, diagrams, layout, machines, playground, rules, tree
 from spark_rtm.text import markdown
 
 ROOT = pack_files.ROOT
@@ -45,7 +44,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     # `mkdocs serve` adds an inline script that reloads the page after a change; the policy would block this script.
     is_served = (config.site_url or "").startswith(f"http://{config.dev_addr}/")
     project = version.project(ROOT)
-    config.extra |= {"has_policy": not is_served, "version": project["version"]}
+    config.extra |= {"has_policy": not is_served, "version": project["version"], "card": card.NAME}
     config.site_url = config.site_url or f"{project['urls']['Documentation']}/"
     config.repo_url, config.edit_uri = project["urls"]["Repository"], EDIT
     config.repo_name = config.repo_url.rpartition("/")[2]
@@ -63,7 +62,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         file = File.generated(config, name, content=text)
         file.edit_uri = next((place for place in (name, name.removesuffix(".md")) if (ROOT / place).is_file()), None)
         mounted.append(file)
-    for name, text in rules.pages().items():
+    for name, text in machines.beside_navigation(ROOT).items():
         mounted.append(File.generated(config, name, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
     for name in tree.raw(ROOT):
         if not name.endswith(".md"):
@@ -95,15 +94,18 @@ def on_post_template(output: str, *, template_name: str, **_: Any) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write raw pages beside rendered ones, the icon for link previews, and the files for language models."""
+    """Write raw pages beside rendered ones, and the files for language models."""
     site = Path(config.site_dir)
-    shutil.copy(ROOT / ".claude-plugin/icon.png", site / "assets")
     # mkdocs would render `spark_rtm/README.md` in place of the page of the folder, so no raw page is listed above.
     for name in tree.raw(ROOT):
         if name.endswith(".md"):
             (site / name).write_bytes((ROOT / name).read_bytes())
     for name, text in machines.texts(ROOT).items():
         (site / name).write_text(text, encoding="utf-8")
+    binaries = {card.NAME: card.png(ROOT)} | (playground.contents(ROOT) if playground.is_possible() else {})
+    for name, content in binaries.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_bytes(content)
 
 
 def hashes(text: str) -> set[str]:

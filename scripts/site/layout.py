@@ -10,6 +10,14 @@ from spark_rtm.text import markdown
 
 MIN_ROWS = 25
 MIN_TABLE_SHARE = 0.5
+ENGINE_NAMES = ("OSS", "Databricks")
+_MARKS = (
+    (re.compile(r"(?:runs|yes)\b"), '<span class="mark mark--yes" aria-hidden="true">✓</span> '),
+    (
+        re.compile(r"(?:no|at start|while running)\b(?! longer)"),
+        '<span class="mark mark--no" aria-hidden="true">✗</span> ',
+    ),
+)
 _CONTENTS_ITEM = re.compile(r"- (?:\[[^\]]*\]\(#[^)]*\)[\s·:,;]*)+$")
 _UNTOUCHED_OR_CODE = re.compile(r"<(?P<skip>script|pre)\b.*?</(?P=skip)>|<code>(?P<name>[^<]*)</code>", re.DOTALL)
 # A line may end after a separator, and before a capital letter in a word that is too long for the screen of a phone.
@@ -36,7 +44,21 @@ def adapted(text: str) -> str:
     if items:
         before.insert(items[-1] + 1, "\n</div>\n")
         before.insert(items[0], '<div class="page-contents" markdown>\n')
-    return "\n".join([*before, *after]) + "\n"
+    return with_marks("\n".join([*before, *after]) + "\n")
+
+
+def with_marks(text: str) -> str:
+    """Return a page with a tick or cross before each answer in its engine columns."""
+    lines = text.split("\n")
+    for table in markdown.tables(text):
+        columns = [number for number, title in enumerate(table.header) if title.partition(" ")[0] in ENGINE_NAMES]
+        if len(columns) < len(ENGINE_NAMES):
+            continue
+        for line, cells in table.rows:
+            for column in columns:
+                mark = next((mark for words, mark in _MARKS if words.match(cells[column])), "")
+                lines[line - 1] = lines[line - 1].replace(f"| {cells[column]} |", f"| {mark}{cells[column]} |")
+    return "\n".join(lines)
 
 
 def breakable(html: str) -> str:

@@ -1,13 +1,15 @@
 """
-Return the site's text: the Markdown of its pages, which mkdocs renders, and the files for language models.
+Write output for other programs: Markdown for a site generator, and files for language models.
 
+The hooks of mkdocs render the Markdown. `python -m scripts.site FOLDER` writes it to a folder with its linked raw
+files, so another generator can build the site; the navigation is in `mkdocs.yml`.
 The links in `llms.txt` lead to the raw Markdown files.
 """
 
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.site import api, measured, page, tree
+from scripts.site import api, measured, page, redirects, rules, tree
 from spark_rtm.text import markdown
 
 
@@ -18,6 +20,23 @@ def in_navigation(root: Path) -> dict[str, str]:
     pages |= {f"{folder}/index.md": tree.folder_page(root, folder) for folder in tree.folders(root)}
     pages[f"{tree.MEASURED_DIR}/index.md"] = measured.page(root)
     return {name: page.for_site(root, name, text) for name, text in pages.items()} | api.pages(root)
+
+
+def beside_navigation(root: Path) -> dict[str, str]:
+    """Return the Markdown of linked pages outside the navigation."""
+    return rules.pages() | redirects.pages(root)
+
+
+def write(root: Path, folder: Path) -> int:
+    """Write all pages and their linked raw files to a folder, and return the number of pages."""
+    pages = in_navigation(root) | beside_navigation(root)
+    contents = {name: (root / name).read_bytes() for name in tree.raw(root) if not name.endswith(".md")}
+    contents |= {name: text.encode() for name, text in pages.items()}
+    for name, content in contents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return len(pages)
 
 
 def texts(root: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.site import error_finder, layout, rules, tree
+from scripts.site import error_finder, layout, playground, rules, tree
 from spark_rtm.text import markdown
 
 TOOLS = Path(__file__).with_name("tools")
@@ -41,6 +41,8 @@ def for_site(root: Path, name: str, text: str) -> str:
 def tool(root: Path, name: str) -> str:
     """Return a page's tool as HTML with embedded data, so it needs no server."""
     form = (TOOLS / f"{name}.html").read_text(encoding="utf-8")
+    if "{{folder}}" in form:
+        return form.replace("{{folder}}", playground.FOLDER) if playground.is_possible() else ""
     return form.replace("{{data}}", error_finder.data(root)) if name == "error_finder" else form
 
 

@@ -1,6 +1,6 @@
 import json
 import re
-from typing import Any
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
@@ -41,7 +41,7 @@ def found(page: Page, text: str) -> list[tuple[str, str]]:
     return [(condition, address) for condition, address in shown]
 
 
-def failure(entry: dict[str, Any]) -> str:
+def failure(entry: error_finder.Entry) -> str:
     """Return a failure in the form of Spark: the condition or class, then the message with its placeholders filled."""
     condition = entry["condition"]
     message = re.sub(r"<\w+>", "MyThing", "".join(entry["messages"]))
@@ -58,6 +58,27 @@ def test_trace_of_each_condition_leads_to_its_fix(finder: Page) -> None:
             wrong.append((expected, shown))
 
     assert [] == wrong
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "Set <img src=x onerror=alert(1)> it.",
+        "Set <b onclick='alert(1)'>it</b>.",
+        "<script>alert(1)</script>",
+        '<a href="#x" onclick="alert(1)">it</a>',
+        "Set [it](javascript&#58;alert(1)).",
+    ],
+)
+def test_fix_with_html_of_its_own_is_refused(tmp_path: Path, html: str) -> None:
+    """The error finder would insert any HTML of a fix, so the build ends."""
+    (tmp_path / "references").mkdir()
+    header = "| condition | cause | fix | evidence |\n|---|---|---|---|\n"
+    (tmp_path / "references/errors_on_databricks.md").write_text(f"# Errors on Databricks\n\n{header}")
+    (tmp_path / "references/errors_x.md").write_text(f'# X\n\n```python {{raises="A_B"}}\nx\n```\n\n{html}\n')
+
+    with pytest.raises(ValueError, match=r"errors_x.md: the error finder would insert the HTML"):
+        error_finder.entries(tmp_path)
 
 
 @pytest.mark.parametrize(

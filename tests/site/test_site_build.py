@@ -8,9 +8,10 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 import yaml
+from PIL import Image
 
 from scripts.pack import files, version
-from scripts.site import api, tree
+from scripts.site import api, machines, tree
 from scripts.site.hooks import OTHER_LANGUAGES
 from spark_rtm.text import markdown
 from tests.site.helpers import BUILD, Document, broken, documents
@@ -60,7 +61,7 @@ def test_no_page_loads_external_resources(built: Path) -> None:
     assert [] == list(built.glob(f"{OTHER_LANGUAGES}*"))
 
 
-def test_pages_have_an_address_an_edit_link_a_version_and_a_picture(built: Path) -> None:
+def test_pages_have_an_address_an_edit_link_a_version_and_a_card(built: Path) -> None:
     """Each page contains its canonical URL, an edit link to its source, the version and a preview picture."""
     project = version.project(files.ROOT)
     page = (built / "references/errors.html").read_text(encoding="utf-8")
@@ -70,7 +71,8 @@ def test_pages_have_an_address_an_edit_link_a_version_and_a_picture(built: Path)
     assert f'href="{edit}"' in page
     assert f"Version {project['version']}." in page
     [address] = re.findall(r'<meta property="og:image" content="([^"]+)">', page)
-    assert (built / address.removeprefix(SITE)).is_file()
+    with Image.open(built / address.removeprefix(SITE)) as card:
+        assert ("PNG", (1200, 630)) == (card.format, card.size)
     assert f"<loc>{SITE}references/errors.html</loc>" in (built / "sitemap.xml").read_text(encoding="utf-8")
 
 
@@ -96,6 +98,22 @@ def test_api_pages_have_every_public_name(pages: dict[str, Document]) -> None:
 
         assert [] == [module for module in listed if f"::: {module}\n" not in text]
         assert set() == wanted - set(pages[name.replace(".md", ".html")].ids)
+
+
+def test_pages_can_be_written_for_another_generator(tmp_path: Path) -> None:
+    assert machines.write(files.ROOT, tmp_path) > len(tree.sources(files.ROOT))
+
+    configured = (files.ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", configured, re.MULTILINE)
+    assert len(listed) > 40
+    assert [] == [name for name in listed if not (tmp_path / name).is_file()]
+    targets = {
+        page.parent / link.target.partition("#")[0]
+        for page in tmp_path.rglob("*.md")
+        for link in markdown.links(page.read_text(encoding="utf-8"))
+        if not re.match(r"#|https?:|mailto:", link.target)
+    }
+    assert [] == [str(target) for target in targets if not target.exists()]
 
 
 def test_ids_are_unique_on_each_page(pages: dict[str, Document]) -> None:
@@ -136,5 +154,15 @@ def test_llms_txt_links_the_raw_text_of_every_page(built: Path) -> None:
 
     assert {files.relative(files.ROOT, page) for page in files.references(files.ROOT)} <= set(links)
     assert [] == [target for target in links if not (built / target).is_file()]
+
+
+def test_all_pages_are_in_one_file(built: Path) -> None:
     everything = (built / "llms-full.txt").read_text(encoding="utf-8")
+
     assert all(page.read_text(encoding="utf-8") in everything for page in files.references(files.ROOT))
+
+
+def test_navigation_has_two_levels(built: Path) -> None:
+    home = (built / "index.html").read_text(encoding="utf-8")
+
+    assert {"0", "1"} == set(re.findall(r'<nav class="md-nav[^>]*data-md-level="(\d)"', home))

@@ -69,14 +69,15 @@ def test_page_of_tables_uses_the_width_of_the_screen(page: Page, address: str) -
     ("html", "expected"),
     [
         ("<code>a.b_c</code>", "<code>a.<wbr>b_<wbr>c</code>"),
+        ("<code>transformWithState</code>", "<code>transformWithState</code>"),
         (
-            "<code>FileContextBasedCheckpointFileManager transformWithState</code>",
-            "<code>File<wbr>Context<wbr>Based<wbr>Checkpoint<wbr>File<wbr>Manager transformWithState</code>",
+            "<code>FileContextBasedCheckpointFileManager</code>",
+            "<code>File<wbr>Context<wbr>Based<wbr>Checkpoint<wbr>File<wbr>Manager</code>",
         ),
         ("<pre><code>a.b</code></pre>", "<pre><code>a.b</code></pre>"),
         ("<script>'<code>a.b</code>'</script>", "<script>'<code>a.b</code>'</script>"),
     ],
-    ids=["separators", "long and short name", "block of code", "data of a form"],
+    ids=["separators", "short name", "long name", "block of code", "data of a form"],
 )
 def test_names_may_wrap_after_separators_and_before_capitals(html: str, expected: str) -> None:
     """Only long words in inline code get line-break opportunities."""
@@ -94,3 +95,19 @@ def test_wide_table_has_a_note_that_it_scrolls(page: Page, address: str) -> None
 
     assert [True, True] in said
     assert all(is_wide == is_said for is_wide, is_said in said)
+
+
+def test_answers_of_both_engines_have_a_mark_and_words() -> None:
+    """The mark repeats the first words; other columns and other answers have no mark."""
+    page = (
+        "| a | OSS 4.3.0 | Databricks | b |\n|---|---|---|---|\n"
+        "| yes | runs | no; see | no |\n| c | at start: `X` | not stated | yes |\n"
+    )
+    marks = [line.count("✓") - line.count("✗") for line in layout.adapted(page).splitlines()]
+
+    assert [0, 0, 0, -1] == marks
+    assert (
+        "| c | " + '<span class="mark mark--no" aria-hidden="true">✗</span> at start: `X` | not stated |'
+        in layout.adapted(page)
+    )
+    assert "✓" not in layout.adapted(page.replace("Databricks", "note"))

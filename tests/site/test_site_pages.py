@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Response
 
 from scripts.pack import files
-from scripts.site import tree
+from scripts.site import redirects, tree
 from tests.site.helpers import SUBPATH, Document
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
@@ -39,6 +39,10 @@ OUTSIDE_SCRIPT = """() => {
     return box.right > chart.right + 1 || box.left < chart.left - 1;
   }).map((text) => text.textContent.trim());
 }"""
+MOVED = {
+    old.replace(".md", ".html"): redirects.REDIRECTS[Path(old).stem].replace(".md", ".html")
+    for old in redirects.pages(files.ROOT)
+}
 STABLE_PAGES = SAMPLE_PAGES[:3]
 SHIFTS_SCRIPT = """
 window.shifts = 0;
@@ -88,7 +92,7 @@ def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pa
     widths = {
         name: phone_visit.to(name).page.evaluate("document.documentElement.scrollWidth")
         for name in pages
-        if not is_source(name) and name not in {*rules, *folders}
+        if not is_source(name) and name not in {*MOVED, *rules, *folders}
     }
     # The pages of rules, folders and sources differ only in their text, so one page of each shows all texts in turn.
     for names in (rules, folders, sources):
@@ -97,6 +101,14 @@ def test_every_page_loads_without_errors_and_fits_a_phone(phone_visit: Visit, pa
 
     assert [] == phone_visit.problems
     assert {} == {name: width for name, width in widths.items() if width > 360}
+
+
+def test_old_address_sends_the_browser_to_the_new_place(phone_visit: Visit) -> None:
+    for old, new in MOVED.items():
+        phone_visit.page.goto(phone_visit.address + old, wait_until="commit")
+        phone_visit.page.wait_for_url(f"{phone_visit.address}references/{new}", wait_until="commit")
+
+    assert [] == phone_visit.problems
 
 
 def is_source(name: str) -> bool:

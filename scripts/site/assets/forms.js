@@ -1,4 +1,4 @@
-// An address that holds the numbers of a form.
+// What several forms of the site need: an address that holds the numbers of a form, and Python in a worker.
 "use strict";
 window.rtmForms = {
   // Keeps the changed values of a form in the last part of the address, which no server sees, so a link shows a result.
@@ -22,5 +22,26 @@ window.rtmForms = {
     form.addEventListener("submit", (event) => event.preventDefault());
     restore();
     update();
+  },
+
+  // Sends messages to Python; the first one loads it. The answer has a `problem` if Python did not load.
+  python(form) {
+    const script = new URL("python_worker.mjs", this.place);
+    let worker = null;
+    return (message) => new Promise((resolve) => {
+      if (!worker) {
+        worker = new Worker(script, { type: "module" });
+        worker.postMessage({ base: new URL(form.dataset.base, location.href).href });
+      }
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = () => resolve({ problem: "Python did not load. A page that was opened from a file cannot load it; use the command." });
+      worker.postMessage(message);
+    });
+  },
+
+  place: document.currentScript.src,
+
+  paragraph(text, className = "") {
+    return Object.assign(document.createElement("p"), { textContent: text, className });
   },
 };

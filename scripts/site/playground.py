@@ -1,0 +1,71 @@
+"""
+Put `rtm` into the site: Python for the browser, and the modules of `spark_rtm`.
+
+Pyodide is Python for the browser. The pinned npm package provides it, and this machine's cache keeps it. A page loads
+it only when a reader presses the button; the reader's code never leaves the browser.
+"""
+
+import base64
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+import yaml
+
+from spark_rtm.services.cache import cached_folder
+
+FOLDER = "assets/playground"
+VERSION = "314.0.7"
+SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
+RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+ARCHIVE = "spark_rtm.zip"
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+
+
+def is_possible() -> bool:
+    """Return whether the site can have the Python forms, which need the client npm."""
+    return bool(os.environ.get("CI") or shutil.which("npm"))
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Return the playground's files by their path on the site."""
+    runtime = cached_folder(f"pyodide-{VERSION}", _fetch)
+    texts = {name: (runtime / name).read_bytes() for name in RUNTIME}
+    return {f"{FOLDER}/{name}": content for name, content in {**texts, ARCHIVE: archive(root)}.items()}
+
+
+def archive(root: Path) -> bytes:
+    """Return the modules of `rtm`, and PyYAML, as a zip file with reproducible bytes."""
+    paths = (root / "spark_rtm").rglob("*")
+    modules = {str(path.relative_to(root)): path for path in paths if path.suffix in {".py", ".json"}}
+    modules |= {f"yaml/{path.name}": path for path in Path(yaml.__file__).parent.glob("*.py")}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as content:
+        for name, path in sorted(modules.items()):
+            content.writestr(zipfile.ZipInfo(name, FIRST_DAY), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def _fetch(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        command = ["npm", "pack", "--silent", f"pyodide@{VERSION}"]
+        try:
+            subprocess.run(command, cwd=scratch, check=True, capture_output=True, text=True, timeout=300)
+        except (OSError, subprocess.SubprocessError) as error:
+            output = getattr(error, "stderr", None) or error
+            raise RuntimeError(f"the site needs pyodide {VERSION} from npm for its forms: {output}") from error
+        [package] = Path(scratch).glob("*.tgz")
+        digest = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
+        if digest != SHA512:
+            raise RuntimeError(f"the package pyodide {VERSION} has the SHA-512 {digest}, not the pinned {SHA512}")
+        with tarfile.open(package) as content:
+            for name in RUNTIME:
+                source = content.extractfile(f"package/{name}")
+                assert source
+                (folder / name).write_bytes(source.read())

@@ -1,0 +1,39 @@
+"""
+Render a page for each removed address, so links from elsewhere still lead to the answer.
+
+The page links the new place, and the theme sends the browser there.
+"""
+
+from pathlib import Path
+
+from scripts.pack import files
+
+REDIRECTS = {
+    "assistants": "install.md#skill",
+    "attribution_settings": "attribution.md#flow",
+    "chaos": "faults.md#what-a-fault-costs",
+    "error_finder": "errors.md",
+    **dict.fromkeys(
+        (f"lint_rules_{group}" for group in ("queries", "operators", "settings", "jobs", "text", "clusters")),
+        "lint_rules.md#rules",
+    ),
+    "lint_prose": "lint_rules.md",
+    "aims": "latency.md",
+    "price": "tuning.md",
+    "slot_calculator": "cluster_and_slots.md#how-many-slots-does-a-query-need",
+    "soak": "faults.md#what-grows-in-hours",
+}
+"""The new place of each page that left `references/`."""
+
+
+def pages(root: Path) -> dict[str, str]:
+    """Return the Markdown of each old address by path, except of existing pages."""
+    old = {name: place for name, place in REDIRECTS.items() if not (root / f"references/{name}.md").exists()}
+    return {f"references/{name}.md": _page(root, place) for name, place in old.items()}
+
+
+def _page(root: Path, place: str) -> str:
+    title = files.title((root / "references" / place.partition("#")[0]).read_text(encoding="utf-8"))
+    frontmatter = f"title: Moved to {title}\nsearch:\n  exclude: true\nhide: [toc]\n"
+    redirect = place.replace(".md", ".html")
+    return f"---\n{frontmatter}redirect: {redirect}\n---\n\n# Moved\n\nThis page is now a part of [{title}]({place}).\n"
