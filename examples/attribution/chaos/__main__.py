@@ -19,7 +19,7 @@ from examples.attribution.chaos.faults import KINDS
 from examples.attribution.chaos.outcome import Outcome
 from examples.attribution.chaos.parts import disk
 from examples.attribution.chaos.plan import plan
-from examples.attribution.chaos.report import print_outcome
+from examples.attribution.chaos.report import print_outcome, write_page
 from examples.attribution.chaos.run import run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
@@ -41,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
         outcome = _run(options)
+        page = write_page(outcome, options.seed, describe_machine())
         print_outcome(outcome, options.seed)
+        print(f"page: {page}")
         if options.publish:
             publish(options, outcome)
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:

@@ -1,14 +1,19 @@
 """Print the reconciliation of a run and the table of its faults."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 
+from examples.attribution.audit.latency import latencies_by_second
 from examples.attribution.chaos.outcome import Incident, Outcome
+from examples.attribution.demo import html_page
 from examples.attribution.demo.report import print_reconciliation, report_console, verdict
+from spark_rtm.measure import page
 
+PAGE = Path("build/chaos.html")
 COLUMNS = ("fault", "times", "median s", "max s", "replayed")
 LEGEND = (
     "Seconds from the beginning of a fault until every source partition had a result in the database for a record "
@@ -36,6 +41,25 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
         f"{outcome.lost} lost, {outcome.wrong} wrong"
     )
     console.print(summary, style="bold red" if outcome.status else "bold green", highlight=False, soft_wrap=True)
+
+
+def write_page(outcome: Outcome, seed: int, machine: Mapping[str, object], path: Path = PAGE) -> Path:
+    """Write a page with latencies, faults and the gap after each fault."""
+    log = outcome.log
+    began_at = html_page.started_at(log)
+    faults = [html_page.Fault(i.fault.kind, i.begun_at - began_at, i.seconds) for i in outcome.incidents]
+    series = html_page.Series("real-time", latencies_by_second(log, began_at))
+    rows = [
+        (fault.kind, f"{fault.at:.0f} s", _seconds(fault.seconds), incident.replayed)
+        for fault, incident in zip(faults, outcome.incidents, strict=True)
+    ]
+    verdicts = [(verdict(outcome.reconciliation, log).plain, not outcome.status)]
+    header = ("fault", "began at", "s until results flowed", "replayed")
+    tables = [page.Table("Faults", header, rows)]
+    tables.append(html_page.differences_of({"chaos": outcome.reconciliation.differences}))
+    figure = html_page.timeline([series], faults)
+    title = f"Ad attribution under faults, seed {seed}"
+    return page.write(path, title, verdicts, figure, [*tables, page.machine_of(machine)])
 
 
 def _cells(incidents: Sequence[Incident]) -> tuple[str, ...]:

@@ -22,10 +22,12 @@ from confluent_kafka import KafkaException
 
 from examples.attribution.demo.beside import slots_beside
 from examples.attribution.demo.cli import HIGH_RATE, DemoOptions, parse
+from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import publish
 from examples.attribution.demo.report import Report, print_report, print_verdict
 from examples.attribution.demo.run import run
+from spark_rtm.measure.machine import describe_machine
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services.cluster import job_confs, standalone_cluster
 from spark_rtm.services.java import filter_stderr, hide_logged
@@ -48,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print_report(report)
         if len(reports) > 1:
             publish(options, reports[0], reports[1])
-        print_verdict(reports, next_steps(options))
+        page = write_demo(reports, describe_machine())
+        print_verdict(reports, [f"page: {page}", *next_steps(options)])
     except KeyboardInterrupt:
         print("interrupted; the results are not checked", file=sys.stderr)
         return 130

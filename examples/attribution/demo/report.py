@@ -37,8 +37,6 @@ class Report:
     settings: Settings
     reconciliation: Reconciliation
     latencies: list[Latency]
-    pauses_ms: dict[str, list[int]]
-    """Length of each pause between two batches, by query name."""
     sent: SendLog
     log: RunLog
     sink: Metrics
@@ -49,8 +47,21 @@ class Report:
     """CPU use during the measured part, or None without that part."""
     timers: Sequence[Latency] = ()
     """Time from a deadline to its result."""
+    boundaries: Sequence[tuple[str, float, int]] = ()
+    """The query, the second since the first record, and the length in ms of each pause between two batches."""
     beside: Beside | None = None
     """The first query in micro-batch mode, which read the same records at the same time."""
+
+    @property
+    def pauses_ms(self) -> dict[str, list[int]]:
+        """Return the length of each pause between two batches, by query name."""
+        names = dict.fromkeys(name for name, _, _ in self.boundaries)
+        return {name: [pause_ms for query, _, pause_ms in self.boundaries if query == name] for name in names}
+
+    def side_by_side(self) -> list[Latency]:
+        """Return the latencies of the first query in both modes, or an empty list after a run in one mode."""
+        slow = self.beside.latency(self.sent.measured_from_ms(self.settings)) if self.beside else None
+        return [*(row for row in self.latencies if row.hop == HOP), slow] if slow else []
 
 
 def print_report(report: Report) -> None:
@@ -126,10 +137,10 @@ def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
 
 def comparison_of_modes(report: Report) -> list[str]:
     """Return one sentence about the query that ran in both modes at the same time, or an empty list."""
-    slow = report.beside.latency(report.sent.measured_from_ms(report.settings)) if report.beside else None
-    fast = next((row for row in report.latencies if row.hop == HOP), None)
-    if not slow or not fast:
+    rows = report.side_by_side()
+    if len(rows) < 2:
         return []
+    fast, slow = rows
     factor = f"{slow.p50 / max(fast.p50, 1):.0f}x"
     return [f"decode, both modes side by side: p50 {fast.p50:,} ms and {slow.p50:,} ms ({factor})"]
 

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -71,13 +72,16 @@ def run(
         cpu = _send_and_monitor(bootstrap_servers, traffic, sent, monitor, stop)
         monitor.drain(settings.drain_seconds)
         results.finish()
-        pauses_ms = {name: _pauses_ms(keeper.queries[name], settings) for name in _real_time(settings)}
+        boundaries = [
+            each for name in _real_time(settings) for each in _boundaries(keeper.queries[name], settings, sent)
+        ]
     goals = list(throttle.goals.values())
     reconciliation = reconcile(reader.log, settings, RULES, goals, stored_results(dsn, settings))
     latency = hop_latencies(reader.log, sent.measured_from_ms(settings))
     return Report(
-        *(settings, reconciliation, latency, pauses_ms, sent, reader.log, results.metrics, throttle.notices, cpu),
+        *(settings, reconciliation, latency, sent, reader.log, results.metrics, throttle.notices, cpu),
         timers=timer_latencies(reader.log, RULES.scaled(settings.time_scale), sent.measured_from_ms(settings)),
+        boundaries=boundaries,
         beside=view.beside,
     )
 
@@ -120,6 +124,9 @@ def _send_and_monitor(
     return meter.result()
 
 
-def _pauses_ms(query: StreamingQuery, settings: Settings) -> list[int]:
-    interval_ms = 1000 * settings.interval_seconds
-    return [progress.durationMs["triggerExecution"] - interval_ms for progress in query.recentProgress]
+def _boundaries(query: StreamingQuery, settings: Settings, sent: SendLog) -> Iterator[tuple[str, float, int]]:
+    """Yield the query, the start (second) and the length (ms) of each pause between two batches."""
+    for progress in query.recentProgress:
+        began_at = datetime.fromisoformat(progress.timestamp).timestamp() + settings.interval_seconds
+        pause_ms = progress.durationMs["triggerExecution"] - 1000 * settings.interval_seconds
+        yield query.name, began_at - sent.started_at, pause_ms

@@ -21,7 +21,7 @@ from examples.attribution.chaos.outcome import Outcome
 from examples.attribution.chaos.parts.system import System
 from examples.attribution.chaos.plan import Fault, plan
 from examples.attribution.chaos.processes import EXECUTOR, WORKER, find
-from examples.attribution.chaos.report import print_outcome
+from examples.attribution.chaos.report import print_outcome, write_page
 from examples.attribution.chaos.run import run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.pipeline import RULES
@@ -154,8 +154,8 @@ def test_lost_and_wrong_results_fail_the_run(observed: Observed) -> None:
     assert (1, 1, 2) == (changed.status, changed.lost, changed.wrong)
 
 
-def test_unhealed_fault_and_failed_send_fail_the_run(observed: Observed) -> None:
-    """A run without a recovery has status 1, and so has one whose records the broker refused."""
+def test_unhealed_fault_and_failed_send_fail_the_run(observed: Observed, tmp_path: Path) -> None:
+    """A run without a recovery has status 1, and so has one whose records the broker refused; the page shows both."""
     first, *others = observed.outcome.incidents
     unhealed = replace(observed.outcome, incidents=[replace(first, seconds=None), *others])
     output = io.StringIO()
@@ -165,3 +165,7 @@ def test_unhealed_fault_and_failed_send_fail_the_run(observed: Observed) -> None
     assert (1, 300) == (unhealed.status, OPTIONS.deadline_seconds)
     assert "no recovery" in next(line for line in output.getvalue().splitlines() if line.startswith(f" {first.fault}"))
     assert 1 == replace(observed.outcome, failed_sends=1).status
+    page = write_page(unhealed, 5, {"cores": 2}, tmp_path / "chaos.html").read_text(encoding="utf-8")
+    assert f">{first.fault.kind}: no recovery</text>" in page
+    assert all(f">{each.fault.kind}: {each.seconds:.1f} s</text>" in page for each in others)
+    assert '<p class="bad">0 differences' in page

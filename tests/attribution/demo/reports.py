@@ -31,7 +31,6 @@ def report(
         DemoSettings(trigger=trigger),
         Reconciliation(counts, differences, 2, credit, campaigns),
         [Latency("end to end", 1, *(milliseconds,) * 4)],
-        {"kafka_to_events": [250, 90]},
         SendLog(started_at=0, measured_seconds=60),
         RunLog(),
         sink,
@@ -40,4 +39,5 @@ def report(
             Notice(41_000, "cap_reopened", "1f-campaign-0", 9, 0, 1),
         ],
         IDLE_CPU,
+        boundaries=[("kafka_to_events", 1.5, 250), ("kafka_to_events", 16.8, 90)],
     )

@@ -1,0 +1,159 @@
+"""Write the results of a run to an HTML page that loads nothing: a timeline of latencies, and tables."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from examples.attribution.audit.latency import latencies_by_second
+from examples.attribution.audit.run_log import RunLog
+from examples.attribution.demo.live_view import campaign_name
+from examples.attribution.demo.report import Report, comparison_of_modes, verdict
+from spark_rtm.measure import palette
+from spark_rtm.measure.page import Table, machine_of, write
+
+PAGE = Path("build/demo.html")
+COLORS = {"real-time": palette.BLUE, "micro-batch": palette.ORANGE}
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1000, 320, 76, 20, 36, 40
+
+
+@dataclass(frozen=True)
+class Series:
+    """Median and maximum latency (ms) per second since the first record."""
+
+    name: str
+    seconds: Mapping[int, tuple[int, int]]
+    boundaries: Sequence[tuple[str, float, int]] = ()
+    """The query, the second and the length in ms of each pause between two batches."""
+    part: str = ""
+    """The measured part of the path, if it is not the whole path."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault: its kind, its first second, and the seconds until results flow again."""
+
+    kind: str
+    at: float
+    seconds: float | None
+
+
+def timeline(series: Sequence[Series], faults: Sequence[Fault] = ()) -> str:
+    """Return an SVG: latencies by second on a logarithmic scale, boundaries as ticks, and faults with their gaps."""
+    last = max([1, *(second for each in series for second in each.seconds)])
+    highest = max([10, *(value for each in series for pair in each.seconds.values() for value in pair)])
+    decades = math.ceil(math.log10(highest))
+
+    def x(second: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * min(max(second, 0), last) / last
+
+    def y(latency_ms: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * math.log10(max(latency_ms, 1)) / decades
+
+    parts = []
+    for decade in range(decades + 1):
+        at, text = y(10**decade), f"{10**decade:,} ms"
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="#dadce0"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{text}</text>')
+    parts += [
+        f'<text x="{x(second):.1f}" y="{HEIGHT - 6}" text-anchor="middle">{second} s</text>'
+        for second in range(0, last + 1, max(10, last // 100 * 10))
+    ]
+    for number, fault in enumerate(faults):
+        until = last if fault.seconds is None else fault.at + fault.seconds
+        gap = "no recovery" if fault.seconds is None else f"{fault.seconds:.1f} s"
+        width = max(x(until) - x(fault.at), 1)
+        parts.append(
+            f'<rect x="{x(fault.at):.1f}" y="{TOP}" width="{width:.1f}" height="{HEIGHT - TOP - BOTTOM}" '
+            f'fill="{palette.RED}" opacity=".15"/><text x="{x(fault.at) + 2:.1f}" y="{TOP + 12 + 14 * (number % 4)}">'
+            f"{escape(fault.kind)}: {gap}</text>"
+        )
+    for number, each in enumerate(series):
+        parts += _lines(each, number, x, y)
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Latency by second">{"".join(parts)}</svg>'
+
+
+def _lines(series: Series, number: int, x: Any, y: Any) -> Iterator[str]:
+    color = COLORS.get(series.name, palette.BLUE)
+    known = sorted(series.seconds.items())
+    for index, opacity in ((1, 0.35), (0, 1)):
+        points = " ".join(f"{x(second):.1f},{y(pair[index]):.1f}" for second, pair in known)
+        yield f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.6" opacity="{opacity}"/>'
+    for query, second, pause_ms in series.boundaries:
+        yield (
+            f'<line x1="{x(second):.1f}" x2="{x(second):.1f}" y1="{HEIGHT - BOTTOM + 2}" y2="{HEIGHT - BOTTOM + 12}" '
+            f'stroke="{color}" stroke-width="2"><title>{escape(query)}: {pause_ms} ms</title></line>'
+        )
+    place, name = f'x="{LEFT + number * 380}" y="14"', escape(series.name + series.part)
+    yield f'<text {place} style="fill:{color}">{name}: p50, and the slowest record (light)</text>'
+
+
+def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: Path = PAGE) -> Path:
+    """Write the page of one run, or of one run in each execution mode."""
+    verdicts = []
+    for report in reports:
+        text, outcome = f"{report.settings.trigger} mode: ", report.reconciliation
+        text += verdict(outcome, report.log).plain
+        verdicts.append((text, bool(outcome.results) and not outcome.differences))
+        verdicts += [(sentence, True) for sentence in comparison_of_modes(report)]
+    modes = [report.settings.trigger for report in reports]
+    return write(
+        path,
+        "Ad attribution: results of the demonstration",
+        verdicts,
+        timeline([each for report in reports for each in _series(report)]),
+        [
+            Table(
+                "Latency in ms, of the measured part",
+                ("mode", "part", "records", "p50", "p90", "p99", "max"),
+                [
+                    (mode, row.hop, row.records, row.p50, row.p90, row.p99, row.max)
+                    for report in reports
+                    for mode, rows in (
+                        (report.settings.trigger, report.latencies),
+                        ("micro-batch, side by side", report.side_by_side()[1:]),
+                    )
+                    for row in rows
+                ],
+            ),
+            Table(
+                "Caps", ("campaign", "goal", *(f"{mode}: delivered, over-delivered" for mode in modes)), _caps(reports)
+            ),
+            differences_of({report.settings.trigger: report.reconciliation.differences for report in reports}),
+            machine_of(machine),
+        ],
+    )
+
+
+def _series(report: Report) -> Iterator[Series]:
+    beside, started_at = report.beside, report.sent.started_at
+    seconds = latencies_by_second(report.log, started_at, decoded=beside is not None)
+    part = ", decode" if beside else ""
+    yield Series(report.settings.trigger, seconds, report.boundaries, part)
+    if beside:
+        yield Series("micro-batch", beside.by_second(started_at), part=part)
+
+
+def _caps(reports: Sequence[Report]) -> list[Sequence[object]]:
+    campaigns = [report.reconciliation.campaigns for report in reports]
+    rows: list[Sequence[object]] = []
+    for outcomes in zip(*campaigns, strict=False):
+        delivered = [f"{outcome.pacing.delivered}, {outcome.over_delivered}" for outcome in outcomes]
+        goal = outcomes[0].goal
+        rows.append((campaign_name(goal.campaign_id), goal.impressions, *delivered))
+    over = [f"{report.reconciliation.over_delivered} over-delivered" for report in reports]
+    return [*rows, ("all", sum(outcome.goal.impressions for outcome in campaigns[0]), *over)]
+
+
+def differences_of(differences: Mapping[str, Sequence[str]]) -> Table:
+    """Return the table of differences from the replay, which is empty for a correct run."""
+    return Table(
+        "Differences", ("run", "difference"), [(run, text) for run, texts in differences.items() for text in texts]
+    )
+
+
+def started_at(log: RunLog) -> float:
+    """Return the send time of the first record, in epoch seconds."""
+    return min((source.t0 for source in log.sources.values()), default=0) / 1000

@@ -1,0 +1,84 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+from examples.attribution.audit.latency import Latency
+from examples.attribution.audit.run_log import RunLog, SourceRecord
+from examples.attribution.demo.beside import Beside
+from examples.attribution.demo.html_page import Fault, Series, timeline, write_demo
+from tests.attribution.demo.reports import report
+
+
+class Texts(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in {"script", "link", "img", "iframe", "object"}
+        assert not {"src", "href"} & {name for name, _ in attrs}
+        if tag == "tr":
+            self.rows.append([])
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert tag == self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] in {"td", "th"}:
+            self.rows[-1].append(data)
+
+
+def log_of(latency_ms: int) -> RunLog:
+    log = RunLog()
+    for n, latency in enumerate((latency_ms, 10 * latency_ms)):
+        src = f"ad-requests:0:{n}"
+        log.record_source(src, SourceRecord(b"", "normal", 2_000 + n, 2_000))
+        log.record_event({"src": src, "kind": "request"}, 0, 2_000)
+        log.record_result({"src": src, "result_id": src, "kind": "request", "code": "x", "version": 2}, 2_000 + latency)
+    return log
+
+
+def test_page_compares_both_modes_and_loads_nothing(tmp_path: Path) -> None:
+    fast = replace(report("real-time", 4, []), log=log_of(4))
+    slow = replace(report("micro-batch", 900, ["result <x> is missing"], delivered=40), log=log_of(900))
+
+    text = write_demo([fast, slow], {"cores": 2, "java_options": ""}, tmp_path / "build/demo.html").read_text()
+
+    rows = Texts(text).rows
+    assert ["real-time", "end to end", "1", "4", "4", "4", "4"] in rows
+    assert ["campaign-0", "10", "11, 1", "40, 30"] in rows
+    assert ["all", "10", "1 over-delivered", "30 over-delivered"] in rows
+    assert ["micro-batch", "result <x> is missing"] in rows
+    assert ["cores", "2"] == rows[-1]
+    assert '<p class="good">real-time mode: 0 differences' in text
+    assert '<p class="bad">micro-batch mode: 1 differences' in text
+    assert "<title>kafka_to_events: 250 ms</title>" in text
+    assert [] == re.findall(r"https?://|url\(|@import", text)
+
+
+def test_timeline_shows_the_gap_that_a_fault_has_left() -> None:
+    """A fault without a recovery lasts to the end."""
+    series = Series("real-time", {0: (1, 10), 10: (1, 10), 100: (1, 10)})
+    svg = timeline([series], [Fault("kill-broker", 10, 50), Fault("kill-driver", 90, None)])
+
+    widths = [float(width) for width in re.findall(r'<rect [^>]*width="([\d.]+)"', svg)]
+    assert [452.0, 90.4] == widths
+    assert ">kill-broker: 50.0 s</text>" in svg
+    assert ">kill-driver: no recovery</text>" in svg
+
+
+def test_page_shows_both_modes_side_by_side(tmp_path: Path) -> None:
+    """If the first query ran in both modes at the same time, the page has its latencies and curves in both."""
+    run = replace(report("real-time", 4, []), log=log_of(4), beside=Beside(lambda: None, [(26_000, 600)]))
+    run = replace(run, latencies=[Latency("kafka_to_events", 2, 2, 2, 2, 2), *run.latencies])
+
+    text = write_demo([run], {}, tmp_path / "demo.html").read_text()
+
+    assert ["micro-batch, side by side", "kafka_to_events", "1", *["600"] * 4] in Texts(text).rows
+    assert "both modes side by side: p50 2 ms and 600 ms (300x)" in text
+    assert ["real-time", "micro-batch"] == re.findall(r">([\w-]+), decode: p50, and the slowest record", text)
