@@ -90,6 +90,13 @@ FAULTS: dict[Check, dict[str, tuple[Any, ...]]] = {
     },
     check_owners: {
         "no-link-to-owner": ("its owner, kafka_patterns.md", _append, PAGE, "\nThe sink has a limit of 1 MiB.\n"),
+        "message-without-owner": (
+            "a message states the deleted records that the query has not read without naming its owner, errors",
+            _replace,
+            "spark_rtm/inspect/findings.py",
+            "errors_kafka.md",
+            "errors.md",
+        ),
         "no-owner": (
             "does not state the producer buffer, which it owns",
             _replace,

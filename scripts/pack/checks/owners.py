@@ -1,12 +1,15 @@
 """
 Let one page own each fact that several pages need. Another page that states it links to the owner in the same line.
 
-If two places state a fact without a link, a correction of one can leave the other one wrong.
+If two places state a fact without a link, a correction of one can leave the other one wrong. A message of `spark_rtm`
+that states the fact names the owner in the same call or docstring.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from scripts.pack import files, parsed
 from scripts.pack.checks.claims import END_MARK, GENERATED_MARK
@@ -36,6 +39,8 @@ FACTS = {
     "number of state partitions": ("state", r"fixed by the first batch|partitions\S* for each checkpoint"),
 }
 """The owner of each fact, and the words or numbers that state it."""
+SENTENCE = re.compile(r"(?<![\w.])[a-z]+ [a-z]+(?![\w.])")
+"""Two words in a row; names and lists of settings have none."""
 
 
 def check_owners(root: Path) -> Iterator[Finding]:
@@ -54,6 +59,31 @@ def check_owners(root: Path) -> Iterator[Finding]:
                 problem = f"states the {fact} without a link to its owner, {owner}.md"
                 remedy = "link that page, or delete the statement"
                 yield Finding(files.relative(root, path), line, "owner", problem, remedy)
+    yield from _of_messages(root)
+
+
+def _of_messages(root: Path) -> Iterator[Finding]:
+    """Yield strings of the package that state a fact without naming its owner."""
+    for path in files.files_below(root / "spark_rtm"):
+        text = path.read_text(encoding="utf-8") if path.suffix == ".py" else ""
+        facts = [(fact, owner, words) for fact, (owner, words) in FACTS.items() if re.search(words, text)]
+        for constant, near in _strings(tree := ast.parse(text), tree) if facts else ():
+            for fact, owner, words in facts:
+                is_stated = SENTENCE.search(constant.value) and re.search(words, constant.value)
+                if is_stated and f"{owner}.md" not in (ast.get_source_segment(text, near) or ""):
+                    problem = f"a message states the {fact} without naming its owner, {owner}.md"
+                    place = files.relative(root, path)
+                    remedy = "name that page in the message, or delete the statement"
+                    yield Finding(place, constant.lineno, "owner", problem, remedy)
+
+
+def _strings(node: ast.AST, near: ast.AST) -> Iterator[tuple[Any, ast.AST]]:
+    """Yield each string below a node, and the call or statement around it."""
+    near = node if isinstance(node, ast.Call | ast.stmt) else near
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node, near
+    for child in ast.iter_child_nodes(node):
+        yield from _strings(child, near)
 
 
 def _written(text: str) -> list[str]:
