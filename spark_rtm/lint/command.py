@@ -160,7 +160,8 @@ def _reported(
     findings: list[Finding], settings: Settings, options: argparse.Namespace, texts: Mapping[Path, str] | None = None
 ) -> int:
     details = _details(findings)
-    show(render(findings, options.format, details))
+    has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    show(render(findings, options.format, details, has_colors=has_colors))
     if findings and options.format == "text":
         count = sum(
             fixable((texts or {}).get(path) or _text_of(path).removeprefix(MARK), str(path), found)

@@ -25,6 +25,8 @@ SEVERITIES = {"error": "error", "warning": "warning", "information": "note"}
 STYLES = ("text", "json", "github", "sarif")
 GITHUB_LEVELS = {"information": "notice"}
 SARIF_LEVELS = {"information": "note"}
+COLORS = {"error": "31", "warning": "33", "information": "36"}
+BOLD = "1"
 RuleDetails = Mapping[str, Mapping[str, object]]
 """The SARIF properties of each rule, such as `helpUri`."""
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -70,11 +72,13 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(findings, key=attrgetter(*(field.name for field in fields(Finding))))
 
 
-def render(findings: Iterable[Finding], style: str = "text", rules: RuleDetails | None = None) -> str:
+def render(
+    findings: Iterable[Finding], style: str = "text", rules: RuleDetails | None = None, *, has_colors: bool = False
+) -> str:
     """Return `findings` in one of `STYLES`, sorted and without duplicates. Without findings, `text` is empty."""
     ordered = in_order(set(findings))
     if style == "text":
-        return "\n".join(printable(f"{each.place}: {each.severity}: {each.rule}: {each.text}") for each in ordered)
+        return "\n".join(_line(finding, has_colors=has_colors) for finding in ordered)
     if style == "json":
         rows = ({**asdict(finding), "url": (rules or {}).get(finding.rule, {}).get("helpUri")} for finding in ordered)
         return json.dumps(list(rows), indent=2)
@@ -90,6 +94,12 @@ def summary(findings: Iterable[Finding]) -> str:
     counts = Counter(finding.severity for finding in findings)
     found = [(counts[severity], name) for severity, name in SEVERITIES.items() if counts[severity]]
     return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in found)
+
+
+def _line(finding: Finding, *, has_colors: bool) -> str:
+    parts = {finding.place: BOLD, finding.severity: COLORS[finding.severity], finding.rule: BOLD}
+    shown = [f"\x1b[{code}m{printable(part)}\x1b[0m" if has_colors else printable(part) for part, code in parts.items()]
+    return ": ".join([*shown, printable(finding.text)])
 
 
 def _annotation(finding: Finding) -> str:

@@ -172,6 +172,28 @@ def test_summary_counts_findings_and_corrections(folder: Path, capsys: pytest.Ca
     assert f"{folder}/error.py:1:{BAD.index('realTime') + 1}: error: trigger-duration: " in printed.out
 
 
+@pytest.mark.parametrize(
+    ("is_terminal", "environment", "is_colored"),
+    [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False)],
+)
+def test_only_terminals_get_colors(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    is_terminal: bool,
+    environment: dict[str, str],
+    is_colored: bool,
+) -> None:
+    """Pipes, files and people who set NO_COLOR get plain text."""
+    for name, value in {"NO_COLOR": "", "TERM": "xterm", **environment}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
+
+    lint(folder)
+
+    assert is_colored == ("\x1b[31merror\x1b[0m" in capsys.readouterr().out)
+
+
 def test_page_that_cannot_be_read_is_named_among_the_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.md").write_bytes("# Real-time mode\n\nIt is \xe9.\n".encode("latin-1"))
     (tmp_path / "b.md").write_text("# Real-time mode\n\nReal-time mode of Spark answers \x1b[2J in milliseconds.\n")

@@ -65,6 +65,12 @@ def test_github_annotations_escape_special_characters(column: int, expected: str
     assert expected == render([replace(FINDING, column=column)], "github")
 
 
+def test_colors_surround_place_severity_and_rule() -> None:
+    colored = render([replace(FINDING, path="\x1b.py")], has_colors=True)
+
+    assert colored.startswith("\x1b[1m\\x1b.py:3\x1b[0m: \x1b[33mwarning\x1b[0m: \x1b[1msink\x1b[0m: on OSS")
+
+
 def test_fingerprint_of_a_finding_does_not_depend_on_its_line() -> None:
     """Code scanning recognizes a finding after a change above it, and distinguishes equal findings of a file."""
 
