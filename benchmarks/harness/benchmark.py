@@ -22,6 +22,7 @@ from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
 from benchmarks.results.table import print_cases
 from spark_rtm.command_line import arguments_of
+from spark_rtm.measure import page
 
 BUILD_DIR, PUBLISHED_DIR = Path("build/benchmarks"), Path("references/measured")
 INTERRUPTED = 130
@@ -29,8 +30,10 @@ REPOSITORY = Path(__file__).parents[2]
 NUMBER_LIST = re.compile(r"\[[\s\d.,-]+\]")
 
 WRITTEN = f"""
-The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}.
+The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}; a page with both is written
+to {BUILD_DIR}.
 The exit status is 1 if a run is invalid; invalid runs are not published."""
+PROLOG = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 Options = TypeVar("Options", bound=BenchmarkOptions)
 
 
@@ -91,13 +94,31 @@ def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
     """Write the JSON and the charts, and return 1 if the outcome has problems. These outcomes are not published."""
     problems = outcome.problems
     folder = PUBLISHED_DIR if publish and not problems else BUILD_DIR
-    written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *outcome.draw(folder)]
+    drawn = outcome.draw(folder)
+    written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *drawn, _write_page(outcome, drawn)]
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
     if problems:
         found = f"{len(problems)} {'problems invalidate' if len(problems) > 1 else 'problem invalidates'}"
         consequence = "so the results were not published"
         print(f"{found} this benchmark, {consequence}; first problem: {problems[0]}", file=sys.stderr)
     return 1 if problems else 0
+
+
+def _write_page(outcome: Outcome, drawn: Sequence[Path]) -> Path:
+    """Write the charts, a table for each list of the content, and the machine. Omit runs that cases summarize."""
+    content, hidden = outcome.content, {"runs"} if "cases" in outcome.content else set()
+    verdicts = [(problem, False) for problem in outcome.problems] or [("The measurement is valid.", True)]
+    tables = [_table(name, rows) for name, rows in content.items() if isinstance(rows, list) and name not in hidden]
+    figure = "".join(PROLOG.sub("", chart.read_text(encoding="utf-8")) for chart in drawn)
+    path, machine = BUILD_DIR / f"{outcome.stem}.html", page.machine_of(content.get("conditions", {}))
+    return page.write(path, f"Benchmark: {outcome.stem}", verdicts, figure, [*tables, machine])
+
+
+def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> page.Table:
+    scalars = (column for row in rows for column, value in row.items() if not isinstance(value, list | dict))
+    columns = list(dict.fromkeys(scalars))
+    cells = [["" if row.get(column) is None else row[column] for column in columns] for row in rows]
+    return page.Table(name.replace("_", " "), [column.replace("_", " ") for column in columns], cells)
 
 
 def outcome_of(

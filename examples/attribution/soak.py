@@ -1,9 +1,8 @@
 """
 Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and report growth.
 
-The program exits with status 1 if it fails, if a result differs from the replay, or if a resource grows without a cause
-in `EXPECTED`. Growth is the median slope between all pairs of minutes (the Theil-Sen estimator), which single peaks do
-not change.
+The exit status is 1 if a result differs from the replay, or if a resource grows without a cause in `EXPECTED`. Growth
+is the median slope between all pairs of minutes (the Theil-Sen estimator), which single peaks do not change.
 """
 
 import gc
@@ -29,12 +28,14 @@ from rich.console import Console
 from rich.table import Table
 
 from examples.attribution.audit.run_log import RunLog
+from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
 from examples.attribution.demo.report import Report, print_report
 from examples.attribution.demo.run import run
 from examples.attribution.settings import DemoSettings
 from spark_rtm.command_line import arguments_of
+from spark_rtm.measure import page
 from spark_rtm.measure.cpu import OtherPrograms, name_of, process_tree
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.measure.percentiles import percentiles
@@ -72,6 +73,7 @@ COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes", "checkpoint_mib"}
 """Groups with garbage, which rise until a JVM collection or until Spark deletes old state files."""
 COLLECTION_MINUTES = 30
 """Period whose lowest value counts in these groups, because Spark requests a collection every 30 minutes."""
+COLUMNS = ("resource", "part", "level", "per hour", "trend")
 LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
 EXPECTED = {
     ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
@@ -104,9 +106,7 @@ class SoakOptions(DemoSettings):
         """Raise ValueError if a setting is invalid or the run would be too short to judge growth."""
         super().__post_init__()
         if self.duration < (least := MIN_MINUTES * 60):
-            raise ValueError(
-                f"duration is {self.duration:g}, but growth needs at least {least} seconds; raise --duration"
-            )
+            raise ValueError(f"duration is {self.duration:g}, but growth needs at least {least} seconds")
 
 
 class SamplingView(LiveView):
@@ -143,14 +143,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    table = Table("resource", "part", "level", "per hour", "trend", box=None)
-    for row in result["growth"]:
-        table.add_row(row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"])
+    table = Table(*COLUMNS, box=None)
+    for row in (rows := [*map(_cells, result["growth"])]):
+        table.add_row(*row)
     Console().print(table)
     for problem in unexpected(result["growth"]):
         print(f"growth: {problem}", file=sys.stderr)
-    print(f"result: {write(result, publish=options.publish)}")
+    growth_table = page.Table("Growth", COLUMNS, rows)
+    written = write_demo([report], describe_machine(), FOLDER / "soak.html", "Ad attribution for hours", [growth_table])
+    print(f"result: {write(result, publish=options.publish)}\npage: {written}")
     return exit_status(result)
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"]
 
 
 def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:
@@ -171,8 +177,7 @@ def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:
 
 def used_resources(spark: SparkSession, checkpoints: Path) -> dict[Resource, float]:
     """Return the memory, open files, threads, state and checkpoint files of this process, its children and queries."""
-    # The audit keeps every record of the run. Without this call, Python's garbage collector would search all of them
-    # again and again, which delays the sender of the traffic.
+    # Python's garbage collector would search all records of the audit again and again, which delays the traffic.
     gc.freeze()
     used = defaultdict[Resource, float](float)
     for process in process_tree([os.getpid()]):
@@ -200,11 +205,7 @@ def used_resources(spark: SparkSession, checkpoints: Path) -> dict[Resource, flo
 
 
 def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[str, Any]:
-    """
-    Return the conditions, the number of differences, and the growth of each resource and of latency.
-
-    Raise ValueError if the samples cover fewer than `MIN_MINUTES` minutes.
-    """
+    """Return conditions, differences and growth. Raise ValueError for samples of less than `MIN_MINUTES` minutes."""
     minutes = [list(minute) for _, minute in groupby(samples, lambda sample: sample[0] // 60)]
     if len(minutes) < MIN_MINUTES:
         raise ValueError(

@@ -90,8 +90,14 @@ def _lines(series: Series, number: int, x: Any, y: Any) -> Iterator[str]:
     yield f'<text {place} style="fill:{color}">{name}: p50, and the slowest record (light)</text>'
 
 
-def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: Path = PAGE) -> Path:
-    """Write the page of one run, or of one run in each execution mode."""
+def write_demo(
+    reports: Sequence[Report],
+    machine: Mapping[str, object],
+    path: Path = PAGE,
+    title: str = "Ad attribution: results of the demonstration",
+    tables: Sequence[Table] = (),
+) -> Path:
+    """Write the page of one run, or of one run in each execution mode, with further tables after the latencies."""
     verdicts = []
     for report in reports:
         text, outcome = f"{report.settings.trigger} mode: ", report.reconciliation
@@ -101,7 +107,7 @@ def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: P
     modes = [report.settings.trigger for report in reports]
     return write(
         path,
-        "Ad attribution: results of the demonstration",
+        title,
         verdicts,
         timeline([each for report in reports for each in _series(report)]),
         [
@@ -118,6 +124,7 @@ def write_demo(reports: Sequence[Report], machine: Mapping[str, object], path: P
                     for row in rows
                 ],
             ),
+            *tables,
             Table(
                 "Caps", ("campaign", "goal", *(f"{mode}: delivered, over-delivered" for mode in modes)), _caps(reports)
             ),
