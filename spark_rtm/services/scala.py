@@ -5,6 +5,7 @@ Real-time mode of OSS 4.3.0 rejects Python processors, so a job with custom stat
 necessary.
 """
 
+import os
 import subprocess
 from collections.abc import Sequence
 from hashlib import sha256
@@ -55,7 +56,8 @@ def scala_object(spark: SparkSession, source: Path, name: str) -> Any:
 
 
 def _compile(sources: Sequence[Path], jar: Path) -> None:
-    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    # In a program of spark-submit, which sets SPARK_HOME, the module pyspark is in an archive without the jars.
+    jars = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars" / "*"
     command = [str(java_home() / "bin" / "java"), "-cp", str(jars), "scala.tools.nsc.Main", "-usejavacp"]
     command += ["-d", str(jar), *map(str, sources)]
     compiler = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILE_TIMEOUT_SECONDS)

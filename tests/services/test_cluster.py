@@ -127,9 +127,12 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     _, properties, _ = shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])
     program = tmp_path / "report.py"
     program.write_text(REPORT)
+    # The program compiles this file, because no other test has compiled the same text.
+    scala = tmp_path / SCALA.name
+    scala.write_text(f"{SCALA.read_text(encoding='utf-8')}// {tmp_path}\n", encoding="utf-8")
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", cluster, "--properties-file", properties]
     command += ["--jars", str(control_jar()), "--conf", "spark.ui.enabled=false"]
-    command += [*(archives.get(word, word) for word in options), str(program), str(SCALA)]
+    command += [*(archives.get(word, word) for word in options), str(program), str(scala)]
     own = {"JAVA_HOME": str(java_home()), "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
     result = subprocess.run(
