@@ -55,8 +55,8 @@ def clusters(servers: str) -> str:
         "foreach": _after_batches(rows.writeStream.foreach(send), 3),
     }
     session.stop()
-    small = {"spark.executor.memory": "1g", "spark.driver.memory": "1g"}
-    # One executor with six slots.
+    # One executor with six slots. The JVM keeps the other settings of its first session.
+    small = {"spark.executor.memory": "1g", "spark.driver.memory": "1g", "spark.authenticate": "false"}
     session = build_session(
         "elastic", master="local-cluster[1,6,1024]", confs={**DYNAMIC_ALLOCATION, **SHORT_BATCHES, **small}
     )

@@ -26,8 +26,9 @@ UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
 
 def create_topics(kafka: str, clocks: dict[str, str]) -> None:
     """Create topics with one partition; `clocks` maps each name to the `message.timestamp.type`."""
+    admin = AdminClient({"bootstrap.servers": kafka})
     topics = [NewTopic(name, 1, config={"message.timestamp.type": clock}) for name, clock in clocks.items()]
-    for created in AdminClient({"bootstrap.servers": kafka}).create_topics(topics).values():
+    for created in admin.create_topics(topics).values():
         created.result(30)
 
 
