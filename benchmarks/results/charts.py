@@ -72,6 +72,7 @@ def _rates(limits: Sequence[CaseRow]) -> Figure:
     axes.set_yticks(range(len(own)), [f"{row['workload']}, {row['engine']}" for row in own], fontsize=9)
     axes.invert_yaxis()
     axes.set_xticks([])
+    axes.spines["bottom"].set_visible(False)
     by_mode = {(row["workload"], row["engine"]): row["sustained_rate"] for row in own}
     ratios = [
         f"{name} {by_mode[name, REAL_TIME] / by_mode[name, MICRO_BATCH]:.2g} times as many"

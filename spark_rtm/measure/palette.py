@@ -3,4 +3,4 @@
 BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#1a73e8", "#e8710a", "#188038", "#9334e6", "#d93025", "#5f6368"
 SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
 """The colours of adjacent lines, in order."""
-MEDIUM_GREY, LIGHT_GREY = "#9aa0a6", "#dadce0"
+LIGHT_GREY = "#dadce0"

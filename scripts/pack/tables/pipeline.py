@@ -38,15 +38,20 @@ def _row(name: str, what: str, runs: Sequence[dict[str, Any]]) -> tuple[str, ...
 
 
 def _conditions(runs: Sequence[dict[str, Any]]) -> str:
-    newest, dates = runs[-1], sorted({run["date"] for run in runs})
+    dates = sorted({run["date"] for run in runs})
     loads = sorted(run["load_average"] for run in runs)
     load = " to ".join(dict.fromkeys((f"{loads[0]:g}", f"{loads[-1]:g}")))
     days = " and ".join(dict.fromkeys((dates[0], dates[-1])))
     return (
-        f"Measured on {days}: {newest['cores']} cores, {newest['memory_gb']} GiB, PySpark "
-        f"{newest['pyspark']}, Kafka connector {newest['kafka_connector']}, broker "
-        f"{newest['kafka_broker_and_clients']}, Java {newest['java']}.\n"
+        f"Measured on {days}: {_machine(runs[-1])}.\n"
         f"The load average over 15 minutes, which includes the runs themselves, was {load}.\n"
+    )
+
+
+def _machine(known: dict[str, Any]) -> str:
+    return (
+        f"{known['cores']} cores, {known['memory_gb']} GiB, PySpark {known['pyspark']}, Kafka connector "
+        f"{known['kafka_connector']}, broker {known['kafka_broker_and_clients']}, Java {known['java']}"
     )
 
 
@@ -70,12 +75,10 @@ def _count(number: int, noun: str) -> str:
 def comparison(root: Path, _: str) -> str:
     """Return the conditions of the run, a table of latencies, and over-delivery and CPU use of both modes."""
     content = measured(root, DEMO, "make demo COMPARE=1 PUBLISH=1")
-    known, rows = content["conditions"], _rows(content)
+    known, rows = content["conditions"], {row["mode"]: row for row in content["rows"] if row["hop"] == HOP}
     fast, slow = rows["real-time"], rows["micro-batch"]
     conditions = (
-        f"Measured with `{known['command']}` on {known['date']}: {known['cores']} cores, {known['memory_gb']} GiB, "
-        f"PySpark {known['pyspark']}, Kafka connector {known['kafka_connector']}, broker "
-        f"{known['kafka_broker_and_clients']}, Java {known['java']}. "
+        f"Measured with `{known['command']}` on {known['date']}: {_machine(known)}. "
         f"Load: {known['rate']:g} records/s, {known['warm_up_seconds']:g} s of warm-up and then "
         f"{known['duration_seconds']:g} s of measurement. Latency is in ms, from the append of the event in Kafka to "
         f"the append of its result.\n"
@@ -94,10 +97,6 @@ def comparison(root: Path, _: str) -> str:
         f"real-time mode and by {over['micro_batch']} in micro-batch mode.{_load(cpu['micro_batch'], known['cores'])}\n"
     )
     return f"{conditions}\n{latencies}\n{effects}"
-
-
-def _rows(content: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {row["mode"]: row for row in content["rows"] if row["hop"] == HOP}
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
