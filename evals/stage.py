@@ -121,7 +121,9 @@ def new_topics(kafka: str, count: int, partitions: int) -> Iterator[list[str]]:
     try:
         yield names
     finally:
-        for deleted in AdminClient({"bootstrap.servers": kafka, "log_level": 3}).delete_topics(names).values():
+        # The client must outlive its futures.
+        admin = AdminClient({"bootstrap.servers": kafka, "log_level": 3})
+        for deleted in admin.delete_topics(names).values():
             deleted.result(30)
 
 
