@@ -1,4 +1,5 @@
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from scripts.pack import files
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
+from spark_rtm.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, produce, records_of, start_to_kafka
 from tests.pages.jobs import ModeJob
 
@@ -226,3 +229,17 @@ def test_kafka_client_defaults_equal_the_table(spark: SparkSession, name: str) -
     assert DEFAULTS[name] == {key: str(defaults.get(key)).lower() for key in DEFAULTS[name]}
     if "fetch.min.bytes" in DEFAULTS[name]:
         assert "answered as soon as that many byte(s) of data is available" in definition.toHtml()
+
+
+def test_page_states_the_compared_defaults() -> None:
+    compared = {f"kafka.{option}": value for options in DEFAULTS.values() for option, value in options.items()}
+    tables = markdown.tables((files.ROOT / "references/kafka_patterns.md").read_text(encoding="utf-8"))
+    [rows] = [table.rows for table in tables if tuple(table.header[:3]) == ("option", "side", "default")]
+    stated = {
+        option: default.partition(";")[0].strip("`")
+        for _, cells in rows
+        for option, default in zip(re.findall(r"`(kafka\.[\w.]+)`", cells[0]), cells[2].split(", "), strict=False)
+    }
+
+    assert {"kafka.max.block.ms", "kafka.buffer.memory", "kafka.acks"} <= compared.keys() & stated.keys()
+    assert {o: v for o, v in compared.items() if o in stated} == {o: v for o, v in stated.items() if o in compared}
