@@ -132,7 +132,7 @@ def million(root: Path, _: str) -> str:
     intro = (
         f"Computed from the cost model with at most {highest_rate_per_partition(content):,g} records/s per source "
         f"partition, {base.record_bytes:g} bytes per record, {base.keys:,g} keys and a trigger interval of "
-        f"{base.interval_seconds:g} s. Rows outside the range are extrapolations, not measurements.\n"
+        f'{base.interval_seconds:g} s. Rows marked "no" extrapolate beyond the range of the fitted runs.\n'
     )
     limits = [(_rate(at), name) for at, name in reached]
     return "\n".join([intro, table(header, rows), table(("reached at records/s", "limit"), limits)])
