@@ -1,7 +1,8 @@
 """
-Define the results table in PostgreSQL or Databricks Lakebase, and its sink.
+Define the results table in PostgreSQL or Databricks Lakebase, and the sink that writes to this table.
 
-The table has one row per result. Each row is updated many times, so the storage settings keep updates cheap.
+The table has one row per result. Each row is updated many times, so the table has storage
+settings that keep updates cheap.
 """
 
 import re
@@ -39,9 +40,10 @@ create table if not exists {schema}.{table}_offsets
 
 def results_table(settings: Settings) -> str:
     """
-    Return the name of the results table for a topic prefix, which needs no quotes in SQL.
+    Return the name of the results table for the topic prefix in `settings`. The name needs no quotes in SQL.
 
-    The prefix `team-a.run1.` results in the table `team_a__run1_ad_attributed`.
+    The prefix `team-a.run1.` results in the table `team_a__run1_ad_attributed`. Raise ValueError for a prefix that
+    could result in the same table as another prefix.
     """
     prefix = settings.topic_prefix
     if not TOPIC_PREFIX.fullmatch(prefix):
@@ -69,7 +71,7 @@ def create_tables(dsn: str, settings: Settings) -> None:
 
 
 def results_sink(connect: dict[str, Any] | Callable[[], dict[str, Any]], settings: Settings) -> PostgresUpsertSink:
-    """Return the sink for the results table, for `foreach` or for a loop."""
+    """Return the sink for the results table. Pass it to Spark's `foreach`, or call its methods in your own loop."""
     return PostgresUpsertSink(connect, (SCHEMA, results_table(settings)), ("result_id",), COLUMNS, "version")
 
 
@@ -80,7 +82,7 @@ def results_of(records: DataFrame) -> DataFrame:
 
 
 def stored_results(dsn: str, settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return the rows of the results table by result id, without null columns, as in the topic."""
+    """Return the rows of the results table by result id. Null columns are left out, as in the topic's records."""
     with psycopg.connect(dsn, row_factory=dict_row) as connection:
         rows = connection.execute(f"select * from {SCHEMA}.{results_table(settings)}".encode())
         return {row["result_id"]: {name: v for name, v in row.items() if v is not None} for row in rows}

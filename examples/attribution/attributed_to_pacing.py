@@ -5,7 +5,7 @@ The state contains all versions of each ad slot's result. The query counts only 
 out-of-order records do not affect the counts. If an ad slot changes from `filled` to `unfilled`, the campaign's
 delivered count decreases.
 
-The query reads only what the pipeline's own queries write, so it does not validate records again.
+The query reads only records that the pipeline's own queries wrote, so it does not validate these records again.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -19,7 +19,7 @@ from examples.attribution.settings import Settings
 
 PACING = StructType([StructField("result_id", StringType()), *struct_of(CampaignCount)])
 """
-Schema of one count. For each result id, only the highest version is valid.
+Schema of one count. For each result id, only the count with the highest version is valid.
 
     {"result_id": "run-campaign-0/1767225577000/0", "campaign_id": "run-campaign-0", "bucket_ts": 1767225577000,
      "shard": 0, "version": 36, "slots": 3, "delivered": 1, "reserved": 2}
@@ -30,8 +30,8 @@ def attributed_to_pacing(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Convert Kafka source rows of `ad-attributed` into Kafka sink rows with `PACING` structs as JSON.
 
-    A bucket's state expires once `events_to_attributed` drops all further events of its requests. Later rows of the
-    bucket are dropped.
+    The state of a bucket expires when `events_to_attributed` starts to drop all further events of the bucket's
+    requests. Rows of the bucket that arrive after that are dropped.
     """
     bucket_ms = bucket_length_ms(settings)
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms + bucket_ms

@@ -1,8 +1,8 @@
 """
-Copy the topic `ad-attributed` into PostgreSQL with a Kafka consumer, one table row per result.
+Copy the topic `ad-attributed` into PostgreSQL with a Kafka consumer. The table has one row per result.
 
-Each result reaches PostgreSQL within milliseconds. In real-time mode, OSS 4.3.0 passes rows to a Python sink seconds
-late, so a Kafka consumer instead of a Spark query calls the sink.
+Each result reaches PostgreSQL within milliseconds. In real-time mode, OSS 4.3.0 passes rows to a Python sink with a
+delay of seconds, so a Kafka consumer calls the sink instead of a Spark query.
 """
 
 import logging
@@ -46,15 +46,16 @@ class ResultsConsumer:
     """
     A Kafka consumer of `ad-attributed` that writes the results to PostgreSQL.
 
-    The consumer stores the results before its offsets in the same database, so the offsets never skip a missing result.
-    A new or restored database therefore receives all missing results. New partitions are read from their first record.
+    The consumer stores its offsets in the same database, and only after the results before them. The offsets therefore
+    never skip a missing result, and a new or restored database receives all missing results. The consumer reads new
+    partitions from the first record.
     """
 
     def __init__(self, bootstrap_servers: str, dsn: str, settings: Settings) -> None:
         """
         Create missing tables, and load the stored offsets.
 
-        Raises RuntimeError if the topic no longer contains the records at the stored offsets.
+        Raise RuntimeError if the topic was created again, or no longer contains the records at the stored offsets.
         """
         create_tables(dsn, settings)
         connect: dict[str, Any] = dict(conninfo_to_dict(dsn))
@@ -65,7 +66,7 @@ class ResultsConsumer:
         )
         self.metrics = self._results.metrics
         self.unreadable = 0
-        """Number of skipped records that are not results; set up an alert if it increases."""
+        """Number of records that were skipped because they are not results. Set up an alert for any increase."""
         topic = settings.topic(ATTRIBUTED_TOPIC)
         self._admin = admin_client(bootstrap_servers)
         self._state = topic_state(self._admin, topic)
@@ -80,7 +81,7 @@ class ResultsConsumer:
         self.future: Future[None] = Future()
 
     def run(self) -> None:
-        """Consume until `request_finish` is called, then read to the current end of the topic and store all results."""
+        """Consume until `request_finish` is called. Then read to the end of the topic, and store all results."""
         error: BaseException | None = None
         for number, sink in enumerate((self._results, self._offsets)):
             sink.open(number, 0)
@@ -100,16 +101,16 @@ class ResultsConsumer:
             self._consumer.close()
 
     def request_finish(self) -> None:
-        """Make `run` return at the end of the topic."""
+        """Make `run` return when it has reached the end of the topic."""
         self._finish.set()
 
     def finish(self) -> None:
-        """Call `request_finish` and wait until all results are stored. Raise the error of a failed `run`."""
+        """Call `request_finish`, and wait until all results are stored. If `run` has failed, raise its error."""
         self.request_finish()
         self.future.result()
 
     def raise_if_failed(self) -> None:
-        """Raise the error of a failed `run`."""
+        """If `run` has failed, raise its error."""
         if self.future.done():
             self.future.result()
 
@@ -148,7 +149,7 @@ class ResultsConsumer:
         self._next[partition] = offset + 1
 
     def _check_topic(self) -> None:
-        """Raise RuntimeError if the topic was created again, and add new partitions."""
+        """Start to read new partitions. Raise RuntimeError if the topic was created again."""
         try:
             state = topic_state(self._admin, self._state.topic)
             if state.partitions > self._state.partitions:
@@ -174,7 +175,7 @@ class ResultsConsumer:
 
 @contextmanager
 def attributed_to_postgres(bootstrap_servers: str, dsn: str, settings: Settings) -> Iterator[ResultsConsumer]:
-    """Consume `ad-attributed` while the block runs, then read to the end of the topic."""
+    """Yield a consumer that runs in a thread. After the block, the consumer stops at the end of the topic."""
     consumer = ResultsConsumer(bootstrap_servers, dsn, settings)
     with ThreadPoolExecutor(1, "attributed_to_postgres") as threads:
         consumer.future = threads.submit(consumer.run)

@@ -1,13 +1,13 @@
 """
 Define the kinds of events, and the result codes of delivered impressions.
 
-This module does not import Spark, because the rules that use it are plain Python.
+This module does not import Spark, because the rules that use this module are plain Python.
 """
 
 STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
 """Playback steps in chronological order."""
 KINDS = ("request", "impression", "click", *STEPS, "conversion")
 FAMILIES = ("impression", "click")
-"""Kinds of events with separate result codes; all playback steps share the codes of `step`."""
+"""Kinds of events with their own result codes. All playback steps share one set of codes, named `step`."""
 BILLABLE = ("matched", "matched_late_request")
 """Result codes of impressions that fill their ad slots."""

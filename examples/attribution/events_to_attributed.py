@@ -1,12 +1,12 @@
 """
 Correlate the events of each transaction, and emit every result that a new event changes.
 
-In real-time mode, an aggregation emits one output row per input row. The state contains the first events in order of
-arrival (`max_events`); each further event gets its own result, so the state does not grow.
-For each new event, the query evaluates the transaction with and without this event, and emits the differences.
+In real-time mode, an aggregation emits one output row per input row. The state contains only the first `max_events`
+events that arrive. Each further event gets its own result, so the state does not grow.
+For each new event, the query evaluates the transaction with and without this event, and emits the results that differ.
 
-The query reads only what `kafka_to_events` writes, so it does not validate records again. Other records could end the
-query.
+The query reads only records written by `kafka_to_events`, so it does not validate these records again. Records from
+other writers could make the query fail.
 """
 
 from pyspark.sql import DataFrame, GroupedData
@@ -22,8 +22,8 @@ def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Convert Kafka source rows of `events` into Kafka sink rows with `ATTRIBUTED` structs as JSON.
 
-    A request's state expires when the query has read a request that is newer by `horizon_ms + watermark_slack_ms`.
-    After that, no event can change the results of the older request.
+    The state of a request expires when the query has read another request whose time is later by
+    `horizon_ms + watermark_slack_ms`. From then on, no event can change the results of the expired request.
     """
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms
     event = F.from_json(F.col("value").cast("string"), EVENTS).alias("event")
@@ -43,7 +43,11 @@ def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:
 
 
 def changes_per_row(transactions: GroupedData, windows: Windows) -> DataFrame:
-    """Return the results that each event changes. The state needs only the first events and the last event."""
+    """
+    Return the results that each event changes.
+
+    The state contains only the first `max_events` events, the last event, and the number of events.
+    """
     history = F.struct(*HISTORY)
     first = F.min_by(history, "arrival", windows.max_events).alias("first")
     rows = transactions.agg(first, F.last(history).alias("last"), F.count("*").alias("events"))
@@ -53,10 +57,10 @@ def changes_per_row(transactions: GroupedData, windows: Windows) -> DataFrame:
 
 def all_results_per_row(transactions: GroupedData, windows: Windows) -> DataFrame:
     """
-    Return all results of each transaction, whose state keeps every event.
+    Return all results of each transaction. The state keeps every event of the transaction.
 
-    In micro-batch mode, one output row can cover several events, so a comparison without the newest event would miss
-    changes.
+    In micro-batch mode, one output row can cover several new events. A comparison with and without the newest event
+    would miss the changes by the others.
     """
     rows = transactions.agg(F.collect_list(F.struct(*HISTORY)).alias("history"))
     return rows.select(F.explode(results_of(F.col("history"), windows)).alias("result"))

@@ -1,9 +1,9 @@
 """
-Decode the three source topics into typed events, and route other records to the reject topic.
+Decode the records of the three source topics into typed events, and route invalid records to the reject topic.
 
-The decoding expression accepts every input. After an error for a bad record, the query would fail at that record again
-after every restart. Records in `ad-rejected` have the raw value of the source record; their headers contain the reject
-reason, the position in the source topic and the original length in bytes.
+The decoding expression raises no error for any input, because an error would make the query fail at the same record
+again after every restart. A record in `ad-rejected` contains the raw value of the source record. The headers contain
+the reject reason, the position in the source topic, and the original length of the value in bytes.
 """
 
 from functools import reduce
@@ -53,9 +53,10 @@ def kafka_to_events(records: DataFrame, settings: Settings) -> DataFrame:
     """
     Convert Kafka source rows, read with `includeHeaders`, into Kafka sink rows with key, value, headers and topic.
 
-    Every input row produces exactly one output row. A row for `events` contains an `EVENTS` struct as JSON and is keyed
-    by transaction. A row for `ad-rejected` contains the raw value. Of the source headers, only the first valid `t0`
-    (the intended send time) is kept, which limits the size of an output row.
+    Every input row produces exactly one output row. A row for `events` contains an `EVENTS` struct as JSON, and its key
+    is the first id that the event has: transaction id, user key or order id. A row for `ad-rejected` contains the raw
+    value. Of the source headers, only the first valid `t0` (the intended send time) is kept, which limits the size of
+    an output row.
     """
     decoded = _decode(records, settings).withColumn("reason", _reject_reason(settings))
     event = F.to_json(F.struct(*(F.col(f"event.{name}") for name in INPUT.names), *EVENTS.names[len(INPUT) :]))
@@ -88,7 +89,7 @@ def _in_range(name: str) -> Column:
 
 
 def _reject_reason(settings: Settings) -> Column:
-    """Return the first reason for rejecting the row, or null."""
+    """Return the first reason for rejecting the row, or null if the row is valid."""
     kind, windows = F.col("event.kind"), settings.windows
     has_wrong_slots = ~type_of("slots").isin("ARRAY<STRING>", "ARRAY<VOID>", "VOID")
     reasons = {

@@ -1,5 +1,5 @@
 """
-Define the pipeline's five queries, their topics, and how each query starts.
+Define the pipeline's five queries with their topics, and the functions that start the queries.
 
 `query_starters` sets the trigger, the output mode and the checkpoint of every query.
 """
@@ -36,7 +36,7 @@ from spark_rtm.realtime.slots import preflight, slots_needed
 
 SOURCE_OPTIONS = {"startingOffsets": "earliest", "includeHeaders": "true"}
 RULES = CreditRules()
-"""The demonstration's credit rules before scaling."""
+"""The demonstration's credit rules, before all times are divided by `time_scale`."""
 START_TIMEOUT_SECONDS = 120
 # On OSS 4.3.0, the first Python worker of a query must connect to Spark within ten seconds. This limit is fixed.
 MAX_PYTHON_STARTS = 3
@@ -51,11 +51,11 @@ class PipelineQuery:
     target: str | None
     transform: Callable[[DataFrame], DataFrame]
     has_python: bool = False
-    """Whether the query has a Python processor, so it runs in the mode `python_trigger`."""
+    """Whether the query has a Python processor. If so, the setting `python_trigger` determines the execution mode."""
 
 
 def pipeline_queries(settings: Settings, ticks: DataFrame | None = None) -> list[PipelineQuery]:
-    """Return the five queries in the order of the data flow. `ticks` are for Python in real-time mode."""
+    """Return the five queries in the order of the data flow. Python processors in real-time mode need `ticks`."""
     return [
         PipelineQuery("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
         PipelineQuery(
@@ -90,10 +90,11 @@ def query_starters(
     sink_options: Mapping[str, str] = KAFKA_SINK,
 ) -> dict[str, Starter]:
     """
-    Check that the session has enough task slots, and return a function that starts each query.
+    Check that the session has enough task slots, and return the functions that start the queries, by query name.
 
-    Call the functions in their order. Micro-batch queries with Python processors are first, and each waits for its
-    first batch, so these queries start one after another while the machine is idle.
+    Call the functions in their order. The micro-batch queries with Python processors come first. Each of their
+    functions returns only after the first batch of its query, so these slow queries start one at a time, before other
+    queries load the machine.
     """
     servers = {"kafka.bootstrap.servers": bootstrap_servers}
 
@@ -128,10 +129,10 @@ def query_starters(
 
 def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_STARTS) -> StreamingQuery:
     """
-    Start a query with a Python processor, and wait for its first batch.
+    Start a query with a Python processor, and wait until the query has finished the first batch.
 
-    On a busy machine, a Python worker can need longer than Spark's limit of ten seconds; then the query restarts,
-    up to `attempts` times.
+    On a busy machine, a Python worker can need more than the ten seconds that Spark allows for connecting. The query
+    then fails, and is started again. There are at most `attempts` starts in total.
     """
     query = writer.start()
     try:
@@ -150,7 +151,7 @@ def is_real_time(query: PipelineQuery, settings: Settings) -> bool:
 
 
 def micro_batch_with_python(settings: Settings) -> list[str]:
-    """Return the names of micro-batch queries with a Python processor."""
+    """Return the names of the queries that have a Python processor and run in micro-batch mode."""
     queries = pipeline_queries(settings)
     return [query.name for query in queries if query.has_python and not is_real_time(query, settings)]
 
@@ -166,7 +167,7 @@ def _trigger(query: PipelineQuery, settings: Settings) -> dict[str, Any]:
 
 def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[str, int], settings: Settings) -> int:
     """
-    Return the number of task slots that a query needs outside its shuffles.
+    Return the number of task slots that a query needs in addition to the slots of its shuffle stages.
 
     `partitions` maps each topic to its number of partitions.
     """

@@ -1,7 +1,7 @@
 """
-Define the schemas of source records and of `events`, and derive the schema of a rule's dataclass.
+Define the schemas of source records and of `events`, and derive other schemas from the rules' dataclasses.
 
-The columns of results are the dataclasses in `correlation/rule.py` and `credit/rule.py`.
+The dataclasses in `correlation/rule.py` and `credit/rule.py` define the columns of the results.
 """
 
 from dataclasses import fields, is_dataclass
@@ -32,7 +32,8 @@ INPUT = StructType(
     ]
 )
 """
-One source record. Times are UTC milliseconds, and `value_micros` is in millionths of the currency unit.
+Schema of one source record. Times are in milliseconds since the epoch (UTC), and `value_micros` is in millionths of the
+currency unit.
 
     {"event_id": "run-e735", "kind": "request", "transaction_id": "run-t734", "campaign_id": "run-campaign-0",
      "user_key": "user-4940", "slots": ["slot-0", "slot-1", "slot-2"],
@@ -49,7 +50,10 @@ EVENTS = StructType(
     ]
 )
 """
-One accepted event: the source record, its effective time, and its position and append time in the source topic.
+Schema of one accepted event.
+
+Four fields are added to those of the source record: the effective time, whether the clocks of the device and the
+collector differ by more than `clock_skew_limit_ms`, and the record's position and append time in the source topic.
 
     {"event_id": "run-e735", "kind": "request", "event_ts": 1767225577743, "server_ts": 1767225606850,
      "transaction_id": "run-t734", "request_ts": 1767225577743, "campaign_id": "run-campaign-0",
@@ -60,9 +64,10 @@ One accepted event: the source record, its effective time, and its position and 
 
 def struct_of(kind: type) -> StructType:
     """
-    Return the schema of a dataclass with nullable fields in their order.
+    Return the schema of a dataclass. The fields keep their order, and all of them are nullable.
 
-    A tuple becomes an array, and another dataclass a struct. Raise TypeError for any other type that is not in `TYPES`.
+    A tuple becomes an array, and a nested dataclass becomes a struct. Raise TypeError for any other type that is
+    not in `TYPES`.
     """
     hints = get_type_hints(kind)
     return StructType([StructField(field.name, _type_of(hints[field.name])) for field in fields(kind)])

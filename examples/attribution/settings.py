@@ -1,5 +1,5 @@
 """
-Define the settings of the pipeline and its demonstration with their units.
+Settings of the pipeline and its demonstration. Each setting documents its unit.
 
 `demo/cli.py` derives the command-line flags from these settings.
 """
@@ -15,40 +15,45 @@ Trigger = Literal["real-time", "micro-batch"]
 @dataclass(frozen=True)
 class Windows:
     """
-    Correlation windows in milliseconds, and the maximum number of events. A window includes its start and its end.
+    Correlation windows in milliseconds, and the maximum number of events per transaction.
 
-    The defaults are common values in ad measurement. Demonstrations and tests shorten all windows with `scaled`.
+    A window includes both its start and its end. The defaults are common values in ad measurement. Demonstrations and
+    tests shorten all windows with `scaled`.
     """
 
     request_to_impression_ms: int = 300_000
     """
     Maximum time from a request to its impression. A later impression gets the code `late_impression`.
 
-    An ad slot of the request is pending until it is filled or this time has passed.
+    An ad slot of the request stays pending until an impression fills the slot or this time has passed.
     """
     impression_to_click_ms: int = 900_000
     """Maximum time from an impression to its click. A later click gets the code `late_click`."""
     playback_grace_ms: int = 300_000
     """
-    Maximum time from an impression to a playback step, plus the creative length. A later step gets `late_step`.
+    Maximum time from an impression to a playback step, in addition to the creative length.
+
+    A later step gets the code `late_step`.
     """
     hold_ms: int = 300_000
     """Maximum time that an impression waits for its request before the impression becomes an orphan."""
     clock_skew_limit_ms: int = 300_000
-    """Maximum difference between the device's and the collector's clock; beyond it, the collector's time is used."""
+    """Maximum difference between the device's and the collector's clock. Beyond it, the collector's time is used."""
     skew_tolerance_ms: int = 2_000
-    """Maximum lead of an event over its parent that still counts as simultaneous."""
+    """Maximum time by which an event can precede its parent event and still count as simultaneous with it."""
     max_creative_ms: int = 120_000
     """
-    Maximum creative length. Longer creatives are rejected as `bad_number`, because they would delay state expiry.
+    Maximum creative length. Records with longer creatives are rejected as `bad_number`.
+
+    Longer creatives would delay the expiry of state.
     """
 
     max_events: int = 100
     """
-    Maximum number of correlated events per transaction. All later events get `too_many_events`.
+    Maximum number of correlated events per transaction. All later events get the code `too_many_events`.
 
-    The limit does not depend on `time_scale`. The CPU time for an event grows with the number of earlier events, and
-    the state of each transaction has 20 bytes for each possible event.
+    The limit does not depend on `time_scale`. The CPU time for an event grows with the number of earlier events. The
+    state of each transaction takes 20 bytes for each event that the limit allows.
     """
 
     def scaled(self, time_scale: int) -> "Windows":
@@ -82,35 +87,36 @@ class Settings:
     """Execution mode of the three queries without Python processors."""
     python_trigger: Trigger = "micro-batch"
     """
-    Execution mode of the queries with Python processors, timeouts and credit. Each mode needs its own checkpoints.
+    Execution mode of the two queries with Python processors (timeouts and credit). Each mode needs its own checkpoints.
 
-    Real-time mode needs ticks, which `spark_rtm.kafka.ticks` writes. On OSS 4.3.0, it uses
-    `spark_rtm.realtime.python_state`.
+    Real-time mode needs ticks, which `spark_rtm.kafka.ticks` writes. On OSS 4.3.0, real-time mode also needs
+    `spark_rtm.realtime.python_state`, which runs the processors.
     """
     interval_seconds: int = 300
     """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
     python_interval_seconds: float = 5
-    """Trigger interval of the queries with Python processors in micro-batch mode, which delays timeouts and credit."""
+    """Trigger interval in seconds of micro-batch queries with Python processors. It delays timeouts and credit."""
     partitions: int = 2
     """Number of partitions per topic. Real-time mode needs one task slot per source partition."""
     shuffle_partitions: int = 2
     """Number of state partitions of each stateful query. Real-time mode needs one task slot per state partition."""
     slots: int = 30
     """
-    Task slots of a local master. With 2 partitions and 2 shuffle partitions, the pipeline needs 22 or 28.
+    Task slots of a local master. The pipeline needs 22, or 28 if the queries with Python run in real-time mode too.
 
-    The queries without Python need 3 x 2 + 2 x (2 + 2) = 14. Timeouts and credit need 2 + 6 = 8 in micro-batch mode; in
-    real-time mode, where a topic of ticks is added, they need (2 + 1 + 2) + (6 + 1 + 2) = 14.
+    These numbers are for 2 partitions and 2 shuffle partitions. The queries without Python need
+    3 x 2 + 2 x (2 + 2) = 14 slots. In micro-batch mode, timeouts and credit need 2 + 6 = 8 slots. In real-time mode,
+    they also read a topic of ticks, and need (2 + 1 + 2) + (6 + 1 + 2) = 14 slots.
     """
     time_scale: int = 1
     """
-    Divisor of all windows, for demonstrations and tests: with 60, a window of five minutes takes five seconds.
+    Divisor of all windows, for demonstrations and tests. With 60, a window of five minutes takes five seconds.
 
-    Any other value than 1 rejects and misattributes real traffic, because its windows are too short.
+    With any value other than 1, real traffic is rejected and misattributed, because the windows are too short.
     """
     watermark_slack_ms: int = 120_000
     """
-    Maximum time that one partition may be read ahead of another before rows are dropped as late (not time-scaled).
+    Maximum time (ms) that one partition may be read ahead of another before rows count as late (not time-scaled).
 
     `attributed_to_pacing` also drops timeouts as late if `events_to_timeouts` is behind by more than this time.
     """
@@ -118,14 +124,14 @@ class Settings:
     """Number of shards per campaign. The counters of a hot campaign are spread over this many state keys."""
     pacing_bucket_seconds: int = 1
     """
-    Seconds of request time in one bucket. Ad slots are counted per bucket, and state expires one bucket at a time.
+    Length of a bucket in seconds of request time. Ad slots are counted per bucket, and state expires bucket by bucket.
     """
     master: str = ""
     """Spark master URL, for example spark://host:7077. The default is a local master."""
     topic_prefix: str = ""
     """Prefix of all topic names. Different prefixes keep runs on the same broker separate."""
     checkpoint_dir: str = ""
-    """Folder for checkpoints, which are kept for a restart. The default is a temporary folder."""
+    """Folder for checkpoints. It is kept after the run for a restart. The default is a temporary folder."""
     seed: int = 7
     """Seed of the traffic generator."""
     duplicate_share: float = 0.05
@@ -141,7 +147,7 @@ class Settings:
     erasure_share: float = 0.01
     """Share of transactions after which the user requests erasure (a tombstone in `ad-erasures`)."""
     hot_campaign_share: float = 0.4
-    """Share of requests for one hot campaign. Seven other campaigns share the remaining requests."""
+    """Share of requests for one hot campaign. The remaining requests go to seven other campaigns."""
     drain_seconds: float = 90
     """Number of seconds without progress after which a run no longer waits for its last results."""
 
@@ -177,7 +183,7 @@ class Settings:
         return Windows().scaled(self.time_scale)
 
     def topic(self, name: str) -> str:
-        """Return the full name of the topic `name`, including this run's prefix."""
+        """Return the topic name with this run's prefix. Raise ValueError if the pipeline has no topic `name`."""
         if name not in (known := (*TOPICS, TICKS_TOPIC)):
             raise ValueError(f"topic {name!r} is not part of the pipeline; use one of {known}")
         return self.topic_prefix + name
@@ -186,9 +192,9 @@ class Settings:
 @dataclass(frozen=True)
 class DemoSettings(Settings):
     """
-    Settings of a demonstration or a test, whose windows and commits fit into a minute.
+    Settings of a demonstration or a test. Windows and trigger intervals are short enough for a run of one minute.
 
-    Real traffic would be rejected and misattributed.
+    With these settings, real traffic would be rejected and misattributed.
     """
 
     interval_seconds: int = 15

@@ -1,8 +1,8 @@
 """
-Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and report growth.
+Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and report growing resources.
 
 The exit status is 1 if a result differs from the replay, or if a resource grows without a cause in `EXPECTED`. Growth
-is the median slope between all pairs of minutes (the Theil-Sen estimator), which single peaks do not change.
+is the median of the slopes between all pairs of minutes (the Theil-Sen estimator), so single peaks do not change it.
 """
 
 import gc
@@ -51,11 +51,11 @@ MIB = 2**20
 SAMPLE_SECONDS = 10
 MIN_MINUTES = 90
 SETTLING_MINUTES = 40
-"""Ignored first minutes, in which the JVM compiles code and the checkpoints of 100 batches fill."""
+"""Minutes at the start that are not judged, while the JVM compiles code and the checkpoints fill with 100 batches."""
 MIN_SHARE = 0.02
-"""Minimum change of a growing resource over the judged part, as a share of its level."""
+"""A smaller change over the judged minutes, as a share of the resource's level, does not count as growth."""
 NOISE = 3.0
-"""Minimum change of a growing resource, in median absolute deviations."""
+"""A smaller change over the judged minutes, in median absolute deviations, does not count as growth."""
 TITLES = {
     "memory_mib": "memory, MiB",
     "jvm_mib": "memory in Spark's JVM, MiB",
@@ -70,9 +70,9 @@ TITLES = {
 }
 """Titles of the judged groups of resources."""
 COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes", "checkpoint_mib"}
-"""Groups with garbage, which rise until a JVM collection or until Spark deletes old state files."""
+"""Groups that contain garbage. They grow until the JVM collects garbage or Spark deletes old state files."""
 COLLECTION_MINUTES = 30
-"""Period whose lowest value counts in these groups, because Spark requests a collection every 30 minutes."""
+"""In these groups, only the lowest value of this period counts: Spark requests a collection every 30 minutes."""
 COLUMNS = ("resource", "part", "level", "per hour", "trend")
 LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
 EXPECTED = {
@@ -83,24 +83,24 @@ EXPECTED = {
     ("state_mib", "attributed_to_pacing"): ("likely the RocksDB block cache, which grows to 8 MiB per state partition"),
     **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},
 }
-"""Growth with a known or likely cause, which does not cause exit status 1."""
+"""Resources whose growth has a known or likely cause. This growth does not lead to exit status 1."""
 
 Resource = tuple[str, str]
-"""A group of `TITLES`, and a part of the run, such as `Kafka` or the name of a query."""
+"""A key of `TITLES`, and a part of the run, such as `Kafka` or the name of a query."""
 Sample = tuple[float, float, dict[Resource, float]]
-"""Seconds since the start, CPU seconds of other programs since the start, and the value of each resource."""
+"""Seconds since the start, CPU seconds that other programs used since then, and the value of each resource."""
 
 
 @dataclass(frozen=True)
 class SoakOptions(DemoSettings):
-    """The pipeline's settings and the options of the soak."""
+    """The pipeline's settings and the options of the soak test."""
 
     duration: float = 7200
     """Seconds of traffic after the warm-up."""
     rate: float = 60
     """Records per second, summed over all source topics."""
     publish: bool = False
-    """Write the result to references/measured/soak.json if no result differs from the replay, even with growth."""
+    """Write references/measured/soak.json, even with growth, unless a result differs from the replay."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if a setting is invalid or the run would be too short to judge growth."""
@@ -110,7 +110,7 @@ class SoakOptions(DemoSettings):
 
 
 class SamplingView(LiveView):
-    """The live view of a run, which also samples the resources of the run every ten seconds while queries run."""
+    """The live view of a run. It also samples the resources of the run every ten seconds while queries run."""
 
     def __init__(self, spark: SparkSession, checkpoints: Path) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class SamplingView(LiveView):
         self._others, self._started_at = OtherPrograms(), time.monotonic()
 
     def update(self, log: RunLog, sink: Metrics | None = None, *, is_draining: bool = False) -> None:
-        """Refresh the view, and take a sample if the last one is old enough."""
+        """Refresh the view, and take a sample if the last one is at least `SAMPLE_SECONDS` old."""
         super().update(log, sink, is_draining=is_draining)
         seconds = time.monotonic() - self._started_at
         if not self.samples or seconds >= self.samples[-1][0] + SAMPLE_SECONDS:
@@ -127,7 +127,7 @@ class SamplingView(LiveView):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak. Return 0 if all results equal the replay and nothing grows without a known cause, otherwise 1."""
+    """Run the soak test. Return 0 if all results match the replay and no growth lacks a known cause, otherwise 1."""
     options = arguments_of(
         SoakOptions,
         arguments,
@@ -176,7 +176,7 @@ def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:
 
 
 def used_resources(spark: SparkSession, checkpoints: Path) -> dict[Resource, float]:
-    """Return the memory, open files, threads, state and checkpoint files of this process, its children and queries."""
+    """Return what this process, its children and its queries use of each resource, such as memory and open files."""
     # Python's garbage collector would search all records of the audit again and again, which delays the traffic.
     gc.freeze()
     used = defaultdict[Resource, float](float)
@@ -205,7 +205,7 @@ def used_resources(spark: SparkSession, checkpoints: Path) -> dict[Resource, flo
 
 
 def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[str, Any]:
-    """Return conditions, differences and growth. Raise ValueError for samples of less than `MIN_MINUTES` minutes."""
+    """Return conditions, differences and growth. Raise ValueError for less than `MIN_MINUTES` minutes of samples."""
     minutes = [list(minute) for _, minute in groupby(samples, lambda sample: sample[0] // 60)]
     if len(minutes) < MIN_MINUTES:
         raise ValueError(
@@ -238,7 +238,7 @@ def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[s
 
 
 def latency_by_minute(log: RunLog, from_ms: float) -> list[list[float]]:
-    """Return p50 and p99 (ms, append of the source record to append of its first result) per minute of send times."""
+    """Return p50 and p99 (ms) from a source record's append to its first result's append, per minute of send time."""
     minutes = defaultdict[int, list[int]](list)
     for src, result_at in log.first_result_at.items():
         source = log.sources[src]
@@ -248,7 +248,7 @@ def latency_by_minute(log: RunLog, from_ms: float) -> list[list[float]]:
 
 
 def growth(group: str, part: str, minutes: Sequence[float]) -> dict[str, Any]:
-    """Return the level (median), the change per hour and the trend of one resource from its value in each minute."""
+    """Judge one resource by its value in each minute. Return the level (median), the change per hour and the trend."""
     span = COLLECTION_MINUTES if group in COLLECTED else 1
     judged = [min(minutes[end - span : end]) for end in range(SETTLING_MINUTES + span, len(minutes) + 1)]
     slope = median(

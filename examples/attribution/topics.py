@@ -10,7 +10,7 @@ PACING_TOPIC = "ad-pacing"
 ERASURES_TOPIC = "ad-erasures"
 CREDITS_TOPIC = "ad-credits"
 TICKS_TOPIC = "ad-ticks"
-"""Ticks for timers in real-time mode; `spark_rtm.kafka.ticks` creates this topic."""
+"""Topic of the ticks that make timers fire in real-time mode. `spark_rtm.kafka.ticks` creates this topic."""
 TOPICS = (
     *SOURCE_TOPICS,
     EVENTS_TOPIC,
@@ -24,9 +24,9 @@ TOPICS = (
 
 def create_topics(bootstrap_servers: str, topic_prefix: str, partitions: int) -> dict[str, int]:
     """
-    Create missing topics, and return each topic's number of partitions by its name without prefix.
+    Create missing topics, and return the number of partitions by topic name. The names have no prefix.
 
-    Raises ValueError if an existing topic does not store append times.
+    Raise ValueError if an existing topic does not store append times.
     """
     names = {topic_prefix + name: name for name in TOPICS}
     confs = dict.fromkeys(names, APPEND_TIME) | {topic_prefix + REJECTED_TOPIC: REJECT_TOPIC}

@@ -1,10 +1,10 @@
 """
-Credit each conversion to its user's touches, and emit the credit again after each change by a late touch.
+Credit each conversion to its user's touches, and emit the credit again whenever a late touch changes it.
 
 The query reads touches from `ad-attributed`, conversions from `events`, and erasures (tombstones keyed by user) from
-`ad-erasures`. OSS 4.3.0 refuses Python processors in real-time mode (STDS_FAILED_TO_READ_OPERATOR_METADATA), so this
-query runs in micro-batch mode, or with ticks and `spark_rtm.realtime.python_state` in real-time mode. Databricks runs
-Python processors in real-time mode.
+`ad-erasures`. OSS 4.3.0 refuses Python processors in real-time mode (STDS_FAILED_TO_READ_OPERATOR_METADATA), so by
+default this query runs in micro-batch mode. With ticks, it runs in real-time mode: `spark_rtm.realtime.python_state`
+calls the processor, and each tick fires the due timers. Databricks runs Python processors in real-time mode.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -23,7 +23,7 @@ from spark_rtm.realtime.python_state import transform_with_state
 CREDITS = struct_of(OrderCredit)
 """
 Schema of the credit for one order, as returned by `credit.rule.OrderCredit.document`. For each result id, only the
-highest version is valid.
+credit with the highest version is valid.
 
     {"result_id": "user-4940/advertiser-2/run-o743", "version": 10, "code": "attributed", "final": false,
      "model": "position", "advertiser_id": "advertiser-2", "order_id": "run-o743", "effective_ts": 1767225655095,
@@ -41,10 +41,11 @@ def touches_to_credit(
     """
     Convert Kafka source rows of all three topics into Kafka sink rows with `CREDITS` structs as JSON.
 
-    A conversion without a user is keyed by its order, and is counted although it cannot be attributed.
-    With ticks, start the query in real-time mode, which reads the topics in any order. Credit does not depend on this
-    order, with one exception: an order that is read before an earlier erasure of its user gets the result id of orders
-    from before the erasure. After a restart that reads both in the other order, it can have both ids.
+    A conversion without a user is keyed by its order. It is counted, although it cannot be attributed to touches.
+    With ticks, start the query in real-time mode, which can read records of different topics in any sequence. Credit
+    does not depend on the sequence, with one exception. If a conversion is read before an earlier erasure of its user,
+    its credit gets the result id for conversions from before the erasure. If a restart then reads the erasure first,
+    the same conversion can get a second result id.
     """
     users = _records_by_user(records, settings)
     processor = CreditProcessor(rules.scaled(settings.time_scale))
