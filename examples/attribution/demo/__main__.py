@@ -36,11 +36,11 @@ from spark_rtm.services.postgres import postgres_server
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Environment variable of `spark-submit`, whose options have then sent the job to the workers."""
+"""Environment variable that `spark-submit` sets. If it is set, the workers already have the code of the job."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demonstration. Return 0 if all results equal the replay, otherwise 1."""
+    """Run the demonstration. Return 0 if all results match the replay, 130 after Ctrl-C, and 1 otherwise."""
     options = parse(arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     hide_logged(KeyboardInterrupt)  # of the second Ctrl-C
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         page = write_demo(reports, describe_machine())
         print_verdict(reports, [f"page: {page}", *next_steps(options)])
     except KeyboardInterrupt:
-        print("interrupted; the results are not checked", file=sys.stderr)
+        print("interrupted; the results were not checked", file=sys.stderr)
         return 130
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -62,26 +62,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def next_steps(options: DemoOptions) -> list[str]:
-    """Return the next steps for the user after a run."""
+    """Return lines that suggest which command to run next."""
     compare = [] if options.compare else ["next: make demo COMPARE=1    also decodes in micro-batch mode"]
     return [*compare, "next: make chaos             the same checks under faults"]
 
 
 def introduction(options: DemoOptions) -> str:
-    """Return a description of the demonstration and its duration."""
+    """Return a description of the demonstration, including the expected duration."""
     modes = f"{options.trigger} mode"
     if options.publish:
         modes += ", then in micro-batch mode"
     elif options.compare:
-        modes += ". The first query also runs in micro-batch mode, a batch each second"
+        modes += ". The first query also runs in micro-batch mode, with one batch per second"
     seconds = (options.warm_up_seconds + options.duration + 45) * (2 if options.publish else 1) + 20
     takes = f"takes about {-(-seconds // 60):.0f} minutes" if options.duration else "ends after Ctrl-C"
     text = f"Ad traffic goes through Kafka, five Spark queries and PostgreSQL, in {modes}. "
-    return textwrap.fill(f"{text}Then every result is compared with a replay in plain Python. This {takes}.", 80)
+    return textwrap.fill(f"{text}Then every result is compared with a replay in plain Python. The run {takes}.", 80)
 
 
 def exit_status(reports: Iterable[Report]) -> int:
-    """Return 0 if the results of every run equal its replay, otherwise 1."""
+    """Return 0 if every run has results and all results match the replay, otherwise 1."""
     return 0 if all(r.reconciliation.results and not r.reconciliation.differences for r in reports) else 1
 
 

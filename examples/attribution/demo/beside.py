@@ -1,7 +1,7 @@
 """
 Run a second copy of the decoding query, in micro-batch mode, alongside the pipeline in real-time mode.
 
-Both copies read the same records at the same time. Two cores are not enough to copy the other queries too.
+Both copies read the same records at the same time. The other queries are not copied, because two cores are not enough.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,38 +26,38 @@ from spark_rtm.services import new_folder
 HOP: LatencyHop = "kafka_to_events"
 """The query that runs in both modes."""
 TRIGGER = "1 second"
-"""Trigger with a pause between batches; otherwise the query would take the pipeline's CPU time."""
+"""Trigger interval of the second copy. Without a pause between batches, it would take CPU time from the pipeline."""
 MAX_MESSAGES = 2_000
 
 
 def slots_beside(settings: Settings) -> int:
-    """Return the number of task slots that the query needs in addition to the pipeline."""
+    """Return the number of task slots that the second copy needs in addition to the slots of the pipeline."""
     return len(SOURCE_TOPICS) * settings.partitions
 
 
 @dataclass
 class Beside:
-    """The latencies of the query in micro-batch mode, and how to read new ones."""
+    """The latencies of the query in micro-batch mode, and a function that reads new latencies."""
 
     poll: Callable[[], None]
     """Reads new latencies, and raises QueryFailedError if the query has failed."""
     latencies_ms: list[tuple[int, int]]
-    """Append time of each source record (UTC ms), and the time until its event was appended (ms)."""
+    """Append time (UTC ms) of each source record, and the time (ms) until the event was appended."""
 
     def by_second(self, started_at: float, newest: int | None = None) -> dict[int, tuple[int, int]]:
-        """Return the median and maximum latency (ms) per second since `started_at`."""
+        """Return median and maximum latency (ms) of the `newest` or all records, per second since `started_at`."""
         latencies_ms = islice(reversed(self.latencies_ms), newest)
         return by_second((at / 1000 - started_at, latency_ms) for at, latency_ms in latencies_ms)
 
     def latency(self, since: float) -> Latency | None:
-        """Return the percentiles of records appended at `since` (UTC ms) or later."""
+        """Return the latencies of records appended at `since` (UTC ms) or later, or None without such records."""
         values = [latency_ms for appended_at, latency_ms in self.latencies_ms if appended_at >= since]
         return order_statistics(HOP, values) if values else None
 
 
 @contextmanager
 def micro_batch_beside(settings: Settings, spark: SparkSession, bootstrap_servers: str) -> Iterator[Beside]:
-    """Run the query in micro-batch mode, and stop it afterwards."""
+    """Run the query in micro-batch mode until the block ends, and yield the query's latencies."""
     topic = f"{settings.topic(EVENTS_TOPIC)}-micro-batch"
     partitions = ensure_topics(bootstrap_servers, [topic], settings.partitions, {topic: REJECT_TOPIC})
     servers = {"kafka.bootstrap.servers": bootstrap_servers}

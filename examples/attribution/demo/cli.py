@@ -9,9 +9,9 @@ from spark_rtm.command_line import arguments_of
 PROGRAM = "python -m examples.attribution.demo"
 HIGH_RATE = 500
 """
-Minimum rate of a local run with the JVM's optimizing compiler, in records per second.
+Rate (records per second) from which a local run uses the JVM's optimizing compiler.
 
-On two cores, the five queries need its faster code.
+At this rate, five queries on two cores need the faster code of this compiler.
 """
 HIGH_RATE_DEFAULTS = {
     # The optimizing compiler itself needs CPU time. After a warm-up of 25 s, half of the results are still seconds
@@ -23,7 +23,7 @@ HIGH_RATE_DEFAULTS = {
     "python_interval_seconds": 10.0,
 }
 CLUSTER_RATE = 60
-"""Default records per second on a cluster, where a record costs more CPU time."""
+"""Default rate (records per second) on a cluster. It is low because each record costs more CPU time there."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,18 @@ class DemoOptions(DemoSettings):
     """The pipeline's settings and the options of the demonstration."""
 
     compare: bool = False
-    """Run the first query also in micro-batch mode, at the same time and on the same records."""
+    """Also run the first query in micro-batch mode, at the same time and on the same records."""
     publish: bool = False
     """
-    With --compare, run the whole pipeline in each mode, one after the other, and compare both runs.
+    With --compare, run the whole pipeline in real-time mode and then in micro-batch mode, and compare both runs.
 
-    Their latencies are written to references/measured/demo.json.
+    The latencies of both runs are written to references/measured/demo.json.
     """
     cluster: bool = False
     """Start a standalone Spark cluster with two workers, and run the queries on it."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for invalid settings and for invalid combinations of options."""
+        """Raise ValueError if a setting or a combination of options is invalid."""
         super().__post_init__()
         if (self.publish and not self.compare) or (self.compare and self.trigger != "real-time"):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Write the results of a run to an HTML page that loads nothing: a timeline of latencies, and tables."""
+"""Write the results of a run to an HTML page with a timeline of latencies and tables. It loads no other files."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,19 +21,19 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1000, 320, 76, 20, 36, 40
 
 @dataclass(frozen=True)
 class Series:
-    """Median and maximum latency (ms) per second since the first record."""
+    """A line for the median and a line for the maximum latency (ms) of each second since the first record."""
 
     name: str
     seconds: Mapping[int, tuple[int, int]]
     boundaries: Sequence[tuple[str, float, int]] = ()
     """The query, the second and the length in ms of each pause between two batches."""
     part: str = ""
-    """The measured part of the path, if it is not the whole path."""
+    """The measured part of the path, or an empty string for the whole path."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: its kind, its first second, and the seconds until results flow again."""
+    """A fault: the kind, when it began (s), and the seconds until results flowed again, or None without recovery."""
 
     kind: str
     at: float
@@ -41,7 +41,7 @@ class Fault:
 
 
 def timeline(series: Sequence[Series], faults: Sequence[Fault] = ()) -> str:
-    """Return an SVG: latencies by second on a logarithmic scale, boundaries as ticks, and faults with their gaps."""
+    """Return an SVG of latencies by second. Ticks mark batch boundaries, and red areas mark faults until recovery."""
     last = max([1, *(second for each in series for second in each.seconds)])
     highest = max([10, *(value for each in series for pair in each.seconds.values() for value in pair)])
     decades = math.ceil(math.log10(highest))
@@ -97,7 +97,7 @@ def write_demo(
     title: str = "Ad attribution: results of the demonstration",
     tables: Sequence[Table] = (),
 ) -> Path:
-    """Write the page of one run, or of one run in each execution mode, with further tables after the latencies."""
+    """Write the page of one run, or of one run per mode, and return its path. `tables` follow the latencies."""
     verdicts = []
     for report in reports:
         text, outcome = f"{report.settings.trigger} mode: ", report.reconciliation
@@ -155,7 +155,7 @@ def _caps(reports: Sequence[Report]) -> list[Sequence[object]]:
 
 
 def differences_of(differences: Mapping[str, Sequence[str]]) -> Table:
-    """Return the table of differences from the replay, which is empty for a correct run."""
+    """Return the table of differences from the replay. The table is empty for a correct run."""
     return Table(
         "Differences", ("run", "difference"), [(run, text) for run, texts in differences.items() for text in texts]
     )

@@ -1,8 +1,8 @@
 """
-Show the progress of a run as a live screen on a terminal, or as plain lines elsewhere.
+Show the progress of a run as a live screen on a terminal, or as plain lines if the output is not a terminal.
 
 All numbers come from Kafka, because Spark does not report a real-time query's progress before the end of the batch. The
-screen fits a terminal of 80 x 24.
+screen fits a terminal of 80 columns and 24 lines.
 """
 
 import time
@@ -28,9 +28,9 @@ from spark_rtm.sinks.metrics import Metrics
 TABLE_PERIOD_SECONDS = 1.0
 LINE_PERIOD_SECONDS = 5.0
 RATE_SECONDS = 5.0
-"""Period of the displayed rates, which follow the warm-up and fall to zero after the traffic."""
+"""Displayed rates are averages over this short period, so that they follow the warm-up and the end of traffic."""
 NEWEST = 10_000
-"""Number of newest records for the displayed latencies, so the work does not grow with the run."""
+"""Displayed latencies cover only this many newest records, so that the work does not grow with the run."""
 NO_CAP = "no cap reached"
 
 
@@ -38,12 +38,12 @@ class LiveView:
     """A live view of one or several runs on a console, as a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Write to `console`, or to standard output for None."""
+        """Write to `console`, or to standard output if `console` is None."""
         self.console = console or Console()
         self.curves: dict[str, dict[int, int]] = {}
         """Median latency (ms) per second since the first record, by execution mode."""
         self.beside: Beside | None = None
-        """The first query in micro-batch mode, if it runs beside the pipeline."""
+        """The copy of the first query in micro-batch mode, if a copy runs beside the pipeline."""
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
         self._updated_at = 0.0
         self._sent, self._settings = SendLog(started_at=time.time()), Settings()
@@ -67,7 +67,7 @@ class LiveView:
         self.console.print(text, highlight=False, soft_wrap=True)
 
     def start_run(self, sent: SendLog, settings: Settings, throttle: DeliveryThrottle, title: str = "") -> None:
-        """Show a new run below a title."""
+        """Show a new run below `title`, or below a description of its mode, duration and rate."""
         self._sent, self._settings, self._throttle = sent, settings, throttle
         measured = f"{settings.duration:g} s" if settings.duration else "until Ctrl-C"
         self._title = title or (
@@ -95,7 +95,7 @@ class LiveView:
             self._print_plain(log)
 
     def phase(self, log: RunLog) -> str:
-        """Return a text about the current phase of the run, with the time left or the reason for the phase."""
+        """Return a description of the run's current phase, with the time left or the reason for the phase."""
         settings, elapsed = self._settings, time.time() - self._sent.started_at
         measured_for = elapsed - settings.warm_up_seconds
         if self._drains_from:
@@ -136,7 +136,7 @@ class LiveView:
         )
 
     def _shown_from(self) -> float:
-        """Return the send time (UTC ms) from which records count: the start of the measured part, once it has begun."""
+        """Return from which send time (UTC ms) records count: the start of the measured part or, before it, 0."""
         measured_from = self._sent.measured_from_ms(self._settings)
         return measured_from if time.time() * 1000 >= measured_from else 0
 
@@ -200,7 +200,7 @@ def _waiting(log: RunLog) -> Counter[str]:
 def _stages(
     rows: Sequence[Latency], rates: Mapping[str, float], waiting: Mapping[str, int], sink: Metrics | None
 ) -> Table:
-    """Return one row per stage: its records per second, its latencies in ms, and its waiting records."""
+    """Return a table with the rate, the latencies and the number of waiting records of each stage."""
     known: dict[str, Latency] = {row.hop: row for row in rows}
     table = screen.grid(("stage", 33), ("records/s", 10), ("p50 ms", 9), ("p99 ms", 9), ("waiting", 9))
     for hop, text in (("kafka_to_events", "decode"), ("events_to_attributed", "correlate")):

@@ -1,8 +1,8 @@
 """
-Monitor a running demonstration: collect results, update the live view, raise failures, detect completion.
+Monitor a running demonstration: collect results, update the live view, and detect failures and completion.
 
-Spark does not report when a real-time query has caught up. A run is complete when every expected result has arrived and
-is final.
+Spark does not report when a real-time query has read all input. The monitor therefore considers a run complete when
+every expected result has arrived and is final.
 """
 
 import json
@@ -32,7 +32,7 @@ class RunMonitor:
     keeper: Keeper
     view: LiveView
     micro_batch: Sequence[str]
-    """Names of the queries whose progress shows their position in the input."""
+    """Names of the micro-batch queries. Only these queries report their position in the input during the run."""
 
     def poll(self, *, is_draining: bool = False) -> None:
         """Read new records, update the view, restart failed queries, and raise permanent failures."""

@@ -1,4 +1,4 @@
-"""Write the latencies of two runs, one per execution mode, to the JSON file for README.md."""
+"""Write the latencies of two runs, one per execution mode, to a JSON file that the pages are generated from."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -13,7 +13,7 @@ from spark_rtm.measure.machine import describe_machine
 
 PUBLISHED_FILE = Path("references/measured/demo.json")
 MIN_MEASURED_SHARE = 0.95
-"""Minimum measured share of the requested duration; a run with less was interrupted."""
+"""Minimum share of the requested duration that must be measured. A run with a smaller share was interrupted."""
 MAKE_VARIABLES = ("duration", "rate", "trigger", "python_trigger", "compare", "publish", "master", "cluster")
 """Options that `make demo` accepts as variables."""
 
@@ -52,7 +52,7 @@ def publish(options: DemoOptions, real_time: Report, micro_batch: Report, path: 
 def command_of(
     options: Settings, target: str = "demo", program: str = PROGRAM, variables: Collection[str] = MAKE_VARIABLES
 ) -> str:
-    """Return the shortest command that runs a program with `options`. Its make target accepts `variables`."""
+    """Return the shortest command that runs a program with `options`. The make target accepts `variables`."""
     changed = {
         field.name: getattr(options, field.name)
         for field in fields(options)

@@ -27,7 +27,7 @@ MAX_PAUSES = 12
 PLAIN_WIDTH = 140
 """Width in columns of a report that is written to a file or a pipe."""
 MIN_CORES = 0.005
-"""Minimum number of cores of a reported part; less would be rounded to 0.00."""
+"""Parts of the run that use fewer cores are not printed, because the number would be rounded to 0.00."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Report:
     notices: Sequence[Notice]
     """Notices about campaigns that reached their caps or were reopened."""
     cpu: Cpu | None
-    """CPU use during the measured part, or None without that part."""
+    """CPU use during the measured part, or None if the run ended before this part."""
     timers: Sequence[Latency] = ()
-    """Time from a deadline to its result."""
+    """Latencies from a deadline to the result that the timer emits."""
     boundaries: Sequence[tuple[str, float, int]] = ()
     """The query, the second since the first record, and the length in ms of each pause between two batches."""
     beside: Beside | None = None
@@ -54,7 +54,7 @@ class Report:
 
     @property
     def pauses_ms(self) -> dict[str, list[int]]:
-        """Return the length of each pause between two batches, by query name."""
+        """Return the length (ms) of each pause between two batches, by query name."""
         names = dict.fromkeys(name for name, _, _ in self.boundaries)
         return {name: [pause_ms for query, _, pause_ms in self.boundaries if query == name] for name in names}
 
@@ -92,7 +92,7 @@ def print_report(report: Report) -> None:
 
 
 def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog, sink: Metrics | None = None) -> None:
-    """Print the counts, the duplicates, the credit and the differences of one run."""
+    """Print the counts, the duplicates, the checked credit and the first differences of one run."""
     table = Table("kind", "input", "results", box=None)
     for family, codes in outcome.counts.items():
         results = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
@@ -114,7 +114,7 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog,
 
 
 def verdict(outcome: Reconciliation, log: RunLog) -> Text:
-    """Return one line about whether all results, orders and counts equal the replay."""
+    """Return one line that states how many results, orders and counts were checked, and how many differences exist."""
     checked = f"{outcome.results:,} results, {outcome.credits.compared:,} orders and {len(log.counts):,} counts"
     if not outcome.results:
         return Text("nothing was checked: the run ended before its first result", "bold yellow")
@@ -136,7 +136,11 @@ def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
 
 
 def comparison_of_modes(report: Report) -> list[str]:
-    """Return one sentence about the query that ran in both modes at the same time, or an empty list."""
+    """
+    Return a list of sentences that compare the two modes.
+
+    The list has one sentence if the first query ran in both modes at the same time. Otherwise it is empty.
+    """
     rows = report.side_by_side()
     if len(rows) < 2:
         return []

@@ -1,4 +1,4 @@
-"""Run the demonstration once: start the queries, send traffic, drain, and reconcile."""
+"""Run the demonstration once: start the queries, send traffic, wait for the last results, and reconcile them."""
 
 import threading
 import time
@@ -50,7 +50,7 @@ def run(
     beside: bool = False,
 ) -> Report:
     """
-    Send traffic for the configured duration or until `stop` is set, drain the queries, and reconcile the run.
+    Send traffic for the configured duration or until `stop` is set, wait for the last results, and reconcile them.
 
     With `beside`, the first query also runs in micro-batch mode.
     """
@@ -90,7 +90,7 @@ def run(
 def _queries(
     settings: Settings, spark: SparkSession, bootstrap_servers: str, partitions: dict[str, int], view: LiveView
 ) -> Iterator[Keeper]:
-    """Start the queries, check the execution mode of each, and stop them afterwards."""
+    """Start the queries, check the execution mode of each query, and stop all queries after the block."""
     # Spark can still write to this folder after the last task, so it is deleted only at the end of the process.
     checkpoint_dir = settings.checkpoint_dir or str(new_folder("checkpoints"))
     with ExitStack() as stack:
@@ -125,7 +125,7 @@ def _send_and_monitor(
 
 
 def _boundaries(query: StreamingQuery, settings: Settings, sent: SendLog) -> Iterator[tuple[str, float, int]]:
-    """Yield the query, the start (second) and the length (ms) of each pause between two batches."""
+    """Yield the query name, the start (second of the run) and the length (ms) of each pause between two batches."""
     for progress in query.recentProgress:
         began_at = datetime.fromisoformat(progress.timestamp).timestamp() + settings.interval_seconds
         pause_ms = progress.durationMs["triggerExecution"] - 1000 * settings.interval_seconds

@@ -11,7 +11,7 @@ from examples.attribution.pacing.throttle import DeliveryThrottle
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 DECADES = 4
-"""Scale of a block: a full block is ten seconds, an empty block is a millisecond."""
+"""Range of a block's logarithmic scale. The lowest block means one millisecond, and the full block ten seconds."""
 LABEL_COLUMNS = 13
 VALUE_COLUMNS = 12
 BAR_COLUMNS = 24
@@ -19,7 +19,7 @@ COLORS = {"real-time": "bright_blue", "micro-batch": "yellow"}
 
 
 def grid(*columns: tuple[str, int]) -> Table:
-    """Return a table without lines and with columns of fixed width: first text, then numbers."""
+    """Return a table without lines. Columns have a fixed width: the first contains text, the others numbers."""
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     for number, (name, width) in enumerate(columns):
         table.add_column(name, width=width, justify="right" if number else "left", no_wrap=True)
@@ -27,12 +27,16 @@ def grid(*columns: tuple[str, int]) -> Table:
 
 
 def curve_columns(width: int) -> int:
-    """Return the number of columns of a curve in a terminal."""
+    """Return the number of columns that a curve takes in a terminal of `width` columns."""
     return max(width - LABEL_COLUMNS - VALUE_COLUMNS - 1, 10)
 
 
 def sparkline(medians_ms: Mapping[int, int], seconds: float, columns: int) -> str:
-    """Return one character per column: the highest median of its seconds, or a space if there is none."""
+    """
+    Return one character per column.
+
+    Its height shows the highest per-second median in that column. A column without data is a space.
+    """
     per_column = max(seconds / columns, 1)
     highest: dict[int, int] = {}
     for second, median_ms in medians_ms.items():
@@ -47,7 +51,11 @@ def _block(latency_ms: float) -> str:
 
 
 def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: int, hint: str) -> Iterator[Text]:
-    """Yield a line per execution mode with its curve and newest value, or `hint` instead of a second mode."""
+    """
+    Yield one line per execution mode, with the curve and newest value of this mode.
+
+    If there is only one mode, also yield `hint`.
+    """
     for name, medians_ms in curves_ms.items():
         text = Text(f"{name:<{LABEL_COLUMNS}}")
         text.append(sparkline(medians_ms, seconds, columns), style=COLORS[name])
@@ -59,7 +67,11 @@ def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: 
 
 
 def campaigns(throttle: DeliveryThrottle, log: RunLog, started_at: float) -> Table:
-    """Return one row per campaign: its goal, a bar of delivered and reserved slots, and the time of its cap."""
+    """
+    Return a table with one row per campaign.
+
+    A row shows the goal, the delivered and reserved ad slots, and when the campaign reached its cap.
+    """
     counts: dict[str, list[int]] = {}
     for row in log.counts.values():
         known = counts.setdefault(row["campaign_id"], [0, 0])
