@@ -1,1 +1,1 @@
-"""The demonstration under random faults: the plan, the faults, the processes of the pipeline, and the table."""
+"""The demonstration under random faults: the plan, the faults, the pipeline's processes, and the report."""

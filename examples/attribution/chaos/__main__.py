@@ -1,7 +1,8 @@
 """
-Run the pipeline under random faults, and print the cost of each fault.
+Run the pipeline under random faults, and print the recovery time and the replayed records of each kind of fault.
 
-The program exits with status 1 if a result is lost or wrong, or if the pipeline does not recover from a fault.
+The program exits with status 1 if a result is lost or wrong, if the broker does not accept a record, or if the pipeline
+does not recover from a fault.
 """
 
 import json
@@ -37,7 +38,7 @@ EXTERNAL = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all faults. Return 0 if nothing is lost or wrong and the pipeline always recovers, otherwise 1."""
+    """Run all planned faults. Return 0 if nothing is lost or wrong and the pipeline recovers, otherwise 1."""
     options = parse(arguments)
     try:
         outcome = _run(options)
@@ -55,8 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: ChaosOptions) -> Outcome:
     if external := [name for name in EXTERNAL if os.environ.get(name)]:
         raise RuntimeError(
-            f"{' and '.join(external)} names a server that others may use, and faults would affect it; unset "
-            "the variable, so the run starts its own servers"
+            f"the environment sets {' and '.join(external)}, so faults would affect servers that other programs may "
+            "use; unset the variables so that the run starts its own servers"
         )
     # Before anything else, because threads and children inherit the mounts of this process.
     is_mounted = disk.own_mounts()
@@ -72,11 +73,11 @@ def _run(options: ChaosOptions) -> Outcome:
 
 
 def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
-    """Return the chosen or all possible kinds of fault. Raise RuntimeError if a chosen kind is not possible here."""
+    """Return the chosen kinds, or else all kinds possible here. Raise RuntimeError if a chosen kind is impossible."""
     if not is_mounted and "fill-disk" in options.chosen:
         raise RuntimeError(
-            "fill-disk needs a small file system, which only root on Linux can mount, so no disk could be filled; "
-            "run the command as root, or omit fill-disk"
+            "fill-disk needs a small file system, which only root on Linux can mount; run the command as root on "
+            "Linux, or omit fill-disk"
         )
     possible = {"cluster": options.cluster, "mount": is_mounted, "standby": options.standby}
     met = {"", *(need for need, is_met in possible.items() if is_met)}
@@ -84,7 +85,7 @@ def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
 
 
 def publish(options: ChaosOptions, outcome: Outcome, path: Path = PUBLISHED_FILE) -> None:
-    """Add the run to `path` and replace a run with the same command. Raise ValueError for an interrupted run."""
+    """Add the run to `path`, replacing any run with the same command. Raise ValueError for an interrupted run."""
     if outcome.is_interrupted:
         raise ValueError(f"Ctrl-C ended the run, so {path} was not changed; repeat the run")
     earlier = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []

@@ -9,7 +9,7 @@ from spark_rtm.command_line import arguments_of
 
 PROGRAM = "python -m examples.attribution.chaos"
 SECONDS_PER_FAULT = 30
-"""Planned time per fault, which includes its recovery and pause."""
+"""Planned seconds per fault, including the recovery and the pause after it."""
 
 
 @dataclass(frozen=True)
@@ -23,28 +23,28 @@ class ChaosOptions(DemoSettings):
     warm_up_seconds: float = 10
     """Seconds of traffic at an increasing rate."""
     interval_seconds: int = 10
-    """Seconds between two commits in real-time mode. A restart repeats at most this much output."""
+    """Seconds between two commits in real-time mode. A restart repeats at most the output of one interval."""
     watermark_slack_ms: int = 600_000
-    """Maximum time that one partition may be read ahead of another before rows count as late (not time-scaled)."""
+    """Maximum time (ms) that one partition may be read ahead of another before rows count as late (not time-scaled)."""
     drain_seconds: float = 180
-    """Maximum number of seconds to wait for the last results after the traffic has ended."""
+    """Number of seconds without progress after which the run no longer waits for the last results."""
     seed: int = 1
-    """Seed of the plan of faults and of the traffic; the same seed and options repeat the plan."""
+    """Seed of the traffic and of the plan of faults. The same seed and options always produce the same plan."""
     count: int = 0
     """Number of faults; 0 means one for every 30 s of the duration."""
     faults: str = ""
     """Kinds of faults, separated by commas, for example kill-broker,pause-database. The default is all kinds."""
     cluster: bool = False
-    """Start a standalone Spark cluster with two workers, which become targets of faults too."""
+    """Start a standalone Spark cluster with two workers. Faults also affect the workers and their executors."""
     standby: bool = False
-    """Start a second driver, which takes over when the first one ends."""
+    """Start a second driver, which takes over when the first driver ends."""
     deadline_seconds: float = 300
-    """Time from the end of a fault until results must flow again; otherwise the run ends with status 1."""
+    """Seconds after the end of a fault within which results must flow again. If not, the run ends with status 1."""
     publish: bool = False
-    """Add the run to references/measured/chaos.json, or replace a run with the same command."""
+    """Add the run to references/measured/chaos.json, replacing any run with the same command."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for invalid settings and for unknown or impossible faults."""
+        """Raise ValueError if a setting is invalid, or if a chosen kind of fault is unknown or needs another option."""
         super().__post_init__()
         wrong = sorted(set(self.chosen) - KINDS.keys())
         if wrong:
@@ -83,7 +83,7 @@ def parse(arguments: Sequence[str] | None) -> ChaosOptions:
         program=PROGRAM,
         description="Run the pipeline under random faults, and check that no result is lost or wrong.\n\n"
         "The pipeline has recovered when every source partition has a result in the database for a record that was "
-        f"sent after the fault and after the last restart that it caused.\n\nfaults:\n{kinds}",
+        f"sent after the fault and after the last restart that the fault caused.\n\nfaults:\n{kinds}",
         example=f"{PROGRAM} --seed 3 --count 5 --faults kill-broker,pause-database",
         fixed={"trigger": "real-time", "master": "", "topic_prefix": "", "checkpoint_dir": ""},
     )

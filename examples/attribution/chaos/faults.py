@@ -1,4 +1,4 @@
-"""Carry out each kind of fault: a fault begins and ends with its block."""
+"""Define the kinds of faults as context managers. A fault lasts as long as the block of the context manager."""
 
 import random
 import threading
@@ -20,11 +20,11 @@ from spark_rtm.services.tcp_proxy import TcpProxy, unchanged
 
 MIN_DELAY_SECONDS, MAX_DELAY_SECONDS = 0.05, 0.25
 CUT_SHARE = 0.02
-"""Probability that a chunk, sent or received, breaks its slow connection."""
+"""Probability that a slow connection is closed when a chunk of data is sent or received."""
 MAX_CONNECTIONS = 100
 MAX_DEVICE_ERROR_SECONDS = 600
 PAUSE_SECONDS, SLOW_SECONDS = (3, 10), (4, 10)
-"""Minimum and maximum durations."""
+"""Minimum and maximum duration of a pause, and of a slow connection."""
 # Shares of the limits into the past and into the future beyond which a record would be rejected. A record can also be
 # late for other reasons.
 PAST_SHARE, FUTURE_SHARE = 0.6, 0.8
@@ -37,7 +37,7 @@ LOCK = threading.Lock()
 
 @contextmanager
 def killed_server(server: LocalServer) -> Iterator[None]:
-    """Kill a server, and restart it on its data after the block."""
+    """Kill a server, and restart it with the same data after the block."""
     server.kill()
     try:
         yield
@@ -47,7 +47,7 @@ def killed_server(server: LocalServer) -> Iterator[None]:
 
 @contextmanager
 def killed(process: psutil.Process) -> Iterator[None]:
-    """Kill one process. Its supervisor, if any, restarts it."""
+    """Kill one process. If it has a supervisor, the supervisor restarts it."""
     process.kill()
     yield
 
@@ -90,7 +90,7 @@ def slow(proxy: TcpProxy, fault: Fault) -> Iterator[None]:
 
 @contextmanager
 def exhausted(dsn: str) -> Iterator[None]:
-    """Take all connections of the database, also from the follower, while the block runs."""
+    """Occupy all connections of the database while the block runs, including the follower's connections."""
     with ExitStack() as stack:
         admin = stack.enter_context(psycopg.connect(dsn, autocommit=True, application_name="chaos"))
         terminated = 1
@@ -105,7 +105,7 @@ def exhausted(dsn: str) -> Iterator[None]:
 
 @contextmanager
 def wrong_clock(errors_ms: dict[str, int], field: str, seconds: float) -> Iterator[None]:
-    """Put a clock forward, or back for negative seconds, while the block runs."""
+    """Set a clock forward by `seconds`, or back if the number is negative, while the block runs."""
     errors_ms[field] = round(seconds * 1000)
     try:
         yield
@@ -222,4 +222,4 @@ KINDS: dict[str, Kind] = {
         needs="cluster",
     ),
 }
-"""All kinds of faults by name."""
+"""All kinds of faults, by name."""

@@ -16,21 +16,21 @@ class Incident:
 
     fault: Fault
     begun_at: float
-    """Epoch seconds."""
+    """Time at which the fault began, in epoch seconds."""
     seconds: float | None = None
     """
-    Time from the beginning of the fault until results flow again, or None after the deadline.
+    Seconds from the beginning of the fault until results flow again, or None if the deadline passes before that.
 
     Results flow when every source partition has a result in the database for a record that was sent after the end of
-    the fault and after its last restart.
+    the fault and after the last restart that the fault caused.
     """
     replayed: int = 0
-    """Records written again before the next fault."""
+    """Number of records that were written again before the next fault."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """All faults of a run, its reconciliation, and the number of unsent records."""
+    """All faults of a run, the reconciliation, and the numbers of sent records and of failed sends."""
 
     incidents: list[Incident]
     reconciliation: Reconciliation
@@ -56,5 +56,5 @@ class Outcome:
 
     @property
     def status(self) -> int:
-        """Return 0 if nothing is lost or wrong and the pipeline always recovered, otherwise 1."""
+        """Return 0 if nothing is lost or wrong, no send failed and the pipeline always recovered, otherwise 1."""
         return int(bool(self.reconciliation.differences or self.unhealed or self.failed_sends))

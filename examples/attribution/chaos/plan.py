@@ -1,4 +1,4 @@
-"""Draw the faults of a run from a seed. Equal seeds, numbers and kinds produce equal plans."""
+"""Draw the faults of a run from a seed. The same seed, number and kinds of faults produce the same plan."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -10,21 +10,21 @@ from examples.attribution.chaos.parts.system import System
 
 Need = Literal["", "cluster", "mount", "standby"]
 Begin = Callable[[System, "Fault"], AbstractContextManager[None]]
-"""Begins a fault; the fault ends with the block of the context manager."""
+"""Begins a fault. The fault ends with the block of the returned context manager."""
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 3.0, 8.0
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A planned fault. It begins when the run has recovered from the previous one and has no backlog."""
+    """A planned fault. It begins when the run has recovered from the previous fault and has no backlog."""
 
     kind: str
     seconds: float
-    """Duration; 0 for a kill."""
+    """Duration in seconds, or 0 if the fault kills a process."""
     strength: float
-    """A random number from 0 to 1 for the delay, the jump or the target, depending on the kind."""
+    """A random number from 0 to 1. Depending on the kind, it determines the delay, the clock jump or the target."""
     pause_seconds: float
-    """Pause after the recovery; a restart within it means that the recovery was not complete."""
+    """Pause in seconds after the recovery. A restart during the pause means that the recovery was not complete."""
     begin: Begin = field(repr=False)
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault, its minimum and maximum duration, and its needs."""
+    """A kind of fault: what happens, how it begins, its minimum and maximum duration (s), and what it needs."""
 
     what: str
     begin: Begin
@@ -43,7 +43,7 @@ class Kind:
 
 
 def plan(seed: int, count: int, kinds: Mapping[str, Kind]) -> list[Fault]:
-    """Draw `count` faults, each of `kinds` once before any kind is repeated."""
+    """Draw `count` faults. Every kind is drawn once before any kind is drawn again."""
     choice, faults, names = random.Random(seed), list[Fault](), list[str]()
     for _ in range(count):
         if not names:

@@ -1,4 +1,4 @@
-"""Find, kill and pause processes of the run."""
+"""Find and pause processes of the run."""
 
 import signal
 from collections.abc import Iterable, Iterator
@@ -21,14 +21,18 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def find(main_class: str, pid: int | None = None, count: int = 1) -> list[psutil.Process]:
-    """Wait for `count` descendants of a process (default: this one) that run this JVM class, and return them by age."""
+    """
+    Wait for `count` descendants of a process that run this JVM class, and return all of them, the oldest first.
+
+    The default is the process that calls this function.
+    """
     parent = psutil.Process(pid)
     wait_until(lambda: len(_jvms(main_class, parent)) >= count, FIND_SECONDS, f"{count} processes of {main_class}")
     return sorted(_jvms(main_class, parent), key=lambda process: process.create_time())
 
 
 def command_of(process: psutil.Process) -> list[str]:
-    """Return the command line of a process, or one empty word if the process has exited."""
+    """Return the command line of a process, or one empty string if the process has exited."""
     try:
         return process.cmdline() or [""]
     except psutil.NoSuchProcess:
@@ -37,7 +41,7 @@ def command_of(process: psutil.Process) -> list[str]:
 
 @contextmanager
 def paused(processes: Iterable[psutil.Process]) -> Iterator[None]:
-    """Stop processes (SIGSTOP) while the block runs."""
+    """Suspend processes (SIGSTOP) while the block runs, and resume them afterwards."""
     stopped = list(processes)
     _signal(stopped, signal.SIGSTOP)
     try:

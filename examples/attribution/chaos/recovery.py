@@ -27,7 +27,7 @@ class ResultFlow:
         self._found: dict[str, str] = {}
 
     def flows_since(self, seconds: float) -> bool:
-        """Return whether each source partition has a stored result of a record sent after `seconds` (epoch)."""
+        """Return whether each source partition has a stored result for a record sent after `seconds` (epoch time)."""
         if seconds * 1000 != self._since_ms:
             self._since_ms, self._found = seconds * 1000, {}
         for src in islice(reversed(self._log.first_result_at), MAX_NEWEST):

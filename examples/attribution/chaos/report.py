@@ -1,4 +1,4 @@
-"""Print the reconciliation of a run and the table of its faults."""
+"""Print the reconciliation of a run and the table of its faults, and write a page with both."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ LEGEND = (
 
 
 def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -> None:
-    """Print the counts, the differences, and a row for each kind of fault."""
+    """Print the counts, the differences, a row for each kind of fault, and a summary."""
     console = console or report_console()
     console.print()
     print_reconciliation(console, outcome.reconciliation, outcome.log)
@@ -44,7 +44,7 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
 
 
 def write_page(outcome: Outcome, seed: int, machine: Mapping[str, object], path: Path = PAGE) -> Path:
-    """Write a page with latencies, faults and the gap after each fault."""
+    """Write a page with the latencies, the faults and the time until each recovery, and return its path."""
     log = outcome.log
     began_at = html_page.started_at(log)
     faults = [html_page.Fault(i.fault.kind, i.begun_at - began_at, i.seconds) for i in outcome.incidents]

@@ -1,4 +1,4 @@
-"""Carry out a plan of faults while traffic flows, wait for the last results, and reconcile."""
+"""Carry out a plan of faults while traffic flows, wait for the last results, and reconcile them."""
 
 import threading
 import time
@@ -53,7 +53,7 @@ class ChaosRun:
         self.view.update(self.reader.log, is_draining=is_draining)
 
     def wait_for_queries(self) -> None:
-        """Wait until every query has committed a batch, so no backlog delays the first recovery."""
+        """Wait until every query has committed a batch, so that no backlog delays the first recovery."""
         deadline = time.monotonic() + START_SECONDS
         while not self.system.have_all_committed() and not self.stop.is_set():
             self.system.poll()
@@ -65,7 +65,7 @@ class ChaosRun:
                 )
 
     def carry_out(self, faults: Sequence[Fault]) -> None:
-        """Wait for the first results, and carry out the faults one by one until the pipeline does not recover."""
+        """Wait for the first results, and carry out the faults one by one. Stop after a fault without recovery."""
         flowed_at = self.wait_for_flow(time.time(), self.options.warm_up_seconds, START_SECONDS)
         if flowed_at is None and not self.stop.is_set():
             raise TimeoutError(f"timed out after {START_SECONDS:g} s waiting for results, so no fault was tried")
@@ -82,7 +82,7 @@ class ChaosRun:
                 return
 
     def wait_for_standby(self) -> None:
-        """Wait until the standby of the run can take over."""
+        """Wait until the standby can take over, if the run has a standby."""
 
         def is_over() -> bool:
             self.poll()
@@ -92,9 +92,9 @@ class ChaosRun:
 
     def wait_for_flow(self, since: float, pause_seconds: float, max_seconds: float) -> float | None:
         """
-        Wait until results flow and nothing has restarted for `pause_seconds`.
+        Wait until results flow and no program or query has restarted for `pause_seconds`.
 
-        Return the time of the recovery in epoch seconds, or None after `max_seconds` or Ctrl-C.
+        Return the time of the recovery in epoch seconds, or None if `max_seconds` pass or Ctrl-C ends the run.
         """
         deadline = time.monotonic() + max_seconds
         while not self.stop.is_set() and time.monotonic() < deadline:
@@ -188,7 +188,7 @@ def run(
 def _observed(
     options: ChaosOptions, system: System, view: LiveView, report: Callable[[str], None], stop: threading.Event
 ) -> Iterator[ChaosRun]:
-    """Read all topics and campaign counts while the block runs, directly from the broker."""
+    """Read all topics and campaign counts while the block runs, directly from the broker and not through the proxy."""
     settings, servers = system.settings, system.broker.bootstrap_servers
     reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
     flow = ResultFlow(reader.log, system.database.dsn, settings)

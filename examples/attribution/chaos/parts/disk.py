@@ -1,4 +1,4 @@
-"""A small, separate file system for the checkpoints, which can be full."""
+"""A small, separate file system for the checkpoints, which a fault can fill."""
 
 import ctypes
 import os
@@ -15,10 +15,10 @@ MAX_TRIES = 20
 
 def own_mounts() -> bool:
     """
-    Give this process its own mounts, and return whether that was allowed, which needs root on Linux.
+    Give this process its own mounts, and return whether this succeeded. Only root on Linux can do this.
 
-    Call this before the process starts threads or children, which inherit the mounts. The mounts end with the last of
-    these processes, so nothing remains after kill -9.
+    Call this function before the process starts threads or children, so that they inherit the mounts. The kernel
+    removes the mounts when the last of these processes ends, so no mount remains after kill -9.
     """
     if sys.platform != "linux" or os.geteuid() != 0:
         return False
@@ -29,7 +29,7 @@ def own_mounts() -> bool:
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[None]:
-    """Mount a file system in memory while the block runs. Raise RuntimeError if that fails."""
+    """Mount an in-memory file system at `folder` while the block runs. Raise RuntimeError if the mount fails."""
     if not _mount("-t", "tmpfs", "-o", SIZE, "tmpfs", str(folder)):
         raise RuntimeError(
             f"cannot mount a tmpfs at {str(folder)!r}, so no disk can be filled; omit fill-disk from --faults"
@@ -42,7 +42,7 @@ def mounted(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def full(folder: Path) -> Iterator[None]:
-    """Shrink the file system to its content while the block runs, so a write fails with ENOSPC."""
+    """Shrink the file system to the size of its content while the block runs, so that writes fail with ENOSPC."""
     try:
         for _ in range(MAX_TRIES):
             used = os.statvfs(folder)

@@ -1,8 +1,8 @@
 """
 Run the five queries like a production job: start them on their checkpoints, and keep them running.
 
-The process gets its settings as JSON and, with a standby, the path of the shared lock. Its log contains each decision
-of the keeper.
+The arguments of the program are the settings as JSON and, in a run with a standby, the path of the lock file that both
+drivers share. The program logs each decision of the keeper.
 """
 
 import json
@@ -22,14 +22,14 @@ from spark_rtm.services.cluster import job_confs
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 DELIVERY_SECONDS = 8
-"""Shortened `delivery.timeout.ms`, so a broker outage can exceed it in a short run. The default is two minutes."""
+"""`delivery.timeout.ms` in seconds: less than the default of two minutes, so that a short outage can exceed it."""
 SHORT_DELIVERY = {
     "kafka.delivery.timeout.ms": f"{DELIVERY_SECONDS}000",
     # Kafka requires a request timeout below the delivery timeout.
     "kafka.request.timeout.ms": f"{DELIVERY_SECONDS - 2}000",
 }
 LIMITS = Limits(max_pause_seconds=4, max_failures=10, window_seconds=60)
-"""Limits for more failures per minute than a production job has per day, so the keeper discards them sooner."""
+"""Limits for a run that has more failures per minute than a production job per day. Failures count for a minute."""
 
 
 def main() -> None:

@@ -1,4 +1,8 @@
-"""Copy results into the database until SIGTERM, then read to the end of the topic. Settings come as JSON."""
+"""
+Copy results into the database until SIGTERM, then read to the end of the topic.
+
+The argument of the program is the settings as JSON.
+"""
 
 import json
 import os

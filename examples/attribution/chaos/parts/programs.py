@@ -16,7 +16,7 @@ from spark_rtm.services.child import Child, start_child
 CHECKOUT = Path(__file__).parents[4]
 RESTART_PAUSE_SECONDS = 1.0
 STANDBY_PAUSE_SECONDS = 20.0
-"""Pause before a driver restarts as a standby, which would take CPU time from the new leader."""
+"""Pause before a driver restarts as a standby. An earlier restart would take CPU time from the new leader."""
 STOP_SECONDS = 60.0
 DECISION = "spark_rtm.realtime.keeper: "
 """First words of a log line with a decision of the keeper."""
@@ -25,7 +25,7 @@ ERROR = re.compile(r"[\w.]+(?:Error|Exception): ")
 
 @dataclass
 class Program:
-    """A program of the pipeline. `poll` restarts it like a production supervisor."""
+    """A program of the pipeline. `poll` restarts it, as a supervisor would in production."""
 
     name: str
     settings: Settings
@@ -34,13 +34,13 @@ class Program:
     report: Callable[[str], None]
     """Called with each line for the user."""
     module: str = ""
-    """Module of the program, if it has another name."""
+    """Name of the program's module, if it differs from `name`."""
     arguments: tuple[str, ...] = ()
-    """Arguments after the settings."""
+    """Command-line arguments after the settings."""
     changed_at: float = 0
-    """Time of the last decision of the keeper or the last start, in epoch seconds."""
+    """Time of the last start, end or keeper decision of the program, in epoch seconds."""
     led_at: float = 0
-    """Start of the queries in a run with a standby, in epoch seconds."""
+    """Time at which the program last got the lock, in a run with a standby, in epoch seconds."""
     is_ready: bool = False
     """Whether the program is a standby that can take over."""
     child: Child | None = field(default=None, init=False)
@@ -50,7 +50,7 @@ class Program:
 
     @property
     def log_path(self) -> Path:
-        """Return the path of the program's output."""
+        """Return the path of the file with the program's output."""
         return self.folder / f"{self.name}.log"
 
     @property
@@ -82,7 +82,7 @@ class Program:
         self.changed_at, self.is_ready = time.time(), False
 
     def poll(self, restart_seconds: float = RESTART_PAUSE_SECONDS) -> None:
-        """Report new decisions, and restart a program that has exited after this pause."""
+        """Report new decisions of the keeper. If the program has exited, restart it after `restart_seconds`."""
         for line in self._new_lines():
             if line.startswith(DECISION):
                 self._note(line.removeprefix(DECISION))
@@ -104,7 +104,7 @@ class Program:
             self.child.kill()
 
     def stop(self) -> None:
-        """Ask the program to finish, and wait for its end."""
+        """Ask the program to finish, and wait until it has exited."""
         if self.child:
             self.child.stop()
 
@@ -125,6 +125,6 @@ class Program:
         return complete.decode(errors="replace").splitlines()
 
     def last_line(self) -> str:
-        """Return the log's last line with an error, or else its last line."""
+        """Return the last error line of the log or, without an error, the last line."""
         lines = [line for line in self.log_path.read_text(errors="replace").splitlines() if line.strip()]
         return next(filter(ERROR.match, reversed(lines)), lines[-1] if lines else "no output")

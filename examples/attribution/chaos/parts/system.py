@@ -26,7 +26,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class System:
-    """All parts of a run. The programs connect through the proxies, and the audit connects directly."""
+    """All parts of a run. The programs connect to the servers through the proxies, and the audit connects directly."""
 
     settings: Settings
     broker: LocalKafka
@@ -83,7 +83,7 @@ class System:
 
     @property
     def changed_at(self) -> float:
-        """Return the time of a program's last start, end or decision, in epoch seconds."""
+        """Return when the driver or the follower last started, ended or reported a decision, in epoch seconds."""
         return max(self.driver.changed_at, self.follower.changed_at)
 
 
@@ -99,7 +99,7 @@ def running_system(
     """
     Start all parts, the driver last, and stop them at the end of the block.
 
-    `report` prints a line. With `is_mounted`, the checkpoints are on a separate file system, which can be full.
+    `report` prints a line. With `is_mounted`, the checkpoints are on a separate file system, which a fault can fill.
     """
     settings = traffic.settings
     with ExitStack() as stack:
