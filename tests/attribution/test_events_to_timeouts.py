@@ -105,7 +105,8 @@ def test_timers_wait_for_a_record_after_an_idle_restart(
     # The stopped query may have planned a batch without this record, which a query on its checkpoint would run first.
     run.timeouts.checkpoint = tmp_path / "one-batch"
     run.send([request])
-    run.timeouts.start([run.source], run.target, interval="1 hour")
+    # Spark aligns batches with the clock, so an interval of an hour would end at each full hour.
+    run.timeouts.start([run.source], run.target, interval="10000 days")
     eventually(run.timeouts.has_committed, 120, "the only batch")
     run.restart()
     run.wait(lambda: run.code(slot) == "pending", 120, "the slot from the real-time query")

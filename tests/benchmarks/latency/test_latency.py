@@ -19,7 +19,9 @@ def test_only_valid_results_are_written_to_the_published_folder(
         status = run(BENCHMARK, options.split())
 
     folder = tmp_path / ("build/benchmarks" if status else "references/measured")
-    assert {"latency.json", "latency_echo.svg"} == {path.name for path in folder.iterdir()}
+    page = tmp_path / "build/benchmarks/latency.html"
+    assert {"latency.json", "latency_echo.svg"} == {path.name for path in folder.iterdir() if path != page}
+    assert "<title>Benchmark: latency</title>" in page.read_text(encoding="utf-8")
     content = json.loads((folder / "latency.json").read_text())
     assert [2] == [case["runs"] for case in content["cases"]]
     assert bool(status) == any(run["problems"] for run in content["runs"])
