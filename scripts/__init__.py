@@ -1,1 +1,1 @@
-"""Implement the commands of `scripts/skills.py`: generate, validate, lint and install."""
+"""Programs that install, check and maintain the skill, and build its site."""

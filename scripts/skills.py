@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """
-The command line of the pack: install the skill, generate and validate its files, and all commands of `rtm`.
+Install the skill, generate and validate its files, and run the commands of `rtm`.
 
-`install` and the commands of `rtm` except `prove` need only Python 3.11. The other commands need the packages of `make
-setup`.
+`install` and the commands of `rtm`, except `prove` and `resize`, need only Python 3.11. The other commands need the
+packages that `make setup` installs.
+
 Findings are printed to standard output, one per line. The exit status is 0 without findings, 1 with findings, and 2 for
-a usage error or incomplete checks. For `lint`, only errors count, unless `--strict` is given.
+a usage error or incomplete checks. For `lint`, warnings count as findings only with `--strict`.
 """
 
 import sys
@@ -84,7 +85,11 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _folders(chosen: Sequence[str] | None, project: Path | None) -> list[Path]:
-    """Return the folders of the chosen assistants, or of the assistants in the project or on this machine."""
+    """
+    Return the skills folders of the chosen assistants.
+
+    By default, these are the assistants that the project uses or, if there are none, those on this machine.
+    """
     found = chosen or (assistants.in_project(project) if project else []) or assistants.installed(_home())
     return assistants.folders(found, Path() if project else _home(), project)
 
@@ -97,7 +102,7 @@ def _home() -> Path:
 
 
 def _leads_out(folder: Path, project: Path | None) -> bool:
-    """Return whether a link leads out of the project. A project may have other authors."""
+    """Return whether a symbolic link leads out of the project. In a shared project, other people can create links."""
     return project is not None and not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
 
 
@@ -118,7 +123,7 @@ def _wrong_places(options: argparse.Namespace, folders: Sequence[Path]) -> str:
 
 
 def _list(project: Path | None) -> int:
-    """Print the skills folders of all assistants with their states."""
+    """Print each assistant's skills folder and the state of the installed copy."""
     from scripts.pack import install
 
     for key in assistants.ASSISTANTS:

@@ -1,13 +1,16 @@
 """
-The coding assistants that `install` supports, with their folders for personal skills and for a project's skills.
+The coding assistants that `install` supports, and the skills folders of each.
 
 The folders and commands come from the assistants' documentation. Each command was run on 2026-11-24 with a clone of
-this repository as ADDRESS, in Claude Code 2.1.197, Copilot CLI 1.0.102 and Gemini CLI 0.61.0.
-Codex 0.169.0 installs the same plugin but does not load a skill at the root of a plugin, so it has no command here:
-`codex-rs/core-plugins/src/manifest.rs` of github.com/openai/codex at 01b4840b refuses the path `./`. A Gemini extension
-would need a folder `skills/` too (`docs/extensions/reference.md` of github.com/google-gemini/gemini-cli at 00edada4),
-with which Cursor would not look for the skill at the root (https://cursor.com/docs/reference/plugins, as of 2026-08).
-Cursor's command comes from `create-plugin` in github.com/cursor/plugins at 195d9359; it was not run.
+this repository as ADDRESS, in Claude Code 2.1.197, Copilot CLI 1.0.102 and Gemini CLI 0.61.0. The command for Cursor
+comes from `create-plugin` in github.com/cursor/plugins at 195d9359, and was not run.
+
+Codex has no command here. Codex 0.169.0 installs the same plugin, but does not load a skill at the root of a plugin:
+`codex-rs/core-plugins/src/manifest.rs` of github.com/openai/codex at 01b4840b rejects the path `./`.
+
+A Gemini extension would need a folder `skills/` (`docs/extensions/reference.md` of github.com/google-gemini/gemini-cli
+at 00edada4). This repository has no such folder, because Cursor would then not look for the skill at the root
+(https://cursor.com/docs/reference/plugins, as of 2026-08).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,21 +22,21 @@ PLUGIN = "spark-real-time-mode@spark-real-time-mode"
 
 @dataclass(frozen=True)
 class Assistant:
-    """A coding assistant, its skills folders, and its own commands that install this skill."""
+    """A coding assistant, its skills folders, and the commands with which it installs this skill."""
 
     name: str
     sign: str
-    """A folder in the home folder of users with this assistant."""
+    """A folder, relative to the home folder, that exists if the assistant is installed."""
     personal: str
     """The folder of personal skills, relative to the home folder."""
     project: str
     """The folder of a project's skills, relative to the root of the project."""
     project_sign: str
-    """A file or folder of projects that use this assistant."""
+    """A file or folder that exists in projects that use this assistant."""
     source: str
-    """The page that documents the folders."""
+    """The address of the page that documents the skills folders."""
     read: str
-    """The date on which that page was read."""
+    """The date on which the page was read."""
     commands: tuple[str, ...] = ()
 
 
@@ -118,27 +121,27 @@ GENIE_CODE = (
     "`/Users/NAME/.assistant/skills`, for everyone `/Workspace/.assistant/skills`",
     "[docs](https://docs.databricks.com/gcp/en/genie-code/skills) read 2026-11-26; not run",
 )
-"""The assistant with skills in a Databricks workspace, where `install` cannot write."""
+"""The table row of Genie Code, whose skills are in a Databricks workspace, where `install` cannot write."""
 
 
 def installed(home: Path) -> list[str]:
-    """Return the keys of the assistants that are installed in a home folder."""
+    """Return the keys of the assistants that have a folder in this home folder."""
     return [key for key, assistant in ASSISTANTS.items() if (home / assistant.sign).is_dir()]
 
 
 def in_project(project: Path) -> list[str]:
-    """Return the keys of the assistants that a project uses."""
+    """Return the keys of the assistants that this project uses."""
     return [key for key, assistant in ASSISTANTS.items() if (project / assistant.project_sign).exists()]
 
 
 def folders(keys: Iterable[str], home: Path, project: Path | None = None) -> list[Path]:
-    """Return the skills folders of assistants once each, for a person or for a project."""
+    """Return the assistants' skills folders without repetition, either in `project` or, by default, in `home`."""
     chosen = [ASSISTANTS[key] for key in keys]
     return list(dict.fromkeys(project / one.project if project else home / one.personal for one in chosen))
 
 
 def rows() -> list[Sequence[str]]:
-    """Return the table rows: assistant, its own commands, its folders and the source."""
+    """Return a table row for each assistant, with its commands, its skills folders and their documentation."""
     local: list[Sequence[str]] = [
         (
             f"{one.name} (`{key}`)",

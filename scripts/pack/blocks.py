@@ -1,4 +1,4 @@
-"""Render the generated parts of pages: the list of pages, lint rules, benchmark tables."""
+"""Render the generated parts of pages, such as the list of pages, the lint rules and the benchmark tables."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +17,9 @@ ERRORS = "errors_"
 
 def router(root: Path, _: str) -> str:
     """
-    Return a list of links to all pages, each with its `Read when` line, in the order of the site's navigation.
+    Return a list of links to all references, each with its `Read when` line, in the order of the site's navigation.
 
-    The pages of errors share the line of `errors.md`, which leads from a condition to its section.
+    The other error pages share the entry of `errors.md`, which leads from an error to the section that explains it.
     """
     # A page that the navigation lacks, which `make site` reports, comes last.
     place = {name: number for number, name in enumerate(navigation(root))}
@@ -33,7 +33,7 @@ def router(root: Path, _: str) -> str:
 
 
 def _part(path: Path) -> str:
-    """Return an error page's title without the first word of its line, such as `at start`."""
+    """Return the title of an error page without the word `errors`, such as `at start`."""
     return files.title(path.read_text(encoding="utf-8")).removeprefix("Errors ").removesuffix(" errors")
 
 
@@ -43,13 +43,13 @@ def _entry(root: Path, path: Path) -> str:
 
 
 def assistant_folders(_: Path, __: str) -> str:
-    """Return a table of the assistants, their commands and their skills folders."""
+    """Return a table of the assistants with their commands and skills folders."""
     header = ("assistant", "its own commands", "folders: personal, project", "source of the folders")
     return table(header, assistants.rows())
 
 
 def lint_index(_: Path, __: str) -> str:
-    """Return the lint rules by severity and engine. The site shows what each rule checks for."""
+    """Return a table of the lint rules by severity and engine. The site shows a table of their descriptions instead."""
     groups: dict[tuple[str, str], list[str]] = {}
     for rule in RULES:
         engine = "differs" if len(rule.cases) > 1 else LABELS[rule.engines].replace("Both engines", "both")

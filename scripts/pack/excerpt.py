@@ -1,8 +1,8 @@
 """
-Extract the source code of a symbol, selected by name, from a module.
+Extract the source code of a named symbol from a module.
 
-A target is `path/to/module.py:Symbol`. The excerpt includes decorators and the comment above the symbol.
-Selecting the symbol by name keeps the excerpt correct when lines move.
+A target has the form `path/to/module.py:Symbol`. The excerpt includes the symbol's decorators and the comment above
+them. Because symbols are selected by name, excerpts stay correct when lines move.
 """
 
 import ast
@@ -11,9 +11,9 @@ from pathlib import Path
 
 def excerpt(root: Path, target: str) -> str:
     """
-    Return the source code of `path:name` or `path:Class.method`, dedented and ending with a newline, or a whole file.
+    Return the source code of `path:name` or `path:Class.method`, dedented and ending with a newline.
 
-    Raise ValueError if the file or the symbol does not exist.
+    Without a name, return the whole file. Raise ValueError if the file or the symbol does not exist.
     """
     path, _, name = target.partition(":")
     file = root / path

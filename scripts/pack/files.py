@@ -1,8 +1,8 @@
 """
-List the files of the pack: pages, modules and tests.
+List the pages, modules and other files of the pack.
 
-`root` is a checkout of the repository or an installed copy of the skill. The order of each list is fixed. `generate`,
-`validate`, `install` and the tests share these lists.
+`root` is a checkout of the repository or an installed copy of the skill. Each list has a fixed order. `generate`,
+`validate`, `install` and the tests all use these lists.
 """
 
 import re
@@ -11,22 +11,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("spark_rtm", "examples", "benchmarks")
 TOOLS = ("spark_rtm/inspect/", "spark_rtm/lint/", "spark_rtm/prove/", "spark_rtm/text/")
-"""Packages of commands, which readers do not copy. The linter contains deliberate mistakes as examples."""
+"""Packages that implement commands. Readers do not copy them. The linter contains deliberate mistakes as examples."""
 SKILL = "SKILL.md"
 MANIFEST = "manifest.json"
 CONTRIBUTING = "CONTRIBUTING.md"
 NOTICES = "THIRD_PARTY.md"
-"""The licences of the packages and jars that this repository downloads."""
+"""The page with the licences of the packages and jars that this repository downloads."""
 _READ_WHEN = re.compile(r"^\*Read when (?P<when>.+?)\.?\*$", re.MULTILINE)
 
 
 def pages(root: Path) -> list[Path]:
-    """Return the Markdown pages of readers and assistants: the skill, the README and the references."""
+    """Return the Markdown pages for readers and assistants: `SKILL.md`, the README and the references."""
     return [path for path in (root / SKILL, root / "README.md", *references(root)) if path.is_file()]
 
 
 def linked_pages(root: Path) -> list[Path]:
-    """Return all Markdown pages with checked links."""
+    """Return all Markdown pages whose links are checked."""
     return [*dict.fromkeys([*pages(root), *sorted(root.glob("*.md")), *sorted((root / "evals").glob("*.md"))])]
 
 
@@ -36,25 +36,25 @@ def references(root: Path) -> list[Path]:
 
 
 def modules(root: Path) -> list[Path]:
-    """Return the Python modules that readers may copy: library, examples and benchmarks."""
+    """Return the Python modules of the library, the examples and the benchmarks that readers may copy."""
     paths = (path for name in CODE for path in files_below(root / name) if path.suffix == ".py")
     return [path for path in paths if not relative(root, path).startswith(TOOLS)]
 
 
 def read_when(text: str) -> str | None:
-    """Return a page's `*Read when ...*` line, or None."""
+    """Return the condition in a page's `*Read when ...*` line, or None if the page has no such line."""
     match = _READ_WHEN.search(text)
     return match["when"] if match else None
 
 
 def title(text: str) -> str:
-    """Return the first top-level heading of a page."""
+    """Return the first top-level heading of a page, or an empty string if the page has none."""
     match = re.search(r"^# (.+)$", text, re.MULTILINE)
     return match[1].strip() if match else ""
 
 
 def relative(root: Path, path: Path) -> str:
-    """Return `path` relative to the root with forward slashes, as in findings and links."""
+    """Return `path` relative to the root, with forward slashes as in findings and links."""
     return path.relative_to(root).as_posix()
 
 

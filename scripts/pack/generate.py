@@ -1,10 +1,12 @@
 """
-Render the generated parts of the pack: excerpts, tables built from code, the version, the router and the manifest.
+Render the generated parts of the pack, such as excerpts, tables, the list of pages and the manifest.
 
-`generate` writes the rendered texts and `validate` compares them byte for byte, so both use `render_all`.
+`generate` writes the rendered texts, and `validate` compares them with the files byte for byte, so both use
+`render_all`.
 
-A page requests a generated part with a pair of comments, `<!-- generated: NAME -->` and `<!-- end -->`, or with a
-fence that has the option `excerpt`. The column `since` of a table is generated, too. All other text stays unchanged.
+A page marks a generated part with a pair of comments, `<!-- generated: NAME -->` and `<!-- end -->`, or with a fence
+that has the option `excerpt`. The cells of a column `since`, and the version and addresses of the project, are also
+generated. All other text stays unchanged.
 """
 
 import re
@@ -25,9 +27,10 @@ _CONDITIONS = re.compile(r"Measured with `(?P<command>[^`]+)` on .* Machine: ")
 
 def render_all(root: Path) -> dict[Path, str]:
     """
-    Return the expected text of every page, of other generated files, and of the manifest, by path.
+    Return the expected text of every page and of every other generated file, including the manifest, by path.
 
-    Raise ValueError if a page requests an unknown part. An installed copy does not contain all the files.
+    Pages that do not exist are omitted, because an installed copy does not contain all of them. Raise ValueError if a
+    page requests an unknown part.
     """
     others = (root / name for name in (files.CONTRIBUTING, files.NOTICES, *PLACES))
     paths = dict.fromkeys([*files.pages(root), *(path for path in others if path.is_file())])
@@ -50,7 +53,7 @@ def render_page(root: Path, path: Path) -> str:
 
 
 def write_all(root: Path) -> list[Path]:
-    """Write every outdated generated file, and return the written files."""
+    """Write every outdated generated file, and return the paths of the written files."""
     changed = []
     for path, text in render_all(root).items():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
@@ -75,7 +78,11 @@ def _with_blocks(root: Path, text: str) -> str:
 
 
 def _without_repeated_conditions(content: str, earlier: dict[str, str], section: str) -> str:
-    """Replace repeated conditions of a measurement with a link. `earlier` maps the stated ones to their sections."""
+    """
+    Replace the conditions of a measurement with a link if the page has already stated them.
+
+    `earlier` maps the conditions stated so far to links to their sections.
+    """
     first, *rest = content.split("\n")
     command = _CONDITIONS.match(first)
     stated = next((link for conditions, link in earlier.items() if conditions.startswith(first)), None)

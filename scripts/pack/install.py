@@ -1,13 +1,13 @@
 """
 Copy the skill into the skills folders of coding assistants, and detect stale copies.
 
-A copy is a folder with the skill's name that contains exactly the files listed in the manifest.
-Without `force`, edited files in a copy are never overwritten or removed.
+A copy is a folder with the skill's name that contains exactly the files listed in the manifest. Without `force`, edited
+files in a copy are never overwritten or removed.
 
-A copy can be part of a project with other authors, so its manifest and its files are not trusted.
-Nothing outside the folder of the copy is read, written or removed, with or without `force`.
+A copy can be part of a project that other people edit, so the manifest and the files in the copy are not trusted.
+Nothing outside the folder of the copy is read, written or removed, even with `force`.
 
-This module uses only the standard library, because the target machine may have no other packages.
+This module uses only the standard library, because the target machine may have no other packages installed.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ MAX_BYTES = 10_000_000
 
 
 def stale(root: Path, skills: Path) -> list[Finding]:
-    """Return the differences between an installed copy and the skill in `root`."""
+    """Return findings about the differences between an installed copy and the skill in `root`."""
     wanted = manifest.read(root)
     target = skills / wanted.name
     installed = _installed(target, wanted.name)
@@ -32,11 +32,11 @@ def stale(root: Path, skills: Path) -> list[Finding]:
 
 def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
     """
-    Create or update the copy in a skills folder, or return the files that prevent the installation.
+    Create or update the copy in a skills folder. Return findings about files that prevent the installation.
 
-    Symbolic links in the copy always prevent the installation. Edited files prevent it without `force`.
-    If any file prevents the installation, nothing is written. The skills folder itself may be a link.
-    The manifest is written last, so an interrupted installation can be repeated.
+    Symbolic links in the copy always prevent the installation. Edited files prevent it unless `force` is set. If any
+    file prevents the installation, nothing is written. The skills folder itself may be a symbolic link. The manifest is
+    written last, so an interrupted installation can be repeated.
     """
     wanted = manifest.read(root)
     target = skills / wanted.name
@@ -56,9 +56,10 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
 
 def uninstall(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
     """
-    Delete the copy in a skills folder, or return the files that prevent it: links, and edited files without `force`.
+    Delete the copy in a skills folder. Return findings about files that prevent the deletion.
 
-    Other files stay with their folders.
+    Symbolic links in the copy always prevent the deletion. Edited files prevent it unless `force` is set. Files that do
+    not belong to the skill are kept, together with their folders.
     """
     name = manifest.read(root).name
     target = skills / name
@@ -79,7 +80,7 @@ def uninstall(root: Path, skills: Path, *, force: bool = False) -> list[Finding]
 
 
 def state(root: Path, skills: Path) -> str:
-    """Return the state of a skills folder: `not installed`, `current`, or `outdated or edited`."""
+    """Return the state of the copy in a skills folder: `not installed`, `current`, or `outdated or edited`."""
     wanted = manifest.read(root)
     if not (skills / wanted.name / files.MANIFEST).is_file():
         return "not installed"
@@ -88,9 +89,9 @@ def state(root: Path, skills: Path) -> str:
 
 def incomplete(root: Path) -> list[Finding]:
     """
-    Return the manifest's files that are missing in `root` or differ.
+    Return findings about files that are missing in `root` or differ from the manifest.
 
-    Such a skill must not be installed.
+    A skill with such findings must not be installed.
     """
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
@@ -103,7 +104,7 @@ def incomplete(root: Path) -> list[Finding]:
 
 
 def _installed(target: Path, name: str) -> dict[str, str]:
-    """Return the digests in a copy's manifest, or none if there is no manifest."""
+    """Return the digests in a copy's manifest, or an empty dictionary if there is no manifest."""
     file = target / files.MANIFEST
     if _obstacle(target, files.MANIFEST) or not file.is_file():
         return {}
@@ -118,7 +119,7 @@ def _installed(target: Path, name: str) -> dict[str, str]:
 
 
 def _obstacles(target: Path, names: Iterable[str]) -> list[Finding]:
-    """Return findings about symbolic links, and about mixed-up files and folders."""
+    """Return findings about symbolic links, files in place of folders, and folders in place of files."""
     return sorted({finding for name in (files.MANIFEST, *names) if (finding := _obstacle(target, name))})
 
 
@@ -172,7 +173,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _replace(file: Path, data: bytes) -> None:
-    """Write a file beside its target and rename it, so the target is always complete."""
+    """Write the data to a temporary file and rename it to `file`, so that `file` is always complete."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f".{file.name}.unfinished")
     unfinished.unlink(missing_ok=True)
@@ -183,7 +184,7 @@ def _replace(file: Path, data: bytes) -> None:
 
 
 def _digest(file: Path) -> str:
-    """Return a file's SHA-256, or an empty string above the size limit of the skill's files."""
+    """Return the SHA-256 of a file, or an empty string if the file is larger than `MAX_BYTES`."""
     try:
         return manifest.digest(manifest.read_limited(file, MAX_BYTES))
     except ValueError:

@@ -18,7 +18,7 @@ from spark_rtm.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
 MAX_BYTES = 1_000_000
-"""Maximum size of a manifest, 20 times the size of this skill's manifest."""
+"""The maximum size of a manifest, about 20 times the size of this skill's manifest."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Content:
     name: str
     """The name of the skill and of its folder."""
     digests: dict[str, str]
-    """The SHA-256 of each file, by path."""
+    """The SHA-256 of each file, keyed by path."""
 
 
 def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:
-    """Return the manifest of `paths`. `rendered` contains new texts that are not written yet."""
+    """Return the manifest of `paths` as JSON. `rendered` contains new texts that are not written to files yet."""
     skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
     content = {
         "name": skill.get("name", ""),
@@ -60,7 +60,7 @@ def read(root: Path) -> Content:
 
 
 def read_limited(file: Path, limit: int) -> bytes:
-    """Return a file's content. Raise ValueError above the limit, because a sparse file would fill the memory."""
+    """Return a file's content. Raise ValueError above `limit` bytes, so that a sparse file cannot fill the memory."""
     with file.open("rb") as opened:
         data = opened.read(limit + 1)
     if len(data) > limit:
@@ -82,7 +82,11 @@ def _valid(kind: str, text: str) -> str:
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return the schema's patterns, which `install` needs without the validation package."""
+    """
+    Return the regular expressions in the manifest's schema.
+
+    `install` uses them instead of the validation package, which may not be installed.
+    """
     properties = json.loads((files.ROOT / SCHEMA).read_text(encoding="utf-8"))["properties"]
     properties |= properties["files"]["items"]["properties"]
     return {kind: re.compile(properties[kind]["pattern"]) for kind in ("name", "path", "sha256")}

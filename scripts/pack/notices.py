@@ -1,10 +1,11 @@
 """
-Render the tables of `THIRD_PARTY.md`: the Python packages that `make` installs and the jars that are downloaded.
+Render the tables of `THIRD_PARTY.md`, which list the Python packages that `make` installs and the downloaded jars.
 
-The tools of a release (`requirements/release.txt`) are not listed: neither users nor tests install them.
+The packages in `requirements/release.txt` are not listed, because neither users nor tests install them.
 
-Names and versions come from the pinned lists, and licences from `licences.json`, so no package needs to be installed. A
-test compares the licences with the metadata of the installed packages and of the downloaded jars.
+Names and versions come from the lists of pinned packages and jars. Licences come from `licences.json`, so rendering the
+tables does not require the packages. A test compares the licences with the metadata of the installed packages and of
+the downloaded jars.
 """
 
 import json
@@ -22,14 +23,14 @@ _JAR = re.compile(r"(?P<name>.+?)-(?P<version>\d+(?:\.\d+)+(?:-[\d.]+)?(?:\.Fina
 
 
 def packages(root: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, the version and the file of each package in `requirements/`."""
+    """Yield the name and version of each listed package, and the file in `requirements/` that pins the package."""
     for file in sorted({*(root / "requirements").glob("*.txt")} - {root / "requirements" / "release.txt"}):
         for package, version in _PACKAGE.findall(file.read_text(encoding="utf-8")):
             yield package, version, f"requirements/{file.name}"
 
 
 def jars(root: Path) -> dict[tuple[str, str], list[str]]:
-    """Return the Ivy files (by stem) that pin each jar, keyed by the jar's name and version."""
+    """Return the stems of the Ivy files that pin each jar, keyed by the jar's name and version."""
     lists: dict[tuple[str, str], list[str]] = {}
     for ivy_file in (file for folder in IVY_DIRS for file in sorted((root / folder).glob("*.xml"))):
         for jar in _with_checksums(ivy_file.with_suffix(".sha256")):
@@ -38,7 +39,7 @@ def jars(root: Path) -> dict[tuple[str, str], list[str]]:
 
 
 def packages_table(root: Path, _: str) -> str:
-    """Return a table of the Python packages."""
+    """Return a table of the Python packages with their licences."""
     licences = read_licences(root)
     rows = [
         (name, version, _licence(licences, "packages", name), f"`{file}`") for name, version, file in packages(root)
@@ -47,7 +48,7 @@ def packages_table(root: Path, _: str) -> str:
 
 
 def jars_table(root: Path, _: str) -> str:
-    """Return a table of the jars."""
+    """Return a table of the jars with their licences."""
     licences = read_licences(root)
     rows = [
         (name, version, _licence(licences, "jars", name), ", ".join(f"`{stem}`" for stem in stems))
@@ -57,7 +58,11 @@ def jars_table(root: Path, _: str) -> str:
 
 
 def read_licences(root: Path) -> dict[str, Any]:
-    """Return the licences of `packages` and `jars` by name, and the `sources` of licences that metadata omits."""
+    """
+    Return the licences of `packages` and `jars`, keyed by name.
+
+    The key `sources` contains the sources of licences that the metadata omits.
+    """
     content: dict[str, Any] = json.loads((root / LICENCES).read_text(encoding="utf-8"))
     return content
 

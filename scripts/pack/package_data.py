@@ -1,9 +1,12 @@
 """
-Render the data files of `spark_rtm` from the pages and measurements, which the wheel does not contain, and a chart.
+Render the data files of `spark_rtm` and the chart of the README.
 
-An explained error is a fence with `{raises="CONDITION"}` below its quoted message, a row of a table with a column
-`message` on an error page, a row of a table of symptoms or changes, or a row of the table of conditions that exist only
-on Databricks.
+The data comes from the pages and measurements, which the wheel does not contain. An explained error is one of these:
+
+- a fence with `{raises="CONDITION"}` below the quoted message
+- a row of a table with a column `message` on an error page
+- a row of a table of symptoms or changes on another page
+- a row of the table of conditions that exist only on Databricks
 """
 
 from __future__ import annotations
@@ -25,16 +28,16 @@ FAMILY = "STREAMING_REAL_TIME_MODE"
 OSS, DATABRICKS = "OSS 4.3.0", "Databricks, according to its documentation"
 QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
 SYMPTOMS = ("you see", "change", "growing phase")
-"""The first column of tables without messages."""
+"""The titles of the first column in tables of symptoms or changes, which contain no messages."""
 FIXES = ("fix", "what to do", "do")
 
 
 @dataclass(frozen=True)
 class KnownError:
-    """An explained error. `messages` are the engine's own texts, and `fix` is Markdown."""
+    """An explained error. `messages` are the texts that the engine prints, and `fix` is Markdown."""
 
     condition: str
-    """The condition or class, or else the message."""
+    """The error condition or exception class, or the message or symptom if there is neither."""
     engine: str
     title: str
     page: str
@@ -44,7 +47,11 @@ class KnownError:
 
 
 def known_errors(root: Path) -> list[KnownError]:
-    """Return all errors. Each page adds only conditions that earlier pages do not explain, error pages first."""
+    """
+    Return all explained errors, with the error pages first.
+
+    A fence on another page adds an error only if no earlier page explains the same condition.
+    """
     result: list[KnownError] = []
     for path in sorted(files.references(root), key=lambda path: not path.stem.startswith("errors")):
         is_error_page = path.stem.startswith("errors")
@@ -56,7 +63,7 @@ def known_errors(root: Path) -> list[KnownError]:
 
 
 def errors_json(root: Path) -> str:
-    """Return the errors as JSON with plain text, for `rtm errors`."""
+    """Return the errors as JSON for `rtm errors`, with each fix as plain text."""
     entries = [
         {
             "condition": entry.condition,
@@ -72,7 +79,7 @@ def errors_json(root: Path) -> str:
 
 
 def plain(text: str, page: str) -> str:
-    """Return Markdown as plain text. A link becomes its text and its target in parentheses."""
+    """Return Markdown as plain text. A link becomes its text, followed by its target in parentheses."""
 
     def place(link: re.Match[str]) -> str:
         target = link["target"]
@@ -98,7 +105,7 @@ def _provoked(path: Path) -> Iterator[KnownError]:
 
 
 def _listed(path: Path) -> Iterator[KnownError]:
-    """Yield the rows of tables with a message and its fix."""
+    """Yield an error for each row of the tables that have a column for messages and one for fixes."""
     text = path.read_text(encoding="utf-8")
     for table in markdown.tables(text):
         names = [name.lower() for name in table.header]
@@ -119,7 +126,7 @@ def _listed(path: Path) -> Iterator[KnownError]:
 
 
 def _symptoms(path: Path) -> Iterator[KnownError]:
-    """Yield the rows of symptom tables and code-change tables."""
+    """Yield an error for each row of the tables of symptoms and of the tables of code changes."""
     text = path.read_text(encoding="utf-8")
     for table in markdown.tables(text):
         if table.header[0] in SYMPTOMS:
@@ -144,14 +151,14 @@ def _section(text: str, line: int) -> markdown.Heading:
 
 
 def _after(lines: list[str], start: int) -> str:
-    """Return the prose between a fence and the next other block."""
+    """Return the prose between a fence and the next block of another kind."""
     other_blocks = ("```", "#", "|", "- [", "<!--", "> ")
     end = next((number for number in range(start, len(lines)) if lines[number].startswith(other_blocks)), len(lines))
     return "\n".join(lines[start:end])
 
 
 def cost_model(root: Path) -> str:
-    """Return JSON with the cost model of the published runs."""
+    """Return the cost model of the published runs as JSON."""
     content = json.loads((root / "references/measured/growth.json").read_text(encoding="utf-8"))
     return json.dumps(capacity.model_content(content), indent=1) + "\n"
 

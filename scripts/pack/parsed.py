@@ -1,7 +1,7 @@
 """
-Parse the parts of a page once per text, because several checks need the same parts.
+Parse each page only once, because several checks need the same parts of it.
 
-The results are shared, so do not change them.
+The checks share the cached results and must not change them.
 """
 
 from functools import lru_cache
@@ -9,7 +9,7 @@ from functools import lru_cache
 from spark_rtm.text import markdown
 
 MAX_TEXTS = 500
-"""Number of cached texts, above the number of pages."""
+"""The maximum number of cached texts, which is higher than the number of pages."""
 
 links = lru_cache(MAX_TEXTS)(markdown.links)
 headings = lru_cache(MAX_TEXTS)(markdown.headings)

@@ -1,8 +1,8 @@
 """
-List the files of an installed skill, without tests, benchmarks and the site.
+List the files of an installed skill, which excludes tests, benchmarks and the site.
 
-The examples are those on pages, with the modules that they import, so each copied module runs. The demonstration of the
-pipeline stays in the checkout.
+The skill contains the examples that pages link to or show, and all modules that these examples import, so that each
+copied module can run. The demonstration of the pipeline is available only in a checkout.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,12 +26,12 @@ FIXED = (
 
 
 OF_THE_WHEEL = ("spark_rtm/README.md", PROGRAM, "spark_rtm/py.typed")
-"""Files for installed packages only, because a copy has `scripts/skills.py`."""
+"""Files that only the installed package needs. A copy of the skill has `scripts/skills.py` instead."""
 OF_THE_CHECKOUT = (
     *(f"spark_rtm/measure/{name}.py" for name in ("cpu", "machine", "palette")),
     "spark_rtm/services/tcp_proxy.py",
 )
-"""Modules that only benchmarks, tests and other uncopied modules import."""
+"""Modules that are imported only by benchmarks, tests and other modules that a copy does not contain."""
 MACHINERY = tuple(f"examples/attribution/{name}" for name in ("audit/", "chaos/", "demo/", "soak.py", "traffic/"))
 
 

@@ -21,7 +21,7 @@ REGENERATE_REMEDY = "run `python scripts/skills.py generate` and commit the resu
 
 
 def check_generated(root: Path) -> Iterator[Finding]:
-    """Yield the first outdated line of each file that is out of date."""
+    """Yield a finding at the first outdated line of each outdated file."""
     try:
         texts = generate.render_all(root)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Count the code blocks of the pages that tests run, and the table rows with evidence, for the README."""
+"""Count the code blocks that the tests run and the table rows that have evidence, for the README."""
 
 from collections import Counter
 from pathlib import Path
@@ -9,7 +9,7 @@ from spark_rtm.text import markdown
 
 
 def verified(root: Path, _: str) -> str:
-    """Return the README's sentences about blocks that run, rows with evidence, and untested claims."""
+    """Return the README's sentences about tested code blocks, table rows with evidence, and untested claims."""
     blocks, rows = block_counts(root), row_counts(root)
     return (
         f"The tests run {blocks['run']} Python blocks of the pages on OSS 4.3.0 with a real Kafka broker, and "
@@ -21,13 +21,21 @@ def verified(root: Path, _: str) -> str:
 
 
 def block_counts(root: Path) -> Counter[str]:
-    """Return the number of Python blocks on all pages by their option, or by `run` without one."""
+    """
+    Return the number of Python blocks with each of the options `raises`, `excerpt` and `requires`.
+
+    Blocks with none of these options count as `run`.
+    """
     fences = (fence for path in files.pages(root) for fence in parsed.fences(path.read_text(encoding="utf-8")))
     return Counter(_fate(fence) for fence in fences if fence.is_python)
 
 
 def row_counts(root: Path) -> Counter[str]:
-    """Return the number of table rows with engine claims by their strongest evidence: `executed`, `public`, `pack`."""
+    """
+    Return the number of table rows with a claim about an engine, keyed by the kind of evidence.
+
+    The kind is that of the strongest evidence in the row: `executed`, `public` or `pack`.
+    """
     return Counter(
         _kind(path, claim.targets)
         for path in files.references(root)

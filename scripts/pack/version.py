@@ -1,4 +1,4 @@
-"""Copy the version and addresses of `pyproject.toml` to other files."""
+"""Copy the version and the addresses in `pyproject.toml` to other files."""
 
 import re
 import tomllib
@@ -23,7 +23,7 @@ ADDRESSES = {
 }
 SITES = {"spark_rtm/__init__.py": r'^(DOCUMENTATION = ")[^"]+'}
 OWNERS = {"references/install.md": r"(      - uses: )(?!actions/)[^@\s]+"}
-"""Places with the owner and name of the repository, the end of its address."""
+"""Places that contain the owner and the name of the repository, which are the end of the repository's address."""
 
 
 def project(root: Path) -> dict[str, Any]:
@@ -33,7 +33,11 @@ def project(root: Path) -> dict[str, Any]:
 
 
 def with_version(root: Path, name: str, text: str) -> str:
-    """Return a file's text with the project's version and addresses. Raise ValueError if a place is missing."""
+    """
+    Return a file's text with the project's version and addresses.
+
+    Raise ValueError if the text contains no place for one of these values.
+    """
     if not any(name in places for places in (PLACES, ADDRESSES, SITES, OWNERS)):
         return text
     known = project(root)

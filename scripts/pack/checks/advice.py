@@ -1,4 +1,4 @@
-"""Lint the pack's own pages and examples."""
+"""Lint the pack's own pages and modules."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -10,7 +10,7 @@ from spark_rtm.text.finding import Finding
 
 
 def check_advice(root: Path) -> Iterator[Finding]:
-    """Yield the linter's findings in pages and examples."""
+    """Yield the linter's findings in the pages, and in the modules that readers may copy."""
     for path in [*files.pages(root), *files.modules(root)]:
         yield from _linted(path.read_text(encoding="utf-8"), files.relative(root, path))
 

@@ -1,8 +1,8 @@
 """
-Find table rows in the references that make a claim about an engine, and their evidence.
+Find the table rows in the references that make a claim about an engine, with the evidence for each claim.
 
-A generated table, or one below `NO_CLAIM_MARK`, makes no such claim.
-Evidence is a link; a reference such as `[docs]` stands for the definition at the end of the page.
+Generated tables, and tables directly below `NO_CLAIM_MARK`, count as tables without such claims. Evidence is a link. If
+the link is a reference such as `[docs]`, its target is in the definition at the end of the page.
 """
 
 import re
@@ -22,7 +22,7 @@ _REFERENCE = re.compile(r"(?:\[[^\]]+\])?\[(?P<label>[^\]]+)\](?![\[(])")
 
 @dataclass(frozen=True)
 class Claim:
-    """One row of a table with evidence."""
+    """A table row that makes a claim about an engine, and its evidence."""
 
     line: int
     name: str
@@ -30,7 +30,7 @@ class Claim:
     targets: tuple[str, ...]
     """The targets of the links in the row's evidence."""
     undefined: tuple[str, ...]
-    """Labels without a definition on the page."""
+    """The labels in the evidence for which the page has no link definition."""
     has_date: bool
 
 
@@ -43,7 +43,7 @@ def claim_tables(text: str) -> Iterator[markdown.Table]:
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Yield the rows of all tables with an evidence column that make claims about an engine."""
+    """Yield the rows of each table that makes claims about an engine and has an evidence column."""
     sources = {match["label"]: match["source"] for line in markdown.prose(text) if (match := _DEFINITION.match(line))}
     for table in claim_tables(text):
         if EVIDENCE_COLUMN in table.header:

@@ -1,9 +1,10 @@
 """
 Require evidence for each table row in the references that makes a claim about an engine.
 
-Evidence is a link to a test, to a section whose fence the tests run, or to a public source with the date of reading. If
-the first cell of a row names code, the linked test (or a module that it imports) and each linked module must contain
-one of these names.
+Evidence is a link to a test, to a section with a code block that the tests run, or to a public source with the date on
+which it was read. If the first cell of a row contains names in code type, each linked module must contain at least one
+of these names. If the row links to tests, one of these tests, or a module that it imports, must contain one of the
+names.
 """
 
 import re
@@ -23,7 +24,7 @@ _REMEDY = "link the test, the section with the fence, or a public source with `r
 
 
 def check_evidence(root: Path) -> Iterator[Finding]:
-    """Yield table rows without evidence, and tables without an evidence column."""
+    """Yield rows without evidence or with links to unrelated code, and tables without an evidence column."""
     for path in files.references(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         for table in claim_tables(text):
@@ -52,7 +53,7 @@ def _lack(claim: Claim) -> str | None:
 
 
 def _silent(root: Path, page: Path, claim: Claim) -> list[str]:
-    """Return a row's links to code that does not contain a name from the row's first cell."""
+    """Return a row's links to code that contains none of the names in the row's first cell."""
     tokens = (token for code in _CODE.findall(claim.name) for token in _NAME.findall(code))
     names = {name for token in tokens for name in _forms(token.strip("."))}
     linked = {target: (page.parent / target.partition("#")[0]).resolve() for target in claim.targets}
@@ -64,7 +65,7 @@ def _silent(root: Path, page: Path, claim: Claim) -> list[str]:
 
 
 def _forms(token: str) -> set[str]:
-    """Return the forms of a name in code, such as the client's `acks` for the option `kafka.acks`."""
+    """Return the forms in which a name can appear in code, such as the client's `acks` for the option `kafka.acks`."""
     method = {token.rpartition(".")[2]} if token[0].isupper() else set[str]()
     return {token, token.removeprefix("kafka."), *method}
 

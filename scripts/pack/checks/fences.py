@@ -1,7 +1,7 @@
 """
-Check that every fence can be parsed, and that readers learn which commands run until they stop them.
+Check that every code fence can be parsed, and that pages warn about commands that run until they are interrupted.
 
-The tests in `tests/pages/` run the fences; this module only parses them.
+This module only parses the fences. The tests in `tests/pages/` run them.
 """
 
 import ast
@@ -27,7 +27,11 @@ SAYS_SO = re.compile(r"Ctrl-C|\bblocks\b|&$")
 
 
 def check_fences(root: Path) -> Iterator[Finding]:
-    """Yield fences with an unknown language, invalid options or invalid Python, and too many Databricks fences."""
+    """
+    Yield fences with an unknown language, invalid options or invalid Python.
+
+    Also yield a finding if the share of Python fences that require Databricks is above the limit.
+    """
     python_fences = required_fences = 0
     last_required = (files.SKILL, 1)
     for path in files.pages(root):
@@ -46,7 +50,7 @@ def check_fences(root: Path) -> Iterator[Finding]:
 
 
 def check_blocking(root: Path) -> Iterator[Finding]:
-    """Yield commands that block the shell of a reader without a warning in their fence or in the text next to it."""
+    """Yield commands that block the reader's shell without a warning on the same line or next to the fence."""
     blocking = re.compile(_blocking(root), re.MULTILINE)
     for path in files.pages(root):
         text = path.read_text(encoding="utf-8")
@@ -61,7 +65,11 @@ def check_blocking(root: Path) -> Iterator[Finding]:
 
 
 def _blocking(root: Path) -> str:
-    """Return a pattern of all commands that run until Ctrl-C, read from docstrings and from the help of `make`."""
+    """
+    Return a regular expression for commands that run until Ctrl-C.
+
+    The docstrings of modules and the help of `make` state which commands these are.
+    """
     paths = [path for path in files.modules(root) if UNTIL.search(path.read_text(encoding="utf-8"))]
     names = [
         files.relative(root, path).removesuffix(".py").removesuffix("/__main__").replace("/", ".") for path in paths
@@ -73,13 +81,13 @@ def _blocking(root: Path) -> str:
 
 
 def _beside(fence: markdown.Fence, text: str) -> str:
-    """Return the paragraphs before and after a fence. The lines of the first paragraph are in reverse order."""
+    """Return the paragraphs before and after a fence. The lines of the paragraph before it are in reverse order."""
     lines = text.splitlines()
     return "\n".join([*_paragraph(lines[: fence.line - 1][::-1]), *_paragraph(lines[fence.end_line :])])
 
 
 def _paragraph(lines: list[str]) -> Iterator[str]:
-    """Yield the lines of the first paragraph."""
+    """Yield the lines of the first paragraph in `lines`."""
     return takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines))
 
 

@@ -1,7 +1,7 @@
 """
-Check every relative link and anchor, and report orphaned pages, modules and tests.
+Check every relative link and anchor, and report orphaned pages and modules.
 
-Links must work between the files of the repository, because assistants read these files and not the site.
+Links must work between the files of the repository, because assistants read these files instead of the site.
 """
 
 import ast
@@ -18,11 +18,11 @@ CHANGELOG = "CHANGELOG.md"
 SITE = "mkdocs.yml"
 _NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
 PROGRAM = "spark_rtm/__main__.py"
-"""Module that Python starts, so no page links to it. A copy of the skill does not contain it."""
+"""The module that `python -m spark_rtm` runs. No page links to it, and copies of the skill do not contain it."""
 
 
 def check_links(root: Path) -> Iterator[Finding]:
-    """Yield links to missing files or anchors, and headings that share an anchor."""
+    """Yield links to files or anchors that do not exist, and headings that share an anchor."""
     for path in files.linked_pages(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         anchors: set[str] = set()
@@ -40,8 +40,8 @@ def check_orphans(root: Path) -> Iterator[Finding]:
     """
     Yield pages without the required links, and unreachable modules.
 
-    `SKILL.md` must link to each page, and each page must link to a test.
-    A module is reachable if a page links to it or to its folder, or if a reachable module imports it.
+    `SKILL.md` must link to each page. Each page must link to a test, and to a module with the page's name if there is
+    one. A module is reachable if a page links to it or to its folder, or if a reachable module imports it.
     """
     modules = files.modules(root)
     yield from _check_pages(root, modules)
@@ -112,7 +112,7 @@ def _reachable_modules(root: Path, modules: list[Path]) -> set[Path]:
 
 @lru_cache(parsed.MAX_TEXTS)
 def imported_files(code: str, folder: str) -> set[str]:
-    """Return the files that a module in this folder might import or start."""
+    """Return the paths of files that a module with this code in `folder` might import or start."""
     names: set[str] = set()
     paths: set[str] = set()
     for node in ast.walk(ast.parse(code)):

@@ -1,8 +1,8 @@
 """
-Let one page own each fact that several pages need. Another page that states it links to the owner in the same line.
+Check that one page owns each fact that several pages need.
 
-If two places state a fact without a link, a correction of one can leave the other one wrong. A message of `spark_rtm`
-that states the fact names the owner in the same call or docstring.
+Another page that states the fact must link to the owner on the same line. Otherwise, a correction of one page can leave
+the other page wrong. A string in `spark_rtm` that states the fact must name the owner in the same call or statement.
 """
 
 import ast
@@ -38,13 +38,13 @@ FACTS = {
     "rows that are too late": ("state", r"two batches too late"),
     "number of state partitions": ("state", r"fixed by the first batch|partitions\S* for each checkpoint"),
 }
-"""The owner of each fact, and the words or numbers that state it."""
+"""The page that owns each fact, and a regular expression for the words or numbers that state the fact."""
 SENTENCE = re.compile(r"(?<![\w.])[a-z]+ [a-z]+(?![\w.])")
-"""Two words in a row; names and lists of settings have none."""
+"""Two lowercase words in a row. Names and lists of settings contain no such pair, so they are not checked."""
 
 
 def check_owners(root: Path) -> Iterator[Finding]:
-    """Yield lines that state a fact of another page without a link to it, and facts that their owner lacks."""
+    """Yield places that state a fact without referring to its owner, and owners that do not state their fact."""
     texts = {path: path.read_text(encoding="utf-8") for path in files.pages(root)}
     lines = {path: _written(text) for path, text in texts.items()}
     for fact, (owner, words) in FACTS.items():
@@ -63,7 +63,7 @@ def check_owners(root: Path) -> Iterator[Finding]:
 
 
 def _of_messages(root: Path) -> Iterator[Finding]:
-    """Yield strings of the package that state a fact without naming its owner."""
+    """Yield strings in `spark_rtm` that state a fact without naming the page that owns the fact."""
     for path in files.files_below(root / "spark_rtm"):
         text = path.read_text(encoding="utf-8") if path.suffix == ".py" else ""
         facts = [(fact, owner, words) for fact, (owner, words) in FACTS.items() if re.search(words, text)]
@@ -78,7 +78,7 @@ def _of_messages(root: Path) -> Iterator[Finding]:
 
 
 def _strings(node: ast.AST, near: ast.AST) -> Iterator[tuple[Any, ast.AST]]:
-    """Yield each string below a node, and the call or statement around it."""
+    """Yield each string constant below a node, with the innermost call or statement that contains the string."""
     near = node if isinstance(node, ast.Call | ast.stmt) else near
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node, near
@@ -87,7 +87,7 @@ def _strings(node: ast.AST, near: ast.AST) -> Iterator[tuple[Any, ast.AST]]:
 
 
 def _written(text: str) -> list[str]:
-    """Return the lines of a page. Lines of fences and generated parts are empty."""
+    """Return the lines of a page, with an empty string for each line of a fence or generated part."""
     lines, is_generated = markdown.prose(text), False
     for number, line in enumerate(lines):
         is_generated = (is_generated or line.startswith(GENERATED_MARK)) and not line.startswith(END_MARK)

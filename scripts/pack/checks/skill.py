@@ -1,8 +1,9 @@
 """
 Check `SKILL.md` against the Agent Skills specification, and all pages against their size limits.
 
-Every token of a page takes up space in the assistant's context, so exceeding a limit is an error.
-Specification: https://agentskills.io/specification (read 2026-11-21); `skills-ref` is its reference implementation.
+Every token of a page takes up space in the assistant's context window, so exceeding a limit is an error. The
+specification is https://agentskills.io/specification (read 2026-11-21), and `skills-ref` is its reference
+implementation.
 """
 
 import tempfile
@@ -43,7 +44,7 @@ def check_frontmatter(root: Path) -> Iterator[Finding]:
 
 
 def check_budgets(root: Path) -> Iterator[Finding]:
-    """Yield pages above the limits: length, number, missing contents, and long fences in `SKILL.md`."""
+    """Yield each exceeded limit on the pages and on `SKILL.md`, and long pages without a table of contents."""
     yield from _check_sizes_together(files.references(root))
     for path in files.pages(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")

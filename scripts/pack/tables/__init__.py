@@ -1,1 +1,1 @@
-"""Tables generated from benchmark JSON."""
+"""Render tables and a chart from the JSON of recorded runs."""

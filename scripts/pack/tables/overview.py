@@ -1,4 +1,4 @@
-"""Draw the README's chart, the latency of both modes, from the published run of `make bench-latency`."""
+"""Draw the README's chart, which compares the latency of both modes in the published run of `make bench-latency`."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ LIGHT = {palette.BLUE: "#a9c7f7", palette.GREY: palette.LIGHT_GREY}
 
 
 def chart(root: Path) -> str:
-    """Return bars of p50 and p99 on a linear scale, so that lengths are comparable."""
+    """Return an SVG bar chart of p50 and p99. The scale is linear, so that readers can compare the lengths of bars."""
     rows, known = overview_rows(root), published(root, "latency", COMMAND)["conditions"]
     scale = (WIDTH - LEFT - RIGHT) / max(row["p99_ms"] for row in rows)
     parts = []

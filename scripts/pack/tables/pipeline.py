@@ -12,12 +12,12 @@ HOP = "end to end"
 FIELDS = {"p50": "p50_ms", "p90": "p90_ms", "p99": "p99_ms", "max": "max_ms"}
 STEADY = "steady"
 ALWAYS = ("memory in", "latency")
-"""Titles of rows that are always in the table of the soak."""
+"""The first words in the titles of rows that the table of `make soak` always contains."""
 SOAK_HEADER = ("resource", "of", "level", "peak", "change per hour", "trend")
 
 
 def faults(root: Path, _: str) -> str:
-    """Return the conditions of the runs, the table of faults, and the sums."""
+    """Return the conditions of the runs, a table of the faults, and a sentence with the totals."""
     content = measured(root, CHAOS, "make chaos PUBLISH=1")
     runs = content["runs"]
     rows = [_row(name, what, runs) for name, what in content["kinds"].items()]
@@ -73,7 +73,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def comparison(root: Path, _: str) -> str:
-    """Return the conditions of the run, a table of latencies, and over-delivery and CPU use of both modes."""
+    """Return the conditions of the run, a table of latencies, and a paragraph about over-delivery and CPU use."""
     content = measured(root, DEMO, "make demo COMPARE=1 PUBLISH=1")
     known, rows = content["conditions"], {row["mode"]: row for row in content["rows"] if row["hop"] == HOP}
     fast, slow = rows["real-time"], rows["micro-batch"]
@@ -113,7 +113,7 @@ def _load(used: float | None, cores: int) -> str:
 
 
 def soak(root: Path, _: str) -> str:
-    """Return the conditions of the run, and a table with level, peak and growth of each resource."""
+    """Return the conditions of the run, and a table with memory, latency and every resource that is not steady."""
     content = measured(root, SOAK, "make soak PUBLISH=1")
     known = content["conditions"]
     foreign = content["foreign_cores"]

@@ -27,7 +27,7 @@ def output(root: Path, _: str) -> str:
 
 
 def examples(root: Path, _: str) -> str:
-    """Return a table of this repository's queries, with their verdicts that are not good."""
+    """Return a table of this repository's queries, with the number of checks and the verdicts that are not good."""
     content = measured(root, EXAMPLES, "make prove-examples")
     known, dates = content["conditions"], sorted({row["date"] for row in content["targets"]})
     named = [(row["target"].rpartition(":")[2], row["verdicts"]) for row in content["targets"]]

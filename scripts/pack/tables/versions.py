@@ -12,18 +12,18 @@ RUNS = "runs"
 
 
 def recorded(root: Path) -> dict[str, dict[str, str]]:
-    """Return the outcome of each row, keyed by version (the oldest first) and row."""
+    """Return the recorded outcome of each table row, keyed by Spark version (oldest first) and then by row."""
     path = root / DATA
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def ordered(versions: Iterable[str]) -> list[str]:
-    """Return Spark versions, the oldest first."""
+    """Return Spark versions, sorted from oldest to newest."""
     return sorted(versions, key=lambda version: [int(part) for part in version.split(".")])
 
 
 def since(outcomes: Mapping[str, str | None]) -> str:
-    """Return the first version that already had the current outcome of a row, or "-" if a version is not recorded."""
+    """Return the minor version since which a row has had its current outcome, or "-" if an outcome is missing."""
     versions, runs = list(outcomes), [outcome and outcome.startswith(RUNS) for outcome in outcomes.values()]
     if None in runs:
         return "-"
@@ -32,7 +32,7 @@ def since(outcomes: Mapping[str, str | None]) -> str:
 
 
 def with_since(root: Path, text: str) -> str:
-    """Return a page with the current cells of its columns `since`. An installed copy has no outcomes."""
+    """Return a page with updated `since` columns. Without recorded outcomes, the page does not change."""
     known = recorded(root) if f" {COLUMN} |" in text else {}
     tables = [table for table in markdown.tables(text) if COLUMN in table.header] if known else []
     lines = text.splitlines(keepends=True)
