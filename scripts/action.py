@@ -1,14 +1,15 @@
 """
-Run `lint` as the step of the GitHub action.
+Run `lint` for the GitHub action.
 
-The inputs are the variables `RTM_*`, so their text is never executed. Annotations go to standard output.
+The action passes its inputs in the environment variables `RTM_*`, so no shell executes their text. Annotations go to
+standard output.
 """
 
 import os
 import sys
 
 EMPTY = '{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "spark-real-time-mode"}}, "results": []}]}\n'
-"""Empty result for the upload."""
+"""A SARIF log without findings, so that the upload step finds a valid file even if nothing could be linted."""
 
 if sys.version_info < (3, 11):  # noqa: UP036  # the image of a job may have an older one
     if os.environ.get("RTM_SARIF_FILE"):
@@ -35,7 +36,7 @@ LEVELS = {"error": "errors", "warning": "warnings"}
 
 
 def main() -> int:
-    """Lint the paths of the input and return the exit status."""
+    """Lint the paths in `RTM_PATHS`, write the outputs of the action, and return the exit status."""
     sarif = os.environ["RTM_SARIF_FILE"]
     if sarif:
         Path(sarif).write_text(EMPTY, encoding="utf-8")
@@ -60,13 +61,17 @@ def main() -> int:
 
 
 def _paths(text: str) -> Iterator[str]:
-    """Yield the words of a text. A pattern without matches stays, so the linter names it."""
+    """
+    Yield the paths in the input, and the matches of each pattern.
+
+    A pattern without matches is kept so that the linter reports it.
+    """
     for word in shlex.split(text):
         yield from [word] if os.path.lexists(word) else sorted(glob.glob(word, recursive=True)) or [word]  # noqa: PTH207
 
 
 def _install_yaml(folder: Path) -> None:
-    """Install PyYAML with recorded hashes. Without it, the linter reports YAML as unchecked."""
+    """Install the pinned PyYAML and check its hashes. Without PyYAML, the linter reports YAML as unchecked."""
     (pinned,) = re.findall(r"^pyyaml==.*(?:\n    --hash.*)*\n", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE)
     file = folder / "requirements.txt"
     file.write_text(pinned, encoding="utf-8")

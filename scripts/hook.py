@@ -1,9 +1,10 @@
 """
-Lint the file that a coding assistant has just written, as the hook of the plugin.
+Lint the file that a coding assistant has just written.
 
-Standard input is the JSON of a hook that runs after a tool of Claude Code, Copilot CLI or Cursor. Claude gets the
-findings from standard error with status 2; the other assistants read a field of the JSON on standard output. Other
-files, and files that could not be checked, end with status 0.
+The plugin runs this program as a hook after Claude Code, Copilot CLI or Cursor has used a tool. Standard input is the
+JSON that the assistant passes to the hook. Claude Code gets the findings on standard error with exit status 2. The
+other assistants get them in a field of the JSON on standard output. If the linter does not support the type of the
+file, or if the file could not be checked, the exit status is 0.
 """
 
 import json
@@ -22,7 +23,7 @@ from spark_rtm.text.finding import printable, render
 
 
 def main() -> int:
-    """Lint the file that standard input names, and return the status for the assistant."""
+    """Lint the file that the JSON on standard input names, and return the exit status."""
     try:
         event = json.load(sys.stdin.buffer)
         path = _written(event)
@@ -42,7 +43,7 @@ def main() -> int:
 
 
 def _hand_over(findings: str, event: dict[str, Any]) -> int:
-    """Give the findings to the assistant of this event, and return its exit status."""
+    """Print the findings in the form that the assistant expects, and return the exit status."""
     # Events of Copilot CLI have the result of the tool under this name, and Claude Code has `tool_response`.
     for sign, field in (("cursor_version", "additional_context"), ("tool_result", "additionalContext")):
         if sign in event:
@@ -53,7 +54,7 @@ def _hand_over(findings: str, event: dict[str, Any]) -> int:
 
 
 def _written(event: Any) -> Path | None:
-    """Return the file that the event's tool has written, or None."""
+    """Return the path of the file that the tool has written, or None if the event names no file."""
     tool_input = event.get("tool_input") if isinstance(event, dict) else None
     # Tools of Copilot CLI name the file `path`.
     name = tool_input.get("file_path", tool_input.get("path")) if isinstance(tool_input, dict) else None

@@ -1,7 +1,7 @@
 """
-Run a command of the installation with a progress line, and print its output if it fails.
+Run an installation command with a progress line, and print the end of the command's output if the command fails.
 
-`python -m scripts.progress TITLE COMMAND ...` prints nothing for a short command.
+`python -m scripts.progress TITLE COMMAND ...` prints nothing if the command succeeds within two seconds.
 """
 
 import re
@@ -20,7 +20,7 @@ _PACKAGE = re.compile(r"\s*(?:Collecting|Requirement already satisfied:|Processi
 
 
 def main(arguments: Sequence[str], out: TextIO = sys.stdout) -> int:
-    """Run the command and return its status."""
+    """Run the command and return its exit status."""
     title, *command = arguments
     lines: list[str] = []
     started = time.monotonic()
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str], out: TextIO = sys.stdout) -> int:
 
 
 def state(title: str, lines: Sequence[str], seconds: float) -> str:
-    """Return a running command's line: its title, the number of pip's packages and the newest one, and the time."""
+    """Return the progress line with the title, pip's package count, the latest package, and the elapsed time."""
     packages = [match["name"] for line in lines if (match := _PACKAGE.match(line))]
     count = f": {len(packages)}, {packages[-1]}" if packages else ""
     return f"{title}{count} ... {seconds:.0f} s"

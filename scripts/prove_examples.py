@@ -1,8 +1,8 @@
 """
-Prove the queries of this repository, and write the table of `references/prove.md` (`make prove-examples`).
+Run `prove` on the queries of this repository, and publish the verdicts (`make prove-examples`).
 
-All targets share one session and one broker. Arguments restrict the run to matching targets; published verdicts on
-other targets stay.
+`references/prove.md` shows the verdicts in a table. All targets share one Spark session and one broker. If arguments
+are given, only targets whose name contains one of them are run, and the published verdicts on other targets are kept.
 """
 
 import json
@@ -36,7 +36,7 @@ TARGETS = (
     "examples/attribution/attributed_to_pacing.py:attributed_to_pacing",
 )
 PAGES = ("references/real_time_mode.md", "references/kafka_patterns.md", "references/state.md")
-"""Pages whose first complete job is proved."""
+"""Pages from which the first complete job is proved."""
 # Latency is not the subject here.
 OPTIONS = Options(duration=2)
 
@@ -61,7 +61,7 @@ def main(parts: Sequence[str] = ()) -> None:
 
 
 def _job_of(services: Bench, page: str) -> target.Target | target.Job:
-    """Write the first complete job on a page to a file, and return it as a target."""
+    """Write the first complete job on a page to a file, and return the target that is loaded from the file."""
     text = (files.ROOT / page).read_text(encoding="utf-8")
     codes = [f.code for f in markdown.fences(text) if f.language == "python" and not f.options]
     path = services.folder / f"{Path(page).stem}.py"
@@ -78,7 +78,7 @@ def _proved(services: Bench, name: str, loaded: target.Target | target.Job) -> l
 
 
 def _statuses(verdicts: Sequence[Verdict]) -> dict[str, str]:
-    """Return the worst status of each check, and the evidence of bad verdicts."""
+    """Map each check to the status and evidence of its bad verdicts, or to `good` if it has none."""
     found = {check: [v for v in verdicts if v.check == check] for check in CHECKS}
     return {
         check: "; ".join(f"{v.status}: {v.evidence}" for v in those if v.status != GOOD) or GOOD

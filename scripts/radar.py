@@ -1,9 +1,9 @@
 """
-Run the feature tables with another PySpark version, record the outcomes, and print what differs from the base.
+Run the feature tables with another PySpark version, record the outcomes, and print the differences between versions.
 
-The version is installed into the user's cache, and uses the packages of this environment. The rows come from the page's
-tests. The error conditions, streaming settings and allow list are read from the jars. `scripts/skills.py generate`
-fills the columns `since` from the recorded outcomes.
+The other version is installed into the user's cache, and shares the other packages of this environment. The table rows
+come from the tests of these tables. The error conditions, streaming settings and allow list are read from Spark's jars.
+`scripts/skills.py generate` fills the columns `since` from the recorded outcomes.
 """
 
 import argparse
@@ -37,7 +37,7 @@ Parts = dict[str, list[str]]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command."""
+    """Record the outcomes of one version, print the differences from the base version, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m scripts.radar", description=__doc__)
     parser.add_argument("version", help="PySpark version, such as 4.2.0")
     parser.add_argument(
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def outcomes(version: str) -> dict[str, str]:
-    """Return the outcome of each feature-table row with a PySpark version."""
+    """Run the feature tables with a PySpark version, and return the outcome of each row."""
     with tempfile.TemporaryDirectory(prefix="radar-") as folder:
         file = Path(folder) / "outcomes.json"
         command = [str(environment(version)), "-m", "tests.pages.other_version", version, str(file)]
@@ -67,7 +67,11 @@ def outcomes(version: str) -> dict[str, str]:
 
 
 def environment(version: str) -> Path:
-    """Return the Python program of an environment with a PySpark version: this environment, or one in the cache."""
+    """
+    Return the Python executable of an environment with this PySpark version.
+
+    If the current environment has another version, use an environment in the cache.
+    """
 
     def fill(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
@@ -84,13 +88,13 @@ def environment(version: str) -> Path:
 
 
 def jars_of(version: str) -> list[Path]:
-    """Return the Spark jars in a PySpark version."""
+    """Return the paths of Spark's own jars in a PySpark version."""
     base = environment(version).parents[1]
     return sorted(base.glob("lib/python*/site-packages/pyspark/jars/spark-*.jar"))
 
 
 def streaming_parts(jars: Iterable[Path]) -> Parts:
-    """Return the error conditions about streaming, the streaming settings, and the classes of the allow list."""
+    """Return the error conditions about streaming, the streaming settings, and the classes in the allow list."""
     found = {name: set[str]() for name in ("conditions", *TEXTS)}
     for jar in jars:
         with ZipFile(jar) as archive:
@@ -108,7 +112,7 @@ def streaming_parts(jars: Iterable[Path]) -> Parts:
 
 
 def differences(older: Parts, newer: Parts) -> Iterator[str]:
-    """Yield a line for each name that was added or removed."""
+    """Yield a line for each name that only one of the two versions contains."""
     for part, names in newer.items():
         yield from (f"{part}: + {name}" for name in names if name not in older[part])
         yield from (f"{part}: - {name}" for name in older[part] if name not in names)

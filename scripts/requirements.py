@@ -1,9 +1,9 @@
 """
-Write `requirements/*.txt` from `pyproject.toml` and `constraints.txt`, with all hashes of each release.
+Write `requirements/*.txt` from `pyproject.toml` and `constraints.txt`, with the hashes of all files of each release.
 
-The files are valid on Linux and macOS and for each supported version of Python. `make` installs them with `pip install
---require-hashes`. After a change of a requirement or constraint, run `pip install uv && python
-scripts/requirements.py`.
+The requirements are valid on Linux and macOS and for each supported version of Python. `make` installs them with
+`pip install --require-hashes`. After you change a requirement or a constraint, run
+`pip install uv && python scripts/requirements.py`.
 """
 
 import re
@@ -31,7 +31,7 @@ COMPILE = ("uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"
 
 
 def compiled(group: str) -> dict[str, str]:
-    """Return a group's packages with their hashes, by `name==version`."""
+    """Return the lines that pin each package of a group with its hashes, keyed by `name==version`."""
     command = [*COMPILE, "--python-version", PYTHON, "--constraints", "constraints.txt", "--allow-unsafe"]
     command += ["-"] if group == "build" else [f"--group={name}" for name in dict.fromkeys(("base", group))]
     build = "\n".join(BUILD)
@@ -41,7 +41,7 @@ def compiled(group: str) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write one file per group."""
+    """Write one file per group. Each file omits the packages of the files that are installed before it."""
     packages = {group: compiled(group) for group in GROUPS}
     for group, (*earlier, _) in GROUPS.items():
         installed = {name for other in earlier for name in packages[other]}

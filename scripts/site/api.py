@@ -1,7 +1,7 @@
 """
-Write the pages of public modules of `spark_rtm`, which mkdocstrings fills from the docstrings.
+Render the pages of the public modules of `spark_rtm`, which mkdocstrings fills from the docstrings.
 
-It reads the sources without importing them, so it needs neither Spark nor Kafka.
+mkdocstrings reads the sources without importing them, so the build needs neither Spark nor Kafka.
 """
 
 from pathlib import Path
@@ -14,12 +14,12 @@ FRONTMATTER = "---\nsearch:\n  boost: 0.2\n---\n"
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return the Markdown page of each package, by path."""
+    """Return the Markdown of each package's page, keyed by path."""
     return {f"api/{package}.md": _page(root, f"spark_rtm/{package}") for package in PACKAGES}
 
 
 def modules(root: Path, folder: str) -> dict[str, Path]:
-    """Return the public modules of a folder, by their dotted names."""
+    """Return the paths of the public modules in a folder, keyed by dotted name."""
     paths = sorted(path for path in (root / folder).glob("*.py") if not path.stem.startswith("_"))
     return {f"{folder.replace('/', '.')}.{path.stem}": path for path in paths}
 

@@ -1,4 +1,4 @@
-"""Draw the link preview picture of this site: median latencies of both modes in two pairs of bars."""
+"""Draw the link preview image of the site, which shows the median latencies of both modes as two pairs of bars."""
 
 import io
 import json
@@ -16,7 +16,7 @@ BAR_LEFT_PX, BAR_WIDTH_PX, BAR_HEIGHT_PX = 480, 520, 52
 
 
 def png(root: Path) -> bytes:
-    """Return the preview as PNG, with the published median latencies."""
+    """Return the preview image as PNG, with the published median latencies."""
     content = json.loads((root / "references/measured/latency.json").read_text(encoding="utf-8"))
     p50_ms = {(case["workload"], case["engine"]): case["p50_ms"] for case in content["cases"]}
     image = Image.new("RGB", SIZE, BACK)

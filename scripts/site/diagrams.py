@@ -1,7 +1,7 @@
 """
-Render Mermaid diagrams to SVG at build time, so pages need no script for them.
+Render Mermaid diagrams to SVG at build time, so that pages need no script to draw them.
 
-The theme sets the colors. The text of each diagram follows the image, for readers who cannot see it.
+The theme sets the colors. The source text of each diagram follows the image, for readers who cannot see the image.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]
 
 
 def figure(source: str, *_: object, **__: object) -> str:
-    """Return a diagram as HTML. Additional arguments of superfences are ignored."""
+    """Return a diagram as HTML. Additional arguments from superfences are ignored."""
     is_long = sum("-->" in line for line in source.splitlines()) > MAX_HORIZONTAL_STEPS
     svg = _svg(source.replace("flowchart LR", "flowchart TB") if is_long else source)
     width, height = _size(svg)

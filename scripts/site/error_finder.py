@@ -1,5 +1,5 @@
 """
-Render the data of the error finder: every explained error with its message and fix.
+Render the data of the error finder, which contains every explained error with its messages and its fix.
 
 The build embeds the data as JSON in `references/errors.md`.
 """
@@ -18,7 +18,7 @@ _ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?
 
 
 class Entry(TypedDict):
-    """An explained condition. `messages` are the engine's own texts, and `fix` is HTML."""
+    """An explained error. `messages` are the texts that the engine prints, and `fix` is HTML."""
 
     condition: str
     engine: str
@@ -29,7 +29,7 @@ class Entry(TypedDict):
 
 
 def data(root: Path) -> str:
-    """Return the entries as JSON that is safe inside a script element."""
+    """Return the entries as JSON that can be embedded safely in a script element."""
     return json.dumps(entries(root), ensure_ascii=False).replace("</", "<\\/")
 
 
@@ -50,9 +50,9 @@ def entries(root: Path) -> list[Entry]:
 
 def _rendered(stem: str, text: str) -> str:
     """
-    Return Markdown as HTML, with links relative to the error finder in the folder of the page `stem`.
+    Return Markdown from the page `stem` as HTML, with links that work from the page of the error finder.
 
-    The error finder inserts this text into its page, so HTML other than rendered Markdown is refused.
+    The error finder inserts this HTML into its page, so tags other than those of rendered Markdown are rejected.
     """
 
     def to_site(link: re.Match[str]) -> str:

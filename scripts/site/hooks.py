@@ -1,7 +1,7 @@
 """
-Build the site from the whole repository. Mkdocs calls these functions during the build.
+Build the site from the whole repository. mkdocs calls these functions during the build.
 
-mkdocs does not accept the repository root as its documents folder, so `on_files` lists the files instead.
+mkdocs does not accept the root of the repository as its documents folder, so `on_files` lists the files instead.
 """
 
 import base64
@@ -37,7 +37,11 @@ SEARCH_BOOSTS = {
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Set the anchor format, the diagram renderer, and whether pages have a content security policy."""
+    """
+    Set the anchor format, the diagram renderer and the addresses of the project.
+
+    Also set whether pages have a content security policy.
+    """
     config.mdx_configs.setdefault("toc", {})["slugify"] = _anchor
     fences = [{"name": "mermaid", "class": "mermaid", "format": diagrams.figure}]
     config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = fences
@@ -52,7 +56,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Replace mkdocs' files with the pages, sources, folders and raw files of the repository."""
+    """Return the theme's files, and the pages, source pages, folder pages and raw files of the repository."""
     for cached in (tree.linked, tree.sources, tree.folders):
         cached.cache_clear()
     # Keep the files of the theme, except the search's rules for other languages, which have other licences.
@@ -71,7 +75,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
-    """Set the page's search weight, width and raw file, which is in the same folder."""
+    """Set the page's search weight and width, and the name of the raw file, which is in the same folder."""
     name = page.file.src_uri
     source = name.removesuffix(".md")
     if (ROOT / name).is_file() or (ROOT / source).is_file():
@@ -84,17 +88,21 @@ def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Make long names wrap between words, which the search index keeps whole, and allow the theme's scripts."""
+    """
+    Allow long names to wrap between words, and allow the theme's inline scripts.
+
+    The search index still contains the whole names.
+    """
     return _with_hashes(layout.breakable(output))
 
 
 def on_post_template(output: str, *, template_name: str, **_: Any) -> str:
-    """Allow the theme's scripts on the page for missing addresses, which is not a repository page."""
+    """Allow the theme's inline scripts on the 404 page, which is a template and not a page of the repository."""
     return _with_hashes(output) if template_name.endswith(".html") else output
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write raw pages beside rendered ones, and the files for language models."""
+    """Write the raw pages, the files for language models, the preview image and the playground."""
     site = Path(config.site_dir)
     # mkdocs would render `spark_rtm/README.md` in place of the page of the folder, so no raw page is listed above.
     for name in tree.raw(ROOT):
@@ -109,13 +117,13 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def hashes(text: str) -> set[str]:
-    """Return the hashes of a page's inline scripts, as a content security policy needs them."""
+    """Return the hashes of a page's inline scripts in the form that a content security policy requires."""
     digests = (hashlib.sha256(script.encode()).digest() for script in INLINE_SCRIPT.findall(text))
     return {f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests}
 
 
 def _with_hashes(text: str) -> str:
-    """Return the page with the hashes of its inline scripts in its content security policy."""
+    """Return a page with the hashes of its inline scripts inserted into its content security policy."""
     return text.replace(MARK_OF_POLICY, " ".join(sorted(hashes(text))), 1)
 
 

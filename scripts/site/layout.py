@@ -1,7 +1,8 @@
 """
-Adapt a page to the screen's width: contents list, wide tables, line breaks in long names.
+Adapt the contents list, the tables and the long names of a page to the width of the screen.
 
-A page that consists mostly of tables is wide: it has no sidebar with its sections, so it keeps its contents list.
+A page that consists mostly of tables is wide. Wide pages have no sidebar that lists their sections, so they keep their
+contents list.
 """
 
 import re
@@ -27,7 +28,7 @@ _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 
 
 def is_wide(text: str) -> bool:
-    """Return whether tables are most of a page's text."""
+    """Return whether a page has many table rows and consists mostly of tables."""
     lines = text.splitlines()
     in_tables = sum(len(line) for line in lines if line.startswith("|"))
     rows = sum(len(table.rows) for table in markdown.tables(text))
@@ -35,7 +36,7 @@ def is_wide(text: str) -> bool:
 
 
 def adapted(text: str) -> str:
-    """Return a page with a marked contents list."""
+    """Return a page whose contents list is marked for the theme. Answers in engine columns get a tick or a cross."""
     lines = text.splitlines()
     sections = [heading.line for heading in markdown.headings(text) if heading.level > 1]
     first = sections[0] - 1 if sections else len(lines)
@@ -48,7 +49,7 @@ def adapted(text: str) -> str:
 
 
 def with_marks(text: str) -> str:
-    """Return a page with a tick or cross before each answer in its engine columns."""
+    """Return a page with a tick or a cross before each answer in the engine columns of its tables."""
     lines = text.split("\n")
     for table in markdown.tables(text):
         columns = [number for number, title in enumerate(table.header) if title.partition(" ")[0] in ENGINE_NAMES]
@@ -62,7 +63,7 @@ def with_marks(text: str) -> str:
 
 
 def breakable(html: str) -> str:
-    """Return a page's HTML in which code names wrap only between words."""
+    """Return a page's HTML with possible line breaks between the words of each name in code type."""
     return _UNTOUCHED_OR_CODE.sub(
         lambda found: found[0] if found["name"] is None else f"<code>{_with_breaks(found['name'])}</code>", html
     )

@@ -1,9 +1,9 @@
 """
-Write output for other programs: Markdown for a site generator, and files for language models.
+Write output for other programs: Markdown for a site generator, and text files for language models.
 
-The hooks of mkdocs render the Markdown. `python -m scripts.site FOLDER` writes it to a folder with its linked raw
-files, so another generator can build the site; the navigation is in `mkdocs.yml`.
-The links in `llms.txt` lead to the raw Markdown files.
+The hooks of mkdocs render the Markdown. `python -m scripts.site FOLDER` writes the Markdown and the linked raw files to
+a folder, so that another site generator can build the site. The navigation is in `mkdocs.yml`. The links in `llms.txt`
+lead to the raw Markdown files.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from spark_rtm.text import markdown
 
 
 def in_navigation(root: Path) -> dict[str, str]:
-    """Return the Markdown of pages for the navigation, by path."""
+    """Return the Markdown of the pages for the navigation, keyed by path."""
     pages = {files.relative(root, path): path.read_text(encoding="utf-8") for path in tree.pages(root)}
     pages |= {f"{name}.md": tree.source_page(root, name) for name in tree.sources(root)}
     pages |= {f"{folder}/index.md": tree.folder_page(root, folder) for folder in tree.folders(root)}
@@ -23,7 +23,7 @@ def in_navigation(root: Path) -> dict[str, str]:
 
 
 def beside_navigation(root: Path) -> dict[str, str]:
-    """Return the Markdown of linked pages outside the navigation."""
+    """Return the Markdown of rule pages and redirects, which are not in the navigation, keyed by path."""
     return rules.pages() | redirects.pages(root)
 
 
@@ -40,12 +40,12 @@ def write(root: Path, folder: Path) -> int:
 
 
 def texts(root: Path) -> dict[str, str]:
-    """Return the text of each file, by file name."""
+    """Return the texts of `llms.txt` and `llms-full.txt`, keyed by file name."""
     return {"llms.txt": index(root), "llms-full.txt": everything(root)}
 
 
 def index(root: Path) -> str:
-    """Return a list of all pages, each with its `Read when` line."""
+    """Return the text of `llms.txt`, which lists all pages with their `Read when` lines."""
     readme = (root / "README.md").read_text(encoding="utf-8")
     lines = [f"# {files.title(readme)}", "", *(f"> {line}" for line in _lead(readme)), "", "## Pages", ""]
     lines.append("- [Skill](SKILL.md): the rules that apply to every query; start here")
@@ -60,7 +60,7 @@ def index(root: Path) -> str:
 
 
 def everything(root: Path) -> str:
-    """Return the text of the skill and every page, each after a comment with its path."""
+    """Return the texts of `SKILL.md` and of all references, each below a comment with the path of the page."""
     paths = [root / files.SKILL, *files.references(root)]
     return "\n".join(f"<!-- {files.relative(root, path)} -->\n\n{path.read_text(encoding='utf-8')}" for path in paths)
 

@@ -1,8 +1,9 @@
 """
-Render the page of published measurements: the charts and conditions of each.
+Render the page of published measurements, with the charts and conditions of each measurement.
 
-A measurement is a JSON file in `references/measured/` with SVG files of the same stem, or of this stem and an
-underscore. If several JSON files fit, the SVG file belongs to the longest stem.
+A measurement is a JSON file in `references/measured/`. Its charts are the SVG files whose stem is the same, or starts
+with the stem of the JSON file and an underscore. An SVG file that fits several JSON files belongs to the one with the
+longest stem.
 """
 
 import json
@@ -35,7 +36,7 @@ def page(root: Path) -> str:
 
 
 def _owner(chart: Path, sources: Sequence[Path]) -> Path | None:
-    """Return the JSON file of a chart."""
+    """Return the JSON file to which a chart belongs, or None if no file fits."""
     owners = [source for source in sources if f"{chart.stem}_".startswith(f"{source.stem}_")]
     return max(owners, key=lambda source: len(source.stem), default=None)
 

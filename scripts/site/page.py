@@ -1,7 +1,8 @@
 """
 Convert a page of the repository to Markdown for mkdocs.
 
-The conversion adds source links, fence titles and forms, without which repository pages are complete.
+The conversion adds links to source pages, titles of fences, and interactive forms. In the repository, the pages are
+complete without these additions.
 """
 
 import os
@@ -39,7 +40,7 @@ def for_site(root: Path, name: str, text: str) -> str:
 
 
 def tool(root: Path, name: str) -> str:
-    """Return a page's tool as HTML with embedded data, so it needs no server."""
+    """Return the HTML of an interactive tool. The HTML contains the data of the tool, so the tool needs no server."""
     form = (TOOLS / f"{name}.html").read_text(encoding="utf-8")
     if "{{folder}}" in form:
         return form.replace("{{folder}}", playground.FOLDER) if playground.is_possible() else ""
@@ -71,7 +72,7 @@ def _title_fences(lines: list[str]) -> None:
 
 
 def _with_sizes(root: Path, text: str) -> str:
-    """Reserve space for each picture, so the page does not move while it loads."""
+    """Reserve space for each picture, so that the text does not move while the pictures load."""
 
     def sized(match: re.Match[str]) -> str:
         svg = (root / match["name"]).read_text(encoding="utf-8")

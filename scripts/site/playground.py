@@ -1,8 +1,8 @@
 """
-Put `rtm` into the site: Python for the browser, and the modules of `spark_rtm`.
+Add `rtm` to the site as a Python runtime for the browser and the modules of `spark_rtm`.
 
-Pyodide is Python for the browser. The pinned npm package provides it, and this machine's cache keeps it. A page loads
-it only when a reader presses the button; the reader's code never leaves the browser.
+The runtime is Pyodide. It comes from a pinned npm package and is cached on this machine. A page loads the runtime only
+when a reader presses the button. The reader's code never leaves the browser.
 """
 
 import base64
@@ -29,19 +29,19 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def is_possible() -> bool:
-    """Return whether the site can have the Python forms, which need the client npm."""
+    """Return whether the site can include the Python forms, which need npm. In CI, npm is assumed to be installed."""
     return bool(os.environ.get("CI") or shutil.which("npm"))
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Return the playground's files by their path on the site."""
+    """Return the contents of the playground's files, keyed by their path on the site."""
     runtime = cached_folder(f"pyodide-{VERSION}", _fetch)
     texts = {name: (runtime / name).read_bytes() for name in RUNTIME}
     return {f"{FOLDER}/{name}": content for name, content in {**texts, ARCHIVE: archive(root)}.items()}
 
 
 def archive(root: Path) -> bytes:
-    """Return the modules of `rtm`, and PyYAML, as a zip file with reproducible bytes."""
+    """Return a zip file of PyYAML and the modules of `rtm`. The same sources always produce the same bytes."""
     paths = (root / "spark_rtm").rglob("*")
     modules = {str(path.relative_to(root)): path for path in paths if path.suffix in {".py", ".json"}}
     modules |= {f"yaml/{path.name}": path for path in Path(yaml.__file__).parent.glob("*.py")}

@@ -1,7 +1,7 @@
 """
-Render a page for each removed address, so links from elsewhere still lead to the answer.
+Render a page at the address of each removed page, so that links from other sites still lead to the answer.
 
-The page links the new place, and the theme sends the browser there.
+The page links to the new address, and the theme redirects the browser to it.
 """
 
 from pathlib import Path
@@ -23,11 +23,11 @@ REDIRECTS = {
     "slot_calculator": "cluster_and_slots.md#how-many-slots-does-a-query-need",
     "soak": "faults.md#what-grows-in-hours",
 }
-"""The new place of each page that left `references/`."""
+"""The new address of each page that was removed from `references/`, keyed by the stem of the removed page."""
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return the Markdown of each old address by path, except of existing pages."""
+    """Return the Markdown of the redirect pages, keyed by path. Paths of existing pages are omitted."""
     old = {name: place for name, place in REDIRECTS.items() if not (root / f"references/{name}.md").exists()}
     return {f"references/{name}.md": _page(root, place) for name, place in old.items()}
 

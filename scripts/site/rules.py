@@ -1,7 +1,8 @@
 """
-Render a page for each lint rule from its docstring, and a table that links these pages.
+Render a page for each lint rule from the rule's docstring, and a table with links to these pages.
 
-The repository lists only the names: `lint --explain RULE` prints the same text, and SARIF findings link the pages.
+The page in the repository lists only the names of the rules, because `lint --explain RULE` prints the same text. SARIF
+findings link to the pages on the site.
 """
 
 import re
@@ -17,12 +18,12 @@ _LINK = re.compile(r"(?P<opening>\]\(|\]: )(?P<target>(?!https://)[\w./]+)")
 
 
 def pages() -> dict[str, str]:
-    """Return the Markdown of each rule's page, by its path."""
+    """Return the Markdown of each rule's page, keyed by path."""
     return {f"{FOLDER}/{rule.id}.md": _page(rule) for rule in RULES}
 
 
 def linked(index: str) -> str:
-    """Return the index with a table of all rules and links to their pages."""
+    """Return the index page with a table that describes each rule and links to the rule's page."""
     rows = [
         f"| [`{rule.id}`](lint_rules/{rule.id}.md) | {rule.severity} | {rule.what.removeprefix('Checks for ')} |"
         for rule in RULES
@@ -50,7 +51,7 @@ def _fence(rule: Rule, text: str) -> str:
 
 
 def _from_folder(text: str) -> str:
-    """Return a rule's text with links from the folder of the pages instead of `references/`."""
+    """Return a rule's text with links relative to the folder of the rule pages instead of `references/`."""
 
     def to_site(link: re.Match[str]) -> str:
         target = link["target"]

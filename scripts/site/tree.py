@@ -22,7 +22,7 @@ FRONTMATTER = "---\ntitle: {title}\nsearch:\n  exclude: true\nhide: [toc]\n---\n
 
 
 def pages(root: Path) -> list[Path]:
-    """Return the Markdown pages."""
+    """Return the paths of the Markdown pages on the site."""
     return [*files.pages(root), *(root / name for name in EXTRA_PAGES)]
 
 
@@ -39,7 +39,7 @@ def linked(root: Path) -> dict[str, list[Path]]:
 
 @cache
 def sources(root: Path) -> list[str]:
-    """Return the files with a source page: every module, and linked files except images."""
+    """Return the paths of files that have a source page: all modules, and all linked files except images."""
     names = {files.relative(root, module) for module in files.modules(root)}
     others = {name for name in linked(root) if (root / name).is_file() and Path(name).suffix not in IMAGE_SUFFIXES}
     return sorted(names | others)
@@ -47,12 +47,12 @@ def sources(root: Path) -> list[str]:
 
 @cache
 def folders(root: Path) -> list[str]:
-    """Return the code folders, whose pages list their modules."""
+    """Return the folders of the source files. The page of each folder lists the modules in it."""
     return sorted({str(Path(name).parent) for name in sources(root) if name.partition("/")[0] in files.CODE})
 
 
 def raw(root: Path) -> list[str]:
-    """Return the files that are served unchanged: skill, pages, measurements, sources and assets."""
+    """Return the paths of files that are served unchanged: the skill, pages, measurements, sources and assets."""
     skill = [files.relative(root, path) for path in shipped.shipped_files(root)]
     page_names = [files.relative(root, path) for path in pages(root)]
     assets = [files.relative(root, path) for path in (root / SITE_ASSETS).iterdir()]
@@ -61,7 +61,7 @@ def raw(root: Path) -> list[str]:
 
 
 def source_page(root: Path, name: str) -> str:
-    """Return a source file's page: links to related pages and files, then the text."""
+    """Return the page of a source file, with links to related pages and folders, and the text of the file."""
     text = (root / name).read_text(encoding="utf-8")
     depth = "../" * name.count("/")
     related = [
@@ -80,7 +80,7 @@ def source_page(root: Path, name: str) -> str:
 
 
 def folder_page(root: Path, folder: str) -> str:
-    """Return a folder's page: subfolders and modules with the first sentence of their docstrings."""
+    """Return the page of a folder, which lists its subfolders and modules with the summary of each docstring."""
     lines = [FRONTMATTER.format(title=f"{folder}/"), f"# `{folder}/`\n"]
     inner = [name for name in folders(root) if str(Path(name).parent) == folder]
     lines += [
@@ -92,7 +92,7 @@ def folder_page(root: Path, folder: str) -> str:
 
 
 def about(path: Path) -> str:
-    """Return the first sentence of a module's docstring, or an empty string."""
+    """Return the first paragraph of a module's docstring, or an empty string if the file has no docstring."""
     if path.suffix != ".py" or not path.is_file():
         return ""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
