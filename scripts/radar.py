@@ -1,9 +1,9 @@
 """
-Run the feature tables with another PySpark version, record the outcomes, and print the differences between versions.
+Run the feature tables with another PySpark version, record the outcomes, and print the differences from the base.
 
-The other version is installed into the user's cache, and shares the other packages of this environment. The table rows
-come from the tests of these tables. The error conditions, streaming settings and allow list are read from Spark's jars.
-`scripts/skills.py generate` fills the columns `since` from the recorded outcomes.
+The tested version is installed into the user's cache, and uses the remaining packages of this environment. The table
+rows come from the tests of these tables. The error conditions, streaming settings and allow list are read from Spark's
+jars. `scripts/skills.py generate` fills the columns `since` from the recorded outcomes.
 """
 
 import argparse

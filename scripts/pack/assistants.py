@@ -1,8 +1,8 @@
 """
 The coding assistants that `install` supports, and the skills folders of each.
 
-The folders and commands come from the assistants' documentation. Each command was run on 2026-11-24 with a clone of
-this repository as ADDRESS, in Claude Code 2.1.197, Copilot CLI 1.0.102 and Gemini CLI 0.61.0. The command for Cursor
+The folders and commands come from the assistants' documentation. The commands for Claude Code 2.1.197, Copilot CLI
+1.0.102 and Gemini CLI 0.61.0 were run on 2026-11-24 with a clone of this repository as ADDRESS. The command for Cursor
 comes from `create-plugin` in github.com/cursor/plugins at 195d9359, and was not run.
 
 Codex has no command here. Codex 0.169.0 installs the same plugin, but does not load a skill at the root of a plugin:
