@@ -51,7 +51,7 @@ def set_for_now(session: SparkSession, confs: Mapping[str, str]) -> Iterator[Non
     before = {name: session.conf.get(name, None) for name in confs}
     try:
         for name, value in confs.items():
-            pass
+            session.conf.set(name, value)
         yield
     finally:
         for name, kept in before.items():
