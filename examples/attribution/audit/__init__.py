@@ -1,1 +1,1 @@
-"""Audit a run: read all records from Kafka, replay the rules on the source records, and compare the results."""
+"""Audit a run: read its records from Kafka, recompute all results in plain Python, and compare both sets of results."""

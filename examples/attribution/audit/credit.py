@@ -1,7 +1,7 @@
 """
-Check that each order's credit is final, adds up and matches the credit rule.
+Check that each order's credit is final, has shares with the correct sum, and equals the credit that the rule computes.
 
-Credit of users who were erased after an order is counted but not compared.
+If a user was erased after one of an order's records was stored, the order is counted, but its credit is not compared.
 """
 
 from collections import Counter, defaultdict
@@ -16,26 +16,27 @@ from examples.attribution.settings import Windows
 
 @dataclass(frozen=True)
 class CreditAudit:
-    """The credit of one run: counts, and differences from the credit rule."""
+    """The outcome of the credit audit of one run. A correct run has no differences."""
 
     conversions: Counter[str]
     """
-    Number of conversion records by outcome, with the total as `in`. All but one record of an order count as
-    `duplicate`.
+    Number of conversion records by outcome, with the total number under the key `in`.
+
+    One record of each order counts under the code of the order's credit; all others count as `duplicate`.
     """
     compared: int
-    """Number of orders that were compared with the credit rule."""
+    """Number of orders whose credit was compared with the credit that the rule computes."""
     erased: int
     """
-    Number of orders whose user was erased after a record of the order.
+    Number of orders that were not compared, because the user was erased after a record of the order was stored.
 
-    Their credit depends on which records the query read before the erasure.
+    The credit of such an order depends on which records the query read before the erasure.
     """
     differences: list[str]
 
 
 def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAudit:
-    """Compare each order's newest credit with the credit rule. Times in `rules` are already scaled."""
+    """Compare each order's newest credit with the credit that the rule computes. `rules` must contain scaled times."""
     expected = replay_orders(log, windows, rules)
     by_order: defaultdict[str, list[Row]] = defaultdict(list)
     for credit in log.credits.values():

@@ -1,7 +1,8 @@
 """
 Compute exact latency percentiles per hop and end to end.
 
-Latencies come from Kafka append times, because a real-time query's progress events contain no per-record latencies.
+Latencies are computed from Kafka append times, because the progress events of a real-time query contain no latencies of
+single records.
 """
 
 from collections import defaultdict
@@ -21,7 +22,7 @@ LATENCY_HOPS: tuple[LatencyHop, ...] = ("kafka_to_events", "events_to_attributed
 
 @dataclass(frozen=True)
 class Latency:
-    """Latency percentiles of one hop in whole milliseconds, the resolution of Kafka append times."""
+    """Latency percentiles of one hop in whole milliseconds, because Kafka append times have this resolution."""
 
     hop: LatencyHop | Timer
     records: int
@@ -33,11 +34,11 @@ class Latency:
 
 def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) -> list[Latency]:
     """
-    Return latency percentiles per hop for records due at `sent_from` (UTC ms) or later.
+    Return latency percentiles per hop for records whose intended send time is `sent_from` (UTC ms) or later.
 
-    Records are selected by intended send time, because a selection by arrival time would hide stalls. With `newest`,
-    only this number of most recently read source records counts. A hop starts when the broker appends the input record
-    and ends when it appends the first output record.
+    Records are selected by intended send time, because a selection by arrival time would hide stalls. If `newest` is
+    set, only the `newest` most recently read source records count. A hop starts when the broker appends the input
+    record and ends when the broker appends the first output record.
     """
     values: dict[LatencyHop, list[int]] = {hop: [] for hop in LATENCY_HOPS}
     for src, source in islice(reversed(log.sources.items()), newest):
@@ -55,10 +56,10 @@ def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) 
 
 def timer_latencies(log: RunLog, rules: CreditRules, since: float = 0) -> list[Latency]:
     """
-    Return percentiles of the time from a deadline to the timeout of an ad slot, and to an order's final credit.
+    Return percentiles of the delays from ad-slot deadlines to timeouts, and from order deadlines to final credit.
 
-    Times in `rules` are already scaled. Deadlines and orders before `since` (UTC ms) do not count. An order with
-    several records is omitted, because the log does not contain the order in which they were stored.
+    `rules` must contain scaled times. Deadlines before `since` (UTC ms) and orders stored before `since` do not count.
+    Orders with several records are omitted, because the log does not show which record was stored first.
     """
     deadlines = {key: at for key, at in log.deadlines.items() if at >= since}
     single = {key: log.events.get(credit["src"]) for key, credit in log.credits.items() if credit["records"] == 1}
@@ -79,9 +80,9 @@ def latencies_by_second(
     log: RunLog, started_at: float, newest: int | None = None, *, decoded: bool = False
 ) -> dict[int, tuple[int, int]]:
     """
-    Return the median and maximum latency (ms) per second since `started_at`.
+    Return, for each second after `started_at`, the median and maximum latency (ms) of the records due in that second.
 
-    The latencies include both queries or, with `decoded`, only the first query.
+    With `decoded`, the latency covers only the first query. Otherwise, it covers both queries.
     """
     latencies_ms = []
     for src, source in islice(reversed(log.sources.items()), newest):
@@ -93,7 +94,7 @@ def latencies_by_second(
 
 
 def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int, int]]:
-    """Return the median and maximum latency of each second, from pairs of time (s) and latency."""
+    """Return the median and maximum latency in each second. `latencies_ms` contains pairs of time (s) and latency."""
     values: defaultdict[int, list[int]] = defaultdict(list)
     for at_seconds, latency_ms in latencies_ms:
         values[int(at_seconds)].append(latency_ms)
@@ -101,6 +102,6 @@ def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int,
 
 
 def order_statistics(hop: LatencyHop | Timer, values: Sequence[int]) -> Latency:
-    """Return latency percentiles of one hop from latencies in milliseconds."""
+    """Return the number, the percentiles and the maximum of one hop's latencies, which are in milliseconds."""
     p50, p90, p99 = percentiles(values, (0.5, 0.9, 0.99))
     return Latency(hop, len(values), int(p50), int(p90), int(p99), max(values))

@@ -1,7 +1,8 @@
 """
-Check a run's pacing: compare its counts with the replay, and compute each campaign's over-delivery.
+Check a run's pacing: compare the run's counts with those of the replay, and compute each campaign's over-delivery.
 
-Over-delivery comes only from the replay, because the run's own counts prevent over-delivery.
+Over-delivery is computed from the replay alone. The run used its own counts to prevent over-delivery, so a check that
+relies on these counts could not find their errors.
 """
 
 from collections import Counter
@@ -18,7 +19,7 @@ COUNT_FIELDS = ("slots", "delivered", "reserved")
 
 @dataclass(frozen=True)
 class CampaignOutcome:
-    """A campaign's goal, and its delivery in the replay."""
+    """A campaign's goal, and the campaign's delivery according to the replay."""
 
     goal: Goal
     pacing: Pacing
@@ -30,7 +31,7 @@ class CampaignOutcome:
 
 
 def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[CampaignOutcome]:
-    """Return each campaign's delivery at the end time of its goal."""
+    """Return each campaign's goal and its delivery at the end time of the goal."""
     delivered: Counter[str] = Counter()
     reserved: Counter[str] = Counter()
     for count in count_slots(expected, settings):
@@ -43,7 +44,7 @@ def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], setting
 
 
 def count_differences(counts: Mapping[str, Row], expected: Iterable[Result], settings: Settings) -> Iterator[str]:
-    """Yield a message for each count that differs from the replay."""
+    """Yield a message for each count that differs from the replay, is missing, or is not in the replay."""
     expected_counts = {count.result_id: count for count in count_slots(expected, settings)}
     for result_id, count in expected_counts.items():
         row = counts.get(result_id)

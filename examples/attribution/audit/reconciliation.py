@@ -1,5 +1,5 @@
 """
-Reconcile a run: compare its results with a replay of the rules on its source records, and count every record.
+Reconcile a run: replay its source records, compare the results of the run with those of the replay, and count records.
 
 Results are delivered at least once and in any order, so only the newest version of each result is compared.
 """
@@ -30,19 +30,20 @@ class Reconciliation:
 
     counts: dict[str, Counter[str]]
     """
-    Number of results by code for each event family, with the number of input events as `in`. In a correct run, both are
-    equal.
+    Number of results by code for each event family, and the number of input events under the key `in`.
+
+    In a correct run, the numbers of results in a family add up to the number of its input events.
     """
     differences: list[str]
     results: int
-    """Number of results compared with the replay."""
+    """Number of results in the replay, each of which was compared with the run's result."""
     credits: CreditAudit
     campaigns: list[CampaignOutcome]
-    """The goal of each campaign, and its delivery in the replay."""
+    """The goal of each campaign, and the campaign's delivery according to the replay."""
 
     @property
     def over_delivered(self) -> int:
-        """Return the total number of impressions beyond the campaigns' goals."""
+        """Return the total number of impressions delivered beyond the campaigns' goals."""
         return sum(campaign.over_delivered for campaign in self.campaigns)
 
 

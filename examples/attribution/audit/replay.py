@@ -23,17 +23,17 @@ INPUT_FIELDS = {field.name for field in dataclasses.fields(Event)} - {
     "appended_at",
 }
 AFTER_ALL_WINDOWS_MS = 10**14
-"""A time after all windows, when the replay has no pending results."""
+"""A time after the end of all windows. At this time, the replay has no pending results."""
 
 
 @dataclass(frozen=True)
 class ReplayedOrder:
-    """An order's number of records and its expected credit."""
+    """The number of conversion records of an order, and the credit that the rule computes for the order."""
 
     records: int
     expected: OrderCredit | None
     """
-    The expected credit, or None if a record of the order was stored before an erasure of the user.
+    The expected credit. It is None if a record of the order was stored before the user was erased.
 
     In that case, the credit depends on which records the query read before the erasure.
     """
@@ -42,9 +42,9 @@ class ReplayedOrder:
 
 def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
     """
-    Return the final correlation results by result id. All versions are 0.
+    Return the final correlation results, keyed by result id. All results have version 0.
 
-    The order of `events` decides which records are beyond the maximum number of events.
+    The order of records in `events` decides which records exceed the maximum number of events per transaction.
     """
     transactions: defaultdict[tuple[str, int], list[Event]] = defaultdict(list)
     for src, record, fields in _accepted(log):
@@ -63,7 +63,7 @@ def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
 
 
 def replay_orders(log: RunLog, windows: Windows, rules: CreditRules) -> dict[str, ReplayedOrder]:
-    """Return all orders by result id. Times in `rules` are already scaled."""
+    """Return all orders, keyed by result id. `rules` must contain scaled times."""
     by_order: defaultdict[tuple[str, str], list[Conversion]] = defaultdict(list)
     for src, record, fields in _accepted(log):
         if fields["kind"] == "conversion" and src in log.events:

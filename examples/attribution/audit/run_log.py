@@ -1,5 +1,5 @@
 """
-Define the log of a run: source records, their acceptance or rejection, and the newest results.
+Define the log of a run: its source records, whether each record was accepted or rejected, and the newest results.
 
 The log is read back from Kafka. A real-time query reports its progress only once per batch, so the live view, the
 latency report and the reconciliation use the log instead.
@@ -57,17 +57,17 @@ class RunLog:
         self.orders: set[str] = set()
         """The result ids of all orders with a conversion in `events`."""
         self.credits: dict[str, Row] = {}
-        """The newest credit, by result id. After an erasure, further records of an order have a separate result id."""
+        """The newest version of each credit, by result id. Credit after an erasure has a separate result id."""
         self.erasures: defaultdict[str, list[int]] = defaultdict(list)
         """Append times of the tombstones in `ad-erasures`, by user."""
         self.counts: dict[str, Row] = {}
-        """The newest record of `ad-pacing`, by result id."""
+        """The newest version of each count in `ad-pacing`, by result id."""
         self.first_result_at: dict[str, int] = {}
         """Append time of each record's first result, by `src`."""
         self.waiting: Counter[str] = Counter()
-        """Number of unprocessed records of a hop, by `hop topic:partition`."""
+        """Number of records that a hop has not yet processed, keyed by `hop topic:partition`."""
         self.duplicates: Counter[str] = Counter()
-        """Number of duplicates from the at-least-once sink, by topic."""
+        """Number of duplicates that the at-least-once sink wrote, by topic."""
         # By result id: the deadline of each pending ad slot, and the first append times of its timeout and of the
         # final credit of an order.
         self.deadlines, self.unfilled_at, self.final_at = dict[str, int](), dict[str, int](), dict[str, int]()
@@ -76,7 +76,7 @@ class RunLog:
         # Positions of records in topics of the pipeline that the pipeline cannot have written.
         self.unreadable: list[str] = []
         self.conflicts: set[str] = set()
-        """Ids of results with two contents for the same version."""
+        """Ids of results of which one version was written with different contents."""
 
     def record_source(self, src: str, record: SourceRecord) -> None:
         """Add a record of a source topic."""
@@ -157,13 +157,13 @@ class RunLog:
         return sum(not are_final.get(order) for order in self.orders)
 
     def wrong_counts(self) -> int:
-        """Return the number of ad slots that the newest counts miss, count wrongly or still reserve."""
+        """Return the number of ad slots that the newest counts omit, count incorrectly, or still count as reserved."""
         filled = [row["code"] == "filled" for row in self.results.values() if row["kind"] == "slot"]
         sums = [sum(row[name] for row in self.counts.values()) for name in ("slots", "delivered", "reserved")]
         return sum(abs(found - due) for found, due in zip(sums, (len(filled), sum(filled), 0), strict=True))
 
     def outstanding(self) -> int:
-        """Return the number of records without a result, and of results, orders and ad slots that are not final."""
+        """Return the number of records without a result, and of results, orders and ad slots that are not yet final."""
         return sum(self.waiting.values()) + len(self.pending) + self.open_orders() + self.wrong_counts()
 
     def _keep_newest(self, topic: str, newest: dict[str, Row], row: Row) -> None:
@@ -185,7 +185,7 @@ class RunLog:
 
 
 def credit_key(conversion: Row) -> str:
-    """Return the grouping key of a conversion in `touches_to_credit`: the user, or else the order."""
+    """Return the key by which `touches_to_credit` groups a conversion: the user or, if no user is known, the order."""
     return conversion.get("user_key") or f"/{conversion['advertiser_id']}/{conversion['order_id']}"
 
 
@@ -195,7 +195,7 @@ def order_result_id(conversion: Row) -> str:
 
 
 def result_id_without_erasure(credit: Row) -> str:
-    """Return the result id of a credit record without the time suffix that follows an erasure."""
+    """Return the result id of a credit record without the suffix that contains the time of an erasure."""
     result_id: str = credit["result_id"]
     has_no_suffix = result_id.endswith(f"/{credit['advertiser_id']}/{credit['order_id']}")
     return result_id if has_no_suffix else result_id.rpartition("/")[0]

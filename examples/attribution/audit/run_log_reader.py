@@ -1,8 +1,8 @@
 """
 Read all topics of a run from Kafka into a `RunLog`, without Spark.
 
-A real-time query reports its progress only once per batch, so the records show the end of a run. Producers can write
-any bytes, so the reader skips unreadable records and logs their positions.
+A real-time query reports its progress only once per batch, so the reader detects the end of a run from the records.
+Producers can write any bytes, so the reader skips unreadable records and logs their positions.
 """
 
 import re
@@ -57,14 +57,14 @@ class RunLogReader:
     """A Kafka consumer that reads all topics from the start into `log`."""
 
     def __init__(self, bootstrap_servers: str, settings: Settings, partitions: dict[str, int]) -> None:
-        """Assign all partitions. `partitions` maps each topic without prefix to its number of partitions."""
+        """Assign all partitions. `partitions` maps topic names without their prefix to numbers of partitions."""
         self.log = RunLog()
         self._names = {settings.topic(name): name for name in TOPICS}
         counts = {topic: partitions[name] for topic, name in self._names.items()}
         self._consumer = consumer_from_start(bootstrap_servers, counts, CONSUMER_CONF)
 
     def poll(self, seconds: float) -> int:
-        """Read available records for at most `seconds` and return their number."""
+        """Read available records for at most `seconds`, and return the number of messages read."""
         messages = self._consumer.consume(MAX_MESSAGES, seconds)
         for message in messages:
             if is_record(message):
@@ -72,7 +72,7 @@ class RunLogReader:
         return len(messages)
 
     def is_settled(self) -> bool:
-        """Return whether all topics are read to the end and every record has a final result."""
+        """Return whether all topics have been read to the end and every record has a final result."""
         return not self.log.outstanding() and is_at_end(self._consumer)
 
     def ends(self) -> dict[tuple[str, int], int]:

@@ -1,9 +1,9 @@
 """
 Define the stateful processor that loads, evaluates and stores a transaction, and emits changed results.
 
-The processor calls `timeouts.advance` to evaluate a transaction. Spark can pass one or many rows per call; the newest
-version of each result is the same in both cases. Databricks runs Python processors in real-time mode, but OSS 4.3.0
-runs them only in micro-batch mode.
+The processor calls `timeouts.advance` to evaluate a transaction. Spark can pass one row or many rows per call. The
+newest version of each result is the same in both cases. Databricks runs Python processors in real-time mode, but OSS
+4.3.0 runs them only in micro-batch mode.
 """
 
 from collections.abc import Iterator
@@ -30,9 +30,9 @@ EVENT = struct_of(Event)
 STATE_FIELDS = ("others", "looked_at", "active_at", "wakes_at")
 TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])
 """
-Schema of the value state: the first request or null, the number of other records, and three times.
+Schema of the value state: the first request (null if none has arrived), the number of other records, and three times.
 
-The times belong to the last evaluation, the last new record and the timer.
+These are the times of the last evaluation, of the last new record, and of the timer.
 """
 
 
@@ -40,8 +40,8 @@ class CorrelationProcessor(StatefulProcessor):
     """
     Keeps the first request and the times in value state, and all other records in list state.
 
-    Each transaction has one timer, set to the next deadline or, without pending results, to the end of the state. A TTL
-    removes state that the timer misses.
+    Each transaction has one timer. The timer is set to the next deadline or, if no result is pending, to the time at
+    which the state expires. A TTL removes state that the timer fails to remove.
     """
 
     def __init__(self, settings: Settings, *, timeouts_only: bool = False) -> None:
@@ -51,7 +51,7 @@ class CorrelationProcessor(StatefulProcessor):
         self._timeouts_only = timeouts_only
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state, with a TTL that is twice the maximum time before the last timer fires."""
+        """Declare the state. The TTL is twice the maximum time until the last timer fires."""
         ttl_ms = 2 * (self._windows.horizon_ms + self._slack_ms)
         self._handle = handle
         self._transaction = handle.getValueState("transaction", TRANSACTION, ttl_ms)

@@ -1,8 +1,8 @@
 """
-The correlation rule in plain Python: match impressions, clicks and playback steps to the request.
+The correlation rule in plain Python: match impressions, clicks and playback steps to ad requests.
 
-Up to the maximum number of events, results depend only on the set of events, not on their order of arrival. Tests
-verify that `correlation/sql.py` returns the same results.
+Up to the maximum number of events, results depend only on the set of events, not on the order in which they arrive.
+Tests verify that `correlation/sql.py` returns the same results.
 """
 
 from collections import Counter
@@ -57,19 +57,23 @@ class Result:
     slot_id: str | None = None
     impression_id: str | None = None
     deadline: int | None = None
-    """The latest time of a match for the missing event; set only for `pending` results."""
+    """The latest time at which the missing event still matches. Only `pending` results have a deadline."""
 
 
 COPIED_FIELDS = {field.name for field in fields(Event)} & {field.name for field in fields(Result)} - {
     "kind",
     "clock_skew",
 }
-"""Fields of a result that equal those of its event."""
+"""Fields that a result copies from its event."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """The outcome for one event: its result code, and the deadline if it can still change."""
+    """
+    The outcome for one event: the result code, and whether the event shows clock skew against its parent event.
+
+    While the code can still change, the outcome also contains the deadline for a change.
+    """
 
     code: str
     clock_skew: bool = False
@@ -83,12 +87,12 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     """
     Return the results of one transaction. All events must have the same `transaction_id` and `request_ts`.
 
-    The first `windows.max_events` distinct records, in the order of `events`, are correlated. Each further record gets
-    its own result with the code `too_many_events`, and changes no other result.
+    Only the first `windows.max_events` distinct records in `events` are correlated. Each further record gets its own
+    result with the code `too_many_events`, and changes no other result.
 
-    If `now` (UTC milliseconds) is given, pending results after their deadline become `unfilled` or `orphan_*`. A
-    timeout has a higher version than the pending result, and a lower version than any result after another record of
-    the transaction.
+    If `now` (UTC milliseconds) is given, pending results whose deadline has passed time out: they become `unfilled` or
+    `orphan_*`. The version of a timeout is higher than that of the pending result, and lower than that of any result
+    that includes one more record of the transaction.
     """
     arrived = distinct(events)
     records = sorted(arrived[: windows.max_events], key=_order)

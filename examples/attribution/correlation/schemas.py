@@ -6,12 +6,11 @@ from examples.attribution.correlation.rule import Event, Result
 from examples.attribution.schemas import struct_of
 
 HISTORY = tuple(field.name for field in fields(Event))
-"""The names of the stored fields. The first three order the events, because `array_sort` compares field by field."""
+"""The names of the stored fields. `array_sort` compares field by field, so the first three fields order the events."""
 
 ATTRIBUTED = struct_of(Result)
 """
-One result; times are UTC milliseconds. For each result id, only the
-highest version is valid.
+One result. Times are UTC milliseconds. For each result id, only the highest version is valid.
 
     {"result_id": "run-t734/1767225577743/click/run-e741", "version": 12, "kind": "click", "code": "matched",
      "transaction_id": "run-t734", "request_ts": 1767225577743, "campaign_id": "run-campaign-0",

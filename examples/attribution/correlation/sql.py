@@ -1,8 +1,8 @@
 """
-Express the correlation rule as SQL expressions over an array with one transaction's events.
+Express the correlation rule as SQL expressions over an array that contains the events of one transaction.
 
 Real-time mode on OSS 4.3.0 refuses Python code that processes rows, so higher-order SQL functions replace the loops of
-`correlation/rule.py`. Tests compare both forms on generated histories with events in any order.
+`correlation/rule.py`. Tests compare the results of both modules for generated histories with events in any order.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from examples.attribution.settings import Windows
 
 
 def results_of(history: Column, windows: Windows) -> Column:
-    """Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) of `rule.correlate`."""
+    """Convert a history (array<HISTORY>) into the results (array<ATTRIBUTED>) that `rule.correlate` returns."""
 
     def of_arrived(arrived: Column) -> Column:
         kept = F.slice(arrived, 1, windows.max_events)
@@ -30,9 +30,10 @@ def changes_of(first: Column, last: Column, events: Column, windows: Windows) ->
     """
     Return the results (array<ATTRIBUTED>) that the last event of a history changes.
 
-    `first` (array<HISTORY>) are the first `windows.max_events` events, and `events` is the number of all events. A
-    record beyond the maximum number changes only its own result. Copies of a record count as events here, but not in
-    `rule.correlate`, so a history with copies reaches the maximum number earlier.
+    `first` (array<HISTORY>) contains the first `windows.max_events` events of the history, `last` is the last event,
+    and `events` is the number of all events. A record beyond the maximum number of events changes only its own result.
+    Unlike `rule.correlate`, this function counts copies of a record as events, so a history with copies reaches the
+    maximum number earlier.
     """
     before = F.slice(first, F.lit(1), F.size(first) - 1)
     # One expression evaluates the history with and without its last event, because two expressions would double the
@@ -194,7 +195,7 @@ def _match_callbacks(impressions: Column, callbacks: Column, windows: Windows) -
 def _delay(
     child: Column, parent: Column, limit_ms: int | Column, hold_ms: int | Column, windows: Windows
 ) -> tuple[Column, Column, Column]:
-    """Return whether `child` is too late, whether `child` is too early, and whether collector times are needed."""
+    """Return whether `child` is too late, whether it is too early, and whether the collector's times were compared."""
     delay_ms = child["effective_ts"] - parent["effective_ts"]
     skewed = delay_ms < -windows.skew_tolerance_ms
     delay_ms = F.when(skewed, child["server_ts"] - parent["server_ts"]).otherwise(delay_ms)

@@ -1,8 +1,8 @@
 """
-Apply the correlation rule over time without Spark: keep each transaction's state, emit timeouts, and end the state.
+Apply the correlation rule over time without Spark: keep each transaction's state, emit timeouts, and remove old state.
 
-A timeout never replaces a match. A timeout has a higher version than the pending result, and a lower version than any
-result after another record of the transaction.
+A timeout never replaces a match. The version of a timeout is higher than that of the pending result, and lower than
+that of any result that includes one more record of the transaction.
 """
 
 from collections.abc import Iterable
@@ -29,11 +29,11 @@ class Transition:
     """The outcome of one evaluation of a transaction."""
 
     transaction: Transaction | None
-    """The next state, or None after the end of the transaction."""
+    """The new state. It is None if the transaction has ended."""
     changed: list[Result]
-    """Results that differ from the previous evaluation."""
+    """Results that differ from those of the previous evaluation."""
     next_timer_at: int
-    """The next time at which a result times out or the transaction ends, without new records."""
+    """The next time at which, if no record arrives, a result times out or the transaction ends."""
 
 
 def advance(
@@ -49,8 +49,8 @@ def advance(
     Evaluate a transaction at `now`, with or without new events.
 
     With `timeouts_only`, the changed results contain only timeouts. A timeout counts as changed whenever a new record
-    increases its version, because another query may already have emitted a pending result with this record, which the
-    timeout must replace. The state does not keep records beyond the maximum number of events.
+    increases the timeout's version. Another query may already have emitted a pending result for this record, and the
+    timeout must replace that result. The state does not keep records beyond the maximum number of events.
     """
     records = distinct((*before.history, *arrived))
     has_new_records = len(records) > len(before.history)

@@ -23,21 +23,21 @@ class UserHistory:
 
     touches: Mapping[TouchId, Touch] = field(default_factory=dict)
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
-    """Conversion records by `src`. Of records from before an erasure, only the position and append time remain."""
+    """Conversion records by `src`. Records from before an erasure contain only their position and append time."""
     seen_records: int = 0
-    """Number of records applied so far, including evicted records; credit versions increase with this number."""
+    """Number of records applied so far, including evicted records. Credit versions increase with this number."""
     evaluated_at: int = 0
     """Processing time of the last evaluation."""
     last_record_at: int = 0
     """Processing time at which the last record arrived."""
     erased_at: int = 0
-    """Append time of the last erasure request. Touches that occurred or were stored before it are ignored."""
+    """Append time of the last erasure request. Touches that occurred or were stored up to this time are ignored."""
     evicted_until_ts: int = 0
-    """Event time of the newest touch that was evicted from the full state."""
+    """Event time of the newest touch that was evicted because the state was full."""
 
 
 def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[OrderKey, OrderCredit]:
-    """Return each order's credit after the last evaluation. Final credit has an odd version."""
+    """Return each order's credit as of the last evaluation. Final credit has an odd version number."""
     by_order = {}
     for order, records in conversions_by_order(history).items():
         credit = assign_credit(user, records, history.touches.values(), rules)
@@ -53,7 +53,7 @@ def order_credits(history: UserHistory, user: str, rules: CreditRules) -> dict[O
 
 
 def conversions_by_order(history: UserHistory) -> dict[OrderKey, list[Conversion]]:
-    """Return the conversion records of each order, without those from before an erasure."""
+    """Return the conversion records of each order. Records from before an erasure are omitted."""
     records: defaultdict[OrderKey, list[Conversion]] = defaultdict(list)
     for record in history.conversions.values():
         if record.order_id:
@@ -62,7 +62,7 @@ def conversions_by_order(history: UserHistory) -> dict[OrderKey, list[Conversion
 
 
 def next_timer_at(history: UserHistory, rules: CreditRules) -> int:
-    """Return the next time at which credit becomes final or the state expires without new records."""
+    """Return the next time at which, if no record arrives, credit becomes final or the state expires."""
     final_times = (_final_at(records, rules) for records in conversions_by_order(history).values())
     return min((at for at in final_times if at > history.evaluated_at), default=expires_at(history, rules))
 
@@ -73,7 +73,7 @@ def expires_at(history: UserHistory, rules: CreditRules) -> int:
 
 
 def finalized(credit: OrderCredit) -> OrderCredit:
-    """Return the credit marked as final."""
+    """Return a copy of the credit that is final and has an odd version number."""
     return replace(credit, final=True, version=credit.version | 1)
 
 

@@ -1,8 +1,8 @@
 """
-Define the credit models, which divide a conversion into shares for the touches before it.
+Define the credit models, which divide the credit for a conversion among the touches before the conversion.
 
-The module also splits amounts of money by these shares. A replay must reproduce the amounts exactly, so shares are
-fractions, and amounts are never floats.
+The module also splits amounts of money by the same shares. A replay must reproduce the amounts exactly, so shares are
+fractions, and amounts are integers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ W_SHARE_OF_OTHERS = Fraction(10, 100)
 
 @dataclass(frozen=True)
 class Lookback:
-    """Lookback windows: inclusive limits for the time from a touch to its conversion."""
+    """Lookback windows: the maximum times, inclusive, from a click or an impression to the conversion."""
 
     click_ms: int = 7 * DAY_MS
     view_ms: int = DAY_MS
@@ -38,40 +38,43 @@ class CreditRules:
     model: Model = "position"
     lookback: Lookback = Lookback()
     lookback_of_campaign: Mapping[str, Lookback] = field(default_factory=dict)
-    """Lookback windows that replace `lookback`, by campaign id."""
+    """Lookback windows of campaigns that do not use `lookback`, by campaign id."""
     click_priority: bool = True
-    """Whether impressions earn no credit for a conversion that also has a click in the lookback window."""
+    """If true, impressions earn no credit for a conversion that has a click in the lookback window."""
     half_life_ms: int = 7 * DAY_MS
-    """Age difference after which the older touch earns half as much, for `time_decay`."""
+    """For `time_decay`: a touch that is this much older than another touch earns half as much credit."""
     first_percent: int = 40
-    """Share of the first touch, for `position`."""
+    """For `position`: the share of the first touch, in percent."""
     last_percent: int = 40
     """
-    Share of the last touch, for `position`. The touches between the first and the last one share the remainder equally.
+    For `position`: the share of the last touch, in percent.
+
+    The touches between the first and the last touch share the remainder equally.
     """
     key_campaigns: frozenset[str] = frozenset()
-    """Campaigns whose earliest touch between the first and last one is the key touch, for `w`."""
+    """For `w`: the earliest touch of these campaigns between the first and the last touch is the key touch."""
     max_path_touches: int = 200
     """
-    Maximum number of touches with credit for one conversion.
+    Maximum number of touches that earn credit for one conversion.
 
-    In a longer path, only the oldest touch and the newest other touches earn credit, which is marked `path_truncated`.
+    If a path has more touches, only the oldest touch and the newest touches earn credit, and the credit is marked
+    `path_truncated`.
     """
     max_user_touches: int = 2_000
     """
-    Maximum number of touches in a user's state; the oldest ones are evicted.
+    Maximum number of touches in a user's state. If there are more, the oldest touches are evicted.
 
     If an evicted touch could have earned credit for an order, that credit is marked `path_truncated`.
     """
     lateness_ms: int = 600_000
-    """Time after an order's first record during which stored touches earn credit."""
+    """Touches earn credit only if they are stored at most this long after the order's first record is stored."""
     delay_ms: int = 3_600_000
-    """Maximum time from an event to its append; state is kept this much longer than the longest lookback window."""
+    """Maximum time from an event to the append of its record. State is kept for this additional time."""
     settle_ms: int = 120_000
     """
-    Maximum lead of one partition over another.
+    Maximum time by which the query can be further ahead in one partition than in another.
 
-    Credit becomes final this long after the end of the time for touches.
+    Credit becomes final this long after the last time at which a touch can be stored and still earn credit.
     """
 
     def __post_init__(self) -> None:
@@ -96,19 +99,19 @@ class CreditRules:
         )
 
     def window_ms(self, kind: str, campaign_id: str) -> int:
-        """Return the lookback window for a click or an impression of this campaign."""
+        """Return the lookback window (ms) for a click or an impression of this campaign."""
         lookback = self.lookback_of_campaign.get(campaign_id, self.lookback)
         return lookback.click_ms if kind == "click" else lookback.view_ms
 
     @property
     def max_window_ms(self) -> int:
-        """Return the longest lookback window across all kinds of touches and all campaigns."""
+        """Return the longest lookback window (ms) of all kinds of touches and all campaigns."""
         lookbacks = (self.lookback, *self.lookback_of_campaign.values())
         return max(max(lookback.click_ms, lookback.view_ms) for lookback in lookbacks)
 
     @property
     def retention_ms(self) -> int:
-        """Return the maximum age of a record that can affect credit, relative to the newest append time."""
+        """Return the age (ms), relative to the newest append time, up to which a record can still affect credit."""
         return self.max_window_ms + self.lateness_ms + self.delay_ms + self.settle_ms
 
 
@@ -135,7 +138,7 @@ def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) 
 
 
 def split(amount: int, shares: Sequence[Fraction]) -> list[int]:
-    """Split `amount` into whole units: round down, then add 1 to the parts with the largest remainders."""
+    """Split `amount` into whole units: round all parts down, then add 1 to the parts with the largest remainders."""
     exact = [amount * share for share in shares]
     parts = [floor(value) for value in exact]
     # The sort is stable, so among touches with equal remainders, earlier touches get the extra units.

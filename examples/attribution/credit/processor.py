@@ -1,7 +1,7 @@
 """
 Define the stateful processor that loads, evaluates and stores a user's state, and emits the changed credit.
 
-The processor calls `update.advance` to evaluate the state. Spark can pass one row or many rows per call; the newest
+The processor calls `update.advance` to evaluate the state. Spark can pass one row or many rows per call. The newest
 version of each credit is the same in both cases. Databricks runs Python processors in real-time mode, but OSS 4.3.0
 runs them only in micro-batch mode.
 """
@@ -35,8 +35,9 @@ STATE_FIELDS = (
 )
 USER = StructType([StructField(name, LongType()) for name in STATE_FIELDS])
 """
-Schema of the value state: the count and times of a `UserHistory`, the sizes of its two collections, and the time of the
-timer.
+Schema of the value state: the record count and the times of a `UserHistory`, and the time of the timer.
+
+The value state also contains the numbers of touches and conversions in the other states.
 """
 
 
@@ -44,15 +45,15 @@ class CreditProcessor(StatefulProcessor):
     """
     Keeps touches in map state, conversions in list state, and all other values in value state.
 
-    Each user has one timer, which is set to the next deadline or earlier. The state ends with the last timer. A TTL
-    removes state that the timer misses.
+    Each user has one timer, which is set to the next deadline or to an earlier time. The last timer removes the state.
+    A TTL removes state that the timer fails to remove.
     """
 
     def __init__(self, rules: CreditRules) -> None:
         self._rules = rules
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state, with a TTL that is twice the maximum time before the last timer fires."""
+        """Declare the state. The TTL is twice the maximum time until the last timer fires."""
         ttl_ms = 2 * (self._rules.retention_ms + self._rules.settle_ms)
         self._handle = handle
         self._touches = handle.getMapState("touches", TOUCH_ID, TOUCH, ttl_ms)

@@ -1,7 +1,7 @@
 """
-The credit rule in plain Python: divide the value of one order among its user's touches.
+The credit rule in plain Python: divide the value of one order among the buyer's touches.
 
-The shares depend on event times and append times only. Processing time determines only when the credit becomes final.
+The shares depend only on event times and append times. Processing time determines only when the credit becomes final.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,8 @@ class Conversion:
     """
     One conversion record of an order.
 
-    Among the records stored in time, the first determines the order's time, and the last determines the order's value.
+    Among the records stored in time, the one with the earliest event time determines the order's time, and the one with
+    the latest event time determines the order's value.
     """
 
     src: str
@@ -56,7 +57,7 @@ class Conversion:
 
 @dataclass(frozen=True)
 class TouchShare:
-    """The share of an order that one touch gets. For an impression, this is view-through credit."""
+    """The share of an order's value that one touch earns. The share of an impression is called view-through credit."""
 
     result_id: str
     kind: str
@@ -74,7 +75,9 @@ class OrderCredit:
     version: int
     code: str
     """
-    `attributed`, or `unattributed` if the order has no touches. Unattributed orders are kept so that totals reconcile.
+    `attributed` if at least one touch earns credit for the order, otherwise `unattributed`.
+
+    Unattributed orders are kept so that totals reconcile.
     """
     final: bool
     model: str
@@ -83,7 +86,7 @@ class OrderCredit:
     effective_ts: int
     value_micros: int
     records: int
-    """Number of records of the order; all but one are duplicates or restatements."""
+    """Number of records of the order. All records except one are duplicates or restatements."""
     late_touches: int
     """Number of touches in the lookback window that were stored too late for credit."""
     path_truncated: bool
@@ -92,7 +95,7 @@ class OrderCredit:
     credits: tuple[TouchShare, ...]
 
     def document(self) -> dict[str, Any]:
-        """Return the credit as a document for `ad-credits`."""
+        """Return the credit as a dictionary with the fields of a record in `ad-credits`."""
         fields = asdict(self)
         return fields | {"credits": list(fields["credits"])}
 
@@ -137,7 +140,7 @@ def assign_credit(
 
 
 def last_store_ms(records: Sequence[Conversion], rules: CreditRules) -> int:
-    """Return the latest append time at which a touch or record still counts for the order of `records`."""
+    """Return the latest append time at which a touch or record still counts for the order that has these `records`."""
     return min(record.stored_at for record in records) + rules.lateness_ms
 
 

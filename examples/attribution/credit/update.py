@@ -1,9 +1,9 @@
 """
 Apply new records to a user's state, and evict old records.
 
-This module is the complete credit query without Spark. Append times of newer records decide which records are evicted,
-so a replay evicts the same records as the run. Processing time decides when credit becomes final and when the state of
-an inactive user ends.
+This module contains the complete logic of the credit query, without Spark. Append times of newer records decide which
+records are evicted, so a replay evicts the same records as the run. Processing time decides when credit becomes final
+and when the state of an inactive user expires.
 """
 
 from collections.abc import Mapping
@@ -38,9 +38,9 @@ def advance(
     history: UserHistory, user: str, update: Update, rules: CreditRules, now: int
 ) -> tuple[UserHistory | None, list[OrderCredit]]:
     """
-    Return the next state (None after its end) and the changed credit.
+    Return the new state, or None if the state has expired, and all credit that has changed.
 
-    Even without new records, credit can become final at `now`, and the state can end.
+    Even without new records, credit can become final at `now`, and the state can expire.
     """
     closed: list[OrderCredit] = []
     if update.erased_at > history.erased_at:
@@ -66,7 +66,7 @@ def advance(
 
 
 def _split(update: Update) -> list[Update]:
-    """Return the records that were stored until the erasure, and those that were stored later."""
+    """Return two updates: the records stored up to the erasure, and the records stored later."""
     return [
         replace(
             update,
@@ -137,10 +137,10 @@ def _without_old(history: UserHistory, rules: CreditRules) -> UserHistory | None
 
 def _positions(conversions: Mapping[str, Conversion]) -> dict[str, Conversion]:
     """
-    Return only the positions and append times of conversions from before an erasure.
+    Return conversions from before an erasure, reduced to their positions and append times.
 
-    A restarted upstream query can append a conversion again after the erasure. Without its position, it would count as
-    a new order.
+    A restarted upstream query can append a conversion again after the erasure. Without the stored position, this copy
+    would count as a new order.
     """
     return {src: Conversion(src, "", "", 0, "", 0, 0, record.stored_at, 0) for src, record in conversions.items()}
 

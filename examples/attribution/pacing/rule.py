@@ -1,5 +1,5 @@
 """
-The pacing rule in plain Python: count delivered and reserved impressions, and compute the remaining ones.
+The pacing rule in plain Python: count delivered and reserved impressions, and compute how many remain.
 
 Each count is a total rather than an increment, so reading the same count twice does not change the sums.
 """
@@ -22,7 +22,7 @@ class CampaignCount:
     """Start of the bucket of request times, in UTC milliseconds."""
     shard: int
     version: int
-    """Sum of the newest versions of all ad slots, which increases with each new version."""
+    """Sum of the newest versions of all ad slots. Each new version of an ad slot increases the sum."""
     slots: int
     delivered: int
     """Number of `filled` ad slots."""
@@ -61,17 +61,17 @@ class Pacing:
     delivered: int
     reserved: int
     available: int
-    """Impressions that may still be served. At 0 or less, the next ad slots can be sold to other campaigns."""
+    """Number of impressions that can still be served. At 0 or less, the next ad slots can go to other campaigns."""
     index: float | None
     """
-    Delivered impressions divided by the impressions that even delivery would have reached by now.
+    Number of delivered impressions divided by the number that an even delivery would have reached by now.
 
-    None before the start time of the goal.
+    The index is None before the start time of the goal.
     """
 
 
 def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Settings) -> list[CampaignCount]:
-    """Return the counts of all ad slots in `results`, which can contain several versions in any order."""
+    """Return the counts of all ad slots in `results`, which can contain several versions of a slot in any order."""
     newest: dict[tuple[str, int, int], dict[str, tuple[int, str]]] = {}
     bucket_ms = bucket_length_ms(settings)
     for result in results:

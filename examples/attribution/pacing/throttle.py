@@ -1,5 +1,5 @@
 """
-Stop serving a campaign at its cap, as an ad server does.
+Stop serving a campaign when it reaches its cap, as an ad server does.
 
 A count can arrive twice, and a restarted query sends older counts again, so the throttle keeps only the newest version
 of each count.
@@ -37,7 +37,7 @@ class Notice:
     """
     A notice that a campaign has reached its cap, or can be served again.
 
-    A campaign can be served again after a reserved ad slot was released or changed.
+    A campaign can be served again after one of its reserved ad slots was released or changed.
     """
 
     at_ms: int
@@ -62,7 +62,7 @@ class DeliveryThrottle:
         """The newest version of each count, by result id."""
         self.notices: list[Notice] = []
         self.unreadable = 0
-        """Number of skipped records that are not counts; set up an alert if it increases."""
+        """Number of skipped records that are not counts. Set up an alert for any increase."""
         self.future: Future[None] = Future()
         self._delivered: Counter[str] = Counter()
         self._reserved: Counter[str] = Counter()
@@ -77,7 +77,7 @@ class DeliveryThrottle:
         return pacing(self._delivered[campaign_id], self._reserved[campaign_id], self.goals[campaign_id], now)
 
     def update(self, count: CampaignCount, now: int) -> None:
-        """Apply a count that was read at `now`, unless a newer or equal version is known."""
+        """Apply a count that was read at `now`, unless the same or a newer version is already known."""
         known = self.counts.get(count.result_id)
         if known is not None and count.version <= known.version:
             return
@@ -89,7 +89,7 @@ class DeliveryThrottle:
             self._open_or_close(campaign_id, now)
 
     def raise_if_failed(self) -> None:
-        """Raise the reader's exception if the reader has failed."""
+        """If the thread that reads the counts has failed, raise its exception."""
         if self.future.done():
             self.future.result()
 
@@ -106,7 +106,7 @@ class DeliveryThrottle:
 def delivery_throttle(
     bootstrap_servers: str, settings: Settings, partitions: int, goals: Iterable[Goal]
 ) -> Iterator[DeliveryThrottle]:
-    """Yield a throttle that reads `ad-pacing`, from the start of its `partitions` partitions, while the block runs."""
+    """Yield a throttle that, while the block runs, reads all `partitions` partitions of `ad-pacing` from the start."""
     throttle = DeliveryThrottle(goals)
     finish = threading.Event()
     consumer = consumer_from_start(bootstrap_servers, {settings.topic(PACING_TOPIC): partitions}, FAST_FETCH)

@@ -1,1 +1,1 @@
-"""Generate seeded ad traffic, send it to Kafka, and set goals for its campaigns."""
+"""Generate seeded ad traffic, send it to Kafka, and set goals for the campaigns."""

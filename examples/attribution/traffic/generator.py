@@ -1,5 +1,5 @@
 """
-Generate ad traffic from a seed: requests and their events, at constant intervals.
+Generate ad traffic from a seed: requests and the events that they cause, at constant intervals.
 
 Each record is a JSON document for a source topic or a tombstone for `ad-erasures`, and has an intended send time. The
 schedule does not depend on the pipeline, so slow results do not slow down the traffic.
@@ -26,7 +26,7 @@ SEVERAL_SLOTS_SHARE = 0.2
 SEVERAL_IMPRESSIONS_SHARE = 0.05
 """Share of filled ad slots with a second impression."""
 RESALE_CAMPAIGN = "campaign-resale"
-"""The campaign that receives requests of campaigns at their caps; it has no goal."""
+"""The campaign that receives the requests of campaigns at their caps. This campaign has no goal."""
 # Rate at the start of the warm-up, as a share of the full rate. At the full rate, the first batch would fall behind by
 # seconds, because the JVM has not yet compiled the code of the queries.
 WARM_UP_START_SHARE = 0.05
@@ -66,21 +66,21 @@ class TrafficGenerator:
         self.run_id = run_id
         self.started_at = started_at
         self.is_open: Callable[[str], bool] = lambda _campaign_id: True
-        """Called with the campaign of each request, just before the request is due."""
+        """Returns whether a campaign may be served. Called for each request, just before the request is due."""
         self.random = random.Random(settings.seed)
         self.windows = settings.windows
         self.ids = 0
         hot = settings.hot_campaign_share
         shares = [hot, *[(1 - hot) / (CAMPAIGN_COUNT - 1)] * (CAMPAIGN_COUNT - 1)]
         self.campaign_shares = {f"{run_id}-campaign-{n}": share for n, share in enumerate(shares)}
-        """Share of requests for each campaign; the first campaign is the hot one."""
+        """Share of requests for each campaign. The first campaign is the hot one."""
         self.campaigns = tuple(self.campaign_shares)
         self.cumulative_shares = tuple(accumulate(self.campaign_shares.values()))
         self.clock_errors_ms = {"event_ts": 0, "server_ts": 0}
-        """Clock errors of the devices and of the collector, which another thread may change."""
+        """Clock errors of the devices and of the collector. Another thread may change these errors."""
 
     def records(self) -> Iterator[ScheduledRecord]:
-        """Yield records endlessly in the order of their send times."""
+        """Yield records endlessly, in the order of their intended send times."""
         scheduled: list[tuple[float, int, Draft, float]] = []
         mean_delay_ms = self._mean_delay_ms()
         created = sent = 0
@@ -284,4 +284,4 @@ MALFORMED: tuple[Callable[[Fields], bytes | None], ...] = (
     lambda _: b"",
     lambda _: None,
 )
-"""Kinds of malformed records."""
+"""Functions that each turn the fields of a record into one kind of malformed value."""

@@ -44,7 +44,7 @@ class SendLog:
     failed: int = 0
     measured_seconds: float = 0
     lags_ms: list[float] = field(default_factory=list)
-    """Delay of the send time of each measured record."""
+    """Delay from the intended to the actual send time of each measured record."""
 
     def measured_from_ms(self, settings: Settings) -> float:
         """Return the start of the measured part in UTC milliseconds."""
@@ -59,7 +59,7 @@ class SendLog:
 def send(
     bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
 ) -> None:
-    """Send `records` on schedule until the end or until `stop` is set, then flush. Update `log` with each record."""
+    """Send `records` on schedule until none is left or `stop` is set, then flush. Update `log` with each record."""
     producer = Producer({**PRODUCER_CONF, "bootstrap.servers": bootstrap_servers})
 
     def delivered(error: KafkaError | None, _: Message) -> None:
@@ -83,7 +83,7 @@ def send(
 
 
 def records_of_run(traffic: TrafficGenerator) -> Iterator[ScheduledRecord]:
-    """Yield the records of a run, endlessly if the run has no fixed duration."""
+    """Yield the records of a run. If the run has no fixed duration, yield records endlessly."""
     settings = traffic.settings
     if not settings.duration:
         return traffic.records()
