@@ -1,1 +1,1 @@
-"""Small operational jobs from Kafka to Kafka, one file per job, and a program that sends their alerts by e-mail."""
+"""Small operational jobs between Kafka topics, one file per job, and a program that sends the alerts by e-mail."""

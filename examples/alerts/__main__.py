@@ -30,7 +30,7 @@ USAGE = "usage: python -m examples.alerts JOB [OPTION ...]"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the job that the first argument names. Return 2 for an unknown name."""
+    """Run the job named by the first argument, and return its exit status. Return 2 if no job has this name."""
     name, *options = arguments or [""]
     if name in JOBS:
         return run(JOBS[name], options)

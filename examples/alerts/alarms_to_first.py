@@ -1,8 +1,8 @@
 """
-Pass on the first alarm of each device and code in a ten-minute window, and drop its repeats.
+Pass on the first alarm of each device and code in a ten-minute window, and drop the repeats.
 
-Unreadable and late records go to `alarms-rejected`. The columns of `dropDuplicates` include the event time, because the
-state would otherwise never expire.
+Unreadable and late records go to `alarms-rejected`. The columns of `dropDuplicates` include the event time, because
+otherwise the state would never expire.
 """
 
 from pyspark.sql import DataFrame
@@ -24,15 +24,15 @@ ALARMS = StructType(
 
 MINUTE_MS = 60_000
 REPEAT_MS = 10 * MINUTE_MS
-"""Length of a window. Later alarms of the same device and code in it are repeats."""
+"""Length of a window. In a window, all alarms of a device and code after the first alarm are repeats."""
 LATENESS_MS = 15 * MINUTE_MS
-"""Maximum delay from `raised_ts` to the append time; later alarms are rejected as `late`."""
+"""Maximum delay from `raised_ts` to the append time. Alarms with a longer delay are rejected as `late`."""
 SKEW_MS = 5 * MINUTE_MS
-"""Maximum lead of `raised_ts` over the append time; other alarms are rejected as `future`."""
+"""Maximum time by which `raised_ts` can exceed the append time. Other alarms are rejected as `future`."""
 CATCH_UP_MS = 60 * MINUTE_MS
-"""Maximum lag between two partitions after a stop. With a longer lag, the watermark can drop unread records."""
+"""Maximum lag of one partition behind another after a stop. Beyond this lag, the watermark can drop unread records."""
 DELAY_MS = REPEAT_MS + LATENESS_MS + SKEW_MS + CATCH_UP_MS
-"""Watermark delay, which keeps every row that passed the checks."""
+"""Watermark delay, long enough to keep every row that passed the checks."""
 
 
 def alarms_to_first(alarms: DataFrame) -> DataFrame:

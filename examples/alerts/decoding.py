@@ -1,5 +1,5 @@
 """
-Decode JSON records with a schema, and route each row to a topic of the job or to the reject topic.
+Decode JSON records with a schema, and route each row to an output topic or to the reject topic.
 
 Every row needs a topic, and no expression may throw. Otherwise the query fails, and fails on the same row again after
 each restart.
@@ -23,9 +23,10 @@ def decode(
     """
     Add the columns `record`, `src` and `reason` to Kafka source rows.
 
-    `record` contains the fields of `schema`, and `src` the source position. `reason` is null for a valid row: a JSON
-    object whose strings and numbers match `schema`, with numbers from 0 to `MAX_NUMBER`, all required fields, fields
-    `ids` that match `ID_PATTERN`, and no true condition in `checks`, which maps reasons to conditions.
+    `record` contains the fields of `schema`, and `src` contains the source position. `reason` is null if the row is
+    valid. The value of a valid row is a JSON object whose strings and numbers match `schema`. It has all required
+    fields, its numbers are from 0 to `MAX_NUMBER`, and the fields in `ids` match `ID_PATTERN`. `checks` maps further
+    reasons to conditions; for a valid row, all these conditions are false.
     """
     return parse(records, schema, "record").withColumn("reason", first_reason(_reasons(schema, ids) | {**checks}))
 
@@ -34,8 +35,8 @@ def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic
     """
     Convert decoded rows to Kafka sink rows.
 
-    Valid rows get `key`, `value` and `topic`. All other rows go to the topic `rejects`. The header `src` of a valid row
-    is its source position, so a consumer can drop duplicates.
+    Valid rows get `key`, `value` and `topic`. All other rows go to the topic `rejects`. A valid row has its source
+    position in the header `src`, so that a consumer can drop duplicates.
     """
     return decoding.route(
         decoded, rejects, key=key, value=value, kept_headers=decoding.headers(src=F.col("src")), topic=topic
@@ -43,12 +44,12 @@ def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic
 
 
 def group_of(identity: Column) -> Column:
-    """Return the identity of a valid row. Any other row has its source position, so it forms its own group."""
+    """Return `identity` for a valid row, and the source position for any other row, so that it forms its own group."""
     return F.when(F.col("reason").isNotNull(), F.col("src")).otherwise(identity)
 
 
 def newest(records: DataFrame, schema: StructType, name: str) -> DataFrame:
-    """Return the newest record of each key as the columns `{name}_key` and `name`. A tombstone removes its key."""
+    """Return the newest record of each key as columns `{name}_key` and `{name}`. A tombstone removes its key."""
     latest = records.groupBy("key").agg(F.max_by("value", "offset").alias("value")).where("value is not null")
     row = F.from_json(F.col("value").cast("string"), schema)
     return latest.select(F.col("key").cast("string").alias(f"{name}_key"), row.alias(name))

@@ -1,8 +1,9 @@
 """
-Raise an alarm within 100 ms when a device is silent for a second, and clear the alarm when the device returns.
+Raise an alarm within 100 ms after a device has been silent for a second, and clear the alarm when the device returns.
 
 Real-time mode of OSS 4.3.0 supports timers only in Scala, so the rule is in `heartbeats_to_offline.scala`. A due timer
-fires when the next row of its state partition arrives, so ticks provide such a row every 20 ms.
+fires only when the next row of its state partition arrives, so a thread writes ticks that provide such a row every
+20 ms.
 """
 
 from contextlib import AbstractContextManager
@@ -21,10 +22,10 @@ HEARTBEATS = StructType(
     [StructField("device_id", StringType(), nullable=False), StructField("beat_ts", LongType(), nullable=False)]
 )
 """
-One heartbeat. `beat_ts` is the device's time in UTC milliseconds, which increases with each heartbeat.
+One heartbeat. `beat_ts` is the device's time in UTC milliseconds. It increases with each heartbeat.
 
-`beat_ts` only distinguishes new heartbeats from repeats. Silence is measured from the append time of the last
-heartbeat, because a device's clock can be wrong.
+The rule uses `beat_ts` only to distinguish new heartbeats from repeats. Silence is measured from the append time
+of the last heartbeat, because a device's clock can be wrong.
 """
 
 OFFLINE = StructType(
@@ -38,7 +39,7 @@ OFFLINE = StructType(
     ]
 )
 """
-One status change: `offline` raises an alarm, `online` clears it, and `forgotten` ends an uncleared one.
+One status change: `offline` raises an alarm, `online` clears it, and `forgotten` closes an alarm that was not cleared.
 
 All changes of one alarm, including duplicates after a restart, have the same `alarm_id`. `emitted_ts` is the processing
 time of the change.
@@ -46,27 +47,27 @@ time of the change.
 
 SILENCE_MS = 1_000
 """
-Silence after which a device is offline.
+Time without a heartbeat after which a device is offline.
 
-Older heartbeats are rejected as `late` when they are appended.
+A heartbeat that is already older than this when the broker appends it is rejected as `late`.
 """
 SKEW_MS = 1_000
 """
-Maximum lead of `beat_ts` over the append time; other heartbeats are rejected as `future`.
+Maximum time by which `beat_ts` can exceed the append time. Other heartbeats are rejected as `future`.
 
-Otherwise, later heartbeats of this device with a correct time would look like repeats.
+If the job accepted such a heartbeat, later heartbeats of the device with a correct time would look like repeats.
 """
 READING_MS = 20
 """Tolerated delay between the broker and the processor. A longer delay counts as silence."""
 FORGET_MS = 24 * 3_600_000
-"""Silence after which the job removes a device's state."""
+"""Time without a heartbeat after which the job removes a device's state."""
 
 TICKS_TOPIC = "heartbeats-ticks"
 SCALA = Path(__file__).with_suffix(".scala")
 
 
 def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: int = FORGET_MS) -> DataFrame:
-    """Convert Kafka source rows of heartbeats and ticks to Kafka sink rows of changes and rejected records."""
+    """Convert Kafka source rows of heartbeats and ticks to Kafka sink rows of status changes and rejects."""
     appended, beat = F.unix_millis("timestamp"), F.col("record.beat_ts")
     checks = {
         "late": beat < appended - SILENCE_MS,

@@ -49,9 +49,11 @@ class Options:
     checkpoint_dir: str = "checkpoints"
     """Folder for checkpoints, which all executors of a cluster must be able to reach."""
     interval_seconds: int = 300
-    """Seconds between two commits, at least 5. A restart repeats at most this much. Latency is unaffected."""
+    """
+    Seconds between two commits, at least 5. Does not affect latency. A restart replays at most this many seconds.
+    """
     partitions: int = 2
-    """Number of partitions per topic that the job creates."""
+    """Number of partitions of each topic that the job creates."""
     slots: int = 8
     """Number of task slots of a local master."""
     master: str = ""
@@ -60,16 +62,21 @@ class Options:
 
 @dataclass(frozen=True)
 class Job:
-    """A job. `transform` converts the Kafka source rows of `reads` to Kafka sink rows, whose topics have no prefix."""
+    """
+    One job from Kafka to Kafka.
+
+    `transform` converts the Kafka source rows of `reads` to Kafka sink rows. The topic names in these rows
+    have no prefix.
+    """
 
     name: str
     summary: str
     reads: tuple[str, ...]
-    """Source topics: first those that are streams, then those that are tables."""
+    """Source topics. The topics that are read as streams come before those that are read as tables."""
     writes: tuple[str, ...]
     transform: Callable[..., DataFrame]
     streams: int = 1
-    """Number of streams in `reads`."""
+    """Number of topics in `reads` that are read as streams."""
     companion: Callable[[Options], AbstractContextManager[object]] = nullcontext
     """Context manager that is active while the query runs."""
 
@@ -80,7 +87,7 @@ class Job:
 
 
 def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
-    """Return the rows of a topic as a stream. On its first start, a query reads the topic from the beginning."""
+    """Return the rows of a topic as a stream. On the first start, the query reads the topic from the beginning."""
     source = spark.readStream.format(source_format()).option("kafka.bootstrap.servers", options.bootstrap_servers)
     return source.option("subscribe", options.topic_prefix + topic).option("startingOffsets", "earliest").load()
 
@@ -106,7 +113,7 @@ def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
 
 
 def run(job: Job, arguments: Sequence[str]) -> int:
-    """Keep the job running until Ctrl-C and return 0. If it cannot continue, print one line to stderr and return 1."""
+    """Keep the job running until Ctrl-C, then return 0. If the job cannot continue, print an error and return 1."""
     options = _parse(job, arguments)
     stop = threading.Event()
     try:

@@ -1,4 +1,4 @@
-"""Look up the contact of a lift, and address a notice of each urgent event to this contact, for `notify` to send."""
+"""Address a notice of each urgent event to the contact of the lift. `notify` sends the notices."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,9 +20,10 @@ CONTACTS = StructType(
     ]
 )
 """
-The value of a record in `lift-contacts`, whose key is the lift: its site, an e-mail address, and the urgent codes.
+The value of a record in `lift-contacts`: the lift's site, an e-mail address, and the urgent codes.
 
-Without a readable contact, each event of the lift is urgent, and the notice has no `to`: it goes to the operators.
+The key of the record is the lift. If a lift has no readable contact, each of its events is urgent. The notice then has
+no `to`, so `notify` sends it to the operators.
 """
 
 

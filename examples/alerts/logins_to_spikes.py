@@ -1,8 +1,9 @@
 """
 Raise one alert when an account has ten failed logins within a minute.
 
-In real-time mode, an aggregation emits a row after each failed login, so exactly one row contains the tenth. In
-micro-batch mode, one batch can count from 9 to 11, so the condition there must be `>=`, and the sink must drop repeats.
+In real-time mode, an aggregation emits a row after each failed login, so exactly one row has the count 10. In
+micro-batch mode, one batch can increase the count from 9 to 11. There, the condition must be `>=`, and the sink must
+drop repeats.
 """
 
 from pyspark.sql import DataFrame
@@ -20,12 +21,12 @@ LOGINS = StructType(
         StructField("login_ts", LongType(), nullable=False),
     ]
 )
-"""One login. `outcome` is `ok` or `failed`; `login_ts` is the server's time in UTC milliseconds."""
+"""One login. `outcome` is `ok` or `failed`. `login_ts` is the server's time in UTC milliseconds."""
 
 MAX_FAILURES = 10
-"""Failed logins of one account in a minute of the clock that raise the alert."""
+"""Number of failed logins of one account within a clock minute that raises the alert."""
 DELAY_MS = MINUTE_MS + LATENESS_MS + SKEW_MS + CATCH_UP_MS
-"""Watermark delay, which keeps every row that passed the checks. Spark removes older counts."""
+"""Watermark delay, long enough to keep every row that passed the checks. Spark removes older counts."""
 
 
 def logins_to_spikes(logins: DataFrame) -> DataFrame:

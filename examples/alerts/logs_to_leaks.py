@@ -2,7 +2,7 @@
 Find e-mail addresses, card numbers and IBANs in log lines, mask them, and raise alerts without personal data.
 
 Unreadable records go to `logs-rejected` without masking, so give that topic the same ACLs as `logs`. No log
-line can make the search slow, because each pattern looks ahead only a limited number of characters.
+line can slow down the search, because each pattern looks ahead by only a limited number of characters.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -19,7 +19,7 @@ LOGS = StructType(
         StructField("message", StringType(), nullable=False),
     ]
 )
-"""One log line. The job searches only `message` for personal data, and drops all other fields."""
+"""One log line. The job searches only `message` for personal data, and drops fields that are not in this schema."""
 
 LEAKS = StructType(
     [
@@ -31,7 +31,7 @@ LEAKS = StructType(
 """
 One alert: the service, the kinds of data joined by commas, and the number of distinct matches.
 
-Its header `src` is the source position of the log line.
+The header `src` of an alert is the source position of the log line.
 """
 
 EMAIL = r"([A-Za-z0-9._%+-]{1,64}+@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})"
@@ -47,11 +47,11 @@ IBAN = r"(?<![A-Za-z0-9])(?=([A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}(?![A-Za-z0-9])))"
 SERVICE = r"\A(?!.*[0-9]{4})[a-z][a-z0-9-]{0,31}\z"
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 MAX_LEAKS = 100
-"""Maximum number of matches; a message with more is withheld, because masking it would take too long."""
+"""Maximum number of matches. A message with more matches is withheld, because masking it would take too long."""
 
 
 def logs_to_leaks(logs: DataFrame) -> DataFrame:
-    """Convert Kafka source rows of log lines to Kafka sink rows: one per line, and two for a line with a leak."""
+    """Convert Kafka source rows of log lines to Kafka sink rows: two for a line with a leak, one for any other line."""
     service, level, message = (F.col(f"record.{name}") for name in LOGS.names)
     checks = {"bad_service": ~service.rlike(SERVICE), "bad_level": ~level.isin(*LEVELS)}
     decoded = decode(logs, LOGS, checks).withColumn("found", _leaks_in(message))

@@ -1,9 +1,9 @@
 """
-Send each record of alert topics as an e-mail: `python -m examples.alerts.notify lifts-notices logins-spikes`.
+Send each record of the given topics as an e-mail: `python -m examples.alerts.notify lifts-notices logins-spikes`.
 
-The notifier commits the offset of an alert after the mail server has accepted its message, so a restart can repeat a
-message but never loses one. A repeated message has the same Message-ID, so mail filters can recognize it (RFC 7352).
-While the mail server is unavailable, alerts wait in Kafka and the notifier tries again.
+The notifier commits the offset of an alert only after the mail server has accepted the e-mail, so a restart can repeat
+an e-mail but never loses one. A repeated e-mail has the same Message-ID, so mail filters can recognize it (RFC 7352).
+While the mail server is unavailable, alerts wait in Kafka and the notifier retries.
 """
 
 import json
@@ -44,7 +44,7 @@ GROUP = CONSUMER | {
 
 @dataclass(frozen=True)
 class Smtp:
-    """The mail server and the default addresses, from environment variables."""
+    """The mail server and the default addresses, read from environment variables."""
 
     host: str
     port: int
@@ -52,12 +52,12 @@ class Smtp:
     password: str = field(repr=False)
     sender: str
     operators: str
-    """Receives alerts without a usable address in the field `to`."""
+    """The address for alerts without a valid address in the field `to`."""
     context: ssl.SSLContext = field(repr=False)
 
     @classmethod
     def of(cls, variables: Mapping[str, str]) -> "Smtp":
-        """Read the variables. Raise ValueError with the names of all missing ones."""
+        """Read the variables. Raise ValueError with the names of all missing variables."""
         file = variables.get("SMTP_PASSWORD_FILE")
         password = Path(file).read_text("utf-8").strip() if file else variables.get("SMTP_PASSWORD", "")
         missing = [name for name in REQUIRED if not variables.get(name)]
@@ -70,7 +70,7 @@ class Smtp:
         return cls(host, int(variables.get("SMTP_PORT", "587")), user, password, sender, operators, context)
 
     def connect(self) -> smtplib.SMTP:
-        """Log in over TLS. A server without STARTTLS is refused."""
+        """Return a connection that is logged in over TLS. Raise an exception if the server lacks STARTTLS."""
         server = smtplib.SMTP(self.host, self.port, timeout=TIMEOUT_SECONDS)
         try:
             server.starttls(context=self.context)
@@ -82,7 +82,7 @@ class Smtp:
 
 
 def mail_of(alert: Message, smtp: Smtp) -> EmailMessage:
-    """Return the message of an alert, addressed to its field `to` if that is an address."""
+    """Return the e-mail for an alert. Address it to the field `to` or, if this is not an address, to the operators."""
     value = (alert.value() or b"").decode(errors="replace")
     try:
         fields = json.loads(value)
@@ -103,7 +103,7 @@ def mail_of(alert: Message, smtp: Smtp) -> EmailMessage:
 
 
 def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Smtp, stop: threading.Event) -> None:
-    """Send the alerts in order and commit each of them. While the server is unavailable, try again until `stop`."""
+    """Send each alert in order, then commit it. While the server is unavailable, retry until `stop` is set."""
     waiting, pause = deque(alerts), FIRST_PAUSE_SECONDS
     while waiting and not stop.is_set():
         try:
@@ -140,9 +140,9 @@ def _send(server: smtplib.SMTP, mail: EmailMessage, smtp: Smtp) -> None:
 
 
 def main(topics: Sequence[str]) -> int:
-    """Send alerts until Ctrl-C or SIGTERM and return 0. If the notifier cannot continue, print why and return 1."""
+    """Send alerts until Ctrl-C or SIGTERM, then return 0. Return 1 after an error, and 2 if no topics are given."""
     if not topics:
-        print("error: no topic is named, so no alert can be sent; add the topics as arguments", file=sys.stderr)
+        print("error: no topics are given, so no alert can be sent; name the topics as arguments", file=sys.stderr)
         return 2
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -24,13 +24,13 @@ PAYMENTS = StructType(
 
 RULES = StructType([StructField("limit_cents", LongType()), StructField("blocked", BooleanType())])
 """
-The value of a rule record, whose key is the country.
+The value of a rule record. The key of the record is the country.
 
-With an unreadable rule, or a rule without a limit, each payment is flagged.
+If the rule of a country is unreadable or has no limit, each payment from this country is flagged.
 """
 
 FLAGGED = StructType([*PAYMENTS.fields, StructField("flags", StringType(), nullable=False)])
-"""A flagged payment. `flags` are the names of the flags, joined by commas."""
+"""A flagged payment. `flags` contains the names of the flags, joined by commas."""
 
 FLAGS = """concat_ws(',',
     if(rule.blocked, 'country_blocked', if(rule.limit_cents is null, 'no_rule', null)),

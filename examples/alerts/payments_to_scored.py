@@ -1,7 +1,8 @@
 """
-Score card payments with a scikit-learn model within milliseconds, beside the SQL rules of `payments_to_flagged`.
+Score card payments with a scikit-learn model within milliseconds, to complement the rules of `payments_to_flagged`.
 
-OSS 4.3.0 refuses Python UDFs in real-time mode, so `with_python` runs the model on one row at a time.
+OSS 4.3.0 refuses Python UDFs in real-time mode, so the query uses `with_python`, which runs the model on one row at
+a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ HOME = "NL"
 
 
 class Model(Protocol):
-    """A classifier of scikit-learn."""
+    """A scikit-learn classifier."""
 
     def predict_proba(self, rows: Sequence[Sequence[float]]) -> Any:
         """Return the probabilities of both classes for each row."""
@@ -51,11 +52,11 @@ def payments_to_scored(payments: DataFrame, model: Model) -> DataFrame:
 
 
 def with_score(model: Model, row: Row) -> dict[str, Any]:
-    """Return the row with its score, which is null if the row will be rejected."""
+    """Return the columns of the row and its score as a dictionary. The score is None if the row will be rejected."""
     score = None if row.reason else float(model.predict_proba([features(row.record)])[0][1])
     return {**row.asDict(), "score": score}
 
 
 def features(payment: Mapping[str, Any]) -> list[float]:
-    """Return a payment's features, which are also the input for the model's training."""
+    """Return the features of a payment. Train the model with the same features."""
     return [log1p(payment["amount_cents"]), float(payment["country"] != HOME)]

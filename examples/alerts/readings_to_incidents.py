@@ -1,7 +1,8 @@
 """
-Raise one alert when a machine's value exceeds its limit, and clear it when the value has fallen again.
+Raise one alert when a machine's value exceeds a limit, and clear the alert when the value has fallen again.
 
-The processor is Python: `transform_with_state` runs it in real-time mode of OSS 4.3.0.
+The processor is written in Python. `spark_rtm` provides `transform_with_state`, which runs the processor in real-time
+mode on OSS 4.3.0.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,24 +29,24 @@ READINGS = StructType(
 
 LIMITS = StructType([StructField("raise_above", LongType()), StructField("clear_below", LongType())])
 """
-The value of a record in `machine-limits`, whose key is the machine.
+The value of a record in `machine-limits`. The key of the record is the machine.
 
-Between the two limits nothing changes, so a value that varies around one limit is one incident. Readings without
-readable limits are rejected as `no_limits`.
+A value between the two limits changes nothing, so a value that varies around one limit causes only one incident.
+Readings of a machine without readable limits are rejected as `no_limits`.
 """
 
 INCIDENTS = StructType([*READINGS.fields, *(StructField(n, StringType()) for n in ("incident_id", "status"))])
-"""The reading that raised or cleared an incident; `status` is `raised` or `cleared`."""
+"""The reading that raised or cleared an incident. `status` is `raised` or `cleared`."""
 
 TTL_MS = 7 * 24 * 3_600_000
-"""Silence after which a machine's state is removed."""
+"""Time without a new reading after which a machine's state is removed."""
 
 STATE = StructType([StructField(name, LongType()) for name in ("read_ts", "raised_ts")])
 """The time of a machine's last reading, and the time of the reading that raised its open incident."""
 
 
 class Incidents(StatefulProcessor):
-    """Returns the reading that raises or clears an incident. Nested structs arrive as dictionaries."""
+    """Emits rejected rows and each reading that raises or clears an incident. Nested structs arrive as dictionaries."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
@@ -81,7 +82,7 @@ class Incidents(StatefulProcessor):
 
 
 def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
-    """Convert Kafka source rows of readings and limits to Kafka sink rows of changes and rejected records."""
+    """Convert Kafka source rows of readings and limits to Kafka sink rows of incidents and rejected records."""
     # After a time in the future, all later readings of the machine would look like repeats.
     checks = {"future": F.col("record.read_ts") > F.unix_millis("timestamp") + SKEW_MS}
     table = F.broadcast(newest(limits, LIMITS, "limits"))

@@ -1,7 +1,7 @@
 """
 Write rows to Redis within milliseconds, through a `ForeachWriter` in Scala.
 
-OSS 4.3.0 passes rows to a Python writer only at the end of a long batch.
+In real-time mode, OSS 4.3.0 passes rows to a Python writer only at the end of the batch, which can be minutes later.
 """
 
 from pathlib import Path
@@ -18,11 +18,12 @@ def to_redis(
     rows: DataFrame, host: str, port: int = 6379, password_file: str = "", deadline_seconds: float = 60
 ) -> DataStreamWriter:
     """
-    Return a writer that sets the string column `key` to the string column `value`, or deletes a key without a value.
+    Return a writer that stores the string column `value` in Redis under the string column `key`.
 
-    The sink retries for `deadline_seconds`, and then the query fails.
-    Every executor reads the password from `password_file`, so the plan of the query does not contain it. After a
-    restart, Redis briefly shows the older values of uncommitted rows again. The connection has no TLS.
+    If `value` is null, the writer deletes the key. After an error, the writer retries for `deadline_seconds`. Then the
+    query fails. Every executor reads the password from `password_file`, so the plan of the query does not contain the
+    password. After a restart, the query writes uncommitted rows again, so Redis briefly returns older values. The
+    connection has no TLS.
     """
     scala = scala_object(rows.sparkSession, SCALA, "alerts.ToRedis")
     writer = rows.writeStream
