@@ -26,7 +26,7 @@ def shouts_of(clicks: DataFrame) -> DataFrame:
 
 
 def start(spark: SparkSession, servers: str, source: str, target: str, trigger: dict[str, Any]) -> StreamingQuery:
-    """Start the query. In real-time mode, check the task slots first, and the plan afterwards."""
+    """Start the query. In real-time mode, check the task slots before the start, and the plan after it."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     stream = shouts_of(reader.option("subscribe", source).option("startingOffsets", "earliest").load())
     writer = stream.writeStream.format("kafka").options(**KAFKA_SINK, topic=target).outputMode("update")
@@ -43,11 +43,11 @@ def start(spark: SparkSession, servers: str, source: str, target: str, trigger: 
 def main() -> None:
     """Start Kafka and Spark, send ten records one by one, and print each latency in both modes."""
     print("Ten records go through one query in real-time mode, and through the same query in micro-batch mode.")
-    print("Starting a Kafka broker and Spark: about 15 s ...", flush=True)
+    print("Starting a Kafka broker and Spark, which takes about 15 s ...", flush=True)
     with filter_stderr(), kafka_broker() as servers:
         source, fast, slow = (f"{name}-{uuid.uuid4()}" for name in ("clicks", "real-time", "micro-batch"))
         spark = build_session("quickstart", slots=3)
-        print("Starting both queries: about 10 s ...", flush=True)
+        print("Starting both queries, which takes about 10 s ...", flush=True)
         queries = [start(spark, servers, source, fast, {"realTime": "5 minutes"})]
         queries += [start(spark, servers, source, slow, {"processingTime": "0 seconds"})]
         print(f"\n{'record':<8} -> {'result':<8} {'real-time':>12} {'micro-batch':>14}")
@@ -69,8 +69,11 @@ def main() -> None:
         print(f"{'median of the last nine':<20} {medians[0]:>6,.0f} ms {medians[1]:>11,.0f} ms")
         stop_completely(spark, *queries)
         spark.stop()
-        print("\nLatency is the time from the append of the record in Kafka to the append of its result.")
-        print("Next: `make demo COMPARE=1` measures a warm pipeline, `rtm prove job.py:function` tests your own query.")
+        print("\nLatency is the time from when Kafka appends a record until Kafka appends the result.")
+        print(
+            "Next: run `make demo COMPARE=1` to measure a warm pipeline, "
+            "or `rtm prove job.py:function` to test your own query."
+        )
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""A micro-batch job with state and `foreachBatch` that moves to real-time mode and back (`references/migrate.md`)."""
+"""A stateful micro-batch job with `foreachBatch` that moves to real-time mode and back (`references/migrate.md`)."""

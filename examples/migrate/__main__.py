@@ -1,8 +1,8 @@
 """
-Move a micro-batch job with state to real-time mode, compare both jobs, and move back.
+Move a stateful micro-batch job to real-time mode, compare the results of both jobs, and move back.
 
-The program starts a Kafka broker, a PostgreSQL server and Spark, and sends payments in every step. It exits with status
-1 if a table differs from the payments sent.
+The program starts a Kafka broker, a PostgreSQL server and Spark, and sends payments in every step. The exit status is 1
+if the totals in a table differ from the totals of the payments sent.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from spark_rtm.services.spark import build_session
 
 PARTITIONS = 2
 SLOTS = 16
-"""Number of task slots: the real-time job needs 5, and the micro-batch jobs share the other slots."""
+"""Number of task slots. The real-time job needs 5, and the micro-batch jobs share the other slots."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -14,7 +14,7 @@ Total = tuple[str, int, int]
 
 
 def copy_state(spark: SparkSession, places: Places, position: Position) -> None:
-    """Write the state after the batch of `position` to the empty topic `seeds`, one record per card."""
+    """Write the state as of the batch in `position` to the empty topic `seeds`, with one record per card."""
     if position.batch_id == NO_BATCH:
         return  # Without a committed batch, there is no state yet.
     _require_empty(spark, places.bootstrap_servers, places.seeds)
@@ -48,11 +48,11 @@ def unconfirmed(places: Places, before: list[Total]) -> list[Total]:
     """
     Return the totals of the micro-batch job that the real-time job has not written.
 
-    The real-time job writes a total after each payment, so each newer total of the micro-batch job is among its
-    results, even while payments arrive. A total that remains for a minute shows a difference.
+    The real-time job writes a total after each payment, so it also writes each total that the micro-batch job computes
+    after the state was copied. If this function returns the same total for a minute, the results of the jobs differ.
 
-    This comparison does not use Spark: a batch job that takes the task slots of a real-time query at a batch boundary
-    makes the query fail with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT.
+    This comparison does not use Spark, because a batch job that takes the task slots of a real-time query at a batch
+    boundary makes the query fail with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT.
     """
     written = set[Total]()
     for record in read_topic(places.bootstrap_servers, places.totals):

@@ -1,7 +1,7 @@
 """
-Move the job to real-time mode, compare both jobs, and move back, with payments in every step.
+The steps that move the job to real-time mode, compare both jobs, and move back.
 
-Each function is a step, which ends when a table equals all sent payments.
+Each function is one step. After sending payments, a step waits until a table contains the totals of all payments sent.
 """
 
 import random
@@ -28,17 +28,17 @@ CARDS = 20
 
 
 class Migration:
-    """What the steps share: the services, the places of the jobs, and the totals of all payments sent."""
+    """The data that the steps share: the Spark session, the places of the jobs, and the totals of all payments sent."""
 
     def __init__(
         self, spark: SparkSession, places: Places, partitions: dict[str, int], interval: str, say: Callable[[str], None]
     ) -> None:
-        """`partitions` are the partition counts of the topics `payments` and `seeds`. `say` reports each step."""
+        """`partitions` maps the topics `payments` and `seeds` to partition counts. `say` reports each step."""
         self.spark, self.places, self.partitions, self.interval, self.say = spark, places, partitions, interval, say
         self.random, self.counts, self.cents = random.Random(7), Counter[str](), Counter[str]()
 
     def send(self) -> None:
-        """Send payments of random cards and wait for the broker. A card always has the same partition."""
+        """Send payments of random cards, and wait until the broker confirms them. Each card has a fixed partition."""
         producer = Producer({"bootstrap.servers": self.places.bootstrap_servers, "linger.ms": 0})
         partitions = self.partitions[self.places.payments]
         for _ in range(PAYMENTS_PER_STEP):
@@ -48,19 +48,22 @@ class Migration:
             self.counts[card] += 1
             self.cents[card] += cents
         if producer.flush(30):
-            raise TimeoutError(f"the broker did not confirm all payments; check {self.places.bootstrap_servers!r}")
+            raise TimeoutError(
+                f"the broker at {self.places.bootstrap_servers!r} did not confirm all payments within 30 s; "
+                f"check that the broker is running"
+            )
 
     def expect(self, table: str, queries: Iterable[StreamingQuery]) -> None:
-        """Wait until a table equals the sent payments. Raise TimeoutError if it does not."""
+        """Wait until a table contains the totals of all payments sent. Raise TimeoutError after `DEADLINE_SECONDS`."""
         totals = [(card, self.counts[card], self.cents[card]) for card in sorted(self.counts)]
 
         def is_equal() -> bool:
             return table_rows(self.places.dsn, table) == totals
 
-        wait_until(is_equal, DEADLINE_SECONDS, f"table {table!r} to equal the payments sent", queries)
+        wait_until(is_equal, DEADLINE_SECONDS, f"table {table!r} to contain the totals of all payments sent", queries)
 
     def pay(self, table: str, *queries: StreamingQuery) -> None:
-        """Send payments, and wait until they are in the table."""
+        """Send payments, and wait until the totals in the table include them."""
         self.send()
         self.expect(table, queries)
 
@@ -95,7 +98,7 @@ def rebuild_state(m: Migration) -> str:
 
 
 def run_real_time_job(m: Migration, offsets: str, old: StreamingQuery) -> list[StreamingQuery]:
-    """Start the new job beside the old one, compare both while payments arrive, and stop the old job."""
+    """Start the new job beside the old one, compare their results while payments arrive, and stop the old job."""
     slots = sum(m.partitions.values())
     new = start_after(m.spark, m.places, offsets, {"realTime": m.interval}, slots)
     queries = [new, start_consumer(m.spark, m.places, upsert_into(m.places.dsn, AFTER))]
@@ -106,7 +109,7 @@ def run_real_time_job(m: Migration, offsets: str, old: StreamingQuery) -> list[S
 
     wait_until(is_confirmed, DEADLINE_SECONDS, "the real-time job to write each total of the old job", queries)
     m.expect(AFTER, queries)
-    m.say("the real-time job has written each total of the micro-batch job, and its table is equal")
+    m.say("the real-time job has written each total of the micro-batch job, and its table has the same totals")
     stop_completely(m.spark, old)
     m.pay(AFTER, *queries)
     m.say("the real-time job runs alone")
@@ -114,7 +117,7 @@ def run_real_time_job(m: Migration, offsets: str, old: StreamingQuery) -> list[S
 
 
 def move_back(m: Migration, offsets: str, queries: list[StreamingQuery]) -> None:
-    """Continue the real-time checkpoint in micro-batches, then let the old job catch up on its own."""
+    """Resume the new job in micro-batch mode on its checkpoint, then replace it with the old job, which catches up."""
     real_time, consumer = queries
     stop_completely(m.spark, real_time)
     back = start_after(m.spark, m.places, offsets, {"processingTime": "0 seconds"})

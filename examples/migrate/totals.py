@@ -2,7 +2,7 @@
 Sum up the payments of each card: first as a micro-batch job with `foreachBatch`, then in real-time mode.
 
 Real-time mode refuses `foreachBatch`, so the real-time query writes to a topic. A second query reads the topic in
-micro-batches and calls the unchanged function.
+micro-batch mode and passes its rows to the unchanged function.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ Upsert = Callable[[DataFrame, int], None]
 
 PAYMENT = "amount_cents long"
 TOTAL = "payments long, total_cents long"
-"""The state of a card. `payments` increases with each payment, so it is the version of the total."""
+"""The state of a card. `payments` increases with each payment, so it serves as the version of the total."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class Places:
 
 
 def totals_before(payments: DataFrame) -> DataFrame:
-    """Return the totals of the micro-batch job."""
+    """Return the number and the sum of the payments per card, as the micro-batch job computes them."""
     payment = F.from_json(F.col("value").cast("string"), PAYMENT)
     paid = payments.select(F.col("key").cast("string").alias("card"), payment.alias("payment"))
     return paid.groupBy("card").agg(F.count("*").alias("payments"), F.sum("payment.amount_cents").alias("total_cents"))
 
 
 def totals_after(records: DataFrame, seeds: str) -> DataFrame:
-    """Return the same totals from payments and from seeds, each of which represents many payments."""
+    """Return the same totals, computed from payments and seeds. Each seed represents many payments of a card."""
     value, is_seed = F.col("value").cast("string"), F.col("topic") == seeds
     seed, payment = F.from_json(value, TOTAL), F.from_json(value, PAYMENT)
     paid = records.select(
@@ -78,7 +78,7 @@ def upsert_into(dsn: str, table: str) -> Upsert:
 
 
 def start_before(spark: SparkSession, places: Places, upsert: Upsert) -> StreamingQuery:
-    """Start the micro-batch job. It reads the topic from its first record."""
+    """Start the micro-batch job, which reads the topic from the first record."""
     payments = _source(spark, places, places.payments, "earliest")
     writer = totals_before(payments).writeStream.foreachBatch(upsert).outputMode("update").queryName("totals_before")
     writer = writer.option("checkpointLocation", str(places.checkpoints / "before"))
@@ -91,7 +91,8 @@ def start_after(
     """
     Start the job that writes totals to a topic. `trigger` selects the mode. All modes use the same checkpoint.
 
-    With `slots`, the number of source partitions, check the task slots and real-time mode.
+    In real-time mode, check the task slots before the start, and the mode after it. `slots` is the number of source
+    partitions.
     """
     records = _source(spark, places, f"{places.payments},{places.seeds}", starting_offsets)
     totals = totals_after(records, places.seeds)
@@ -108,7 +109,7 @@ def start_after(
 
 
 def start_consumer(spark: SparkSession, places: Places, upsert: Upsert) -> StreamingQuery:
-    """Start the micro-batch query that stores the topic's totals with the unchanged function."""
+    """Start the micro-batch query that stores the topic's totals with the unchanged `foreachBatch` function."""
     total = F.from_json(F.col("value").cast("string"), TOTAL).alias("total")
     records = _source(spark, places, places.totals, "earliest").select(F.col("key").cast("string").alias("card"), total)
     totals = records.select("card", "total.*")
