@@ -1,4 +1,4 @@
-"""Send ten records through one query in real-time and in micro-batch mode, and print their latencies."""
+"""Send ten records through one query, in real-time mode and in micro-batch mode, and print the latency of each."""
 
 import statistics
 import sys

@@ -1,8 +1,8 @@
 """
 Run one job from Kafka to Kafka until Ctrl-C.
 
-A real-time query needs existing topics, enough task slots, the output mode `update` and a checkpoint. `start` provides
-all of them.
+A real-time query needs existing topics, enough task slots, the output mode `update` and a checkpoint. `start` creates
+missing topics, checks the task slots, and sets the output mode and the checkpoint.
 """
 
 import os
@@ -40,7 +40,7 @@ NO_SERVERS = (
 
 @dataclass(frozen=True)
 class Options:
-    """Options of all alert jobs."""
+    """Options that all alert jobs share."""
 
     bootstrap_servers: str
     """Address of the Kafka cluster, from the environment variable KAFKA_BOOTSTRAP_SERVERS."""

@@ -1,5 +1,5 @@
 """
-Flag card payments by the rules of their country, within milliseconds.
+Flag each card payment within milliseconds, by the rule of the payment's country.
 
 The newest rule of each country in the topic `payment-rules` applies. Real-time mode supports only broadcast joins, so
 the rules are broadcast. The query reads the rules again at the start of every batch.

@@ -19,7 +19,7 @@ from examples.alerts.payments_to_flagged import PAYMENTS
 from spark_rtm.realtime.python_state import with_python
 
 SCORED = StructType([*PAYMENTS.fields, StructField("score", DoubleType(), nullable=False)])
-"""A payment with the probability of fraud, from 0 to 1."""
+"""A payment, and the probability that it is fraudulent, from 0 to 1."""
 
 MAX_SCORE = 0.9
 HOME = "NL"

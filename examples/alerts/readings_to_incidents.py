@@ -42,7 +42,7 @@ TTL_MS = 7 * 24 * 3_600_000
 """Time without a new reading after which a machine's state is removed."""
 
 STATE = StructType([StructField(name, LongType()) for name in ("read_ts", "raised_ts")])
-"""The time of a machine's last reading, and the time of the reading that raised its open incident."""
+"""The time of a machine's last reading, and the time of the reading that raised the open incident, or null."""
 
 
 class Incidents(StatefulProcessor):

@@ -10,7 +10,7 @@ from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.realtime.positions import NO_BATCH, Position
 
 Total = tuple[str, int, int]
-"""A card, its number of payments, and their sum in cents."""
+"""A card, the number of its payments, and the sum of these payments in cents."""
 
 
 def copy_state(spark: SparkSession, places: Places, position: Position) -> None:

@@ -87,7 +87,7 @@ def run_micro_batch_job(m: Migration) -> StreamingQuery:
 
 
 def rebuild_state(m: Migration) -> str:
-    """Copy the old job's state to a new checkpoint while the old job runs, and return the starting offsets."""
+    """Copy the old job's state to a new checkpoint while the old job runs. Return the new job's starting offsets."""
     position = committed_position(m.places.checkpoints / "before")
     copy_state(m.spark, m.places, position)
     m.say(f"the state after batch {position.batch_id} is in topic {m.places.seeds}")

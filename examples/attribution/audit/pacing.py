@@ -26,7 +26,7 @@ class CampaignOutcome:
 
     @property
     def over_delivered(self) -> int:
-        """Return the number of unpaid impressions beyond the campaign's goal."""
+        """Return the number of impressions delivered beyond the campaign's goal. Nobody pays for these impressions."""
         return max(self.pacing.delivered - self.goal.impressions, 0)
 
 

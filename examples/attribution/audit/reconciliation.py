@@ -53,8 +53,8 @@ def reconcile(
     """
     Check that no record is lost or counted twice, and that every result matches the rules.
 
-    `rules` are the credit rules before scaling. `stored` maps each result id to its row in the results table, without
-    null columns.
+    `rules` must contain unscaled times. `stored` maps each result id to the row of this result in the results table,
+    without null columns.
     """
     expected = replay_results(log, settings.windows)
     credit_audit = audit_credit(log, settings.windows, rules.scaled(settings.time_scale))

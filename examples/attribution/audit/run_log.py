@@ -53,7 +53,7 @@ class RunLog:
         self.pending: set[str] = set()
         """Ids of the pending results."""
         self.touches: defaultdict[str, dict[TouchId, Touch]] = defaultdict(dict)
-        """All versions of all touches, by user; `stored_at` is the first append time of a version."""
+        """All versions of all touches, by user. `stored_at` is the time at which a version was first appended."""
         self.orders: set[str] = set()
         """The result ids of all orders with a conversion in `events`."""
         self.credits: dict[str, Row] = {}
@@ -141,7 +141,7 @@ class RunLog:
         """
         Add a record of `ad-pacing`.
 
-        Repeated counts are not reported as duplicates, because the query itself emits unchanged counts again.
+        Repeated counts are not reported as duplicates, because the query also emits counts that have not changed.
         """
         self.written[PACING_TOPIC] += 1
         known = self.counts.get(count["result_id"])

@@ -74,7 +74,7 @@ def results(transaction: Transaction, windows: Windows) -> list[Result]:
     """
     Return all results as of the last evaluation.
 
-    Timeouts have odd versions. All other results have the same versions as in the SQL form of the rule.
+    Timeouts have odd versions. All other results have the same versions as in `correlation/sql.py`.
     """
     by_records, now = correlate(transaction.history, windows), transaction.evaluated_at
     overdue = {result.result_id for result in by_records if result.deadline is not None and result.deadline < now}
@@ -86,7 +86,7 @@ def results(transaction: Transaction, windows: Windows) -> list[Result]:
 
 
 def is_timeout(result: Result) -> bool:
-    """Return whether the result is a timeout, which depends on elapsed time as well as on records."""
+    """Return whether the result is a timeout. A timeout depends on elapsed time as well as on records."""
     return result.version % 2 == 1
 
 
