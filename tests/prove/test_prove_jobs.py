@@ -58,15 +58,13 @@ spark.streams.awaitAnyTermination()
 
 def test_notebook_runs_on_the_local_broker_without_its_login(judge: Judge, tmp_path: Path) -> None:
     """Placeholders replace widgets and secrets; only the login is a placeholder, so all verdicts are good."""
-    code = NOTEBOOK.replace("/mnt/checkpoints", str(tmp_path / "mnt"))
-
-    verdicts = judge(code, *set(CHECKS) - {"input", "restart"})
+    verdicts = judge(NOTEBOOK, *set(CHECKS) - {"input", "restart"})
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
     (topics,) = [verdict for verdict in verdicts if verdict.check == "topics"]
     assert "the query reads prove-clicks and writes good, rejected" in topics.evidence
     assert {"job.py"} == {path.name for path in tmp_path.iterdir() if path.is_file()}
-    assert not (tmp_path / "mnt").exists()
+    assert not Path("/mnt/checkpoints").exists()
 
 
 def test_foreach_batch_is_named_with_its_line_and_condition(judge: Judge) -> None:
