@@ -132,7 +132,7 @@ def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_START
     Start a query with a Python processor, and wait until the query has finished the first batch.
 
     On a busy machine, a Python worker can need more than the ten seconds that Spark allows for connecting. The query
-    then fails, and is started again. There are at most `attempts` starts in total.
+    then fails, and is started again. It is started at most `attempts` times in all.
     """
     query = writer.start()
     try:

@@ -248,7 +248,7 @@ def latency_by_minute(log: RunLog, from_ms: float) -> list[list[float]]:
 
 
 def growth(group: str, part: str, minutes: Sequence[float]) -> dict[str, Any]:
-    """Judge one resource by its value in each minute. Return the level (median), the change per hour and the trend."""
+    """Return level (median), change per hour and trend of one resource, whose value in each minute is `minutes`."""
     span = COLLECTION_MINUTES if group in COLLECTED else 1
     judged = [min(minutes[end - span : end]) for end in range(SETTLING_MINUTES + span, len(minutes) + 1)]
     slope = median(

@@ -66,7 +66,7 @@ def poll_until_settled(
     idle_seconds: float,
     now: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Poll until the run is settled, or until `idle_seconds` without progress."""
+    """Poll until the run is settled, or until `idle_seconds` have passed without progress."""
     least, deadline, settled_polls = outstanding(), now() + idle_seconds, 0
     # The last record can change several results, and these results can arrive in separate polls. The run is therefore
     # complete only after several settled polls in a row.
