@@ -7,6 +7,7 @@ result minus the append time of its record, by the broker's clock.
 """
 
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -100,7 +101,7 @@ def measure(options: Options, console: Console) -> Outcome:
             # The JVM gets faster with time, so every other round has the opposite order.
             for name in ("python", "scala") if number % 2 else ("scala", "python"):
                 rounds[name].append(_round(place, options, name, problems))
-    others: dict[str, Any] = {"rate": options.rate, "rounds": options.rounds}
+    others: dict[str, Any] = {"rate": options.rate, "rounds": options.rounds, "nice": os.nice(0)}
     others |= {f"{name}_rows_per_second": speed for name, speed in speeds.items()}
     # The first round in real-time mode warms up the JVM.
     measured = {name: found[1:] or found for name, found in rounds.items()}
