@@ -23,7 +23,8 @@ from spark_rtm.services.child import Child, free_ports, start_child, wait_until_
 from spark_rtm.services.files import class_archive, job_archive
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder
 from spark_rtm.services.java import java_home
-from spark_rtm.services.spark import SPARK_HOME, archive_folder, class_path
+from spark_rtm.services.scala import SPARK_HOME
+from spark_rtm.services.spark import archive_folder, class_path
 
 HOST = "127.0.0.1"
 WORKER_MEMORY = "2g"

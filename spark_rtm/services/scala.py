@@ -19,6 +19,8 @@ from pyspark.sql import SparkSession
 from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.java import java_home
 
+# In a program of spark-submit, which sets this variable, the module pyspark is in an archive without the jars.
+SPARK_HOME = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).resolve().parent)
 COMPILE_TIMEOUT_SECONDS = 300
 REGISTER = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 
@@ -56,10 +58,8 @@ def scala_object(spark: SparkSession, source: Path, name: str) -> Any:
 
 
 def _compile(sources: Sequence[Path], jar: Path) -> None:
-    # In a program of spark-submit, which sets SPARK_HOME, the module pyspark is in an archive without the jars.
-    jars = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars" / "*"
-    command = [str(java_home() / "bin" / "java"), "-cp", str(jars), "scala.tools.nsc.Main", "-usejavacp"]
-    command += ["-d", str(jar), *map(str, sources)]
+    command = [str(java_home() / "bin" / "java"), "-cp", str(SPARK_HOME / "jars" / "*"), "scala.tools.nsc.Main"]
+    command += ["-usejavacp", "-d", str(jar), *map(str, sources)]
     compiler = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILE_TIMEOUT_SECONDS)
     if compiler.returncode:
         raise RuntimeError(

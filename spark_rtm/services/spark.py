@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -26,7 +25,7 @@ from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder
 from spark_rtm.services.java import java_home
 from spark_rtm.services.packages import connector
-from spark_rtm.services.scala import compiled
+from spark_rtm.services.scala import SPARK_HOME, compiled
 
 STATE_STORE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHECKPOINT_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -36,7 +35,6 @@ COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 # This file system creates files without a `chmod` process. By default, each new checkpoint file starts such a process,
 # which lengthens the pause between batches.
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
-SPARK_HOME = Path(pyspark.__file__).resolve().parent
 CONTROL = Path(control.__file__).with_suffix(".scala")
 PYTHON_STATE = CONTROL.with_name("python_state") / "python_state.scala"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
