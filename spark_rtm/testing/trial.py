@@ -69,9 +69,13 @@ def producer_of(bootstrap_servers: str) -> Producer:
     return Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "message.max.bytes": MAX_SENT_BYTES})
 
 
-def delete_records(bootstrap_servers: str, places: list[TopicPartition]) -> None:
+def admin_of(bootstrap_servers: str) -> AdminClient:
+    """Return a client that deletes records and topics."""
+    return AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
+
+
+def delete_records(admin: AdminClient, places: list[TopicPartition]) -> None:
     """Delete the records of partitions before their given offsets."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     for deleted in admin.delete_records(places).values() if places else ():
         deleted.result(FLUSH_SECONDS)
 
@@ -94,7 +98,7 @@ class Trial:
     def __post_init__(self) -> None:
         """Create the target topic and the clients."""
         ensure_topics(self.bootstrap_servers, [self.target], 1, {self.target: ANY_SIZE})
-        self._producer = producer_of(self.bootstrap_servers)
+        self._producer, self._admin = producer_of(self.bootstrap_servers), admin_of(self.bootstrap_servers)
         self._consumer: Consumer = consumer_from_start(self.bootstrap_servers, {self.target: 1})
         self._ends = dict[tuple[str, int], int]()
 
@@ -203,7 +207,7 @@ class Trial:
         finally:
             consumer.close()
         places = [TopicPartition(topic, number, offset) for (topic, number), offset in ends.items() if offset]
-        delete_records(self.bootstrap_servers, places)
+        delete_records(self._admin, places)
         self._ends.clear()
 
     def stop(self, *queries: StreamingQuery) -> None:
@@ -214,8 +218,7 @@ class Trial:
         """Close the clients, and delete the target topic and `topics`."""
         self._producer.close()
         self._consumer.close()
-        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 3})
-        for deleted in admin.delete_topics([self.target, *topics]).values():
+        for deleted in self._admin.delete_topics([self.target, *topics]).values():
             deleted.result(30)
 
     def _has_job(self, query: StreamingQuery) -> bool:

@@ -13,7 +13,15 @@ from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.target import Job, Target, subscribed
 from spark_rtm.testing.records import Sent
-from spark_rtm.testing.trial import ANY_SIZE, FLUSH_SECONDS, delete_records, producer_of, read_stream, read_table
+from spark_rtm.testing.trial import (
+    ANY_SIZE,
+    FLUSH_SECONDS,
+    admin_of,
+    delete_records,
+    producer_of,
+    read_stream,
+    read_table,
+)
 
 HEADER = pyarrow.struct({"key": pyarrow.string(), "value": pyarrow.binary()})
 SOURCE_ROW = pyarrow.schema(
@@ -86,11 +94,12 @@ class StaticQuery:
             again = Recording(recording.spark, self._kafka, recording.job, recording.partitions, static=rows)
             job.record(again)
             recording.on_static = again
-        self._rows, self._producer = caught_rows(recording.on_static, number), producer_of(self._kafka)
+        self._rows = caught_rows(recording.on_static, number)
+        self._producer, self._admin = producer_of(self._kafka), admin_of(self._kafka)
 
     def rows_of(self, records: Iterable[Sent]) -> DataFrame:
         """Return the query's rows for some records. The next call replaces the rows."""
-        delete_records(self._kafka, [TopicPartition(self._topic, 0, OFFSET_END)])
+        delete_records(self._admin, [TopicPartition(self._topic, 0, OFFSET_END)])
         for record in records:
             self._producer.produce(self._topic, record.value, record.key, 0, headers=list(record.headers))
         if remaining := self._producer.flush(FLUSH_SECONDS):
