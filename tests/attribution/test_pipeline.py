@@ -26,8 +26,6 @@ from tests.helpers import eventually, produce
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]
 
 CHECKOUT = Path(__file__).parents[2]
-# Windows of minutes take a second or two, so a run that needs no long windows is drained sooner.
-SHORT_WINDOWS = 600
 
 
 @dataclass(frozen=True)

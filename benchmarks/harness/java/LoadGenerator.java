@@ -24,9 +24,11 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  *
  * Arguments: bootstrap servers, source, target and reject topic, partitions, workload, records, records per second,
  * number of first records with another rate, their rate, seconds to wait for the last output, output file; and for the
- * workload "counts" the number of keys, the distance of two keys and the size of a record in bytes. The file contains five big-endian longs per record: due and sent (wall clock, microseconds), append of the
- * input and append of the first output (broker time, milliseconds), receipt of the first output (microseconds). 0 means
- * that the event has not happened.
+ * workload "counts" the number of keys, the distance of two keys and the size of a record in bytes.
+ *
+ * The file contains five big-endian longs per record: due and sent (wall clock, microseconds), append of the input and
+ * append of the first output (broker time, milliseconds), receipt of the first output (microseconds). 0 means that the
+ * event has not happened.
  */
 public final class LoadGenerator {
     private static final String[] KINDS = {"request", "impression", "click", "complete"};
