@@ -1,3 +1,3 @@
-from tests.hostile import checkpoints, copies, fixes, numbers, projects, texts
+from tests.hostile import checkpoints, copies, numbers, projects, texts
 
-CASES = [*texts.CASES, *projects.CASES, *fixes.CASES, *checkpoints.CASES, *copies.CASES, *numbers.CASES]
+CASES = [*texts.CASES, *projects.CASES, *checkpoints.CASES, *copies.CASES, *numbers.CASES]

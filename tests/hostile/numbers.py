@@ -2,21 +2,19 @@ import json
 from typing import Any
 
 from spark_rtm.capacity import PUBLISHED
-from tests.hostile.case import Build, Case, file, link, pipe, sparse
+from tests.hostile.case import Build, Case, file, pipe, sparse
 
 LONG = "9" * 5000
-NUMBERS = ["0", "-1", "9" * 400, LONG, "٣", "²", "0x10", "nan", "\x1b[2J", "\udcff", ""]
+NUMBERS = ["0", "-1", LONG, "٣", "²", "0x10", "nan", "\x1b[2J", "\udcff", ""]
 RATES = [*NUMBERS, "1e308", "1e-308", "inf", "1e999", "-0.0"]
 MODEL: dict[str, Any] = json.loads(PUBLISHED.read_text())
 CONDITIONS = {"date": "\x1b[2J", "cores": "\r", "pyspark": "", "interval_seconds": 1}
 FILES: dict[str, Build] = {
     "nested": file("m.json", "[" * 100_000),
     "bytes": file("m.json", b"\xff\xfe"),
-    "no model": file("m.json", json.dumps(MODEL | {"model": {}})),
     "control letters": file("m.json", json.dumps(MODEL | {"conditions": CONDITIONS})),
     "endless": file("m.json", json.dumps(MODEL).replace("0.", "1e999, 0.", 1)),
     "pipe": pipe("m.json"),
-    "device": link("m.json", "/dev/zero"),
     "sparse": sparse("m.json", 3_000_000_000),
 }
 CALLS = [

@@ -29,11 +29,11 @@ def _many(folder: Path) -> None:
 
 
 NAMES = [
-    "a" * 252 + ".py", "n\n::error file=x::forged.py", "\x1b[2J\x07.py", "\udcff.py", "-fix.py", "--fix.py", " .py",
-    "é \u202e.py", "'$(touch executed)'.py", "a:7: error.py", "[a-z]*.py", "%0A%1b.py", "\\x1b.py", "C:\\job.py",
+    "a" * 252 + ".py", "n\n::error file=x::forged.py", "\x1b[2J\x07.py", "\udcff.py", "--fix.py", " .py",
+    "é \u202e.py", "'$(touch executed)'.py", "a:7: error.py", "[a-z]*.py", "%0A%1b.py",
 ]  # fmt: skip
-SHOWN = {"é \u202e.py": "u202e", "a:7: error.py": "7", "%0A%1b.py": "0A", "C:\\job.py": "job",
-         "n\n::error file=x::forged.py": "n", "\x1b[2J\x07.py": "1b", "\udcff.py": "dcff"}  # fmt: skip
+SHOWN = {"é \u202e.py": "u202e", "a:7: error.py": "7", "%0A%1b.py": "0A", "n\n::error file=x::forged.py": "n",
+         "\x1b[2J\x07.py": "1b", "\udcff.py": "dcff"}  # fmt: skip
 """The part of a name that the escaped name still contains."""
 FOLDERS: dict[str, tuple[Build, list[str]]] = {
     "pipe": (pipe("pipe.py"), ["pipe.py"]),
@@ -42,7 +42,6 @@ FOLDERS: dict[str, tuple[Build, list[str]]] = {
     "link outside": (link("out.py", f"../{OUTSIDE}/secret.py"), ["out.py"]),
     "linked folder outside": (link("out", f"../{OUTSIDE}"), []),
     "link to itself": (link("loop.py", "loop.py"), []),
-    "link to the parent": (link("up", ".."), []),
     "folder with a suffix": (file("folder.py/job.py", PYTHON), ["folder.py"]),
     "no access to a file": (together(JOB, without_access("job.py")), ["job.py"]),
     "no access to a folder": (together(file("sub/job.py", PYTHON), without_access("sub")), ["sub"]),
@@ -54,19 +53,13 @@ CLOSED = together(file("sub/job.py", PYTHON), without_access("sub"))
 PATHS = ["a" * 300, "sub/job.py", "\udcff", "a/" * 2000, "/dev/zero", "/dev/stdin", "/proc/self/mem", "", "-", "*"]
 TEXTS: dict[str, str | bytes] = {
     "number": "[tool]\nrtm-lint = 3",
-    "list": "[[tool.rtm-lint]]\nselect = []",
     "brackets": "tool" + "=[" * 3000 + " # tool.rtm-lint",
     "bytes": b"[tool.rtm-lint]\nselect = ['\xff']",
-    "utf-16": "[tool.rtm-lint]\nselect = ['a']".encode("utf-16"),
-    "numbers": "[tool.rtm-lint]\nselect = [1, 2]",
     "long number": "[tool.rtm-lint]\nselect = " + "9" * 5000,
     "control": '[tool.rtm-lint]\nselect = ["\\u001b[2J"]',
-    "key": '[tool.rtm-lint]\n"\\u001b[2J" = 1',
     "many names": f"[tool.rtm-lint]\nselect = {['x' * 50] * 5000}",
     "patterns": f"[tool.rtm-lint]\nexclude = {['*a' * 200 + 'b'] * 50}",
     "classes": f"[tool.rtm-lint]\nexclude = {['[' * 300, '[!' * 200, '**/' * 300]}",
-    "ignores": "[tool.rtm-lint]\nper-file-ignores = {'*' = [['trigger']]}",
-    "engine": "[tool.rtm-lint]\nengine = ['databricks']",
     "many keys": "[tool.rtm-lint]\n" + "".join(f"a{n} = 1\n" for n in range(50_000)),
     "secret": f"[tool.rtm-lint]\n# {'x' * 9}\nselect = 'a\n",
 }
@@ -80,7 +73,6 @@ SETTINGS = {
 }
 STDIN = {
     "bytes": bytes(range(256)) * 40,
-    "nul": PYTHON.encode() + b"\0",
     "latin": b"# \xe9 spark realTime\n",
     "utf-16": PYTHON.encode("utf-16"),
     "long": PYTHON.encode() + b"# x\n" * 5_000_000,
@@ -89,7 +81,6 @@ STDIN = {
 COMMANDS = {"text": ["lint", "."], "diff": ["lint", "--diff", "."], "github": ["lint", "--format", "github", "."]}
 OPTIONS = [
     ["--select", "x" * 100_000],
-    ["--select", "\x1b[2J"],
     ["--exclude", "*a" * 5000 + "b"],
     ["--explain", "\udcff\x1b[2J"],
     ["--stdin-filename", "\x1b[2J.py"],
