@@ -5,23 +5,38 @@ Results are delivered at least once and in any order, so only the newest version
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
-from examples.attribution.audit.credit import CreditAudit, audit_credit
-from examples.attribution.audit.pacing import CampaignOutcome, campaign_outcomes, count_differences
+from examples.attribution.audit.credit import CreditAudit, audit_credit, field_differences
 from examples.attribution.audit.replay import replay_results
-from examples.attribution.audit.run_log import RunLog
+from examples.attribution.audit.run_log import Row, RunLog
 from examples.attribution.correlation.rule import Result
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.events import STEPS
-from examples.attribution.pacing.rule import Goal
+from examples.attribution.pacing.rule import Goal, Pacing, count_slots, pacing
 from examples.attribution.settings import Settings
 from spark_rtm.realtime.limits import MAX_RAW_BYTES
 
 FAMILY_OF_KIND = {"request": "requests", "impression": "impressions", "click": "clicks"}
 FAMILY_OF_KIND |= dict.fromkeys(STEPS, "playback steps")
+
+
+@dataclass(frozen=True)
+class CampaignOutcome:
+    """
+    A campaign's goal, and the campaign's delivery according to the replay.
+
+    The run used its own counts to prevent over-delivery, so a check of these counts could not find their errors.
+    """
+
+    goal: Goal
+    pacing: Pacing
+
+    @property
+    def over_delivered(self) -> int:
+        """Return the number of impressions delivered beyond the campaign's goal. Nobody pays for these impressions."""
+        return max(self.pacing.delivered - self.goal.impressions, 0)
 
 
 @dataclass(frozen=True)
@@ -48,23 +63,24 @@ class Reconciliation:
 
 
 def reconcile(
-    log: RunLog, settings: Settings, rules: CreditRules, goals: Iterable[Goal], stored: dict[str, dict[str, Any]]
+    log: RunLog, settings: Settings, rules: CreditRules, goals: Iterable[Goal], stored: Mapping[str, Row]
 ) -> Reconciliation:
     """
     Check that no record is lost or counted twice, and that every result matches the rules.
 
-    `rules` must contain unscaled times. `stored` maps each result id to the row of this result in the results table,
-    without null columns.
+    `rules` must contain unscaled times. `stored` maps each result id to the row of this result in the results table.
     """
     expected = replay_results(log, settings.windows)
+    results = {result_id: asdict(result) for result_id, result in expected.items()}
+    slots = {count.result_id: vars(count) for count in count_slots(expected.values(), settings)}
     credit_audit = audit_credit(log, settings.windows, rules.scaled(settings.time_scale))
     counts = _counts(log, expected) | {"conversions": credit_audit.conversions}
     differences = [
         *_decoding_differences(log),
-        *_result_differences("result", log.results, expected),
-        *_result_differences("row", stored, expected),
+        *_differences("result", log.results, results, "code"),
+        *_differences("row", stored, results, "code"),
         *credit_audit.differences,
-        *count_differences(log.counts, expected.values(), settings),
+        *_differences("count", log.counts, slots, "slots"),
         *_sum_differences(counts),
         *(
             f"result {result_id} was written twice with the same version but different content"
@@ -74,6 +90,18 @@ def reconcile(
     ]
     campaigns = campaign_outcomes(expected.values(), goals, settings)
     return Reconciliation(counts, differences, len(expected), credit_audit, campaigns)
+
+
+def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[CampaignOutcome]:
+    """Return each campaign's goal and its delivery at the end time of the goal."""
+    delivered, reserved = Counter[str](), Counter[str]()
+    for count in count_slots(expected, settings):
+        delivered[count.campaign_id] += count.delivered
+        reserved[count.campaign_id] += count.reserved
+    return [
+        CampaignOutcome(goal, pacing(delivered[goal.campaign_id], reserved[goal.campaign_id], goal, goal.ends_at))
+        for goal in goals
+    ]
 
 
 def _decoding_differences(log: RunLog) -> Iterator[str]:
@@ -93,20 +121,13 @@ def _decoding_differences(log: RunLog) -> Iterator[str]:
     yield from (f"record {src} is not in a source topic" for src in routed - log.sources.keys())
 
 
-def _result_differences(kind: str, results: dict[str, dict[str, Any]], expected: dict[str, Result]) -> Iterator[str]:
-    for result_id, result in expected.items():
-        fields = {name: value for name, value in asdict(result).items() if value is not None and name != "version"}
-        row = results.get(result_id)
-        if row is None:
-            yield f"{kind} {result_id} is missing; expected code {result.code!r}"
-        elif fields != {name: value for name, value in row.items() if name != "version"}:
-            wrong = ", ".join(
-                f"{name} is {row.get(name)!r} instead of {fields.get(name)!r}"
-                for name in sorted(fields.keys() | row.keys() - {"version"})
-                if row.get(name) != fields.get(name)
-            )
-            yield f"{kind} {result_id} differs: {wrong}"
-    yield from (f"{kind} {result_id} is not in the replay" for result_id in results.keys() - expected.keys())
+def _differences(kind: str, found: Mapping[str, Row], expected: Mapping[str, Row], shown: str) -> Iterator[str]:
+    for row_id, fields in expected.items():
+        if row_id not in found:
+            yield f"{kind} {row_id} is missing; expected {shown} {fields[shown]!r}"
+        elif wrong := field_differences(found[row_id], fields):
+            yield f"{kind} {row_id} differs: {wrong}"
+    yield from (f"{kind} {row_id} is not in the replay" for row_id in found.keys() - expected.keys())
 
 
 def _counts(log: RunLog, expected: dict[str, Result]) -> dict[str, Counter[str]]:
