@@ -9,11 +9,10 @@ import gc
 import json
 import os
 import sys
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby, pairwise
 from pathlib import Path
@@ -24,25 +23,20 @@ import psutil
 import psycopg
 from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
-from rich.console import Console
-from rich.table import Table
 
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
-from examples.attribution.demo.report import Report, print_report
-from examples.attribution.demo.run import run
+from examples.attribution.demo.report import Report, print_report, print_table, report_console
+from examples.attribution.demo.run import run_all
 from examples.attribution.settings import DemoSettings
 from spark_rtm.command_line import arguments_of
 from spark_rtm.measure import page
 from spark_rtm.measure.cpu import OtherPrograms, name_of, process_tree
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.realtime.queries import stop_on_interrupt
-from spark_rtm.services import kafka_broker, new_folder, postgres_server
-from spark_rtm.services.java import filter_stderr
-from spark_rtm.services.spark import build_session
+from spark_rtm.services import new_folder
 from spark_rtm.sinks.metrics import Metrics
 
 PROGRAM = "python -m examples.attribution.soak"
@@ -73,7 +67,6 @@ COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes", "checkpoint_mib"}
 """Groups that contain garbage. They grow until the JVM collects garbage or Spark deletes old state files."""
 COLLECTION_MINUTES = 30
 """In these groups, only the lowest value of this period counts: Spark requests a collection every 30 minutes."""
-COLUMNS = ("resource", "part", "level", "per hour", "trend")
 LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
 EXPECTED = {
     ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
@@ -112,18 +105,17 @@ class SoakOptions(DemoSettings):
 class SamplingView(LiveView):
     """The live view of a run. It also samples the resources of the run every ten seconds while queries run."""
 
-    def __init__(self, spark: SparkSession, checkpoints: Path) -> None:
+    def __init__(self, checkpoints: Path) -> None:
         super().__init__()
         self.samples: list[Sample] = []
-        self._spark, self._checkpoints = spark, checkpoints
-        self._others, self._started_at = OtherPrograms(), time.monotonic()
+        self._checkpoints, self._others, self._started_at = checkpoints, OtherPrograms(), time.monotonic()
 
     def update(self, log: RunLog, sink: Metrics | None = None, *, is_draining: bool = False) -> None:
         """Refresh the view, and take a sample if the last one is at least `SAMPLE_SECONDS` old."""
         super().update(log, sink, is_draining=is_draining)
-        seconds = time.monotonic() - self._started_at
-        if not self.samples or seconds >= self.samples[-1][0] + SAMPLE_SECONDS:
-            self.samples.append((seconds, self._others.used(), used_resources(self._spark, self._checkpoints)))
+        seconds, spark = time.monotonic() - self._started_at, SparkSession.getActiveSession()
+        if spark and (not self.samples or seconds >= self.samples[-1][0] + SAMPLE_SECONDS):
+            self.samples.append((seconds, self._others.used(), used_resources(spark, self._checkpoints)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,42 +129,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fixed={"master": "", "checkpoint_dir": ""},
     )
     try:
-        report, samples = _run(options)
+        view = SamplingView(checkpoints := new_folder("checkpoints"))
+        [report] = run_all(replace(options, checkpoint_dir=str(checkpoints)), view)
         print_report(report)
-        result = result_of(report, samples, command_of(options, "soak", PROGRAM, ("duration", "rate", "publish")))
+        result = result_of(report, view.samples, command_of(options, "soak", PROGRAM, ("duration", "rate", "publish")))
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    table = Table(*COLUMNS, box=None)
-    for row in (rows := [*map(_cells, result["growth"])]):
-        table.add_row(*row)
-    Console().print(table)
+    rows = [
+        (row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"])
+        for row in result["growth"]
+    ]
+    table = page.Table("Growth", ("resource", "part", "level", "per hour", "trend"), rows)
+    print_table(report_console(), table)
     for problem in unexpected(result["growth"]):
         print(f"growth: {problem}", file=sys.stderr)
-    growth_table = page.Table("Growth", COLUMNS, rows)
-    written = write_demo([report], describe_machine(), FOLDER / "soak.html", "Ad attribution for hours", [growth_table])
+    written = write_demo([report], describe_machine(), FOLDER / "soak.html", "Ad attribution for hours", [table])
     print(f"result: {write(result, publish=options.publish)}\npage: {written}")
     return exit_status(result)
-
-
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"]
-
-
-def _run(options: SoakOptions) -> tuple[Report, list[Sample]]:
-    stop = threading.Event()
-    with ExitStack() as stack:
-        print("starting Kafka, PostgreSQL and Spark")
-        bootstrap_servers = stack.enter_context(kafka_broker())
-        dsn = stack.enter_context(postgres_server())
-        with filter_stderr():
-            spark = build_session("soak", slots=options.slots, shuffle_partitions=options.shuffle_partitions)
-        stack.callback(spark.stop)
-        stop_on_interrupt(stop)
-        checkpoints = new_folder("checkpoints")
-        view = stack.enter_context(SamplingView(spark, checkpoints))
-        settings = replace(options, checkpoint_dir=str(checkpoints))
-        return run(settings, spark, bootstrap_servers, dsn, view, stop), view.samples
 
 
 def used_resources(spark: SparkSession, checkpoints: Path) -> dict[Resource, float]:

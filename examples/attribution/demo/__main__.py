@@ -9,34 +9,21 @@ import signal
 if __name__ == "__main__":  # Ctrl-C during the following imports ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import os
 import sys
 import textwrap
-import threading
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 
 import psycopg
 from confluent_kafka import KafkaException
 
-from examples.attribution.demo.beside import slots_beside
-from examples.attribution.demo.cli import HIGH_RATE, DemoOptions, parse
+from examples.attribution.demo.cli import DemoOptions, parse
 from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import publish
 from examples.attribution.demo.report import Report, print_report, print_verdict
-from examples.attribution.demo.run import run
+from examples.attribution.demo.run import run_all
 from spark_rtm.measure.machine import describe_machine
-from spark_rtm.realtime.queries import stop_on_interrupt
-from spark_rtm.services.cluster import job_confs, standalone_cluster
-from spark_rtm.services.java import filter_stderr, hide_logged
-from spark_rtm.services.kafka import kafka_broker
-from spark_rtm.services.postgres import postgres_server
-from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
-
-SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Environment variable that `spark-submit` sets. If it is set, the workers already have the code of the job."""
+from spark_rtm.services.java import hide_logged
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,7 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     hide_logged(KeyboardInterrupt)  # of the second Ctrl-C
     try:
-        reports = _run_all(options)
+        view = LiveView()
+        view.print_line(introduction(options))
+        beside = options.compare and not options.publish
+        reports = run_all(options, view, beside=beside, in_both_modes=options.publish, on_cluster=options.cluster)
         for report in reports:
             print_report(report)
         if len(reports) > 1:
@@ -83,40 +73,6 @@ def introduction(options: DemoOptions) -> str:
 def exit_status(reports: Iterable[Report]) -> int:
     """Return 0 if every run has results and all results match the replay, otherwise 1."""
     return 0 if all(r.reconciliation.results and not r.reconciliation.differences for r in reports) else 1
-
-
-def _run_all(settings: DemoOptions) -> list[Report]:
-    view, stop = LiveView(), threading.Event()
-    if beside := settings.compare and not settings.publish:
-        settings = replace(settings, slots=settings.slots + slots_beside(settings))
-    with ExitStack() as stack:
-        stack.enter_context(view)
-        confs = {} if settings.master or settings.rate >= HIGH_RATE else FAST_COMPILER_CONFS
-        view.print_line(introduction(settings))
-        view.print_line("starting Kafka and PostgreSQL")
-        bootstrap_servers = stack.enter_context(kafka_broker())
-        dsn = stack.enter_context(postgres_server())
-        if settings.cluster:
-            view.print_line("starting a standalone Spark cluster")
-            master = stack.enter_context(standalone_cluster(2, -(-settings.slots // 2)))
-            settings = replace(settings, master=master)
-        if settings.master.startswith("spark://") and SUBMITTED not in os.environ:
-            confs = {**confs, **job_confs("examples")}
-        view.print_line("starting Spark")
-        with filter_stderr():
-            spark = build_session(
-                "ad-attribution",
-                master=settings.master,
-                slots=settings.slots,
-                shuffle_partitions=settings.shuffle_partitions,
-                confs=confs,
-            )
-        stack.callback(spark.stop)
-        stop_on_interrupt(stop)
-        reports = [run(settings, spark, bootstrap_servers, dsn, view, stop, beside=beside)]
-        if settings.publish and not stop.is_set():
-            reports.append(run(settings.in_micro_batch_mode(), spark, bootstrap_servers, dsn, view, stop))
-    return reports
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The command line of the demonstration."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from examples.attribution.settings import DemoSettings
 from spark_rtm.command_line import arguments_of
@@ -49,12 +49,6 @@ class DemoOptions(DemoSettings):
                 f"publish is True, compare is {self.compare!r} and trigger is {self.trigger!r}, but a "
                 f"comparison needs both modes; use --publish with --compare, and --compare with --trigger real-time"
             )
-
-    def in_micro_batch_mode(self) -> "DemoOptions":
-        """Return the options for the second run of a comparison, in micro-batch mode and with separate topics."""
-        prefix = f"{self.topic_prefix}micro-batch."
-        changed = replace(self, compare=False, publish=False, topic_prefix=prefix)
-        return replace(changed, trigger="micro-batch", python_trigger="micro-batch")
 
 
 def parse(arguments: Sequence[str] | None) -> DemoOptions:

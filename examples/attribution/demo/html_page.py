@@ -2,15 +2,22 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from examples.attribution.audit.latency import latencies_by_second
+from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import RunLog
-from examples.attribution.demo.live_view import campaign_name
-from examples.attribution.demo.report import Report, comparison_of_modes, verdict
+from examples.attribution.demo.report import (
+    Report,
+    campaigns_of,
+    comparison_of_modes,
+    counts_of,
+    latencies_of,
+    verdict,
+)
 from spark_rtm.measure import palette
 from spark_rtm.measure.page import Table, machine_of, write
 
@@ -97,41 +104,17 @@ def write_demo(
     title: str = "Ad attribution: results of the demonstration",
     tables: Sequence[Table] = (),
 ) -> Path:
-    """Write the page of one run, or of one run per mode, and return its path. `tables` follow the latencies."""
-    verdicts = []
+    """Write the page of one run, or of one run per mode, and return its path. `tables` follow those of the runs."""
+    verdicts, shown = list[tuple[str, bool]](), list[Table]()
     for report in reports:
-        text, outcome = f"{report.settings.trigger} mode: ", report.reconciliation
-        text += verdict(outcome, report.log).plain
+        mode, outcome = report.settings.trigger, report.reconciliation
+        text = f"{mode} mode: {verdict(outcome, report.log).plain}"
         verdicts.append((text, bool(outcome.results) and not outcome.differences))
         verdicts += [(sentence, True) for sentence in comparison_of_modes(report)]
-    modes = [report.settings.trigger for report in reports]
-    return write(
-        path,
-        title,
-        verdicts,
-        timeline([each for report in reports for each in _series(report)]),
-        [
-            Table(
-                "Latency in ms, of the measured part",
-                ("mode", "part", "records", "p50", "p90", "p99", "max"),
-                [
-                    (mode, row.hop, row.records, row.p50, row.p90, row.p99, row.max)
-                    for report in reports
-                    for mode, rows in (
-                        (report.settings.trigger, report.latencies),
-                        ("micro-batch, side by side", report.side_by_side()[1:]),
-                    )
-                    for row in rows
-                ],
-            ),
-            *tables,
-            Table(
-                "Caps", ("campaign", "goal", *(f"{mode}: delivered, over-delivered" for mode in modes)), _caps(reports)
-            ),
-            differences_of({report.settings.trigger: report.reconciliation.differences for report in reports}),
-            machine_of(machine),
-        ],
-    )
+        found = (latencies_of(report), campaigns_of(report), counts_of(outcome), differences_of(outcome))
+        shown += [replace(table, title=f"{table.title}, {mode} mode") for table in found]
+    figure = timeline([each for report in reports for each in _series(report)])
+    return write(path, title, verdicts, figure, [*shown, *tables, machine_of(machine)])
 
 
 def _series(report: Report) -> Iterator[Series]:
@@ -143,22 +126,9 @@ def _series(report: Report) -> Iterator[Series]:
         yield Series("micro-batch", beside.by_second(started_at), part=part)
 
 
-def _caps(reports: Sequence[Report]) -> list[Sequence[object]]:
-    campaigns = [report.reconciliation.campaigns for report in reports]
-    rows: list[Sequence[object]] = []
-    for outcomes in zip(*campaigns, strict=False):
-        delivered = [f"{outcome.pacing.delivered}, {outcome.over_delivered}" for outcome in outcomes]
-        goal = outcomes[0].goal
-        rows.append((campaign_name(goal.campaign_id), goal.impressions, *delivered))
-    over = [f"{report.reconciliation.over_delivered} over-delivered" for report in reports]
-    return [*rows, ("all", sum(outcome.goal.impressions for outcome in campaigns[0]), *over)]
-
-
-def differences_of(differences: Mapping[str, Sequence[str]]) -> Table:
+def differences_of(outcome: Reconciliation) -> Table:
     """Return the table of differences from the replay. The table is empty for a correct run."""
-    return Table(
-        "Differences", ("run", "difference"), [(run, text) for run, texts in differences.items() for text in texts]
-    )
+    return Table("Differences", ("difference",), [(text,) for text in outcome.differences])
 
 
 def started_at(log: RunLog) -> float:

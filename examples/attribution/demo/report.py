@@ -1,7 +1,8 @@
 """Print the report of a run, and the comparison of two runs."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from rich.console import Console, Group
 from rich.panel import Panel
@@ -17,6 +18,7 @@ from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
 from examples.attribution.traffic.producer import SendLog
+from spark_rtm.measure import page
 from spark_rtm.measure.cpu import MAX_BUSY_SHARE, Cpu
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.services import connector
@@ -37,6 +39,7 @@ class Report:
     settings: Settings
     reconciliation: Reconciliation
     latencies: list[Latency]
+    """Latencies of the hops, and from each deadline to the result that its timer emits."""
     sent: SendLog
     log: RunLog
     sink: Metrics
@@ -45,8 +48,6 @@ class Report:
     """Notices about campaigns that reached their caps or were reopened."""
     cpu: Cpu | None
     """CPU use during the measured part, or None if the run ended before this part."""
-    timers: Sequence[Latency] = ()
-    """Latencies from a deadline to the result that the timer emits."""
     boundaries: Sequence[tuple[str, float, int]] = ()
     """The query, the second since the first record, and the length in ms of each pause between two batches."""
     beside: Beside | None = None
@@ -66,7 +67,7 @@ class Report:
 
 def print_report(report: Report) -> None:
     """Print the counts, the differences, the campaigns, the latencies and the CPU use of one run."""
-    console, settings, sent = report_console(), report.settings, report.sent
+    console, settings, sent, sink = report_console(), report.settings, report.sent, report.sink
     duration = f"{settings.duration:g} s" if settings.duration else "until Ctrl-C"
     [lag_p99_ms] = percentiles(sent.lags_ms or [0], [0.99])
     _print(
@@ -77,33 +78,30 @@ def print_report(report: Report) -> None:
         f"{connector().version} | achieved {sent.rate:.1f}/s, producer lag p99 {lag_p99_ms:.1f} ms, "
         f"failed sends {sent.failed}",
     )
-    print_reconciliation(console, report.reconciliation, report.log, report.sink)
-    console.print()
-    _print_pacing(console, report)
-    console.print()
-    table = Table("latency, ms", "records", "p50", "p90", "p99", "max", box=None)
-    for row in (*report.latencies, *report.timers):
-        table.add_row(row.hop, *(str(n) for n in (row.records, row.p50, row.p90, row.p99, row.max)))
-    console.print(table)
+    print_reconciliation(console, report.reconciliation, report.log)
+    p50_ms, p99_ms, max_ms = percentiles(sink.oldest_ms or [0], (0.5, 0.99, 1))
+    _print(
+        console,
+        f"PostgreSQL: {sink.flushed} rows upserted in {sink.flushes} commits; {sink.deduped} rows "
+        f"were replaced by newer versions before the upsert; time from sink to commit: p50 {p50_ms:.0f} "
+        f"p99 {p99_ms:.0f} max {max_ms:.0f} ms\n",
+    )
+    for table in (campaigns_of(report), latencies_of(report)):
+        print_table(console, table)
+        console.print()
     for name, pauses_ms in report.pauses_ms.items():
         _print(console, f"pauses of {name} at batch boundaries: {', '.join(map(str, pauses_ms[-MAX_PAUSES:]))} ms")
     if report.cpu:
         _print_cpu(console, report.cpu)
 
 
-def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog, sink: Metrics | None = None) -> None:
+def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog) -> None:
     """Print the counts, the duplicates, the checked credit and the first differences of one run."""
-    table = Table("kind", "input", "results", box=None)
-    for family, codes in outcome.counts.items():
-        results = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
-        table.add_row(family, str(codes["in"]), results)
-    console.print(table)
+    print_table(console, counts_of(outcome))
     duplicates = ", ".join(f"{topic} {count}" for topic, count in sorted(log.duplicates.items()))
     _print(
         console, f"ad-attributed: {log.written[ATTRIBUTED_TOPIC]} records; duplicates by topic: {duplicates or 'none'}"
     )
-    if sink:
-        _print_sink(console, sink)
     _print(
         console,
         f"credit: {outcome.credits.compared} orders compared with the rule, {outcome.credits.erased} excluded because "
@@ -111,6 +109,53 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog,
     )
     for difference in outcome.differences[:MAX_DIFFERENCES]:
         console.print(difference, style="red", highlight=False, soft_wrap=not console.is_terminal)
+
+
+def print_table(console: Console, table: page.Table) -> None:
+    """Print a table of a page, without its title."""
+    printed = Table(*table.header, box=None)
+    for row in table.rows:
+        printed.add_row(*map(str, row))
+    console.print(printed)
+
+
+def counts_of(outcome: Reconciliation) -> page.Table:
+    """Return the table of input records and results, with one row per kind of event."""
+    rows = []
+    for family, codes in outcome.counts.items():
+        results = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
+        rows.append((family, codes["in"], results))
+    return page.Table("Records", ("kind", "input", "results"), rows)
+
+
+def campaigns_of(report: Report) -> page.Table:
+    """Return the table of campaigns with goal, delivery and cap, and a row with the totals."""
+    reached = {notice.campaign_id: notice.at_ms for notice in reversed(report.notices) if notice.code == "cap_reached"}
+    reopened = Counter(notice.campaign_id for notice in report.notices if notice.code == "cap_reopened")
+    campaigns = report.reconciliation.campaigns
+    rows: list[tuple[object, ...]] = [
+        (
+            campaign_name(campaign_id := campaign.goal.campaign_id),
+            campaign.goal.impressions,
+            campaign.pacing.delivered,
+            campaign.over_delivered,
+            "none" if campaign.pacing.index is None else f"{campaign.pacing.index:.2f}",
+            f"{reached[campaign_id] / 1000 - report.sent.started_at:.0f} s" if campaign_id in reached else "never",
+            reopened[campaign_id],
+        )
+        for campaign in campaigns
+    ]
+    goal = sum(campaign.goal.impressions for campaign in campaigns)
+    rows.append(("all", goal, "", report.reconciliation.over_delivered, "", "", ""))
+    header = ("campaign", "goal", "delivered", "over-delivered", "pacing index", "cap first reached", "reopened")
+    return page.Table("Caps", header, rows)
+
+
+def latencies_of(report: Report) -> page.Table:
+    """Return the table of latencies in the measured part, including those of the copy in micro-batch mode."""
+    rows = [astuple(row) for row in report.latencies]
+    rows += [(f"{row.hop}, micro-batch mode", *astuple(row)[1:]) for row in report.side_by_side()[1:]]
+    return page.Table("Latency", ("latency, ms", "records", "p50", "p90", "p99", "max"), rows)
 
 
 def verdict(outcome: Reconciliation, log: RunLog) -> Text:
@@ -147,40 +192,6 @@ def comparison_of_modes(report: Report) -> list[str]:
     fast, slow = rows
     factor = f"{slow.p50 / max(fast.p50, 1):.0f}x"
     return [f"decode, both modes side by side: p50 {fast.p50:,} ms and {slow.p50:,} ms ({factor})"]
-
-
-def _print_sink(console: Console, sink: Metrics) -> None:
-    p50_ms, p99_ms, max_ms = percentiles(sink.oldest_ms or [0], (0.5, 0.99, 1))
-    _print(
-        console,
-        f"PostgreSQL: {sink.flushed} rows upserted in {sink.flushes} commits; {sink.deduped} rows "
-        f"were replaced by newer versions before the upsert; time from sink to commit: p50 {p50_ms:.0f} "
-        f"p99 {p99_ms:.0f} max {max_ms:.0f} ms",
-    )
-
-
-def _print_pacing(console: Console, report: Report) -> None:
-    reached = {notice.campaign_id: notice.at_ms for notice in reversed(report.notices) if notice.code == "cap_reached"}
-    columns = ("campaign", "goal", "delivered", "over-delivered", "pacing index", "cap first reached", "reopened")
-    table = Table(*columns, box=None)
-    campaigns = report.reconciliation.campaigns
-    for campaign in campaigns:
-        campaign_id, index = campaign.goal.campaign_id, campaign.pacing.index
-        at_ms = reached.get(campaign_id)
-        table.add_row(
-            campaign_name(campaign_id),
-            str(campaign.goal.impressions),
-            str(campaign.pacing.delivered),
-            str(campaign.over_delivered),
-            "none" if index is None else f"{index:.2f}",
-            f"{at_ms / 1000 - report.sent.started_at:.0f} s" if at_ms else "never",
-            str(sum(n.campaign_id == campaign_id and n.code == "cap_reopened" for n in report.notices)),
-        )
-    console.print(table)
-    goal = sum(campaign.goal.impressions for campaign in campaigns)
-    _print(
-        console, f"over-delivered: {report.reconciliation.over_delivered} impressions beyond the total goal of {goal}"
-    )
 
 
 def _print_cpu(console: Console, cpu: Cpu) -> None:

@@ -1,9 +1,12 @@
 """Run the demonstration once: start the queries, send traffic, wait for the last results, and reconcile them."""
 
+import json
+import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pyspark.sql import SparkSession
@@ -11,15 +14,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rich.markup import escape
 
 from examples.attribution.attributed_table import stored_results
-from examples.attribution.attributed_to_postgres import attributed_to_postgres
+from examples.attribution.attributed_to_postgres import ResultsConsumer, attributed_to_postgres
 from examples.attribution.audit.latency import hop_latencies, timer_latencies
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.audit.run_log_reader import RunLogReader
-from examples.attribution.demo.beside import micro_batch_beside
+from examples.attribution.demo.beside import micro_batch_beside, slots_beside
+from examples.attribution.demo.cli import HIGH_RATE
 from examples.attribution.demo.live_view import LiveView
-from examples.attribution.demo.monitor import RunMonitor
 from examples.attribution.demo.report import Report
-from examples.attribution.pacing.throttle import delivery_throttle
+from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
 from examples.attribution.pipeline import (
     RULES,
     is_real_time,
@@ -36,7 +39,68 @@ from spark_rtm.kafka.ticks import ticking
 from spark_rtm.measure.cpu import Cpu, CpuMeter
 from spark_rtm.realtime.keeper import Keeper
 from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.services import new_folder
+from spark_rtm.realtime.queries import stop_on_interrupt
+from spark_rtm.services import kafka_broker, new_folder, postgres_server
+from spark_rtm.services.cluster import job_confs, standalone_cluster
+from spark_rtm.services.java import filter_stderr
+from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
+
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Environment variable that `spark-submit` sets. If it is set, the workers already have the code of the job."""
+LONG_SECONDS = 3600
+POLL_SECONDS = 0.1
+MIN_SETTLED_POLLS = 3
+
+
+@dataclass(frozen=True)
+class RunMonitor:
+    """
+    Monitors the parts of a run that can fail or fall behind.
+
+    Spark does not report when a real-time query has read all input. A run is therefore complete when every expected
+    result has arrived and is final.
+    """
+
+    reader: RunLogReader
+    results: ResultsConsumer
+    throttle: DeliveryThrottle
+    keeper: Keeper
+    view: LiveView
+    micro_batch: Sequence[str]
+    """Names of the micro-batch queries. Only these queries report their position in the input during the run."""
+
+    def poll(self, *, is_draining: bool = False) -> None:
+        """Read new records, update the view, restart failed queries, and raise permanent failures."""
+        self.reader.poll(POLL_SECONDS)
+        self.keeper.poll()
+        self.results.raise_if_failed()
+        self.throttle.raise_if_failed()
+        if self.view.beside:
+            self.view.beside.poll()
+        self.view.update(self.reader.log, self.results.metrics, is_draining=is_draining)
+
+    def follow(self, sender: threading.Thread, measured_from_ms: float) -> Cpu | None:
+        """Poll until `sender` has ended, and return the CPU use from `measured_from_ms` on."""
+        meter = CpuMeter()
+        while sender.is_alive():
+            self.poll()
+            if time.time() * 1000 >= measured_from_ms:
+                meter.sample()
+        return meter.result()
+
+    def is_settled(self) -> bool:
+        """Return whether every result is final and the micro-batch queries have read all input."""
+        if not self.reader.is_settled():
+            return False
+        ends = self.reader.ends()
+        return all(_has_read(self.keeper.queries[name], ends) for name in self.micro_batch)
+
+    def drain(self, idle_seconds: float) -> None:
+        """Poll until the run is settled or makes no progress."""
+        poll_until_settled(
+            lambda: self.poll(is_draining=True), self.is_settled, self.reader.log.outstanding, idle_seconds
+        )
+        self.view.print_line("stopping the queries, and comparing all results with the replay")
 
 
 def run(
@@ -69,21 +133,64 @@ def run(
         )
         traffic.is_open = throttle.is_open
         monitor = RunMonitor(reader, results, throttle, keeper, view, micro_batch_with_python(settings))
-        cpu = _send_and_monitor(bootstrap_servers, traffic, sent, monitor, stop)
+        measured_from = sent.measured_from_ms(settings)
+        view.start_run(sent, settings, throttle)
+        with sending(bootstrap_servers, settings, records_of_run(traffic), sent, stop) as sender:
+            cpu = monitor.follow(sender, measured_from)
         monitor.drain(settings.drain_seconds)
         results.finish()
-        boundaries = [
-            each for name in _real_time(settings) for each in _boundaries(keeper.queries[name], settings, sent)
-        ]
-    goals = list(throttle.goals.values())
-    reconciliation = reconcile(reader.log, settings, RULES, goals, stored_results(dsn, settings))
-    latency = hop_latencies(reader.log, sent.measured_from_ms(settings))
+        boundaries = list(_boundaries(keeper, settings, sent))
+    reconciliation = reconcile(reader.log, settings, RULES, throttle.goals.values(), stored_results(dsn, settings))
+    rules = RULES.scaled(settings.time_scale)
+    latencies = [*hop_latencies(reader.log, measured_from), *timer_latencies(reader.log, rules, measured_from)]
     return Report(
-        *(settings, reconciliation, latency, sent, reader.log, results.metrics, throttle.notices, cpu),
-        timers=timer_latencies(reader.log, RULES.scaled(settings.time_scale), sent.measured_from_ms(settings)),
+        *(settings, reconciliation, latencies, sent, reader.log, results.metrics, throttle.notices, cpu),
         boundaries=boundaries,
         beside=view.beside,
     )
+
+
+def run_all(
+    settings: Settings, view: LiveView, *, beside: bool = False, in_both_modes: bool = False, on_cluster: bool = False
+) -> list[Report]:
+    """
+    Start the servers and Spark, and run the pipeline once.
+
+    With `beside`, the first query also runs in micro-batch mode. With `in_both_modes`, the whole pipeline runs again in
+    micro-batch mode, with separate topics.
+    """
+    stop = threading.Event()
+    if beside:
+        settings = replace(settings, slots=settings.slots + slots_beside(settings))
+    with ExitStack() as stack:
+        stack.enter_context(view)
+        # The JVM's optimizing compiler pays off at a high rate, and in a run of hours.
+        is_heavy = settings.rate >= HIGH_RATE or settings.duration >= LONG_SECONDS
+        confs = {} if settings.master or is_heavy else FAST_COMPILER_CONFS
+        view.print_line("starting Kafka and PostgreSQL")
+        servers = stack.enter_context(kafka_broker()), stack.enter_context(postgres_server())
+        if on_cluster:
+            view.print_line("starting a standalone Spark cluster")
+            settings = replace(settings, master=stack.enter_context(standalone_cluster(2, -(-settings.slots // 2))))
+        if settings.master.startswith("spark://") and SUBMITTED not in os.environ:
+            confs = {**confs, **job_confs("examples")}
+        view.print_line("starting Spark")
+        with filter_stderr():
+            spark = build_session(
+                "ad-attribution",
+                master=settings.master,
+                slots=settings.slots,
+                shuffle_partitions=settings.shuffle_partitions,
+                confs=confs,
+            )
+        stack.callback(spark.stop)
+        stop_on_interrupt(stop)
+        reports = [run(settings, spark, *servers, view, stop, beside=beside)]
+        if in_both_modes and not stop.is_set():
+            prefix = f"{settings.topic_prefix}micro-batch."
+            slow = replace(settings, topic_prefix=prefix, trigger="micro-batch", python_trigger="micro-batch")
+            reports.append(run(slow, spark, *servers, view, stop))
+    return reports
 
 
 @contextmanager
@@ -110,23 +217,44 @@ def _real_time(settings: Settings) -> list[str]:
     return [query.name for query in pipeline_queries(settings) if is_real_time(query, settings)]
 
 
-def _send_and_monitor(
-    bootstrap_servers: str, traffic: TrafficGenerator, sent: SendLog, monitor: RunMonitor, stop: threading.Event
-) -> Cpu | None:
-    settings, meter = traffic.settings, CpuMeter()
-    measured_from = sent.measured_from_ms(settings)
-    monitor.view.start_run(sent, settings, monitor.throttle)
-    with sending(bootstrap_servers, settings, records_of_run(traffic), sent, stop) as sender:
-        while sender.is_alive():
-            monitor.poll()
-            if time.time() * 1000 >= measured_from:
-                meter.sample()
-    return meter.result()
-
-
-def _boundaries(query: StreamingQuery, settings: Settings, sent: SendLog) -> Iterator[tuple[str, float, int]]:
+def _boundaries(keeper: Keeper, settings: Settings, sent: SendLog) -> Iterator[tuple[str, float, int]]:
     """Yield the query name, the start (second of the run) and the length (ms) of each pause between two batches."""
-    for progress in query.recentProgress:
-        began_at = datetime.fromisoformat(progress.timestamp).timestamp() + settings.interval_seconds
-        pause_ms = progress.durationMs["triggerExecution"] - 1000 * settings.interval_seconds
-        yield query.name, began_at - sent.started_at, pause_ms
+    for name in _real_time(settings):
+        for progress in keeper.queries[name].recentProgress:
+            began_at = datetime.fromisoformat(progress.timestamp).timestamp() + settings.interval_seconds
+            pause_ms = progress.durationMs["triggerExecution"] - 1000 * settings.interval_seconds
+            yield name, began_at - sent.started_at, pause_ms
+
+
+def poll_until_settled(
+    poll: Callable[[], None],
+    is_settled: Callable[[], bool],
+    outstanding: Callable[[], int],
+    idle_seconds: float,
+    now: Callable[[], float] = time.monotonic,
+) -> None:
+    """Poll until the run is settled, or until `idle_seconds` have passed without progress."""
+    least, deadline, settled_polls = outstanding(), now() + idle_seconds, 0
+    # The last record can change several results, and these results can arrive in separate polls. The run is therefore
+    # complete only after several settled polls in a row.
+    while settled_polls < MIN_SETTLED_POLLS and now() < deadline:
+        poll()
+        settled_polls = settled_polls + 1 if is_settled() else 0
+        if (left := outstanding()) < least:
+            least, deadline = left, now() + idle_seconds
+
+
+def is_past(position: Mapping[str, Mapping[str, int]], ends: Mapping[tuple[str, int], int]) -> bool:
+    """Return whether a position (next offset by topic and partition) has reached the end of each partition."""
+    return all(
+        offset >= ends[topic, int(partition)]
+        for topic, offsets in position.items()
+        for partition, offset in offsets.items()
+    )
+
+
+def _has_read(query: StreamingQuery, ends: dict[tuple[str, int], int]) -> bool:
+    progress = query.lastProgress
+    if progress is None or not progress.sources[0].endOffset:
+        return False
+    return is_past(json.loads(progress.sources[0].endOffset), ends)

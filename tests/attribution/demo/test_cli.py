@@ -31,13 +31,6 @@ def test_comparison_without_both_modes_is_rejected(capsys: pytest.CaptureFixture
     assert "use --publish with --compare, and --compare with --trigger real-time" in capsys.readouterr().err
 
 
-def test_second_run_of_a_published_comparison_uses_micro_batch_mode() -> None:
-    options = parse(["--compare", "--publish", "--rate", "50", "--topic-prefix", "mine."])
-
-    second = DemoOptions(rate=50, trigger="micro-batch", topic_prefix="mine.micro-batch.")
-    assert second == options.in_micro_batch_mode()
-
-
 @pytest.mark.parametrize("module", ["examples.attribution.demo", "spark_rtm.monitoring"])
 def test_interrupt_during_the_imports_prints_no_traceback(module: str) -> None:
     """The imports take seconds, in which people press Ctrl-C."""

@@ -23,7 +23,6 @@ def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.Captu
         "pauses of kafka_to_events at batch boundaries: 250, 90 ms",
         "4 rows upserted in 3 commits",
         "p50 2 p99 5",
-        "over-delivered: 1 impressions beyond the total goal of 10",
         "CPU use in the measured part of 60 s: 0.90 of 2 cores (Spark 0.80, Kafka 0.10)",
         "all programs on the machine used 1.20 cores",
     ):
@@ -51,15 +50,13 @@ def test_verdict_names_each_run_and_ends_with_the_next_step(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("spark_cores", "machine_cores", "is_full"), [(0.9, 1.79, False), (0.9, 1.81, True), (1.81, 1.7, True)]
 )
-def test_busy_machine_is_reported_in_one_line(
+def test_busy_machine_is_reported(
     capsys: pytest.CaptureFixture[str], spark_cores: float, machine_cores: float, is_full: bool
 ) -> None:
     """If this run or other programs fill the machine, the report names the remedy."""
     print_report(replace(report("real-time", 12, []), cpu=Cpu(60, 2, {"Spark": spark_cores}, machine_cores)))
 
-    lines = [line for line in capsys.readouterr().out.splitlines() if "more than 90%" in line]
-    assert is_full == bool(lines)
-    assert all("use a lower RATE" in line for line in lines)
+    assert is_full == ("measure queueing; use a lower RATE" in capsys.readouterr().out)
 
 
 def test_run_without_results_is_not_reported_as_correct(capsys: pytest.CaptureFixture[str]) -> None:

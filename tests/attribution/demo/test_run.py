@@ -2,7 +2,7 @@
 
 import pytest
 
-from examples.attribution.demo.monitor import MIN_SETTLED_POLLS, poll_until_settled
+from examples.attribution.demo.run import MIN_SETTLED_POLLS, poll_until_settled
 
 
 def polls(outstanding: list[int], idle_seconds: float) -> int:
