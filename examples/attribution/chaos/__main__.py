@@ -16,11 +16,9 @@ import psycopg
 from confluent_kafka import KafkaException
 
 from examples.attribution.chaos.cli import PROGRAM, ChaosOptions, parse
-from examples.attribution.chaos.faults import KINDS
-from examples.attribution.chaos.outcome import Outcome
+from examples.attribution.chaos.faults import KINDS, plan
 from examples.attribution.chaos.parts import disk
-from examples.attribution.chaos.plan import plan
-from examples.attribution.chaos.report import print_outcome, write_page
+from examples.attribution.chaos.report import Outcome, print_outcome, write_page
 from examples.attribution.chaos.run import run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of

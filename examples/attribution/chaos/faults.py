@@ -1,10 +1,16 @@
-"""Define the kinds of faults as context managers. A fault lasts as long as the block of the context manager."""
+"""
+Define the kinds of faults as context managers, and draw the faults of a run from a seed.
+
+A fault lasts as long as the block of its context manager.
+"""
 
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import psutil
 import psycopg
@@ -12,12 +18,15 @@ import psycopg
 from examples.attribution.chaos.parts import disk
 from examples.attribution.chaos.parts.programs import Program
 from examples.attribution.chaos.parts.system import System
-from examples.attribution.chaos.plan import Fault, Kind
 from examples.attribution.chaos.processes import EXECUTOR, JVM_OF_DRIVER, WORKER, family, find, paused
 from spark_rtm.services.child import start_child
 from spark_rtm.services.local_server import LocalServer
 from spark_rtm.services.tcp_proxy import TcpProxy, unchanged
 
+Need = Literal["", "cluster", "mount", "standby"]
+Begin = Callable[[System, "Fault"], AbstractContextManager[None]]
+"""Begins a fault. The fault ends with the block of the returned context manager."""
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 3.0, 8.0
 MIN_DELAY_SECONDS, MAX_DELAY_SECONDS = 0.05, 0.25
 CUT_SHARE = 0.02
 """Probability that a slow connection is closed when a chunk of data is sent or received."""
@@ -33,6 +42,34 @@ TERMINATE_FOLLOWER = (
     b"select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name like 'public.%'"
 )
 LOCK = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A planned fault. It begins when the run has recovered from the previous fault and has no backlog."""
+
+    kind: str
+    seconds: float
+    """Duration in seconds, or 0 if the fault kills a process."""
+    strength: float
+    """A random number from 0 to 1. Depending on the kind, it determines the delay, the clock jump or the target."""
+    pause_seconds: float
+    """Pause in seconds after the recovery. A restart during the pause means that the recovery was not complete."""
+    begin: Begin = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.kind} for {self.seconds:g} s" if self.seconds else self.kind
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault: what happens, how it begins, its minimum and maximum duration (s), and what it needs."""
+
+    what: str
+    begin: Begin
+    min_seconds: float = 0
+    max_seconds: float = 0
+    needs: Need = ""
 
 
 @contextmanager
@@ -223,3 +260,23 @@ KINDS: dict[str, Kind] = {
     ),
 }
 """All kinds of faults, by name."""
+
+
+def plan(seed: int, count: int, kinds: Mapping[str, Kind]) -> list[Fault]:
+    """Draw `count` faults. Every kind is drawn once before any kind is drawn again."""
+    choice, faults, names = random.Random(seed), list[Fault](), list[str]()
+    for _ in range(count):
+        if not names:
+            names = sorted(kinds)
+            choice.shuffle(names)
+        kind = kinds[name := names.pop()]
+        faults.append(
+            Fault(
+                name,
+                round(choice.uniform(kind.min_seconds, kind.max_seconds), 1),
+                round(choice.random(), 3),
+                round(choice.uniform(MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS), 1),
+                kind.begin,
+            )
+        )
+    return faults

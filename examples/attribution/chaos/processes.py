@@ -31,14 +31,6 @@ def find(main_class: str, pid: int | None = None, count: int = 1) -> list[psutil
     return sorted(_jvms(main_class, parent), key=lambda process: process.create_time())
 
 
-def command_of(process: psutil.Process) -> list[str]:
-    """Return the command line of a process, or one empty string if the process has exited."""
-    try:
-        return process.cmdline() or [""]
-    except psutil.NoSuchProcess:
-        return [""]
-
-
 @contextmanager
 def paused(processes: Iterable[psutil.Process]) -> Iterator[None]:
     """Suspend processes (SIGSTOP) while the block runs, and resume them afterwards."""
@@ -51,9 +43,14 @@ def paused(processes: Iterable[psutil.Process]) -> Iterator[None]:
 
 
 def _jvms(main_class: str, parent: psutil.Process) -> list[psutil.Process]:
-    # The command line of a supervisor contains its child's.
-    commands = {child: command_of(child) for child in parent.children(recursive=True)}
-    return [child for child, words in commands.items() if words[0].endswith("java") and main_class in words]
+    found = []
+    for child in parent.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it can end after it was listed
+            words = child.cmdline()
+            # The command line of a supervisor contains its child's.
+            if words and words[0].endswith("java") and main_class in words:
+                found.append(child)
+    return found
 
 
 def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:

@@ -1,25 +1,78 @@
-"""Print the reconciliation of a run and the table of its faults, and write a page with both."""
+"""The outcome of a run: its faults, its exit status, and the report on the screen and on a page."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from rich.console import Console
-from rich.table import Table
 
 from examples.attribution.audit.latency import latencies_by_second
-from examples.attribution.chaos.outcome import Incident, Outcome
+from examples.attribution.audit.reconciliation import Reconciliation
+from examples.attribution.audit.run_log import RunLog
+from examples.attribution.chaos.faults import Fault
 from examples.attribution.demo import html_page
-from examples.attribution.demo.report import print_reconciliation, report_console, verdict
+from examples.attribution.demo.report import counts_of, print_reconciliation, print_table, report_console, verdict
 from spark_rtm.measure import page
 
 PAGE = Path("build/chaos.html")
-COLUMNS = ("fault", "times", "median s", "max s", "replayed")
 LEGEND = (
     "Seconds from the beginning of a fault until every source partition had a result in the database for a record "
     "that was sent after the fault and after the last restart that the fault caused. Replayed: records that were "
     "written again."
 )
+LOST = re.compile(r"^(?:record|result|row|credit|count) \S+ is (?:missing|in neither)")
+
+
+@dataclass
+class Incident:
+    """A fault and its effects."""
+
+    fault: Fault
+    begun_at: float
+    """Time at which the fault began, in epoch seconds."""
+    seconds: float | None = None
+    """
+    Seconds from the beginning of the fault until results flow again, or None if the deadline passes before that.
+
+    Results flow when every source partition has a result in the database for a record that was sent after the end of
+    the fault and after the last restart that the fault caused.
+    """
+    replayed: int = 0
+    """Number of records that were written again before the next fault."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All faults of a run, the reconciliation, and the numbers of sent records and of failed sends."""
+
+    incidents: list[Incident]
+    reconciliation: Reconciliation
+    log: RunLog
+    sent: int
+    failed_sends: int
+    is_interrupted: bool = False
+
+    @property
+    def lost(self) -> int:
+        """Return the number of missing results and records."""
+        return sum(LOST.match(difference) is not None for difference in self.reconciliation.differences)
+
+    @property
+    def wrong(self) -> int:
+        """Return the number of all other differences from the replay."""
+        return len(self.reconciliation.differences) - self.lost
+
+    @property
+    def unhealed(self) -> int:
+        """Return the number of faults without recovery."""
+        return sum(incident.seconds is None for incident in self.incidents)
+
+    @property
+    def status(self) -> int:
+        """Return 0 if nothing is lost or wrong, no send failed and the pipeline always recovered, otherwise 1."""
+        return int(bool(self.reconciliation.differences or self.unhealed or self.failed_sends))
 
 
 def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -> None:
@@ -28,11 +81,8 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
     console.print()
     print_reconciliation(console, outcome.reconciliation, outcome.log)
     console.print(verdict(outcome.reconciliation, outcome.log))
-    table = Table(*COLUMNS, box=None)
-    for kind in sorted({incident.fault.kind for incident in outcome.incidents}):
-        table.add_row(kind, *_cells([incident for incident in outcome.incidents if incident.fault.kind == kind]))
     console.print()
-    console.print(table)
+    print_table(console, _faults_of(outcome))
     console.print(LEGEND, highlight=False, soft_wrap=True)
     interrupted = ", ended by Ctrl-C" if outcome.is_interrupted else ""
     summary = (
@@ -45,29 +95,29 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
 
 def write_page(outcome: Outcome, seed: int, machine: Mapping[str, object], path: Path = PAGE) -> Path:
     """Write a page with the latencies, the faults and the time until each recovery, and return its path."""
-    log = outcome.log
-    began_at = html_page.started_at(log)
+    began_at = html_page.started_at(outcome.log)
     faults = [html_page.Fault(i.fault.kind, i.begun_at - began_at, i.seconds) for i in outcome.incidents]
-    series = html_page.Series("real-time", latencies_by_second(log, began_at))
-    rows = [
-        (fault.kind, f"{fault.at:.0f} s", _seconds(fault.seconds), incident.replayed)
-        for fault, incident in zip(faults, outcome.incidents, strict=True)
+    figure = html_page.timeline(
+        [html_page.Series("real-time", latencies_by_second(outcome.log, began_at))],
+        faults,
+    )
+    tables = [
+        _faults_of(outcome),
+        counts_of(outcome.reconciliation),
+        html_page.differences_of(outcome.reconciliation),
+        page.machine_of(machine),
     ]
-    verdicts = [(verdict(outcome.reconciliation, log).plain, not outcome.status)]
-    header = ("fault", "began at", "s until results flowed", "replayed")
-    tables = [page.Table("Faults", header, rows)]
-    tables.append(html_page.differences_of({"chaos": outcome.reconciliation.differences}))
-    figure = html_page.timeline([series], faults)
-    title = f"Ad attribution under faults, seed {seed}"
-    return page.write(path, title, verdicts, figure, [*tables, page.machine_of(machine)])
+    verdicts = [(verdict(outcome.reconciliation, outcome.log).plain, not outcome.status)]
+    return page.write(path, f"Ad attribution under faults, seed {seed}", verdicts, figure, tables)
 
 
-def _cells(incidents: Sequence[Incident]) -> tuple[str, ...]:
-    seconds = [incident.seconds for incident in incidents if incident.seconds is not None]
-    slowest = _seconds(max(seconds)) if len(seconds) == len(incidents) else "no recovery"
-    replayed = sum(incident.replayed for incident in incidents)
-    return str(len(incidents)), _seconds(median(seconds) if seconds else None), slowest, str(replayed)
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
+def _faults_of(outcome: Outcome) -> page.Table:
+    """Return a table with a row for each kind of fault."""
+    rows = []
+    for kind in sorted({incident.fault.kind for incident in outcome.incidents}):
+        incidents = [incident for incident in outcome.incidents if incident.fault.kind == kind]
+        seconds = [incident.seconds for incident in incidents if incident.seconds is not None]
+        slowest = f"{max(seconds):.1f}" if len(seconds) == len(incidents) else "no recovery"
+        middle = f"{median(seconds):.1f}" if seconds else "-"
+        rows.append((kind, len(incidents), middle, slowest, sum(incident.replayed for incident in incidents)))
+    return page.Table("Faults", ("fault", "times", "median s", "max s", "replayed"), rows)

@@ -5,23 +5,26 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
+import psycopg
 from confluent_kafka import KafkaException
 from rich.markup import escape
 
-from examples.attribution.attributed_table import stored_results
+from examples.attribution.attributed_table import SCHEMA, results_table, stored_results
 from examples.attribution.audit.reconciliation import reconcile
+from examples.attribution.audit.run_log import RunLog
 from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.chaos.cli import ChaosOptions
-from examples.attribution.chaos.outcome import Incident, Outcome
+from examples.attribution.chaos.faults import Fault
 from examples.attribution.chaos.parts.system import System, running_system
-from examples.attribution.chaos.plan import Fault
-from examples.attribution.chaos.recovery import ResultFlow
+from examples.attribution.chaos.report import Incident, Outcome
 from examples.attribution.demo.live_view import LiveView
-from examples.attribution.demo.monitor import POLL_SECONDS, is_past, poll_until_settled
+from examples.attribution.demo.run import POLL_SECONDS, is_past, poll_until_settled
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
 from examples.attribution.pipeline import RULES, micro_batch_with_python
-from examples.attribution.topics import TOPICS
+from examples.attribution.settings import Settings
+from examples.attribution.topics import SOURCE_TOPICS, TOPICS
 from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, sending
@@ -29,6 +32,47 @@ from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.queries import wait_until
 
 START_SECONDS = 600.0
+MAX_NEWEST = 2_000
+"""Number of newest results that are searched for records sent after a fault."""
+CONNECT_SECONDS = 2
+
+
+class ResultFlow:
+    """Checks whether results of records sent after a given time are in Kafka and in the database."""
+
+    def __init__(self, log: RunLog, dsn: str, settings: Settings) -> None:
+        """Read from `log`, which another object fills, and from the results table."""
+        self._log, self._dsn = log, dsn
+        self._count = f"select count(distinct src) from {SCHEMA}.{results_table(settings)} where src = any(%s)".encode()
+        self._partitions = len(SOURCE_TOPICS) * settings.partitions
+        self._connection: psycopg.Connection | None = None
+        self._since_ms = 0.0
+        self._found: dict[str, str] = {}
+
+    def flows_since(self, seconds: float) -> bool:
+        """Return whether each source partition has a stored result for a record sent after `seconds` (epoch time)."""
+        if seconds * 1000 != self._since_ms:
+            self._since_ms, self._found = seconds * 1000, {}
+        for src in islice(reversed(self._log.first_result_at), MAX_NEWEST):
+            source = self._log.sources.get(src)
+            if source and source.t0 > self._since_ms:
+                self._found.setdefault(src.rpartition(":")[0], src)
+        return len(self._found) == self._partitions and self._are_stored(list(self._found.values()))
+
+    def close(self) -> None:
+        """Close the connection to the database."""
+        if self._connection:
+            self._connection.close()
+
+    def _are_stored(self, sources: list[str]) -> bool:
+        try:
+            if self._connection is None or self._connection.closed:
+                self._connection = psycopg.connect(self._dsn, autocommit=True, connect_timeout=CONNECT_SECONDS)
+            stored = self._connection.execute(self._count, [sources]).fetchone()
+        except psycopg.OperationalError:
+            self.close()
+            return False
+        return stored is not None and stored[0] == len(sources)
 
 
 @dataclass
@@ -179,8 +223,8 @@ def run(
         chaos.drain()
         system.stop_programs()
         stored = stored_results(system.database.dsn, system.settings)
-    log, goals = chaos.reader.log, list(chaos.throttle.goals.values())
-    reconciliation = reconcile(log, system.settings, RULES, goals, stored)
+    log = chaos.reader.log
+    reconciliation = reconcile(log, system.settings, RULES, chaos.throttle.goals.values(), stored)
     return Outcome(chaos.incidents, reconciliation, log, sent.records, sent.failed, is_interrupted)
 
 

@@ -6,8 +6,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from examples.attribution.chaos.faults import CUT_SHARE, KINDS, exhausted, slow, wrong_clock
-from examples.attribution.chaos.plan import Fault
+from examples.attribution.chaos.faults import CUT_SHARE, KINDS, Fault, exhausted, slow, wrong_clock
 from spark_rtm.services.tcp_proxy import TcpProxy
 from tests.helpers import eventually
 

@@ -1,10 +1,7 @@
-"""The plan of faults: a seed repeats it, and it contains all kinds equally often."""
-
 from collections import Counter
 
-from examples.attribution.chaos.faults import KINDS
+from examples.attribution.chaos.faults import KINDS, plan
 from examples.attribution.chaos.parts.driver import DELIVERY_SECONDS
-from examples.attribution.chaos.plan import Fault, plan
 
 
 def test_same_seed_repeats_the_plan() -> None:
@@ -28,13 +25,9 @@ def test_each_kind_comes_before_any_kind_comes_twice() -> None:
 
 
 def test_faults_last_as_long_as_their_kind_allows() -> None:
-    """A kill has no duration, and a broker outage lasts longer than the delivery timeout."""
+    """An outage of the broker lasts longer than the delivery timeout."""
     for fault in plan(1, 200, KINDS):
         kind = KINDS[fault.kind]
         assert kind.min_seconds <= fault.seconds <= kind.max_seconds
         assert 0 <= fault.strength <= 1
-        assert 3 <= fault.pause_seconds <= 8
-    assert 0 == KINDS["kill-driver"].max_seconds
     assert KINDS["remove-broker"].min_seconds > DELIVERY_SECONDS
-    assert "pause-broker for 4 s" == str(Fault("pause-broker", 4, 0, 3, KINDS["pause-broker"].begin))
-    assert "kill-broker" == str(Fault("kill-broker", 0, 0, 3, KINDS["kill-broker"].begin))
