@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.attribution.correlation.rule import Result
-from examples.attribution.pipeline import pipeline_queries, query_starters
+from examples.attribution.pipeline import query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
 from spark_rtm.realtime.slots import NotEnoughSlotsError
@@ -95,22 +95,6 @@ def test_invented_result_fails_an_otherwise_correct_run(kafka: str, settings: Se
     # The query beside the pipeline has decoded the same records.
     assert "decode, both modes side by side: p50" in output
     assert "pauses of events_to_attributed at batch boundaries" in output
-
-
-def test_plans_of_real_time_queries_contain_no_python(
-    spark: SparkSession, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Only the two queries that always run in micro-batch mode, timeouts and credit, have Python in their plans."""
-    plans = {}
-    for query in pipeline_queries(settings):
-        source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", "127.0.0.1:1")
-        source = source.option("includeHeaders", "true").option("subscribe", ",".join(query.sources))
-        query.transform(source.load()).explain()
-        plans[query] = capsys.readouterr().out
-
-    with_python = {query.name for query, plan in plans.items() if "PySpark" in plan or "Python" in plan}
-    assert {"events_to_timeouts", "touches_to_credit"} == with_python
-    assert with_python == {query.name for query in plans if query.has_python}
 
 
 def test_too_few_slots_are_rejected_before_any_start(spark: SparkSession, settings: Settings) -> None:

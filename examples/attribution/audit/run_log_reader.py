@@ -1,19 +1,13 @@
 """
 Read all topics of a run from Kafka into a `RunLog`, without Spark.
 
-A real-time query reports its progress only once per batch, so the reader detects the end of a run from the records.
-Producers can write any bytes, so the reader skips unreadable records and logs their positions.
+A real-time query reports its progress only once per batch, so the reader detects the end of a run from the records. It
+skips records that are not JSON objects, and logs their positions.
 """
-
-import re
-from typing import get_type_hints
 
 from confluent_kafka import Message
 
 from examples.attribution.audit.run_log import Row, RunLog, SourceRecord
-from examples.attribution.correlation.rule import Result
-from examples.attribution.events import KINDS
-from examples.attribution.pacing.rule import CampaignCount
 from examples.attribution.settings import Settings
 from examples.attribution.topics import (
     ATTRIBUTED_TOPIC,
@@ -26,7 +20,7 @@ from examples.attribution.topics import (
     TOPICS,
 )
 from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
-from spark_rtm.kafka.records import FieldTypes, has_fields, json_object
+from spark_rtm.kafka.records import json_object
 
 CONSUMER_CONF = {
     # Latencies are computed from append times. A slow reader does not change these times, so fetches may wait for more
@@ -36,21 +30,6 @@ CONSUMER_CONF = {
     "queued.max.messages.kbytes": 65_536,
 }
 MAX_MESSAGES = 2_000
-FIELDS: dict[str, FieldTypes] = {
-    EVENTS_TOPIC: {"src": str, "kind": str},
-    ATTRIBUTED_TOPIC: get_type_hints(Result),
-    CREDITS_TOPIC: {
-        **dict.fromkeys(("result_id", "code", "advertiser_id", "order_id"), str),
-        **dict.fromkeys(("version", "value_micros", "records", "late_touches"), int),
-        "final": bool,
-        "credits": list,
-    },
-    PACING_TOPIC: {"result_id": str, **get_type_hints(CampaignCount)},
-}
-"""Fields that `RunLog` and the reconciliation need, by topic."""
-ORDER_FIELDS: FieldTypes = {"advertiser_id": str, "order_id": str, "user_key": str | None}
-SHARE_FIELDS: FieldTypes = {"credit_millionths": int, "value_micros": int}
-SEND_TIME = re.compile(rb"[0-9]{1,16}")
 
 
 class RunLogReader:
@@ -87,50 +66,30 @@ class RunLogReader:
         name = self._names[message.topic() or ""]
         src = f"{message.topic()}:{message.partition()}:{message.offset():012d}"
         appended_at = message.timestamp()[1]
+        headers = _headers(message)
         if name in SOURCE_TOPICS:
-            self.log.record_source(src, _source_record(message, appended_at))
-        elif name == REJECTED_TOPIC and {"src", "reason"} <= _headers(message).keys():
-            headers = _headers(message)
-            self.log.record_reject(_text(headers["src"]), _text(headers["reason"]), message.value())
-        elif name == ERASURES_TOPIC and message.value() is None and message.key() is not None:
-            self.log.record_erasure(_text(message.key() or b""), appended_at)
-        elif name not in FIELDS or not self._record_json(name, message, appended_at):
+            label, t0 = headers.get("label", b"").decode(errors="replace"), int(headers.get("t0", b"0"))
+            self.log.record_source(src, SourceRecord(message.value(), label, t0, appended_at))
+        elif name == REJECTED_TOPIC:
+            self.log.record_reject(headers["src"].decode(), headers["reason"].decode(), message.value())
+        elif name == ERASURES_TOPIC:
+            self.log.record_erasure((message.key() or b"").decode(), appended_at)
+        elif (row := json_object(message.value(), {})) is None:
             self.log.unreadable.append(src)
-
-    def _record_json(self, name: str, message: Message, appended_at: int) -> bool:
-        """Add a JSON record to the log. Return False if the record is unreadable."""
-        row = json_object(message.value(), FIELDS[name])
-        if row is None:
-            return False
-        if name == EVENTS_TOPIC and _is_event(row):
+        elif name == EVENTS_TOPIC:
             self.log.record_event(row, message.partition() or 0, appended_at)
-        elif name == ATTRIBUTED_TOPIC:
+        else:
+            self._record_result(name, row, appended_at)
+
+    def _record_result(self, name: str, row: Row, appended_at: int) -> None:
+        if name == ATTRIBUTED_TOPIC:
             self.log.record_result(row, appended_at)
-        elif name == CREDITS_TOPIC and all(isinstance(s, dict) and has_fields(s, SHARE_FIELDS) for s in row["credits"]):
+        elif name == CREDITS_TOPIC:
             self.log.record_credit(row, appended_at)
         elif name == PACING_TOPIC:
             self.log.record_count(row)
-        else:
-            return False
-        return True
-
-
-def _is_event(row: Row) -> bool:
-    return row["kind"] in KINDS and (row["kind"] != "conversion" or has_fields(row, ORDER_FIELDS))
-
-
-def _source_record(message: Message, appended_at: int) -> SourceRecord:
-    headers = _headers(message)
-    t0 = headers.get("t0", b"")
-    return SourceRecord(
-        message.value(), _text(headers.get("label", b"")), int(t0) if SEND_TIME.fullmatch(t0) else 0, appended_at
-    )
 
 
 def _headers(message: Message) -> dict[str, bytes]:
     headers: list[tuple[str, bytes | str | None]] = list(message.headers() or [])  # type: ignore[arg-type]
     return {key: value for key, value in headers if isinstance(value, bytes)}
-
-
-def _text(value: bytes | str) -> str:
-    return value if isinstance(value, str) else value.decode(errors="replace")

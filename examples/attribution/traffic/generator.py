@@ -101,18 +101,15 @@ class TrafficGenerator:
         # increases linearly during the warm-up and is constant afterwards.
         rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
         first, slope = WARM_UP_START_SHARE * rate, (1 - WARM_UP_START_SHARE) * rate / max(warm_up, 1e-9)
-        in_warm_up = (first + rate) / 2 * warm_up
+        in_warm_up = self.records_due_by(warm_up)
         if records >= in_warm_up:
             return warm_up + (records - in_warm_up) / rate
         return (math.sqrt(first**2 + 2 * slope * max(records, 0)) - first) / slope
 
     def records_due_by(self, seconds: float) -> float:
-        """Return the number of records that are due in the first `seconds`."""
+        """Return the number of records that are due in the first `seconds`, which must include the warm-up."""
         rate, warm_up = self.settings.rate, self.settings.warm_up_seconds
-        warm_up_part = min(seconds, warm_up)
-        slope = (1 - WARM_UP_START_SHARE) * rate / max(warm_up, 1e-9)
-        in_warm_up = WARM_UP_START_SHARE * rate * warm_up_part + slope * warm_up_part**2 / 2
-        return in_warm_up + rate * max(seconds - warm_up, 0)
+        return rate * (seconds - warm_up + (1 + WARM_UP_START_SHARE) / 2 * warm_up)
 
     def filled_slots_per_record(self) -> float:
         """Return the number of filled ad slots per record, estimated from a sample of the traffic."""

@@ -115,6 +115,10 @@ FAULTS: dict[str, tuple[Callable[[RunLog], object], str]] = {
         lambda x: x.rejects.update({"nowhere:0:1": ("why", b"")}),
         "nowhere:0:1 is not in a source topic",
     ),
+    "unreadable-record": (
+        lambda x: x.unreadable.append("ad-credits:0:1"),
+        "record ad-credits:0:1 was not written by the pipeline",
+    ),
     "changed-raw-bytes": (
         lambda x: x.rejects.update({BAD: ("not_json", b"{worse")}),
         f"{BAD} was rejected as 'not_json', but its raw bytes differ from the source record",

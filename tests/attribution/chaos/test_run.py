@@ -16,7 +16,7 @@ from rich.console import Console
 
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.chaos.cli import ChaosOptions
-from examples.attribution.chaos.faults import KINDS, Fault, plan
+from examples.attribution.chaos.faults import KINDS, Fault
 from examples.attribution.chaos.parts.system import System
 from examples.attribution.chaos.processes import EXECUTOR, WORKER, find
 from examples.attribution.chaos.report import Outcome, print_outcome, write_page
@@ -37,7 +37,8 @@ OPTIONS = ChaosOptions(
     warm_up_seconds=3,
     time_scale=600,
 )
-ENDLESS = Fault("pause-database", 600, 0, 3, KINDS["pause-database"].begin)
+PAUSE_SECONDS = 2
+ENDLESS = Fault("pause-database", 600, 0, PAUSE_SECONDS, KINDS["pause-database"].begin)
 
 
 class InterruptedView(LiveView):
@@ -85,8 +86,8 @@ def is_registered(executor: psutil.Process) -> bool:
 def observed() -> Observed:
     """Run three planned faults, the replacement of a worker, and one fault without an end."""
     output, stop = io.StringIO(), threading.Event()
-    planned = plan(OPTIONS.seed, OPTIONS.planned, {name: KINDS[name] for name in OPTIONS.chosen})
-    faults = [*planned, Fault("replace-worker", 0, 0, 3, replaced_worker), ENDLESS]
+    planned = [Fault(name, 0, 0, PAUSE_SECONDS, KINDS[name].begin) for name in OPTIONS.chosen]
+    faults = [*planned, Fault("replace-worker", 0, 0, PAUSE_SECONDS, replaced_worker), ENDLESS]
     outcome = run(OPTIONS, faults, InterruptedView(output, stop), stop, is_mounted=False)
     print_outcome(outcome, OPTIONS.seed, Console(file=output, width=200))
     return Observed(outcome, output.getvalue())

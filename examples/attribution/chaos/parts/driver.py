@@ -18,7 +18,6 @@ from examples.attribution.topics import TICKS_TOPIC, TOPICS
 from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.keeper import Limits, Standby, Starter, keep
 from spark_rtm.realtime.queries import KAFKA_SINK
-from spark_rtm.services.cluster import job_confs
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 DELIVERY_SECONDS = 8
@@ -42,8 +41,12 @@ def main() -> None:
         master=settings.master,
         slots=settings.slots,
         shuffle_partitions=settings.shuffle_partitions,
-        # The only cluster of a run is on this machine.
-        confs={**FAST_COMPILER_CONFS, **(job_confs("examples") if settings.master else {})},
+        confs={
+            **FAST_COMPILER_CONFS,
+            # The only cluster of a run is on this machine, so its workers can read the packages of this program. Each
+            # executor would unpack the archives of `job_confs` again, and compile all modules in them.
+            "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
+        },
     )
     partitions = dict.fromkeys(TOPICS, settings.partitions)
     servers = os.environ["KAFKA_BOOTSTRAP_SERVERS"]
