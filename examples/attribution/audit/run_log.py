@@ -29,9 +29,8 @@ class SourceRecord:
 
 @dataclass(frozen=True)
 class EventRecord:
-    """One record of the topic `events`, with its partition, append time (UTC milliseconds) and kind."""
+    """One record of the topic `events`, with its append time (UTC milliseconds) and kind."""
 
-    partition: int
     appended_at: int
     kind: str
 
@@ -64,8 +63,6 @@ class RunLog:
         """The newest version of each count in `ad-pacing`, by result id."""
         self.first_result_at: dict[str, int] = {}
         """Append time of each record's first result, by `src`."""
-        self.waiting: Counter[str] = Counter()
-        """Number of records that a hop has not yet processed, keyed by `hop topic:partition`."""
         self.duplicates: Counter[str] = Counter()
         """Number of duplicates that the at-least-once sink wrote, by topic."""
         # By result id: the deadline of each pending ad slot, and the first append times of its timeout and of the
@@ -75,34 +72,31 @@ class RunLog:
         self.written: Counter[str] = Counter()
         # Positions of records in topics of the pipeline that the pipeline cannot have written.
         self.unreadable: list[str] = []
+        self._to_correlate = 0
         self.conflicts: set[str] = set()
         """Ids of results of which one version was written with different contents."""
 
     def record_source(self, src: str, record: SourceRecord) -> None:
         """Add a record of a source topic."""
         self.sources[src] = record
-        if src not in self.events and src not in self.rejects:
-            self.waiting[_decoding_lag(src)] += 1
 
-    def record_event(self, event: Row, partition: int, appended_at: int) -> None:
+    def record_event(self, event: Row, appended_at: int) -> None:
         """Add a record of `events`."""
         src = event["src"]
         if src in self.events:
             self.duplicates[EVENTS_TOPIC] += 1
             return
-        self._end_decoding(src)
-        self.events[src] = EventRecord(partition, appended_at, event["kind"])
+        self.events[src] = EventRecord(appended_at, event["kind"])
         if event["kind"] == "conversion":
             self.orders.add(order_result_id(event))
-        elif src not in self.first_result_at:
-            self.waiting[_correlation_lag(self.events[src])] += 1
+        else:
+            self._to_correlate += 1
 
     def record_reject(self, src: str, reason: str, raw: bytes | None) -> None:
         """Add a record of `ad-rejected`."""
         if src in self.rejects:
             self.duplicates[REJECTED_TOPIC] += 1
             return
-        self._end_decoding(src)
         self.rejects[src] = (reason, raw)
 
     def record_result(self, result: Row, appended_at: int) -> None:
@@ -111,8 +105,6 @@ class RunLog:
         src, result_id = result["src"], result["result_id"]
         if src not in self.first_result_at and result["kind"] != "slot":
             self.first_result_at[src] = appended_at
-            if src in self.events:
-                self.waiting[_correlation_lag(self.events[src])] -= 1
         if result["kind"] == "slot" and result.get("deadline"):
             self.deadlines[result_id] = result["deadline"]
         elif result["code"] == "unfilled":
@@ -148,6 +140,14 @@ class RunLog:
         if known is None or count["version"] > known["version"]:
             self.counts[count["result_id"]] = count
 
+    @property
+    def waiting(self) -> dict[str, int]:
+        """Return the number of records that a hop has not yet processed, by hop."""
+        return {
+            "kafka_to_events": len(self.sources) - len(self.events) - len(self.rejects),
+            "events_to_attributed": self._to_correlate - len(self.first_result_at),
+        }
+
     def open_orders(self) -> int:
         """Return the number of orders without final credit."""
         are_final: dict[str, bool] = {}
@@ -179,10 +179,6 @@ class RunLog:
             if row != known:
                 self.conflicts.add(result_id)
 
-    def _end_decoding(self, src: str) -> None:
-        if src in self.sources:
-            self.waiting[_decoding_lag(src)] -= 1
-
 
 def credit_key(conversion: Row) -> str:
     """Return the key by which `touches_to_credit` groups a conversion: the user or, if no user is known, the order."""
@@ -204,11 +200,3 @@ def result_id_without_erasure(credit: Row) -> str:
 def _touch(result: Row, appended_at: int) -> Touch:
     names = ("result_id", "version", "kind", "effective_ts", "event_id", "impression_id", "campaign_id")
     return Touch(**{name: result[name] for name in names}, is_valid=result["code"] in BILLABLE, stored_at=appended_at)
-
-
-def _decoding_lag(src: str) -> str:
-    return f"kafka_to_events {src.rpartition(':')[0]}"
-
-
-def _correlation_lag(event: EventRecord) -> str:
-    return f"events_to_attributed {EVENTS_TOPIC}:{event.partition}"

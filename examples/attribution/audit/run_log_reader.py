@@ -76,13 +76,13 @@ class RunLogReader:
             self.log.record_erasure((message.key() or b"").decode(), appended_at)
         elif (row := json_object(message.value(), {})) is None:
             self.log.unreadable.append(src)
-        elif name == EVENTS_TOPIC:
-            self.log.record_event(row, message.partition() or 0, appended_at)
         else:
-            self._record_result(name, row, appended_at)
+            self._record_row(name, row, appended_at)
 
-    def _record_result(self, name: str, row: Row, appended_at: int) -> None:
-        if name == ATTRIBUTED_TOPIC:
+    def _record_row(self, name: str, row: Row, appended_at: int) -> None:
+        if name == EVENTS_TOPIC:
+            self.log.record_event(row, appended_at)
+        elif name == ATTRIBUTED_TOPIC:
             self.log.record_result(row, appended_at)
         elif name == CREDITS_TOPIC:
             self.log.record_credit(row, appended_at)

@@ -46,18 +46,15 @@ class ResultFlow:
         self._count = f"select count(distinct src) from {SCHEMA}.{results_table(settings)} where src = any(%s)".encode()
         self._partitions = len(SOURCE_TOPICS) * settings.partitions
         self._connection: psycopg.Connection | None = None
-        self._since_ms = 0.0
-        self._found: dict[str, str] = {}
 
     def flows_since(self, seconds: float) -> bool:
         """Return whether each source partition has a stored result for a record sent after `seconds` (epoch time)."""
-        if seconds * 1000 != self._since_ms:
-            self._since_ms, self._found = seconds * 1000, {}
+        found = dict[str, str]()
         for src in islice(reversed(self._log.first_result_at), MAX_NEWEST):
             source = self._log.sources.get(src)
-            if source and source.t0 > self._since_ms:
-                self._found.setdefault(src.rpartition(":")[0], src)
-        return len(self._found) == self._partitions and self._are_stored(list(self._found.values()))
+            if source and source.t0 > seconds * 1000:
+                found.setdefault(src.rpartition(":")[0], src)
+        return len(found) == self._partitions and self._are_stored(list(found.values()))
 
     def close(self) -> None:
         """Close the connection to the database."""

@@ -149,7 +149,7 @@ class LiveView:
         rates = self.rates(log, sink, now)
         state = Text(f"{elapsed:3.0f} s  {self.phase(log)}", style="bold yellow" if self._drains_from else "bold")
         hint = "the check needs all results" if self._drains_from else "Ctrl-C ends the traffic"
-        waiting, rows = _waiting(log), hop_latencies(log, self._shown_from(), NEWEST)
+        rows = hop_latencies(log, self._shown_from(), NEWEST)
         total = settings.warm_up_seconds + settings.duration if settings.duration else elapsed
         columns = screen.curve_columns(self.console.width)
         return Group(
@@ -159,14 +159,14 @@ class LiveView:
                 f"sent {self._sent.records:,}, results {len(log.results):,}, rejected {len(log.rejects):,}; {hint}",
                 style="dim",
             ),
-            _stages(rows, rates, waiting, sink),
+            _stages(rows, rates, log.waiting, sink),
             Text(
                 ("decode only, same records; micro-batch: 1 batch/s; " if self.beside else "")
                 + "p50 per second, 1 ms to 10 s",
                 style="dim",
             ),
             *screen.curves(self.curves, total, columns, self._hint),
-            screen.campaigns(self._throttle, log, self._sent.started_at),
+            screen.campaigns(self._throttle, self._sent.started_at),
         )
 
     def _add_medians(self, mode: str, latencies_ms: Mapping[int, tuple[int, int]]) -> None:
@@ -190,13 +190,6 @@ class LiveView:
         return {name: (counts[name] - before[name]) / max(now - since, TABLE_PERIOD_SECONDS) for name in counts}
 
 
-def _waiting(log: RunLog) -> Counter[str]:
-    waiting: Counter[str] = Counter()
-    for partition, records in log.waiting.items():
-        waiting[partition.partition(" ")[0]] += records
-    return waiting
-
-
 def _stages(
     rows: Sequence[Latency], rates: Mapping[str, float], waiting: Mapping[str, int], sink: Metrics | None
 ) -> Table:
@@ -204,7 +197,7 @@ def _stages(
     known: dict[str, Latency] = {row.hop: row for row in rows}
     table = screen.grid(("stage", 33), ("records/s", 10), ("p50 ms", 9), ("p99 ms", 9), ("waiting", 9))
     for hop, text in (("kafka_to_events", "decode"), ("events_to_attributed", "correlate")):
-        table.add_row(f"{text}: {hop}", *_cells(rates.get(hop, 0), known.get(hop)), f"{waiting.get(hop, 0):,}")
+        table.add_row(f"{text}: {hop}", *_cells(rates.get(hop, 0), known.get(hop)), f"{waiting[hop]:,}")
     table.add_row("both, Kafka to Kafka", *_cells(rates.get("events_to_attributed", 0), known.get("end to end")), "")
     for topic, text in (("ad-pacing", "caps: attributed_to_pacing"), ("ad-credits", "credit: touches_to_credit")):
         table.add_row(text, f"{rates.get(topic, 0):.0f}", "", "", "")

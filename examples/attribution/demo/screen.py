@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from rich.table import Table
 from rich.text import Text
 
-from examples.attribution.audit.run_log import RunLog
 from examples.attribution.pacing.throttle import DeliveryThrottle
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -66,30 +65,26 @@ def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: 
         yield Text(hint, style="dim")
 
 
-def campaigns(throttle: DeliveryThrottle, log: RunLog, started_at: float) -> Table:
+def campaigns(throttle: DeliveryThrottle, started_at: float) -> Table:
     """
     Return a table with one row per campaign.
 
     A row shows the goal, the delivered and reserved ad slots, and when the campaign reached its cap.
     """
-    counts: dict[str, list[int]] = {}
-    for row in log.counts.values():
-        known = counts.setdefault(row["campaign_id"], [0, 0])
-        known[0] += row["delivered"]
-        known[1] += row["reserved"]
     table = grid(("campaign", 12), ("goal", 6), ("delivered", 9), ("reserved", 8))
     table.add_column("", width=BAR_COLUMNS, no_wrap=True)
     table.add_column("cap", no_wrap=True)
     reached = {n.campaign_id: n.at_ms for n in reversed(list(throttle.notices)) if n.code == "cap_reached"}
     for campaign_id, goal in throttle.goals.items():
-        delivered, reserved = counts.get(campaign_id, (0, 0))
-        share = min(delivered / goal.impressions, 1)
-        full, held = int(share * BAR_COLUMNS), math.ceil(min(reserved / goal.impressions, 1 - share) * BAR_COLUMNS)
-        bar = Text("█" * full, style="green").append("░" * min(held, BAR_COLUMNS - full))
-        at_ms = reached.get(campaign_id)
-        state = "" if not at_ms else f"{at_ms / 1000 - started_at:.0f} s"
-        state += "" if throttle.is_open(campaign_id) else ", stopped" if state else "stopped"
-        table.add_row(
-            campaign_id.partition("-")[2], f"{goal.impressions:,}", f"{delivered:,}", f"{reserved:,}", bar, state
+        count = throttle.pacing_of(campaign_id, goal.ends_at)
+        share = min(count.delivered / goal.impressions, 1)
+        full, held = (
+            int(share * BAR_COLUMNS),
+            math.ceil(min(count.reserved / goal.impressions, 1 - share) * BAR_COLUMNS),
         )
+        bar = Text("█" * full, style="green").append("░" * min(held, BAR_COLUMNS - full))
+        state = [f"{reached[campaign_id] / 1000 - started_at:.0f} s"] if campaign_id in reached else []
+        state += [] if throttle.is_open(campaign_id) else ["stopped"]
+        numbers = (f"{number:,}" for number in (goal.impressions, count.delivered, count.reserved))
+        table.add_row(campaign_id.partition("-")[2], *numbers, bar, ", ".join(state))
     return table

@@ -7,7 +7,7 @@ def log_of(*rows: tuple[int, int, int, int]) -> RunLog:
     log = RunLog()
     for n, (t0, appended_at, in_events_at, answered_at) in enumerate(rows):
         log.record_source(f"s:0:{n}", SourceRecord(b"", "normal", t0, appended_at))
-        log.record_event({"src": f"s:0:{n}", "kind": "request"}, 0, in_events_at)
+        log.record_event({"src": f"s:0:{n}", "kind": "request"}, in_events_at)
         result = {"src": f"s:0:{n}", "result_id": str(n), "kind": "request", "code": "accepted", "version": 2}
         log.record_result(result, answered_at)
         log.record_result({**result, "version": 4}, answered_at + 1_000)
@@ -37,7 +37,7 @@ def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:
         code = "filled" if result_id == "filled" else "unfilled"
         for version, appended_at in ((3, 107), (5, 400)):
             log.record_result({**slot, "result_id": result_id, "code": code, "version": version}, appended_at)
-    log.record_event({"src": "s:0:1", "kind": "conversion", "advertiser_id": "a", "order_id": "o"}, 0, 200)
+    log.record_event({"src": "s:0:1", "kind": "conversion", "advertiser_id": "a", "order_id": "o"}, 200)
     for result_id, records in (("single", 1), ("repeated", 2)):
         credit = {"result_id": result_id, "src": "s:0:1", "records": records, "final": False, "version": 2}
         log.record_credit(credit, 210)

@@ -49,7 +49,7 @@ def good_log(*, expired: str = "") -> RunLog:
         elif src == expired:
             log.record_reject(src, "expired:server_ts", record.value)
         else:
-            log.record_event({**json.loads(record.value or b""), "src": src}, 0, T + 2)
+            log.record_event({**json.loads(record.value or b""), "src": src}, T + 2)
     expected = replay_results(log, WINDOWS)
     for result in expected.values():
         log.record_result({k: v for k, v in asdict(result).items() if v is not None}, T + 3)
@@ -96,7 +96,7 @@ def reject_the_conversion(log: RunLog) -> None:
 
 def accept_the_malformed(log: RunLog) -> None:
     log.rejects.clear()
-    log.record_event({"src": BAD, "kind": "click"}, 0, T)
+    log.record_event({"src": BAD, "kind": "click"}, T)
 
 
 def change(newest: dict[str, dict[str, Any]], result_id: str = "", **fields: Any) -> None:
@@ -181,26 +181,20 @@ def test_expired_record_is_counted_without_difference() -> None:
     assert {"in": 7, "events": 5, "rejected": 2} == outcome.counts["source records"]
 
 
-def test_lag_of_a_hop_is_correct_in_any_order_of_reading() -> None:
-    src = "ad-requests:0:000000000000"
-    steps: list[Callable[[RunLog], None]] = [
-        lambda x: x.record_source(src, sources()[src]),
-        lambda x: x.record_event({"src": src, "kind": "request"}, 1, T),
-        lambda x: x.record_result(
-            {"src": src, "result_id": "a", "kind": "request", "code": "accepted", "version": 2}, T
-        ),
-    ]
-    forward, backward = RunLog(), RunLog()
-
-    lags = []
+def test_record_waits_until_each_hop_has_processed_it() -> None:
+    log, src = RunLog(), "ad-requests:0:000000000000"
+    result = {"src": src, "result_id": "a", "kind": "request", "code": "accepted", "version": 2}
+    steps: tuple[Callable[[], None], ...] = (
+        lambda: log.record_source(src, sources()[src]),
+        lambda: log.record_event({"src": src, "kind": "request"}, T),
+        lambda: log.record_result(result, T),
+    )
+    waiting = []
     for step in steps:
-        step(forward)
-        lags.append({partition: n for partition, n in forward.waiting.items() if n})
-    for step in reversed(steps):
-        step(backward)
+        step()
+        waiting.append(tuple(log.waiting.values()))
 
-    assert [{"kafka_to_events ad-requests:0": 1}, {"events_to_attributed events:1": 1}, {}] == lags
-    assert {} == {partition: n for partition, n in backward.waiting.items() if n}
+    assert [(1, 0), (0, 1), (0, 0)] == waiting
 
 
 def test_pending_result_open_order_and_reserved_slot_are_outstanding() -> None:
@@ -329,7 +323,7 @@ def test_replay_correlates_the_first_events_of_the_topic() -> None:
     for src, event_id in sent.items():
         log.record_source(src, SourceRecord(value("click", event_id, impression_id="x"), "normal", T, T + 1))
     for src in reversed(sent):
-        log.record_event({"src": src, "kind": "click"}, 0, T + 2)
+        log.record_event({"src": src, "kind": "click"}, T + 2)
 
     results = replay_results(log, WINDOWS)
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from examples.attribution.chaos.faults import CUT_SHARE, KINDS, Fault, exhausted, slow, wrong_clock
+from examples.attribution.chaos.faults import CUT_SHARE, KINDS, Fault, exhausted, slow
 from spark_rtm.services.tcp_proxy import TcpProxy
 from tests.helpers import eventually
 
@@ -53,10 +53,3 @@ def test_exhausted_database_refuses_connections_and_closes_those_of_the_follower
         return True
 
     eventually(has_connection, 60, "a connection after the fault")
-
-
-def test_wrong_clock_is_right_again_after_the_block() -> None:
-    errors_ms: dict[str, int] = {}
-    with wrong_clock(errors_ms, "event_ts", -1.5):
-        assert {"event_ts": -1500} == errors_ms
-    assert {"event_ts": 0} == errors_ms

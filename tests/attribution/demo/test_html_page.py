@@ -40,7 +40,7 @@ def log_of(latency_ms: int) -> RunLog:
     for n, latency in enumerate((latency_ms, 10 * latency_ms)):
         src = f"ad-requests:0:{n}"
         log.record_source(src, SourceRecord(b"", "normal", 2_000 + n, 2_000))
-        log.record_event({"src": src, "kind": "request"}, 0, 2_000)
+        log.record_event({"src": src, "kind": "request"}, 2_000)
         log.record_result({"src": src, "result_id": src, "kind": "request", "code": "x", "version": 2}, 2_000 + latency)
     return log
 

@@ -47,9 +47,9 @@ def printed(
 
 def two_records() -> RunLog:
     log, now = RunLog(), int(time.time() * 1000)
-    for n in range(2):
+    for n in range(3):
         log.record_source(f"ad-requests:0:{n}", SourceRecord(b"", "normal", now, now))
-    log.record_event({"src": "ad-requests:0:0", "kind": "request"}, 1, now + 5)
+    log.record_event({"src": "ad-requests:0:0", "kind": "request"}, now + 5)
     result = {"src": "ad-requests:0:0", "result_id": "a", "kind": "request", "code": "accepted", "version": 2}
     log.record_result(result, now + 12)
     log.record_reject("ad-requests:0:2", "not_json", b"")
@@ -88,7 +88,8 @@ def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], dr
     assert [] == [(start, line) for start, line in zip(starts, lines, strict=False) if not line.startswith(start)]
     fast, slow = (lines[starts.index(name)].split() for name in ("real-time ", "micro-batch "))
     assert [["5", "ms"], ["1,000", "ms"]] == [fast[-2:], slow[-2:]]
-    assert "campaign-3 10 0 0 5 s, stopped" == " ".join(lines[starts.index("campaign ") + 4].split())
+    bar = f"{'█' * 21}{'░' * 3}"
+    assert f"campaign-3 10 9 1 {bar} 5 s, stopped" == " ".join(lines[starts.index("campaign ") + 4].split())
 
 
 @pytest.mark.parametrize(
