@@ -6,17 +6,17 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from examples.attribution.correlation.rule import Result
+from examples.attribution.demo.__main__ import main
 from examples.attribution.pipeline import query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS
@@ -28,43 +28,26 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(600)]
 CHECKOUT = Path(__file__).parents[2]
 
 
-@dataclass(frozen=True)
-class DemoProcess:
-    """A demonstration in separate processes. It writes to files, because an unread pipe would fill during an outage."""
-
-    process: subprocess.Popen[bytes]
-    folder: Path
-
-    def printed(self, stream: str) -> str:
-        return (self.folder / stream).read_text()
-
-    def kill(self) -> None:
-        """Kill the process and its JVM, which would otherwise write for another second."""
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(60)
-
-
 @contextmanager
-def demo_process(kafka: str, *options: str) -> Iterator[DemoProcess]:
-    """Run the demonstration as a user does, and kill it afterwards; a failed assertion shows its output."""
+def demo_process(folder: Path, kafka: str, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], Path, Path]]:
+    """Run the demonstration as a user does, and yield it with its output and error files; kill it afterwards."""
     command = [sys.executable, "-m", "examples.attribution.demo", "--interval-seconds", "5", *options]
-    env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        output, errors = (stack.enter_context((folder / name).open("wb")) for name in ("output", "errors"))
-        process = subprocess.Popen(command, cwd=CHECKOUT, env=env, stdout=output, stderr=errors, start_new_session=True)
-        demo = DemoProcess(process, folder)
+    env, output, errors = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}, folder / "output", folder / "errors"
+    with output.open("wb") as out, errors.open("wb") as err:
+        process = subprocess.Popen(command, cwd=CHECKOUT, env=env, stdout=out, stderr=err, start_new_session=True)
         try:
-            yield demo
+            yield process, output, errors
         except AssertionError as error:
-            error.add_note(demo.printed("output") + demo.printed("errors"))
+            error.add_note(output.read_text() + errors.read_text())
             raise
         finally:
-            demo.kill()
+            # Its JVM would otherwise write for another second.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(60)
 
 
-def test_invented_result_fails_an_otherwise_correct_run(kafka: str, settings: Settings) -> None:
+def test_invented_result_fails_an_otherwise_correct_run(kafka: str, settings: Settings, tmp_path: Path) -> None:
     """After Ctrl-C, the command waits for all results, reports exactly the invented ones, and exits with status 1."""
     at = 1_000_000 * int(time.time() // 1_000)
     invented = Result("invented", 2, "slot", "filled", "invented", at, "c", at, "nowhere", at, clock_skew=False)
@@ -73,13 +56,15 @@ def test_invented_result_fails_an_otherwise_correct_run(kafka: str, settings: Se
     # minutes behind; with the default slack, they would count as late.
     options = ["--duration=0", "--warm-up-seconds=1", "--rate=30", "--time-scale=600", "--watermark-slack-ms=600000"]
 
-    with demo_process(kafka, *options, "--compare", "--topic-prefix", settings.topic_prefix) as demo:
-        eventually(
-            lambda: re.search(r"running: .* p50 \d.* in micro-batch mode", demo.printed("output")), 200, "results"
-        )
-        demo.process.send_signal(signal.SIGINT)
-        assert 1 == demo.process.wait(400)
-        output = demo.printed("output")
+    with demo_process(tmp_path, kafka, *options, "--compare", "--topic-prefix", settings.topic_prefix) as (
+        process,
+        path,
+        _,
+    ):
+        eventually(lambda: re.search(r"running: .* p50 \d.* in micro-batch mode", path.read_text()), 200, "results")
+        process.send_signal(signal.SIGINT)
+        assert 1 == process.wait(400)
+        output = path.read_text()
 
     found = re.findall(r"^(?:.* is not in the replay|slots: input is .*)$", output, re.MULTILINE)
     count = next(text for text in found if text.startswith(f"count c/{at}/"))
@@ -112,17 +97,21 @@ def test_too_few_slots_are_rejected_before_any_start(spark: SparkSession, settin
     assert [] == spark.streams.active
 
 
-@pytest.mark.parametrize(
-    ("is_interrupted", "status", "message"), [(False, 1, "127.0.0.1:1"), (True, 130, "interrupted")]
-)
-def test_absent_broker_ends_the_command_with_one_line(is_interrupted: bool, status: int, message: str) -> None:
-    """The command exits with status 1 and the broker's address, or after Ctrl-C with the status of an interrupt."""
-    with demo_process("127.0.0.1:1") as demo:
-        if is_interrupted:
-            eventually(lambda: "starting Kafka" in demo.printed("output"), 60, "the start")
-            demo.process.send_signal(signal.SIGINT)
-        assert status == demo.process.wait(60)
-        errors = demo.printed("errors")
+def test_absent_broker_ends_the_command_with_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
 
-    assert message in errors.splitlines()[-1]
-    assert "Traceback" not in errors
+    assert 1 == main([])
+    assert "127.0.0.1:1" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_interrupt_during_the_start_ends_the_command_with_one_line(tmp_path: Path) -> None:
+    with demo_process(tmp_path, "127.0.0.1:1") as (process, output, errors):
+        eventually(lambda: "starting Kafka" in output.read_text(), 60, "the start")
+        process.send_signal(signal.SIGINT)
+        assert 130 == process.wait(60)
+        printed = errors.read_text()
+
+    assert "interrupted" in printed.splitlines()[-1]
+    assert "Traceback" not in printed

@@ -1,8 +1,4 @@
-"""
-Check that each order's credit is final, and equals the credit that the rule computes.
-
-If a user was erased after one of an order's records was stored, the order is counted, but its credit is not compared.
-"""
+"""Check that each order's credit is final, and equals the credit that the rule computes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -27,11 +23,7 @@ class CreditAudit:
     compared: int
     """Number of orders whose credit was compared with the credit that the rule computes."""
     erased: int
-    """
-    Number of orders that were not compared, because the user was erased after a record of the order was stored.
-
-    The credit of such an order depends on which records the query read before the erasure.
-    """
+    """Number of orders that were not compared (`ReplayedOrder`)."""
     differences: list[str]
 
 

@@ -1,9 +1,4 @@
-"""
-Compute exact latency percentiles per hop and end to end.
-
-Latencies are computed from Kafka append times, because the progress events of a real-time query contain no latencies of
-single records.
-"""
+"""Compute exact latency percentiles per hop and end to end, from Kafka append times."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -79,11 +74,7 @@ def _late_ms(due: Mapping[str, int], appended: Mapping[str, int]) -> list[int]:
 def latencies_by_second(
     log: RunLog, started_at: float, newest: int | None = None, *, decoded: bool = False
 ) -> dict[int, tuple[int, int]]:
-    """
-    Return, for each second after `started_at`, the median and maximum latency (ms) of the records due in that second.
-
-    With `decoded`, the latency covers only the first query. Otherwise, it covers both queries.
-    """
+    """Return the median and maximum latency (ms) of both queries, or of the first one, by second after `started_at`."""
     latencies_ms = []
     for src, source in islice(reversed(log.sources.items()), newest):
         event = log.events.get(src)

@@ -1,8 +1,4 @@
-"""
-Reconcile a run: replay its source records, compare the results of the run with those of the replay, and count records.
-
-Results are delivered at least once and in any order, so only the newest version of each result is compared.
-"""
+"""Reconcile a run: replay its source records, compare the newest versions of its results, and count records."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

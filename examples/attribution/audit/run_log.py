@@ -130,11 +130,7 @@ class RunLog:
         self.erasures[user].append(appended_at)
 
     def record_count(self, count: Row) -> None:
-        """
-        Add a record of `ad-pacing`.
-
-        Repeated counts are not reported as duplicates, because the query also emits counts that have not changed.
-        """
+        """Add a record of `ad-pacing`. The query also emits unchanged counts, so repeated counts are no duplicates."""
         self.written[PACING_TOPIC] += 1
         known = self.counts.get(count["result_id"])
         if known is None or count["version"] > known["version"]:

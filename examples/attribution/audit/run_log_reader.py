@@ -1,9 +1,4 @@
-"""
-Read all topics of a run from Kafka into a `RunLog`, without Spark.
-
-A real-time query reports its progress only once per batch, so the reader detects the end of a run from the records. It
-skips records that are not JSON objects, and logs their positions.
-"""
+"""Read all topics of a run from Kafka into a `RunLog`, without Spark."""
 
 from confluent_kafka import Message
 

@@ -1,8 +1,4 @@
-"""
-Define the kinds of faults as context managers, and draw the faults of a run from a seed.
-
-A fault lasts as long as the block of its context manager.
-"""
+"""Define the kinds of faults as context managers, which hold while their block runs, and draw a plan from a seed."""
 
 import random
 import threading

@@ -33,12 +33,7 @@ class Incident:
     begun_at: float
     """Time at which the fault began, in epoch seconds."""
     seconds: float | None = None
-    """
-    Seconds from the beginning of the fault until results flow again, or None if the deadline passes before that.
-
-    Results flow when every source partition has a result in the database for a record that was sent after the end of
-    the fault and after the last restart that the fault caused.
-    """
+    """Seconds from the beginning of the fault until results flow again (`LEGEND`), or None without a recovery."""
     replayed: int = 0
     """Number of records that were written again before the next fault."""
 

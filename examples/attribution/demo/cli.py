@@ -8,11 +8,7 @@ from spark_rtm.command_line import arguments_of
 
 PROGRAM = "python -m examples.attribution.demo"
 HIGH_RATE = 500
-"""
-Rate (records per second) from which a local run uses the JVM's optimizing compiler.
-
-At this rate, five queries on two cores need the faster code of this compiler.
-"""
+"""Rate (records per second) from which five queries on two cores need the code of the JVM's optimizing compiler."""
 HIGH_RATE_DEFAULTS = {
     # The optimizing compiler itself needs CPU time. After a warm-up of 25 s, half of the results are still seconds
     # late.

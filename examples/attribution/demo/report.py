@@ -181,11 +181,7 @@ def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
 
 
 def comparison_of_modes(report: Report) -> list[str]:
-    """
-    Return a list of sentences that compare the two modes.
-
-    The list has one sentence if the first query ran in both modes at the same time. Otherwise it is empty.
-    """
+    """Return a sentence that compares the modes, if the first query ran in both at the same time."""
     rows = report.side_by_side()
     if len(rows) < 2:
         return []

@@ -113,11 +113,7 @@ def run(
     *,
     beside: bool = False,
 ) -> Report:
-    """
-    Send traffic for the configured duration or until `stop` is set, wait for the last results, and reconcile them.
-
-    With `beside`, the first query also runs in micro-batch mode.
-    """
+    """Send traffic for the configured duration or until `stop` is set, wait for all results, and reconcile them."""
     with ExitStack() as stack:
         partitions = create_topics(bootstrap_servers, settings.topic_prefix, settings.partitions)
         reader = RunLogReader(bootstrap_servers, settings, partitions)

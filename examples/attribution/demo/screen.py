@@ -31,11 +31,7 @@ def curve_columns(width: int) -> int:
 
 
 def sparkline(medians_ms: Mapping[int, int], seconds: float, columns: int) -> str:
-    """
-    Return one character per column.
-
-    Its height shows the highest per-second median in that column. A column without data is a space.
-    """
+    """Return one character per column, whose height shows the highest median in that column."""
     per_column = max(seconds / columns, 1)
     highest: dict[int, int] = {}
     for second, median_ms in medians_ms.items():
@@ -50,11 +46,7 @@ def _block(latency_ms: float) -> str:
 
 
 def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: int, hint: str) -> Iterator[Text]:
-    """
-    Yield one line per execution mode, with the curve and newest value of this mode.
-
-    If there is only one mode, also yield `hint`.
-    """
+    """Yield one line per execution mode with its curve and newest value, and `hint` if there is only one mode."""
     for name, medians_ms in curves_ms.items():
         text = Text(f"{name:<{LABEL_COLUMNS}}")
         text.append(sparkline(medians_ms, seconds, columns), style=COLORS[name])
@@ -66,11 +58,7 @@ def curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: 
 
 
 def campaigns(throttle: DeliveryThrottle, started_at: float) -> Table:
-    """
-    Return a table with one row per campaign.
-
-    A row shows the goal, the delivered and reserved ad slots, and when the campaign reached its cap.
-    """
+    """Return a table with the goal, the delivered and reserved ad slots, and the time of the cap of each campaign."""
     table = grid(("campaign", 12), ("goal", 6), ("delivered", 9), ("reserved", 8))
     table.add_column("", width=BAR_COLUMNS, no_wrap=True)
     table.add_column("cap", no_wrap=True)

@@ -1,9 +1,4 @@
-"""
-Set goals so that the campaigns reach their caps one after another within a run.
-
-The campaigns reach their caps after the warm-up, because only traffic at the full rate shows how much over-delivery a
-run avoids.
-"""
+"""Set goals so that the campaigns reach their caps one after another, at the full rate."""
 
 from examples.attribution.pacing.rule import Goal
 from examples.attribution.traffic.generator import TrafficGenerator

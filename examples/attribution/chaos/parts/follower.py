@@ -1,8 +1,4 @@
-"""
-Copy results into the database until SIGTERM, then read to the end of the topic.
-
-The argument of the program is the settings as JSON.
-"""
+"""Copy results into the database until SIGTERM, then read to the end of the topic. The argument is the settings."""
 
 import json
 import os

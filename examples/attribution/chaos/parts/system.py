@@ -96,11 +96,7 @@ def running_system(
     is_mounted: bool = False,
     has_standby: bool = False,
 ) -> Iterator[System]:
-    """
-    Start all parts, the driver last, and stop them at the end of the block.
-
-    `report` prints a line. With `is_mounted`, the checkpoints are on a separate file system, which a fault can fill.
-    """
+    """Start all parts, the driver last, and stop them after the block. `fill-disk` needs `is_mounted`."""
     settings = traffic.settings
     with ExitStack() as stack:
         report("starting Kafka and PostgreSQL")
