@@ -8,8 +8,12 @@ import hashlib
 import re
 from functools import cache
 from html import escape
+from importlib import metadata
+from pathlib import Path
 
 import mermaidx
+
+from spark_rtm.services.cache import cached_folder
 
 # With more steps than this, a horizontal diagram would be too small to read, so it is drawn from top to bottom.
 MAX_HORIZONTAL_STEPS = 4
@@ -33,13 +37,19 @@ def figure(source: str, *_: object, **__: object) -> str:
 
 @cache
 def _svg(source: str) -> str:
-    text = str(mermaidx.render(_SETTINGS + source).svg())
-    identity = "d" + hashlib.sha256(source.encode()).hexdigest()[:8]
+    identity = "d" + hashlib.sha256(source.encode()).hexdigest()[:16]
+    # Drawing takes two seconds of CPU time for each diagram.
+    folder = cached_folder(f"diagrams/{metadata.version('mermaidx')}-{identity}", lambda new: _draw(source, new))
+    text = (folder / "drawn.svg").read_text(encoding="utf-8")
     text = re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).replace("my-svg", identity)
     text = _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.1f}", text)
     text = re.sub(r' (?:data-[\w-]+|style)="[^"]*"', "", text)
     used = set(re.findall(r"url\(#([^)]+)\)", text))
     return re.sub(r'<marker id="([^"]+)".*?</marker>', lambda m: m[0] if m[1] in used else "", text, flags=re.DOTALL)
+
+
+def _draw(source: str, folder: Path) -> None:
+    (folder / "drawn.svg").write_text(str(mermaidx.render(_SETTINGS + source).svg()), encoding="utf-8")
 
 
 def _size(svg: str) -> tuple[float, float]:

@@ -64,15 +64,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    opened = browser.new_page()
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
 def phone(browser: Browser) -> Iterator[Page]:
-    """Yield a browser page of the size of a narrow phone; each test of a file loads its page again."""
+    """Yield a browser page of the size of a narrow phone."""
     page = browser.new_page(viewport={"width": 360, "height": 740})
     yield page
     page.close()

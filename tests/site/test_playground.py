@@ -5,62 +5,57 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from scripts.site import playground
 from spark_rtm.cli import main
 from spark_rtm.lint.engine import lint_text
 from tests.lint.case_files import cases_of_rules
 from tests.site.helpers import SUBPATH
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
-LOAD_MS = 240_000
-# Checks all texts in a worker of the site, as the form does.
+LOAD_MS = 200_000
+# Keeps the workers of a page, so the texts are checked in the Python that the form has loaded.
+KEEP_WORKERS = """
+window.workers = {};
+window.Worker = class extends Worker {
+  constructor(script, options) { super(script, options); window.workers[new URL(script).pathname.split("/").pop()] = this; }
+};
+"""
 CHECK_SCRIPT = """
-async ([script, base, texts]) => {
-  const worker = new Worker(script, { type: "module" });
-  const next = (message) => new Promise((resolve) => {
-    worker.onmessage = ({ data }) => resolve(data);
-    worker.postMessage(message);
-  });
-  worker.postMessage({ base });
+async (texts) => {
+  const worker = window.workers["python_worker.mjs"];
   const answers = [];
-  for (const [name, text] of texts) answers.push(await next({ name, text, engine: "" }));
+  for (const [name, text] of texts) {
+    answers.push(await new Promise((resolve) => {
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.postMessage({ name, text, engine: "" });
+    }));
+  }
   return answers;
 }
 """
 
 
-@pytest.fixture
-def form(phone: Page, address: str) -> Page:
+def test_browser_finds_what_the_command_finds_and_asks_no_other_server(phone: Page, address: str) -> None:
+    """The form shows a finding; the Python behind it gives the findings of the command for all cases."""
+    requested: list[str] = []
+    phone.on("request", lambda request: requested.append(request.url))
+    phone.add_init_script(KEEP_WORKERS)
+    phone.set_default_timeout(LOAD_MS)
     phone.goto(f"{address}references/lint_rules.html")
-    return phone
-
-
-def test_browser_finds_what_the_command_finds_in_all_cases(form: Page, address: str) -> None:
+    phone.locator("#playground-text").fill('df.writeStream.trigger(realTime=True).option("checkpointLocation", "/a")')
+    phone.get_by_role("button", name="Check (").click()
+    finding = phone.locator("#playground-findings .finding", has_text="trigger-duration")
+    expect(finding).to_contain_text('write realTime="5 minutes"', timeout=LOAD_MS)
+    link = finding.locator("a").evaluate("link => link.href")
     cases = cases_of_rules()
-    texts = [[Path(name).name, text] for name, text in cases.items()]
-    script = f"{address}scripts/site/assets/python_worker.mjs"
-    form.set_default_timeout(LOAD_MS)
-    answers = form.evaluate(CHECK_SCRIPT, [script, f"{address}{playground.FOLDER}/", texts])
+    answers = phone.evaluate(CHECK_SCRIPT, [[Path(name).name, text] for name, text in cases.items()])
 
+    assert f"/{SUBPATH}/references/lint_rules/trigger-duration.html" in link
+    assert any(url.endswith("pyodide.asm.wasm") for url in requested)
+    assert [] == [url for url in requested if f"/{SUBPATH}/" not in url]
     expected = {name: [asdict(one) for one in lint_text(text, Path(name).name)] for name, text in cases.items()}
     answered = {name: answer.get("findings", answer) for name, answer in zip(cases, answers, strict=True)}
     assert json.loads(json.dumps(expected)) == json.loads(json.dumps(answered))
-
-
-def test_form_shows_findings_and_asks_no_other_server(form: Page) -> None:
-    requested: list[str] = []
-    form.on("request", lambda request: requested.append(request.url))
-    form.locator("#playground-text").fill('df.writeStream.trigger(realTime=True).option("checkpointLocation", "/a")')
-    form.get_by_role("button", name="Check (").click()
-    finding = form.locator("#playground-findings .finding", has_text="trigger-duration")
-    expect(finding).to_contain_text('write realTime="5 minutes"', timeout=LOAD_MS)
-
-    assert f"/{SUBPATH}/references/lint_rules/trigger-duration.html" in finding.locator("a").evaluate(
-        "link => link.href"
-    )
-    assert any(url.endswith("pyodide.asm.wasm") for url in requested)
-    assert [] == [url for url in requested if f"/{SUBPATH}/" not in url]
 
 
 def test_form_estimates_what_the_command_estimates(

@@ -1,34 +1,41 @@
 import ast
-import json
 import re
 import subprocess
 from html import unescape
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import pytest
 import yaml
 from PIL import Image
 
 from scripts.pack import files, version
-from scripts.site import api, machines, tree
+from scripts.site import api, machines, rules, tree
 from scripts.site.hooks import OTHER_LANGUAGES
+from spark_rtm import DOCUMENTATION
+from spark_rtm.lint.engine import RULES
 from spark_rtm.text import markdown
-from tests.site.helpers import BUILD, Document, broken, documents
+from tests.site.helpers import BUILD, Document
 
 pytestmark = pytest.mark.services
 
 SITE = f"{version.project(files.ROOT)['urls']['Documentation']}/"
 
 
-def test_every_link_and_anchor_of_the_site_exists(built: Path, pages: dict[str, Document]) -> None:
-    assert [] == broken(built, pages)
+def text_of(page: Path) -> str:
+    article = page.read_text(encoding="utf-8").partition("<article")[2].partition("</article>")[0]
+    return squeezed(unescape(re.sub(r"<[^>]+>", "", article)))
 
 
-def test_command_of_make_site_fails_for_a_page_outside_the_navigation(tmp_path: Path) -> None:
+def squeezed(text: str) -> str:
+    return " ".join(text.replace("`", "").split())
+
+
+def test_build_fails_for_broken_links_and_pages_outside_the_navigation(tmp_path: Path) -> None:
+    """Mkdocs checks the links and anchors of all Markdown with the settings of `mkdocs.yml`."""
     (tmp_path / "docs").mkdir()
-    for name in ("index", "lost"):
-        (tmp_path / "docs" / f"{name}.md").write_text(f"# {name}\n")
+    (tmp_path / "docs/index.md").write_text("# Home\n\n[a](#gone), [b](gone.md)\n")
+    (tmp_path / "docs/lost.md").write_text("# Lost\n")
     validation = yaml.safe_load((files.ROOT / "mkdocs.yml").read_text())["validation"]
     small = {"site_name": "Small", "nav": ["index.md"], "validation": validation}
     (tmp_path / "mkdocs.yml").write_text(yaml.safe_dump(small))
@@ -36,54 +43,26 @@ def test_command_of_make_site_fails_for_a_page_outside_the_navigation(tmp_path: 
     done = subprocess.run(BUILD, cwd=tmp_path, capture_output=True, text=True, timeout=110, check=False)
 
     assert 1 == done.returncode
-    assert "- lost.md" in done.stderr
+    assert [] == [text for text in ("- lost.md", "'#gone'", "'gone.md'") if text not in done.stderr]
     assert f"$(PY) {' '.join(BUILD[1:])}\n" in (files.ROOT / "Makefile").read_text()
 
 
-def test_broken_link_and_anchor_would_be_found(tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_text('<h2 id="x"><a href="#x">1</a><a href="#y">2</a><a href="b.html">3</a>')
-
-    assert ["a.html: #y", "a.html: b.html"] == broken(tmp_path, documents(tmp_path))
-
-
-def test_no_page_loads_external_resources(built: Path) -> None:
-    loaded = re.compile(
-        r"<(?:script|img|iframe|source)[^>]*\ssrc=\"?([^\" >]+)|<link[^>]*\shref=\"?([^\" >]+)|url\(([^)]+)\)"
-    )
-    external = set()
-    for path in built.rglob("*.html"):
-        addresses = ("".join(match) for match in loaded.findall(path.read_text(encoding="utf-8")))
-        external |= {address for address in addresses if urlsplit(address).netloc and not address.startswith(SITE)}
-
-    assert set() == external
-    # THIRD_PARTY.md states that the site contains no fonts, and lists the parts of all its scripts.
-    assert [] == [path.name for suffix in ("woff", "woff2", "ttf") for path in built.rglob(f"*.{suffix}")]
-    assert [] == list(built.glob(f"{OTHER_LANGUAGES}*"))
-
-
-def test_pages_have_an_address_an_edit_link_a_version_and_a_card(built: Path) -> None:
-    """Each page contains its canonical URL, an edit link to its source, the version and a preview picture."""
+def test_pages_have_an_address_an_edit_link_a_version_licences_and_a_card(
+    built: Path, pages: dict[str, Document]
+) -> None:
     project = version.project(files.ROOT)
     page = (built / "references/errors.html").read_text(encoding="utf-8")
     edit = f"{project['urls']['Repository']}/edit/main/references/errors.md"
+    linked = {urljoin("references/errors.html", address) for address in pages["references/errors.html"].addresses}
 
     assert f'<link rel="canonical" href="{SITE}references/errors.html">' in page
-    assert f'href="{edit}"' in page
+    assert {edit, "LICENSE.html", "THIRD_PARTY.html", "https://squidfunk.github.io/mkdocs-material/"} <= linked
     assert f"Version {project['version']}." in page
+    assert "Material Design Icons" in page
     [address] = re.findall(r'<meta property="og:image" content="([^"]+)">', page)
     with Image.open(built / address.removeprefix(SITE)) as card:
         assert ("PNG", (1200, 630)) == (card.format, card.size)
     assert f"<loc>{SITE}references/errors.html</loc>" in (built / "sitemap.xml").read_text(encoding="utf-8")
-
-
-def test_footer_of_every_page_links_licence_and_third_parties(built: Path, pages: dict[str, Document]) -> None:
-    theme = "https://squidfunk.github.io/mkdocs-material/"
-    linked = {name: {urljoin(name, address) for address in document.addresses} for name, document in pages.items()}
-
-    assert [] == [
-        name for name, addresses in linked.items() if not {"LICENSE.html", "THIRD_PARTY.html", theme} <= addresses
-    ]
-    assert "Material Design Icons" in (built / "references/errors.html").read_text(encoding="utf-8")
 
 
 def test_api_pages_have_every_public_name(pages: dict[str, Document]) -> None:
@@ -107,62 +86,46 @@ def test_pages_can_be_written_for_another_generator(tmp_path: Path) -> None:
     listed = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", configured, re.MULTILINE)
     assert len(listed) > 40
     assert [] == [name for name in listed if not (tmp_path / name).is_file()]
-    targets = {
-        page.parent / link.target.partition("#")[0]
-        for page in tmp_path.rglob("*.md")
-        for link in markdown.links(page.read_text(encoding="utf-8"))
-        if not re.match(r"#|https?:|mailto:", link.target)
-    }
-    assert [] == [str(target) for target in targets if not target.exists()]
 
 
-def test_ids_are_unique_on_each_page(pages: dict[str, Document]) -> None:
-    """No page contains the same id twice, so links to sections are unambiguous."""
-    twice = {name: [one for one in document.ids if document.ids.count(one) > 1] for name, document in pages.items()}
-
-    assert {} == {name: ids for name, ids in twice.items() if ids}
-
-
-def test_raw_files_are_served_unchanged(built: Path) -> None:
-    different = [
-        name for name in tree.raw(files.ROOT) if (built / name).read_bytes() != (files.ROOT / name).read_bytes()
-    ]
-
-    assert [] == different
-    listed = {file["path"] for file in json.loads((built / "manifest.json").read_text(encoding="utf-8"))["files"]}
-    assert {"SKILL.md", "references/errors.md"} <= listed
+def test_raw_files_are_served_unchanged_and_fonts_are_not(built: Path) -> None:
+    """THIRD_PARTY.md states that the site contains no fonts, and lists the parts of all its scripts."""
+    assert [] == [n for n in tree.raw(files.ROOT) if (built / n).read_bytes() != (files.ROOT / n).read_bytes()]
+    assert {"SKILL.md", "manifest.json", "references/errors.md"} <= set(tree.raw(files.ROOT))
+    assert [] == [path.name for suffix in ("woff", "woff2", "ttf") for path in built.rglob(f"*.{suffix}")]
+    assert [] == list(built.glob(f"{OTHER_LANGUAGES}*"))
 
 
 def test_diagrams_are_rendered_at_build_with_their_source(built: Path) -> None:
-    for page in tree.pages(files.ROOT):
+    found = 0
+    for page in files.references(files.ROOT):
         sources = [fence for fence in markdown.fences(page.read_text(encoding="utf-8")) if fence.language == "mermaid"]
-        name = files.relative(files.ROOT, page).replace("README.md", "index.md").replace(".md", ".html")
-        shown = (built / name).read_text(encoding="utf-8")
-        texts = [
-            unescape(text)
-            for text in re.findall(r"<summary>Diagram as text</summary><pre><code>(.*?)</code>", shown, re.DOTALL)
-        ]
+        shown = (built / f"references/{page.stem}.html").read_text(encoding="utf-8")
+        texts = re.findall(r"<summary>Diagram as text</summary><pre><code>(.*?)</code>", shown, re.DOTALL)
+        figures = re.findall(r'<figure class="diagram">.*?<svg [^>]*role="img".*?</svg>', shown, re.DOTALL)
+        found += len(figures)
 
-        assert [fence.code.strip() for fence in sources] == [text.strip() for text in texts]
-        assert len(sources) == len(
-            re.findall(r'<figure class="diagram">.*?<svg [^>]*role="img".*?</svg>', shown, re.DOTALL)
-        )
+        assert [fence.code.strip() for fence in sources] == [unescape(text).strip() for text in texts]
+        assert len(sources) == len(figures)
+    assert found
 
 
-def test_llms_txt_links_the_raw_text_of_every_page(built: Path) -> None:
+def test_language_models_get_a_list_and_the_text_of_every_page(built: Path) -> None:
     links = {link.target: link.text for link in markdown.links((built / "llms.txt").read_text(encoding="utf-8"))}
+    everything = (built / "llms-full.txt").read_text(encoding="utf-8")
 
     assert {files.relative(files.ROOT, page) for page in files.references(files.ROOT)} <= set(links)
     assert [] == [target for target in links if not (built / target).is_file()]
-
-
-def test_all_pages_are_in_one_file(built: Path) -> None:
-    everything = (built / "llms-full.txt").read_text(encoding="utf-8")
-
     assert all(page.read_text(encoding="utf-8") in everything for page in files.references(files.ROOT))
 
 
-def test_navigation_has_two_levels(built: Path) -> None:
-    home = (built / "index.html").read_text(encoding="utf-8")
+def test_page_of_each_rule_shows_its_docstring(built: Path, pages: dict[str, Document]) -> None:
+    """The page shows what the rule checks for, why, where it reports, both examples, and the engines."""
+    linked = pages["references/lint_rules.html"].addresses
+    for rule in RULES:
+        shown = text_of(built / f"{rules.FOLDER}/{rule.id}.html")
+        parts = (rule.what, rule.why, rule.reported_at, rule.example, rule.use_instead, rule.engine_text)
 
-    assert {"0", "1"} == set(re.findall(r'<nav class="md-nav[^>]*data-md-level="(\d)"', home))
+        assert [] == [part for part in parts if squeezed(part) not in shown]
+        assert f"lint_rules/{rule.id}.html" in linked
+        assert rule.help_uri.removeprefix(f"{DOCUMENTATION}/") in pages

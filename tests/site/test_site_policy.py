@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
 from scripts.site.hooks import hashes
 
@@ -57,10 +57,3 @@ def test_policy_blocks_what_the_site_does_not_need(browser: Browser, address: st
 
     directives = ["base-uri", "connect-src", "form-action", "img-src", "script-src-attr", "script-src-elem"]
     assert (directives, None) == (sorted(blocked), has_run)
-
-
-def test_page_scripts_leave_the_browser_functions_unchanged(phone: Page, address: str) -> None:
-    """After loading, a page has the browser's own `open` and `XMLHttpRequest`."""
-    phone.goto(address, wait_until="networkidle")
-
-    assert phone.evaluate("open === window.open && /native code/.test(XMLHttpRequest.prototype.open)")

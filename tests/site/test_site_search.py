@@ -42,12 +42,6 @@ def names_of_the_pages() -> set[str]:
     return names
 
 
-@pytest.fixture
-def home(page: Page, address: str) -> Page:
-    page.goto(address)
-    return page
-
-
 def ask(page: Page, address: str, queries: list[str]) -> dict[str, list[str]]:
     worker = page.evaluate("JSON.parse(document.getElementById('__config').textContent).search")
     locations: dict[str, list[str]] = page.evaluate(ASK_SCRIPT, [worker, address, queries])
@@ -59,11 +53,26 @@ def text_of(location: str) -> str:
     return (files.ROOT / name).read_text(encoding="utf-8")
 
 
-def test_every_condition_and_setting_is_found_by_name(home: Page, address: str) -> None:
+WANTED = {
+    "shuffle partitions": "cluster_and_slots",
+    "how many slots": "cluster_and_slots",
+    "how do I install": "install",
+    "operator or sink not in allowlist": "sources_sinks_operators",
+    "stop a query without repeats": "control",
+    "latency percentiles": "latency",
+    "schema evolution": "formats",
+    "kill the driver": "faults",
+    "watermark": "state",
+}
+
+
+def test_names_and_words_of_people_lead_to_the_page_with_the_answer(phone: Page, address: str) -> None:
+    """Every condition and setting is found by its name; questions in natural words find the page that answers them."""
     names = sorted(names_of_the_pages())
     assert {"STREAMING_REAL_TIME_MODE.SINK_NOT_SUPPORTED", "spark.sql.shuffle.partitions"} <= set(names)
 
-    locations = ask(home, address, names)
+    phone.goto(address)
+    locations = ask(phone, address, [*names, *WANTED])
 
     short = {name: name.rpartition(".")[2] if name.isupper() else name for name in names}
     wrong = {
@@ -72,34 +81,19 @@ def test_every_condition_and_setting_is_found_by_name(home: Page, address: str) 
         if not locations[name] or short[name] not in text_of(locations[name][0])
     }
     assert {} == wrong
+    assert WANTED == {words: Path(locations[words][0].partition("#")[0]).stem for words in WANTED}
 
 
-def test_question_is_answered_by_the_first_results(home: Page) -> None:
-    home.keyboard.press("/")
+def test_question_is_answered_by_the_first_results(phone: Page, address: str) -> None:
+    phone.set_viewport_size({"width": 1300, "height": 900})
+    phone.goto(address)
+    phone.keyboard.press("/")
     # The text is inserted at once. If it were typed, results for the first words would appear meanwhile.
-    home.keyboard.insert_text("Python UDF in real-time mode on open source")
-    home.keyboard.press("End")
-    results = home.locator(".md-search-result__item > .md-search-result__link")
-    home.locator(".md-search-result__meta", has_text="matching").wait_for()
+    phone.keyboard.insert_text("Python UDF in real-time mode on open source")
+    phone.keyboard.press("End")
+    results = phone.locator(".md-search-result__item > .md-search-result__link")
+    phone.locator(".md-search-result__meta", has_text="matching").wait_for()
 
     first = [result.get_attribute("href") or "" for result in results.all()[:3]]
 
     assert any(page in address for page in ("sources_sinks_operators", "errors_in_rows") for address in first)
-
-
-def test_words_of_people_lead_to_the_page_with_the_answer(home: Page, address: str) -> None:
-    wanted = {
-        "shuffle partitions": "cluster_and_slots",
-        "how many slots": "cluster_and_slots",
-        "how do I install": "install",
-        "operator or sink not in allowlist": "sources_sinks_operators",
-        "stop a query without repeats": "control",
-        "latency percentiles": "latency",
-        "schema evolution": "formats",
-        "kill the driver": "faults",
-        "watermark": "state",
-    }
-
-    locations = ask(home, address, list(wanted))
-
-    assert wanted == {words: Path(found[0].partition("#")[0]).stem for words, found in locations.items()}

@@ -8,8 +8,16 @@ from scripts.pack import files
 pytestmark = pytest.mark.services
 
 CASES = json.loads((files.ROOT / "tests/pages/slot_cases.json").read_text(encoding="utf-8"))
-MISSING_SLOT = "1 slot is missing. After start(), the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 FIELDS = ("source_partitions", "repartitions", "shuffle_partitions", "stateful_stages", "queries")
+OUTCOMES = [
+    ({"stateful_stages": 0, "slots_available": 8}, "Enough: 8 of 8 available slots are used, 0 are left"),
+    ({"stateful_stages": 0, "slots_available": 6}, "Too few: 2 of 8 source partitions are never read"),
+    (
+        {"stateful_stages": 1, "slots_available": 13},
+        "1 slot is missing. After start(), the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT",
+    ),
+    ({"slots_available": 20, "queries": 2}, "Too few: 1 of 2 queries fit"),
+]
 
 
 @pytest.fixture
@@ -37,38 +45,21 @@ def test_calculator_shows_the_same_slots_as_preflight(calculator: Page) -> None:
     assert {case["query"]: str(case["slots_needed"]) for case in CASES} == slots_shown
 
 
-@pytest.mark.parametrize(
-    ("values", "outcome"),
-    [
-        ({"stateful_stages": 0, "slots_available": 8}, "Enough: 8 of 8 available slots are used, 0 are left"),
-        ({"stateful_stages": 0, "slots_available": 6}, "Too few: 2 of 8 source partitions are never read"),
-        ({"slots_available": 13}, MISSING_SLOT),
-        ({"slots_available": 20, "queries": 2}, "Too few: 1 of 2 queries fit"),
-    ],
-    ids=["enough", "stateless starves", "stateful fails", "second query fails"],
-)
-def test_calculator_shows_effect_of_missing_slots(calculator: Page, values: dict[str, object], outcome: str) -> None:
-    enter(calculator, values)
+def test_calculator_shows_effect_of_missing_slots_and_of_the_engine(calculator: Page) -> None:
+    """`maxPartitions` reduces the slots on Databricks only; an invalid number gives no result."""
+    for values, outcome in OUTCOMES:
+        enter(calculator, values)
+        assert outcome in shown(calculator, "slots_outcome")
 
-    assert outcome in shown(calculator, "slots_outcome")
-
-
-def test_max_partitions_reduces_slots_on_databricks_only(calculator: Page) -> None:
-    """`maxPartitions` reduces the slots on Databricks; for open-source Spark, the form states that it has no effect."""
-    enter(calculator, {"max_partitions": 2})
-    open_source = shown(calculator, "slots_needed"), shown(calculator, "slots_cluster")
+    enter(calculator, {"queries": 1, "max_partitions": 2})
+    assert "14" == shown(calculator, "slots_needed")
+    assert "maxPartitions has no effect on OSS 4.3.0" in shown(calculator, "slots_cluster")
     calculator.locator("#engine").select_option("databricks")
-    databricks = shown(calculator, "slots_needed"), shown(calculator, "slots_cluster")
-
-    assert ("14", "8") == (open_source[0], databricks[0])
-    assert "maxPartitions has no effect on OSS 4.3.0" in open_source[1]
-    assert "Cluster: 1 worker with 16 cores, fixed size, no autoscaling, no spot instances." == databricks[1]
-
-
-def test_field_without_a_number_gives_no_result(calculator: Page) -> None:
-    """With an invalid number in a field, the form shows a message instead of a result."""
+    assert "8" == shown(calculator, "slots_needed")
+    assert "Cluster: 1 worker with 16 cores, fixed size, no autoscaling, no spot instances." == shown(
+        calculator, "slots_cluster"
+    )
     enter(calculator, {"repartitions": "four"})
-
     assert ("?", "A field has no valid number.") == (shown(calculator, "slots_needed"), shown(calculator, "slots_sum"))
 
 
