@@ -17,7 +17,10 @@ LOAD_MS = 200_000
 KEEP_WORKERS = """
 window.workers = {};
 window.Worker = class extends Worker {
-  constructor(script, options) { super(script, options); window.workers[new URL(script).pathname.split("/").pop()] = this; }
+  constructor(script, options) {
+    super(script, options);
+    window.workers[String(script).split("/").pop()] = this;
+  }
 };
 """
 CHECK_SCRIPT = """
