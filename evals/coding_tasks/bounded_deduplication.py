@@ -57,12 +57,6 @@ def only_id(records: DataFrame) -> DataFrame:
     return alarms(records).dropDuplicates(["id"]).select("key", "value")
 
 
-@wrong(r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*StreamingDeduplicateWithinWatermarkExec")
-def within_watermark(records: DataFrame) -> DataFrame:
-    """Use `dropDuplicatesWithinWatermark`, which real-time mode refuses."""
-    return alarms(records).dropDuplicatesWithinWatermark(["id"]).select("key", "value")
-
-
 @wrong(r"alarms too many")
 def append_time(records: DataFrame) -> DataFrame:
     """Deduplicate with the time of the record in Kafka, which differs for each repetition."""

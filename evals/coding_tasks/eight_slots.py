@@ -61,9 +61,3 @@ def default(records: DataFrame) -> DataFrame:
 def one_step(records: DataFrame) -> DataFrame:
     """Count the shuffle partitions only once for both steps: 4 + 4 slots."""
     return with_partitions(records, 4)
-
-
-@wrong(r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*CoalesceExec")
-def coalesced(records: DataFrame) -> DataFrame:
-    """Save slots by `coalesce`, which real-time mode refuses."""
-    return with_partitions(records.coalesce(1), 2)

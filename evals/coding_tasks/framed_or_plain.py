@@ -51,12 +51,6 @@ def always_skipped(records: DataFrame) -> DataFrame:
     return decoded(records, FRAMED)
 
 
-@wrong(r"2 facts missing")
-def never_skipped(records: DataFrame) -> DataFrame:
-    """Decode the header as data."""
-    return decoded(records, PLAIN)
-
-
 @wrong(r"the query ended with .*Malformed records")
 def fail_fast(records: DataFrame) -> DataFrame:
     """Keep the default mode, in which a broken record makes the query fail."""

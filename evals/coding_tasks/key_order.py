@@ -68,12 +68,6 @@ def all_columns(records: DataFrame) -> DataFrame:
     return records
 
 
-@wrong(r"6 of 6 keys have records in more than one partition")
-def repartitioned(records: DataFrame) -> DataFrame:
-    """Repartition by key inside Spark, which does not change the target partition."""
-    return records.repartition(2, "key")
-
-
 @wrong(r"the headers are lost")
 def no_headers(records: DataFrame) -> DataFrame:
     """Select only key and value."""

@@ -83,11 +83,3 @@ def latest(
 ) -> StreamingQuery:
     """Start a new checkpoint without a position, so at the end of the topic."""
     return start(spark, servers, (source, target), new, interval, None)
-
-
-@wrong(r"4 records too many")
-def earliest(
-    spark: SparkSession, servers: str, source: str, target: str, _old: str, new: str, interval: str
-) -> StreamingQuery:
-    """Start a new checkpoint at the beginning of the topic."""
-    return start(spark, servers, (source, target), new, interval, "earliest")

@@ -50,12 +50,6 @@ def right(records: DataFrame, holders: DataFrame) -> DataFrame:
     return rows(paid(records).join(F.broadcast(newest(holders)), "card", "left"))
 
 
-@wrong(r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*SortMergeJoinExec")
-def no_broadcast(records: DataFrame, holders: DataFrame) -> DataFrame:
-    """Let the planner choose the join, which real-time mode then refuses."""
-    return rows(paid(records).join(newest(holders), "card", "left"))
-
-
 @wrong(r"payments too many")
 def all_versions(records: DataFrame, holders: DataFrame) -> DataFrame:
     """Join with every version of a card's holder."""

@@ -75,12 +75,6 @@ def literal(records: DataFrame, secrets: DataFrame) -> DataFrame:
     return rows(users(records), F.lit(row.pepper))
 
 
-@wrong(r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*BroadcastNestedLoopJoinExec")
-def cross_join(records: DataFrame, secrets: DataFrame) -> DataFrame:
-    """Join without an equality, which real-time mode refuses."""
-    return rows(users(records).crossJoin(F.broadcast(pepper_of(secrets))), F.col("pepper"))
-
-
 @wrong(r"3 hashes missing")
 def no_pepper(records: DataFrame, _secrets: DataFrame) -> DataFrame:
     """Hash the user without the secret."""

@@ -60,15 +60,3 @@ def random(records: DataFrame) -> DataFrame:
 def digest(records: DataFrame) -> DataFrame:
     """Derive the id from the content, so equal payments get the same id."""
     return with_id(records, F.sha2("value", 256))
-
-
-@wrong(r"3 records for the reader missing")
-def offset_only(records: DataFrame) -> DataFrame:
-    """Ignore that each partition has its own offsets."""
-    return with_id(records, F.col("offset").cast("string"))
-
-
-@wrong(r"[1-9] records for the reader missing")
-def deduplicated(records: DataFrame) -> DataFrame:
-    """Deduplicate in the query, which drops equal payments."""
-    return with_id(records.dropDuplicates(["key", "value"]), F.concat_ws(":", "topic", "partition", "offset"))

@@ -76,9 +76,3 @@ def rebuilt(records: DataFrame) -> DataFrame:
     reject = F.to_json(F.struct(F.col("value").cast("string").alias("raw"), F.lit("invalid").alias("reason")))
     value = F.when(F.col("topic") == "payments-checked", F.col("value")).otherwise(reject.cast("binary"))
     return routed.withColumn("value", value)
-
-
-@wrong(r"10 records of payments-rejected missing")
-def filtered(records: DataFrame) -> DataFrame:
-    """Drop the records that cannot be decoded."""
-    return right(records).where("topic = 'payments-checked'")

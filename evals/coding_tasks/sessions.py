@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime
 
-from pyspark.sql import Column, DataFrame, GroupedData, Window
+from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F
 
 from evals.stage import Answer, newest, outputs, require, require_same, wrong
@@ -48,9 +48,9 @@ def by_day(records: DataFrame) -> GroupedData:
     return clicks(records).groupBy("user", F.window("at", "1 day").alias("day"))
 
 
-def rows(sessions: DataFrame, day: str = "day.start") -> DataFrame:
+def rows(sessions: DataFrame) -> DataFrame:
     """Return Kafka sink rows."""
-    key = F.concat_ws(" ", "user", F.date_format(day, "yyyy-MM-dd")).alias("key")
+    key = F.concat_ws(" ", "user", F.date_format("day.start", "yyyy-MM-dd")).alias("key")
     return sessions.select(key, F.to_json(F.struct("sessions")).alias("value"))
 
 
@@ -72,14 +72,6 @@ def session_window(records: DataFrame) -> DataFrame:
     """Use a session window, which does not support real-time mode's output mode."""
     windows = clicks(records).groupBy("user", F.session_window("at", "30 minutes").alias("day")).count()
     return rows(windows.withColumn("sessions", F.lit(1)))
-
-
-@wrong(r"NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING")
-def lag(records: DataFrame) -> DataFrame:
-    """Compare each click with the previous one in a window function, which streams do not support."""
-    order = Window.partitionBy("user").orderBy("ms")
-    gaps = clicks(records).withColumn("gap", F.col("ms") - F.lag("ms").over(order))
-    return rows(gaps.withColumn("sessions", F.when(F.col("gap") > GAP_MS, 2).otherwise(1)), "at")
 
 
 @wrong(r"sessions instead of 2 of the user 'late bridge'")

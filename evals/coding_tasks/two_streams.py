@@ -61,16 +61,6 @@ def right(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
     return rows(pairs.select(F.col("left.row.id").alias("impression"), F.col("right.row.id").alias("click")))
 
 
-@wrong(r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.*StreamingSymmetricHashJoinExec")
-def stream_join(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
-    """Join the streams, which real-time mode refuses."""
-    shown = events(impressions).withWatermark("at", "10 minutes").alias("shown")
-    clicked = events(clicks).withWatermark("at", "10 minutes").alias("clicked")
-    in_time = "shown.key = clicked.key and clicked.at between shown.at and shown.at + interval 2 minutes"
-    pairs = shown.join(clicked, F.expr(in_time))
-    return rows(pairs.select(F.col("shown.row.id").alias("impression"), F.col("clicked.row.id").alias("click")))
-
-
 @wrong(r"pairs too many")
 def without_bound(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
     """Pair each impression of a user with each click, regardless of time."""

@@ -67,7 +67,6 @@ CHEATS = {
     "replaced verifier": (REPLACES, "the query ended with"),
     "ends later": ("import os\ndef transform(records):\n    os._exit(0)\n", "solution.py ended its process"),
     "endless later": ("def transform(records):\n    while True:\n        pass\n", "still running after 5 s"),
-    "no frame": ("def transform(records):\n    return 1\n", "AttributeError"),
     "raises": ("def transform(records):\n    raise KeyError('amount')\n", "KeyError: 'amount'"),
 }
 

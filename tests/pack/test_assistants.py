@@ -7,7 +7,7 @@ import skills_ref
 from PIL import Image
 
 from scripts.pack import files
-from scripts.pack.assistants import ASSISTANTS, PLUGIN, folders, in_project, installed
+from scripts.pack.assistants import ASSISTANTS, PLUGIN, folders, installed
 from scripts.pack.checks.links import check_links
 from scripts.pack.install import stale
 from scripts.pack.shipped import MACHINERY
@@ -136,15 +136,6 @@ def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
     (tmp_path / ".gemini").mkdir()
 
     assert [tmp_path / ".claude/skills", tmp_path / ".agents/skills"] == folders(installed(tmp_path), tmp_path)
-
-
-@pytest.mark.parametrize("key", ASSISTANTS)
-def test_project_names_its_assistants(key: str, tmp_path: Path) -> None:
-    sign = tmp_path / ASSISTANTS[key].project_sign
-    sign.parent.mkdir(parents=True, exist_ok=True)
-    sign.touch()
-
-    assert key in in_project(tmp_path)
 
 
 def test_project_gets_copies_for_its_assistants(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

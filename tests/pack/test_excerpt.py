@@ -8,8 +8,6 @@ MODULE = '''
 # A comment with the reason.
 LIMIT = 3
 
-other = 4
-
 
 @decorated
 def run(a):
@@ -30,7 +28,6 @@ class Box:
     ("name", "expected"),
     [
         ("LIMIT", "# A comment with the reason.\nLIMIT = 3\n"),
-        ("other", "other = 4\n"),
         ("run", '@decorated\ndef run(a):\n    """Run."""\n    return a\n'),
         ("Box.size", "size: int = 1\n"),
         ("Box.open", "# A reason.\ndef open(self):\n    return self.size\n"),
@@ -42,9 +39,7 @@ def test_excerpt_includes_decorators_and_comment_above(tmp_path: Path, name: str
     assert expected == excerpt(tmp_path, f"m.py:{name}")
 
 
-@pytest.mark.parametrize(
-    ("target", "missing"), [("m.py:gone", "'gone'"), ("n.py:run", "'n.py'"), ("m.py:Box.gone", "gone")]
-)
+@pytest.mark.parametrize(("target", "missing"), [("n.py:run", "'n.py'"), ("m.py:Box.gone", "gone")])
 def test_missing_symbol_is_named(tmp_path: Path, target: str, missing: str) -> None:
     (tmp_path / "m.py").write_text(MODULE)
 

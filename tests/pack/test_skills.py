@@ -57,20 +57,9 @@ def test_no_command_prints_the_help_and_the_version_is_known(capsys: pytest.Capt
     assert f"skills.py {__version__}\n" == capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("lint", "-", "src"), "- (standard input) cannot be combined with other paths, so nothing was checked;"),
-        (("lint", "--select", "output", "--ignore", "sinks", "/"), "'sinks', which does not exist; did you mean sink"),
-        (("lint", "/no/such/file"), "these paths do not exist, so nothing was checked; correct them: /no/such/file"),
-    ],
-    ids=["stdin-and-path", "rule", "missing-path"],
-)
-def test_wrong_usage_exits_with_status_two(
-    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert 2 == main(arguments)
-    assert message in capsys.readouterr().err
+def test_wrong_usage_exits_with_status_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == main(["lint", "-", "src"])
+    assert "- (standard input) cannot be combined with other paths, so nothing was checked;" in capsys.readouterr().err
 
 
 def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path) -> None:
