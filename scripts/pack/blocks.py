@@ -5,7 +5,8 @@ from pathlib import Path
 
 from benchmarks import registry
 from benchmarks.results.format import table
-from scripts.pack import assistants, files, notices, verification
+from scripts.pack import assistants, files, notices
+from scripts.pack.checks.evidence import verified
 from scripts.pack.checks.links import navigation
 from scripts.pack.tables import pipeline, prove
 from spark_rtm.lint.engine import RULES
@@ -64,7 +65,7 @@ BLOCKS: dict[str, Maker] = {
     "router": router,
     "assistants": assistant_folders,
     "lint-index": lint_index,
-    "verified": verification.verified,
+    "verified": verified,
     "measured-soak": pipeline.soak,
     "notices-packages": notices.packages_table,
     "notices-jars": notices.jars_table,

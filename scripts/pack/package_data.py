@@ -96,7 +96,7 @@ def plain(text: str, page: str) -> str:
 def _provoked(path: Path) -> Iterator[KnownError]:
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
-    for fence in parsed.fences(text):
+    for fence in markdown.fences(text):
         if condition := fence.options.get("raises"):
             section = _section(text, fence.line)
             quotes = [match["message"] for line in lines[section.line : fence.line] if (match := QUOTED.match(line))]

@@ -13,7 +13,6 @@ MAX_TEXTS = 500
 
 links = lru_cache(MAX_TEXTS)(markdown.links)
 headings = lru_cache(MAX_TEXTS)(markdown.headings)
-fences = lru_cache(MAX_TEXTS)(markdown.fences)
 
 
 @lru_cache(MAX_TEXTS)

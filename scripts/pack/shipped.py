@@ -8,8 +8,9 @@ copied module can run. The demonstration of the pipeline is available only in a 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from scripts.pack import files, parsed
+from scripts.pack import files
 from scripts.pack.checks.links import PROGRAM, imported_files, link_targets
+from spark_rtm.text import markdown
 
 INSTALLER = ("assistants", "files", "install", "manifest")
 """The modules of `scripts/pack` that install the skill and check a copy."""
@@ -58,7 +59,7 @@ def _examples(root: Path) -> list[Path]:
 
 def _named(root: Path, page: Path) -> Iterator[Path]:
     yield from link_targets(page)
-    for fence in parsed.fences(page.read_text(encoding="utf-8")):
+    for fence in markdown.fences(page.read_text(encoding="utf-8")):
         if excerpt := fence.options.get("excerpt"):
             yield root / excerpt.partition(":")[0]
 

@@ -5,16 +5,16 @@ No check starts Spark or writes to the pack.
 """
 
 from collections.abc import Iterator
-from difflib import SequenceMatcher
+from functools import lru_cache
 from pathlib import Path
 
-from scripts.pack import files, generate
-from scripts.pack.checks.advice import check_advice
+from scripts.pack import files, generate, parsed
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
 from scripts.pack.checks.owners import check_owners
 from scripts.pack.checks.skill import check_budgets, check_frontmatter
+from spark_rtm.lint.engine import lint_text
 from spark_rtm.text.finding import Finding
 
 REGENERATE_REMEDY = "run `python scripts/skills.py generate` and commit the result"
@@ -31,18 +31,21 @@ def check_generated(root: Path) -> Iterator[Finding]:
     for path, expected in texts.items():
         actual = path.read_text(encoding="utf-8") if path.is_file() else ""
         if actual != expected:
-            line, problem = _first_difference(actual, expected)
-            yield Finding(files.relative(root, path), line, "generated", problem, REGENERATE_REMEDY)
+            old, new = [*actual.splitlines(), ""], [*expected.splitlines(), ""]
+            line = next((n for n, pair in enumerate(zip(old, new, strict=False)) if len(set(pair)) > 1), 0)
+            problem = f"is out of date: contains {old[line][:60]!r}, expected {new[line][:60]!r}"
+            yield Finding(files.relative(root, path), line + 1, "generated", problem, REGENERATE_REMEDY)
 
 
-def _first_difference(actual: str, expected: str) -> tuple[int, str]:
-    old, new = actual.splitlines(), expected.splitlines()
-    for tag, old_start, old_end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal":
-            old_text = " ".join(old[old_start:old_end])[:60]
-            new_text = " ".join(new[new_start:new_end])[:60]
-            return old_start + 1, f"is out of date: contains {old_text!r}, expected {new_text!r}"
-    return len(old), "is out of date: only the line endings differ"
+def check_advice(root: Path) -> Iterator[Finding]:
+    """Yield the linter's findings in the pages, and in the modules that readers may copy."""
+    for path in [*files.pages(root), *files.modules(root)]:
+        yield from _linted(path.read_text(encoding="utf-8"), files.relative(root, path))
+
+
+@lru_cache(parsed.MAX_TEXTS)  # the tests check many copies of the pack that differ in one file
+def _linted(text: str, name: str) -> tuple[Finding, ...]:
+    return tuple(lint_text(text, name))
 
 
 CHECKS = (

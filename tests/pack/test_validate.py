@@ -7,7 +7,6 @@ import jsonschema
 import pytest
 
 from scripts.pack import files
-from scripts.pack.checks.advice import check_advice
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
@@ -20,7 +19,7 @@ from scripts.pack.checks.skill import (
     check_frontmatter,
 )
 from scripts.pack.manifest import SCHEMA
-from scripts.pack.validate import CHECKS, check_generated, validate
+from scripts.pack.validate import CHECKS, check_advice, check_generated, validate
 from spark_rtm.text.finding import Finding
 
 Check = Callable[[Path], Iterator[Finding]]

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.pack.verification import block_counts, row_counts
+from scripts.pack.checks.evidence import counts
 
 
 @pytest.fixture
@@ -29,12 +29,11 @@ def page(tmp_path: Path) -> Path:
 def test_count_follows_each_addition_to_a_page(page: Path, addition: str, counted: str) -> None:
     page.write_text(page.read_text() + addition)
 
-    found = block_counts(page.parents[1]) + row_counts(page.parents[1])
-    assert Counter({"run": 1}) + Counter({counted: 1}) == found
+    assert Counter({"run": 1}) + Counter({counted: 1}) == counts(page.parents[1])
 
 
 def test_rows_of_generated_tables_and_without_claims_are_not_counted(page: Path) -> None:
     row = "| a | evidence |\n|---|---|\n| b | [test](../tests/test_a.py) |\n"
     page.write_text(f"# Page\n\n<!-- generated: x -->\n{row}<!-- end -->\n\n<!-- no engine claim -->\n{row}")
 
-    assert Counter() == row_counts(page.parents[1])
+    assert Counter() == counts(page.parents[1])

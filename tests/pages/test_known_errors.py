@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import files
-from scripts.pack.checks.claims import claims
+from scripts.pack.checks.evidence import claims
 from scripts.pack.checks.links import imported_files
 from spark_rtm.cli import main
 from spark_rtm.errors import NAME, KnownError, find, known

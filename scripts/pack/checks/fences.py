@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import dropwhile, takewhile
 from pathlib import Path
 
-from scripts.pack import files, parsed
+from scripts.pack import files
 from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 
@@ -32,36 +32,34 @@ def check_fences(root: Path) -> Iterator[Finding]:
 
     Also yield a finding if the share of Python fences that require Databricks is above the limit.
     """
-    python_fences = required_fences = 0
-    last_required = (files.SKILL, 1)
-    for path in files.pages(root):
-        name = files.relative(root, path)
-        for fence in parsed.fences(path.read_text(encoding="utf-8")):
-            for problem, remedy in _problems(fence):
-                yield Finding(name, fence.line, "fence", problem, remedy)
-            python_fences += fence.is_python
-            if "requires" in fence.options:
-                required_fences += 1
-                last_required = (name, fence.line)
-    if required_fences > MAX_REQUIRES_SHARE * python_fences:
-        problem = f"{required_fences} of {python_fences} Python fences require Databricks, so no test runs them"
+    fences = [(files.relative(root, path), fence) for path in files.pages(root) for fence in _fences(path)]
+    for name, fence in fences:
+        for problem, remedy in _problems(fence):
+            yield Finding(name, fence.line, "fence", problem, remedy)
+    required = [(name, fence.line) for name, fence in fences if "requires" in fence.options]
+    python = sum(fence.is_python for _, fence in fences)
+    if len(required) > MAX_REQUIRES_SHARE * python:
+        problem = f"{len(required)} of {python} Python fences require Databricks, so no test runs them"
         remedy = f"keep at most {MAX_REQUIRES_SHARE:.0%}: rewrite this fence for open-source Spark or mark it as text"
-        yield Finding(*last_required, "fence", problem, remedy)
+        yield Finding(*required[-1], "fence", problem, remedy)
 
 
 def check_blocking(root: Path) -> Iterator[Finding]:
     """Yield commands that block the reader's shell without a warning on the same line or next to the fence."""
     blocking = re.compile(_blocking(root), re.MULTILINE)
     for path in files.pages(root):
-        text = path.read_text(encoding="utf-8")
-        for fence in parsed.fences(text):
-            if "raises" in fence.options:
-                continue
+        page = path.read_text(encoding="utf-8").splitlines()
+        for fence in (fence for fence in _fences(path) if "raises" not in fence.options):
             for number, line in enumerate(fence.code.splitlines(), fence.first_code_line):
-                if blocking.search(line) and not SAYS_SO.search(f"{_beside(fence, text)}\n{line}"):
+                beside = [*_paragraph(page[: fence.line - 1][::-1]), *_paragraph(page[fence.end_line :]), line]
+                if blocking.search(line) and not any(map(SAYS_SO.search, beside)):
                     problem = f"the command {line.strip()[:60]!r} blocks the reader's shell without a warning"
                     remedy = "write `until Ctrl-C` next to the command, or run it with `&`"
                     yield Finding(files.relative(root, path), number, "blocking", problem, remedy)
+
+
+def _fences(path: Path) -> list[markdown.Fence]:
+    return markdown.fences(path.read_text(encoding="utf-8"))
 
 
 def _blocking(root: Path) -> str:
@@ -80,48 +78,46 @@ def _blocking(root: Path) -> str:
     return "|".join([*modules, *targets, alone, r"--duration 0\b|\bDURATION=0\b", WAITS])
 
 
-def _beside(fence: markdown.Fence, text: str) -> str:
-    """Return the paragraphs before and after a fence. The lines of the paragraph before it are in reverse order."""
-    lines = text.splitlines()
-    return "\n".join([*_paragraph(lines[: fence.line - 1][::-1]), *_paragraph(lines[fence.end_line :])])
-
-
 def _paragraph(lines: list[str]) -> Iterator[str]:
     """Yield the lines of the first paragraph in `lines`."""
     return takewhile(str.strip, dropwhile(lambda line: not line.strip(), lines))
 
 
 def _problems(fence: markdown.Fence) -> Iterator[tuple[str, str]]:
-    if fence.language not in LANGUAGES:
-        yield f"has the unknown language {fence.language!r}", f"use one of {', '.join(sorted(LANGUAGES))}"
-    if fence.options and "{" not in fence.info:
-        yield (
+    options, engine, mode = fence.options, fence.options.get("requires"), fence.options.get("mode")
+    unknown = sorted(set(options) - FENCE_OPTIONS)
+    problems = (
+        (
+            fence.language not in LANGUAGES,
+            f"has the unknown language {fence.language!r}",
+            f"use one of {', '.join(sorted(LANGUAGES))}",
+        ),
+        (
+            options and "{" not in fence.info,
             f"has options outside braces, {fence.info!r}, so the site shows it as plain text",
             "put the options in braces",
-        )
-    yield from _option_problems(fence.options)
-    if fence.is_python and "excerpt" not in fence.options:
+        ),
+        (unknown, f"has unknown options: {', '.join(unknown)}", f"use {', '.join(sorted(FENCE_OPTIONS))}"),
+        (
+            engine not in (None, "databricks"),
+            f"requires {engine!r}",
+            'write requires="databricks", or remove the option and make the fence run in the tests',
+        ),
+        (
+            mode not in (None, *MODES),
+            f"has the unknown mode {mode!r}",
+            f"use one of {', '.join(sorted(MODES))}; the default is real-time",
+        ),
+        (
+            len({"excerpt", "raises", "requires"} & set(options)) > 1,
+            "has more than one of the options excerpt, raises, requires",
+            "keep one of these options",
+        ),
+    )
+    yield from ((problem, remedy) for is_wrong, problem, remedy in problems if is_wrong)
+    if fence.is_python and "excerpt" not in options:
         try:
             ast.parse(fence.code)
         except SyntaxError as error:
-            yield (
-                f"is not valid Python: {error.msg} on line {error.lineno} of the fence",
-                "correct the code or mark the fence as text",
-            )
-
-
-def _option_problems(options: dict[str, str]) -> Iterator[tuple[str, str]]:
-    if unknown := set(options) - FENCE_OPTIONS:
-        yield f"has unknown options: {', '.join(sorted(unknown))}", f"use {', '.join(sorted(FENCE_OPTIONS))}"
-    if options.get("requires", "databricks") != "databricks":
-        yield (
-            f"requires {options['requires']!r}",
-            'write requires="databricks", or remove the option and make the fence run in the tests',
-        )
-    if options.get("mode", "batch") not in MODES:
-        yield (
-            f"has the unknown mode {options['mode']!r}",
-            f"use one of {', '.join(sorted(MODES))}; the default is real-time",
-        )
-    if len({"excerpt", "raises", "requires"} & set(options)) > 1:
-        yield "has more than one of the options excerpt, raises, requires", "keep one of these options"
+            problem = f"is not valid Python: {error.msg} on line {error.lineno} of the fence"
+            yield problem, "correct the code or mark the fence as text"

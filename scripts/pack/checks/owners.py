@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.pack import files, parsed
-from scripts.pack.checks.claims import END_MARK, GENERATED_MARK
+from scripts.pack.checks.evidence import END_MARK, GENERATED_MARK
 from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 
@@ -49,32 +49,30 @@ def check_owners(root: Path) -> Iterator[Finding]:
     lines = {path: _written(text) for path, text in texts.items()}
     for fact, (owner, words) in FACTS.items():
         page = root / "references" / f"{owner}.md"
-        stated = [(path, n) for path in texts for n, line in enumerate(lines[path], 1) if re.search(words, line)]
         if not re.search(words, texts[page]):
             problem = f"does not state the {fact}, which it owns"
             yield Finding(files.relative(root, page), 1, "owner", problem, "state it, or change the owner in owners.py")
+        stated = [(path, n) for path in texts for n, line in enumerate(lines[path], 1) if re.search(words, line)]
         for path, line in stated:
             targets = {link.target.partition("#")[0] for link in parsed.links(texts[path]) if link.line == line}
             if path != page and page.resolve() not in {(path.parent / target).resolve() for target in targets}:
                 problem = f"states the {fact} without a link to its owner, {owner}.md"
                 remedy = "link that page, or delete the statement"
                 yield Finding(files.relative(root, path), line, "owner", problem, remedy)
-    yield from _of_messages(root)
+    for path in (path for path in files.files_below(root / "spark_rtm") if path.suffix == ".py"):
+        for line, problem in _of_messages(path.read_text(encoding="utf-8")):
+            remedy = "name that page in the message, or delete the statement"
+            yield Finding(files.relative(root, path), line, "owner", problem, remedy)
 
 
-def _of_messages(root: Path) -> Iterator[Finding]:
-    """Yield strings in `spark_rtm` that state a fact without naming the page that owns the fact."""
-    for path in files.files_below(root / "spark_rtm"):
-        text = path.read_text(encoding="utf-8") if path.suffix == ".py" else ""
-        facts = [(fact, owner, words) for fact, (owner, words) in FACTS.items() if re.search(words, text)]
-        for constant, near in _strings(tree := ast.parse(text), tree) if facts else ():
-            for fact, owner, words in facts:
-                is_stated = SENTENCE.search(constant.value) and re.search(words, constant.value)
-                if is_stated and f"{owner}.md" not in (ast.get_source_segment(text, near) or ""):
-                    problem = f"a message states the {fact} without naming its owner, {owner}.md"
-                    place = files.relative(root, path)
-                    remedy = "name that page in the message, or delete the statement"
-                    yield Finding(place, constant.lineno, "owner", problem, remedy)
+def _of_messages(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line of each string that states a fact without naming the page that owns the fact, and the problem."""
+    facts = [(fact, owner, words) for fact, (owner, words) in FACTS.items() if re.search(words, text)]
+    for constant, near in _strings(tree := ast.parse(text), tree) if facts else ():
+        for fact, owner, words in facts:
+            is_stated = SENTENCE.search(constant.value) and re.search(words, constant.value)
+            if is_stated and f"{owner}.md" not in (ast.get_source_segment(text, near) or ""):
+                yield constant.lineno, f"a message states the {fact} without naming its owner, {owner}.md"
 
 
 def _strings(node: ast.AST, near: ast.AST) -> Iterator[tuple[Any, ast.AST]]:

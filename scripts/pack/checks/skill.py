@@ -13,6 +13,7 @@ from pathlib import Path
 import skills_ref
 
 from scripts.pack import files, parsed
+from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 from spark_rtm.text.frontmatter import read_frontmatter
 
@@ -29,9 +30,6 @@ MAX_LINES_WITHOUT_CONTENTS = 120
 def check_frontmatter(root: Path) -> Iterator[Finding]:
     """Yield the errors that the specification's reference implementation reports for `SKILL.md`."""
     path = root / files.SKILL
-    if not path.is_file():
-        yield Finding(files.SKILL, 1, "frontmatter", "does not exist, so assistants cannot find the skill", "create it")
-        return
     fields = read_frontmatter(path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         # The specification requires the skill's name as the name of the folder, so check a copy in such a folder.
@@ -45,7 +43,20 @@ def check_frontmatter(root: Path) -> Iterator[Finding]:
 
 def check_budgets(root: Path) -> Iterator[Finding]:
     """Yield each exceeded limit on the pages and on `SKILL.md`, and long pages without a table of contents."""
-    yield from _check_sizes_together(files.references(root))
+    references = files.references(root)
+    size = sum(path.stat().st_size for path in references)
+    skill = (root / files.SKILL).read_text(encoding="utf-8")
+    for name, number, limit, unit, remedy in (
+        ("references", len(references), MAX_PAGES, "pages", "answer the question on the most closely related page"),
+        ("references", size, MAX_PAGES_BYTES, "bytes", "answer the question on the most closely related page"),
+        (files.SKILL, len(skill.encode()), MAX_SKILL_BYTES, "bytes", "move details to a page under references/"),
+    ):
+        if number > limit:
+            yield Finding(name, 1, "budget", f"has {number} {unit}, more than the {limit} allowed", remedy)
+    for fence in markdown.fences(skill):
+        if (lines := fence.code.count("\n")) > MAX_SKILL_FENCE_LINES:
+            problem = f"a fence has {lines} lines, more than the {MAX_SKILL_FENCE_LINES} allowed"
+            yield Finding(files.SKILL, fence.line, "budget", problem, "move it to a page or a module and link it")
     for path in files.pages(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         lines = len(text.splitlines())
@@ -56,32 +67,8 @@ def check_budgets(root: Path) -> Iterator[Finding]:
         if name.startswith("references/") and lines > MAX_LINES_WITHOUT_CONTENTS and not _has_contents(text):
             problem = f"has {lines} lines but no table of contents before its second heading"
             yield Finding(name, 1, "contents", problem, "add a list of links to its sections")
-        if name == files.SKILL:
-            yield from _check_skill_size(text)
-
-
-def _check_sizes_together(pages: list[Path]) -> Iterator[Finding]:
-    size = sum(path.stat().st_size for path in pages)
-    for number, limit, unit in ((len(pages), MAX_PAGES, "pages"), (size, MAX_PAGES_BYTES, "bytes")):
-        if number > limit:
-            problem = f"has {number} {unit}, more than the {limit} allowed"
-            yield Finding("references", 1, "budget", problem, "answer the question on the most closely related page")
-
-
-def _check_skill_size(text: str) -> Iterator[Finding]:
-    size = len(text.encode())
-    if size > MAX_SKILL_BYTES:
-        problem = f"has {size} bytes, more than the {MAX_SKILL_BYTES} allowed"
-        yield Finding(files.SKILL, 1, "budget", problem, "move details to a page under references/")
-    for fence in parsed.fences(text):
-        lines = fence.code.count("\n")
-        if lines > MAX_SKILL_FENCE_LINES:
-            problem = f"a fence has {lines} lines, more than the {MAX_SKILL_FENCE_LINES} allowed"
-            yield Finding(files.SKILL, fence.line, "budget", problem, "move it to a page or a module and link it")
 
 
 def _has_contents(text: str) -> bool:
-    sections = [heading.line for heading in parsed.headings(text) if heading.level > 1]
-    if not sections:
-        return True
-    return any(link.target.startswith("#") and link.line < sections[0] for link in parsed.links(text))
+    second = next((heading.line for heading in parsed.headings(text) if heading.level > 1), 0)
+    return not second or any(link.target.startswith("#") and link.line < second for link in parsed.links(text))
