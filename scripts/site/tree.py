@@ -17,7 +17,6 @@ from scripts.pack.checks.links import link_targets
 EXTRA_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", files.NOTICES, "evals/README.md")
 IMAGE_SUFFIXES = {".png", ".svg"}
 MEASURED_DIR = "references/measured"
-MEASURING = "benchmarks/"
 SITE_ASSETS = "scripts/site/assets"
 FRONTMATTER = "---\ntitle: {title}\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
 
@@ -40,8 +39,13 @@ def linked(root: Path) -> dict[str, list[Path]]:
 
 @cache
 def sources(root: Path) -> list[str]:
-    """Return the paths of files with a source page: the library, the examples, and all linked files except images."""
-    names = {name for module in files.modules(root) if not (name := files.relative(root, module)).startswith(MEASURING)}
+    """
+    Return the paths of files with a source page: all linked files except images, and all modules.
+
+    Modules in the subfolders of `benchmarks` have no page if no page links them.
+    """
+    modules = (module for module in files.modules(root) if module.parents[1] != root / "benchmarks")
+    names = {files.relative(root, module) for module in modules}
     others = {name for name in linked(root) if (root / name).is_file() and Path(name).suffix not in IMAGE_SUFFIXES}
     return sorted(names | others)
 
