@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from scripts.pack import files, parsed
 from scripts.pack.tables import overview
 from spark_rtm import capacity
-from spark_rtm.errors import NAME
+from spark_rtm.errors import NAME, KnownError
 from spark_rtm.text import markdown
 
 DATABRICKS_PAGE = "references/errors_on_databricks.md"
@@ -30,20 +30,6 @@ QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
 SYMPTOMS = ("you see", "change", "growing phase")
 """The titles of the first column in tables of symptoms or changes, which contain no messages."""
 FIXES = ("fix", "what to do", "do")
-
-
-@dataclass(frozen=True)
-class KnownError:
-    """An explained error. `messages` are the texts that the engine prints, and `fix` is Markdown."""
-
-    condition: str
-    """The error condition or exception class, or the message or symptom if there is neither."""
-    engine: str
-    title: str
-    page: str
-    anchor: str
-    messages: tuple[str, ...]
-    fix: str
 
 
 def known_errors(root: Path) -> list[KnownError]:
@@ -59,33 +45,24 @@ def known_errors(root: Path) -> list[KnownError]:
         explained = [entry for entry in _provoked(path) if entry.fix]
         result += [entry for entry in explained if is_error_page or entry.condition not in known]
         result += _listed(path) if is_error_page else _symptoms(path)
-    return result + list(_on_databricks(root))
+    return result + list(_on_databricks(root / DATABRICKS_PAGE))
 
 
 def errors_json(root: Path) -> str:
     """Return the errors as JSON for `rtm errors`, with each fix as plain text."""
-    entries = [
-        {
-            "condition": entry.condition,
-            "engine": entry.engine,
-            "title": entry.title,
-            "page": f"references/{entry.page}.md{f'#{entry.anchor}' if entry.anchor else ''}",
-            "messages": entry.messages,
-            "fix": " ".join(plain(entry.fix, entry.page).split()),
-        }
-        for entry in known_errors(root)
-    ]
+    entries = [{**asdict(each), "fix": " ".join(plain(each.fix, each.page).split())} for each in known_errors(root)]
     return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
 
 
 def plain(text: str, page: str) -> str:
     """Return Markdown as plain text. A link becomes its text, followed by its target in parentheses."""
+    page = page.partition("#")[0]
 
     def place(link: re.Match[str]) -> str:
         target = link["target"]
-        if target.startswith(("#", "http")):
-            target = target if target.startswith("http") else f"references/{page}.md{target}"
-        elif not target.startswith("../"):
+        if target.startswith("#"):
+            target = page + target
+        elif not target.startswith(("http", "../")):
             target = f"references/{target}"
         return f"{link['text']} ({target.removeprefix('../')})"
 
@@ -101,7 +78,7 @@ def _provoked(path: Path) -> Iterator[KnownError]:
             section = _section(text, fence.line)
             quotes = [match["message"] for line in lines[section.line : fence.line] if (match := QUOTED.match(line))]
             fix = _after(lines, fence.end_line)
-            yield KnownError(condition, OSS, section.title, path.stem, section.anchor, tuple(quotes[-1:]), fix)
+            yield KnownError(condition, OSS, section.title, _place(path, section), tuple(quotes[-1:]), fix)
 
 
 def _listed(path: Path) -> Iterator[KnownError]:
@@ -122,7 +99,7 @@ def _listed(path: Path) -> Iterator[KnownError]:
             fix = "\n\n".join(f"{text[:1].upper()}{text[1:]}." for text in texts)
             condition = name or (messages or (section.title,))[0]
             engine = DATABRICKS if path.name == Path(DATABRICKS_PAGE).name else OSS
-            yield KnownError(condition, engine, section.title, path.stem, section.anchor, messages, fix)
+            yield KnownError(condition, engine, section.title, _place(path, section), messages, fix)
 
 
 def _symptoms(path: Path) -> Iterator[KnownError]:
@@ -131,19 +108,21 @@ def _symptoms(path: Path) -> Iterator[KnownError]:
     for table in markdown.tables(text):
         if table.header[0] in SYMPTOMS:
             section = _section(text, table.line)
+            place = _place(path, section)
             for _, cells in table.rows:
                 parts = zip(table.header[1:], cells[1:], strict=False)
                 fix = " ".join(f"{name.capitalize()}: {cell}." for name, cell in parts if cell and name != "evidence")
-                yield KnownError(plain(cells[0], path.stem), OSS, section.title, path.stem, section.anchor, (), fix)
+                yield KnownError(plain(cells[0], place), OSS, section.title, place, (), fix)
 
 
-def _on_databricks(root: Path) -> Iterator[KnownError]:
-    stem = Path(DATABRICKS_PAGE).stem
-    path = root / DATABRICKS_PAGE
-    table = markdown.tables(path.read_text(encoding="utf-8"))[0]
-    for _, (condition, provoked, fix, _evidence) in table.rows:
-        text = f"Cause: {provoked}.\n\nFix: {fix}."
-        yield KnownError(f"{FAMILY}.{condition.strip('`')}", DATABRICKS, "Errors on Databricks", stem, "", (), text)
+def _on_databricks(path: Path) -> Iterator[KnownError]:
+    for _, (condition, provoked, fix, _evidence) in markdown.tables(path.read_text(encoding="utf-8"))[0].rows:
+        name, text = f"{FAMILY}.{condition.strip('`')}", f"Cause: {provoked}.\n\nFix: {fix}."
+        yield KnownError(name, DATABRICKS, "Errors on Databricks", DATABRICKS_PAGE, (), text)
+
+
+def _place(path: Path, section: markdown.Heading) -> str:
+    return f"references/{path.name}#{section.anchor}"
 
 
 def _section(text: str, line: int) -> markdown.Heading:

@@ -13,21 +13,21 @@ from pathlib import Path
 
 import mermaidx
 
+from scripts.site import layout
 from spark_rtm.services.cache import cached_folder
 
 # With more steps than this, a horizontal diagram would be too small to read, so it is drawn from top to bottom.
 MAX_HORIZONTAL_STEPS = 4
 _SETTINGS = '%%{init: {"htmlLabels": false, "flowchart": {"htmlLabels": false}}}%%\n'
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
-_SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]+)"')
 
 
 def figure(source: str, *_: object, **__: object) -> str:
     """Return a diagram as HTML. Additional arguments from superfences are ignored."""
     is_long = sum("-->" in line for line in source.splitlines()) > MAX_HORIZONTAL_STEPS
     svg = _svg(source.replace("flowchart LR", "flowchart TB") if is_long else source)
-    width, height = _size(svg)
-    opening = f'<svg width="{width:.0f}" height="{height:.0f}" role="img" aria-label="Diagram; its source is below" '
+    width, height = layout.svg_size(svg)
+    opening = f'<svg width="{width}" height="{height}" role="img" aria-label="Diagram; its source is below" '
     svg = re.sub(r'<svg (?=[^>]*?viewBox)[^>]*?(?P<box>viewBox="[^"]*")[^>]*>', opening + r"\g<box>>", svg, count=1)
     return (
         f'<figure class="diagram"><div class="diagram__scroll" tabindex="0">{svg}</div>'
@@ -50,10 +50,3 @@ def _svg(source: str) -> str:
 
 def _draw(source: str, folder: Path) -> None:
     (folder / "drawn.svg").write_text(str(mermaidx.render(_SETTINGS + source).svg()), encoding="utf-8")
-
-
-def _size(svg: str) -> tuple[float, float]:
-    match = _SIZE.search(svg)
-    if not match:
-        raise ValueError("a rendered diagram has no viewBox, so its size is unknown; check the source of the diagram")
-    return float(match["width"]), float(match["height"])

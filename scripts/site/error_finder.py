@@ -6,8 +6,9 @@ The build embeds the data as JSON in `references/errors.md`.
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import markdown as renderer
 
@@ -17,32 +18,18 @@ _LINK = re.compile(r'href="(?!https?:)(?P<file>[^"#]*)(?P<anchor>#[^"]*)?"')
 _ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?://[^"]*|[\w./#-]*)">|</a>')
 
 
-class Entry(TypedDict):
-    """An explained error. `messages` are the texts that the engine prints, and `fix` is HTML."""
-
-    condition: str
-    engine: str
-    title: str
-    link: str
-    messages: list[str]
-    fix: str
-
-
 def data(root: Path) -> str:
     """Return the entries as JSON that can be embedded safely in a script element."""
     return json.dumps(entries(root), ensure_ascii=False).replace("</", "<\\/")
 
 
-def entries(root: Path) -> list[Entry]:
-    """Return an entry for each explained error."""
+def entries(root: Path) -> list[dict[str, Any]]:
+    """Return each explained error with a link to its section, and with its fix as HTML."""
     return [
         {
-            "condition": each.condition,
-            "engine": each.engine,
-            "title": each.title,
-            "link": f"{each.page}.html{f'#{each.anchor}' if each.anchor else ''}",
-            "messages": list(each.messages),
-            "fix": _rendered(each.page, each.fix),
+            **asdict(each),
+            "link": each.page.removeprefix("references/").replace(".md", ".html"),
+            "fix": _rendered(Path(each.page.partition("#")[0]).stem, each.fix),
         }
         for each in known_errors(root)
     ]

@@ -23,8 +23,17 @@ _CONTENTS_ITEM = re.compile(r"- (?:\[[^\]]*\]\(#[^)]*\)[\s·:,;]*)+$")
 _UNTOUCHED_OR_CODE = re.compile(r"<(?P<skip>script|pre)\b.*?</(?P=skip)>|<code>(?P<name>[^<]*)</code>", re.DOTALL)
 # A line may end after a separator, and before a capital letter in a word that is too long for the screen of a phone.
 _SEPARATOR = re.compile(r"(?<=[._/=,:|@-])(?=[^\s._/=,:|@-])")
+_SIZE = re.compile(r'viewBox="[-\d.]+ [-\d.]+ (?P<width>[\d.]+) (?P<height>[\d.]+)"')
 _LONG_WORD = re.compile(r"\w{36,}")
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+
+
+def svg_size(svg: str) -> tuple[str, str]:
+    """Return the width and the height of an SVG in pixels, which reserve its place while it loads."""
+    match = _SIZE.search(svg)
+    if not match:
+        raise ValueError("an SVG has no viewBox, so the page cannot reserve space for it; add a viewBox")
+    return f"{float(match['width']):.0f}", f"{float(match['height']):.0f}"
 
 
 def is_wide(text: str) -> bool:

@@ -75,10 +75,7 @@ def _with_sizes(root: Path, text: str) -> str:
     """Reserve space for each picture, so that the text does not move while the pictures load."""
 
     def sized(match: re.Match[str]) -> str:
-        svg = (root / match["name"]).read_text(encoding="utf-8")
-        width, height = (re.search(rf'\b{side}="([\d.]+)"', svg) for side in ("width", "height"))
-        assert width
-        assert height
-        return f'{match[0]}{{ width="{width[1]}" height="{height[1]}" }}'
+        width, height = layout.svg_size((root / match["name"]).read_text(encoding="utf-8"))
+        return f'{match[0]}{{ width="{width}" height="{height}" }}'
 
     return _PICTURE.sub(sized, text)

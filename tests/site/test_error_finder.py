@@ -1,6 +1,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
@@ -41,7 +42,7 @@ def found(page: Page, text: str) -> list[tuple[str, str]]:
     return [(condition, address) for condition, address in shown]
 
 
-def failure(entry: error_finder.Entry) -> str:
+def failure(entry: dict[str, Any]) -> str:
     """Return a failure in the form of Spark: the condition or class, then the message with its placeholders filled."""
     condition = entry["condition"]
     message = re.sub(r"<\w+>", "MyThing", "".join(entry["messages"]))
