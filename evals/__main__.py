@@ -7,17 +7,19 @@ With `--assistant`, the assistant answers all items, and the program prints the 
 
 import argparse
 import contextlib
+import json
 import re
 import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from evals import grading, items, report, triggers
+from evals import grading, items, report
 from evals.assistant import Assistant, words_of
 from evals.items import Item, Question, Task, Verdict
 from evals.run import answers, graded
@@ -106,7 +108,8 @@ def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Cal
                 "skill_only": options.skill_only,
                 "manifest_sha256": manifest.digest((files.ROOT / files.MANIFEST).read_bytes()),
             }
-            report.write(options.output, conditions, verdicts)
+            content = {**conditions, "verdicts": [asdict(verdict) for verdict in verdicts]}
+            options.output.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -127,7 +130,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--pack-dir",
-        default=f"skills/{triggers.skill()[0]}",
+        default=f"skills/{grading.skill()[0]}",
         metavar="PATH",
         help="folder of the pack, relative to the assistant's working folder (default: %(default)s)",
     )

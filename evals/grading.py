@@ -1,18 +1,33 @@
 """
-Grade the answer to a question by code.
+Grade the answer to a question by code, and ask which of several skills a prompt needs.
 
 Only the last line that begins with `ANSWER:` counts, so an explanation may mention what is wrong. Patterns are searched
-in this line, in lower case and without Markdown.
+in this line, in lower case and without Markdown. The other skills are invented, so "none of them" is not the only
+alternative to this skill.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 
-from evals.items import Question, Verdict
+from evals.items import Question, Trigger, Verdict
+from scripts.pack import files
+from spark_rtm.text.frontmatter import read_frontmatter
 
 INSTRUCTION = "\n\nFinish with one line that begins with `ANSWER:` and states the answer in at most 30 words."
 _ANSWER = re.compile(r"^[\s>*_#-]*answer\s*[*_]*\s*:[*_\s]*(.+)$", re.IGNORECASE | re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w])")
+
+NEIGHBOURS = {
+    "kafka-administration": "Create, resize and secure Kafka topics and clusters: brokers, ACLs, quotas, rebalancing, "
+    "retention, consumer groups, Kafka Connect and MirrorMaker.",
+    "lakehouse-pipelines": "Batch and micro-batch ETL with Spark and Delta Lake: Auto Loader, medallion tables, MERGE, "
+    "OPTIMIZE, availableNow, processingTime and foreachBatch pipelines, Lakeflow tables, SQL dashboards.",
+    "flink-jobs": "Write and operate Apache Flink jobs: DataStream and Table API, checkpoints, savepoints, Flink SQL.",
+    "postgres-performance": "Tune PostgreSQL: slow queries, indexes, vacuum, connection pools, partitioned tables.",
+    "pandas-analysis": "Analyse data with pandas and notebooks: cleaning, joins, plots, CSV and Excel files.",
+}
+"""Descriptions of other skills, by name."""
+NONE = "none"
 
 
 def answer_line(reply: str) -> str | None:
@@ -26,13 +41,17 @@ def answer_line(reply: str) -> str | None:
     return " ".join(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text).split())
 
 
-def grade(question: Question, reply: str) -> Verdict:
-    """Return the verdict on the answer to a question."""
+def grade(item: Question | Trigger, reply: str) -> Verdict:
+    """Return the verdict on the answer to a question, or on the choice of a skill."""
     line = answer_line(reply)
     if line is None:
-        return Verdict(question.name, is_right=False, reason="the reply has no line `ANSWER: ...`")
-    reason = _wrong_number(question, line) or _wrong_text(question, line)
-    return Verdict(question.name, is_right=not reason, reason=f"{reason} in {line!r}" if reason else "")
+        reason = "the reply has no line `ANSWER: ...`"
+    elif isinstance(item, Trigger):
+        reason = _grade_trigger(item, line)
+    else:
+        reason = _wrong_number(item, line) or _wrong_text(item, line)
+        reason += f" in {line!r}" if reason else ""
+    return Verdict(item.name, is_right=not reason, reason=reason)
 
 
 def broken_questions(questions: Iterable[Question]) -> Iterator[str]:
@@ -63,3 +82,27 @@ def _wrong_text(question: Question, line: str) -> str:
         if re.search(pattern, line):
             return f"the forbidden pattern {pattern!r} matches"
     return ""
+
+
+def skill() -> tuple[str, str]:
+    """Return the name and the description of this skill."""
+    found = read_frontmatter((files.ROOT / files.SKILL).read_text(encoding="utf-8"))
+    return found["name"], found["description"]
+
+
+def trigger_prompt(trigger: Trigger) -> str:
+    """Return the question for the assistant."""
+    name, description = skill()
+    skills = sorted({**NEIGHBOURS, name: description}.items())
+    listed = "\n".join(f"- {skill_name}: {text}" for skill_name, text in skills)
+    return (
+        f"These skills are installed:\n{listed}\n\nA user writes:\n{trigger.prompt}\n\n"
+        f"Which one of these skills would you load before you answer? Do not answer the user. "
+        f"Reply with one line: `ANSWER:` and the name of the skill, or `ANSWER: {NONE}`."
+    )
+
+
+def _grade_trigger(trigger: Trigger, line: str) -> str:
+    chosen = line.rstrip(". ")
+    reason = "should load the skill" if trigger.should_trigger else "should not load the skill"
+    return "" if (chosen == skill()[0]) == trigger.should_trigger else f"{reason}, but chose {chosen!r}"

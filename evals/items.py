@@ -7,7 +7,7 @@ Load the items for an assistant: questions, coding tasks and prompts that should
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,20 @@ FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question and its key."""
+class Item:
+    """A question, a task or a trigger."""
 
     name: str
     prompt: str
+    """The question or task, or the words of a user for a trigger."""
+    raised_at: str = field(default="", kw_only=True)
+    """The public thread in which others raised this; empty for items of this project."""
+
+
+@dataclass(frozen=True)
+class Question(Item):
+    """A question and its key."""
+
     expected_output: str
     """The reference answer."""
     grade: Mapping[str, Any]
@@ -29,29 +38,18 @@ class Question:
     """The section that contains the answer, as `references/page.md#anchor`."""
     shows: str
     """Pattern in the section that proves the key."""
-    raised_at: str = ""
-    """The public thread in which others raised this; empty for items of this project."""
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Item):
     """A coding task, whose module is `evals/coding_tasks/NAME.py`."""
 
-    name: str
-    prompt: str
-    raised_at: str = ""
-
 
 @dataclass(frozen=True)
-class Trigger:
+class Trigger(Item):
     """A prompt that should, or should not, make an assistant load the skill."""
 
-    name: str
-    query: str
     should_trigger: bool
-
-
-Item = Question | Task | Trigger
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,6 @@ class Verdict:
     """Size of the opened files of the pack, or None if unknown."""
     seconds: float = 0.0
     raised_at: str = ""
-    """The public thread in which others raised the item, or an empty string."""
 
 
 def questions() -> list[Question]:
@@ -79,24 +76,24 @@ def questions() -> list[Question]:
             tuple(item["wrong_answers"]),
             item["source"]["section"],
             item["source"]["shows"],
-            item.get("raised_at", ""),
+            raised_at=item.get("raised_at", ""),
         )
-        for item in _evals()
+        for item in _read("evals.json")["evals"]
         if "grade" in item
     ]
 
 
 def tasks() -> list[Task]:
     """Return the coding tasks of `evals.json`."""
-    return [Task(item["name"], item["prompt"], item.get("raised_at", "")) for item in _evals() if "verifier" in item]
+    found = (item for item in _read("evals.json")["evals"] if "verifier" in item)
+    return [Task(item["name"], item["prompt"], raised_at=item.get("raised_at", "")) for item in found]
 
 
 def triggers() -> list[Trigger]:
     """Return the prompts of `eval_queries.json`. Each name contains the number of the prompt."""
-    found: list[dict[str, Any]] = json.loads((FOLDER / "eval_queries.json").read_text(encoding="utf-8"))
-    return [Trigger(f"query-{n}", item["query"], item["should_trigger"]) for n, item in enumerate(found, 1)]
+    found = enumerate(_read("eval_queries.json"), 1)
+    return [Trigger(f"query-{n}", item["query"], item["should_trigger"]) for n, item in found]
 
 
-def _evals() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((FOLDER / "evals.json").read_text(encoding="utf-8"))["evals"]
-    return found
+def _read(name: str) -> Any:
+    return json.loads((FOLDER / name).read_text(encoding="utf-8"))

@@ -1,9 +1,6 @@
-"""Print the verdicts as a table, and write them to a file with the conditions of the run."""
+"""Print the verdicts as a table."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
+from collections.abc import Sequence
 
 from evals.items import Verdict
 
@@ -12,33 +9,24 @@ UNKNOWN = "-"
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """Return one line per verdict and a summary line."""
+    """
+    Return one line per verdict and a summary line.
+
+    The summary states the number of right answers, also by who raised the items, and the mean bytes read per answer.
+    """
     width = max([len(verdict.item) for verdict in verdicts], default=0)
-    lines = [
-        f"{'item':{width}}  verdict  read bytes  seconds  reason",
-        *(_line(verdict, width) for verdict in verdicts),
-    ]
-    return "\n".join([*lines, summary(verdicts)])
-
-
-def summary(verdicts: Sequence[Verdict]) -> str:
-    """Return the number of right answers, also by who raised the items, and the mean bytes read per answer."""
-    right, others = _right(verdicts), [verdict for verdict in verdicts if verdict.raised_at]
-    ours = [verdict for verdict in verdicts if not verdict.raised_at]
+    others = _right([verdict for verdict in verdicts if verdict.raised_at])
+    ours = _right([verdict for verdict in verdicts if not verdict.raised_at])
     known = [verdict.read_bytes for verdict in verdicts if verdict.read_bytes is not None]
     read = f"{sum(known) / len(known):,.0f}" if known else UNKNOWN
-    split = f"raised by others {_right(others)}, by this project {_right(ours)}"
-    return f"{right} right ({split}); mean bytes of the pack opened per answer: {read}"
+    summary = f"{_right(verdicts)} right (raised by others {others}, by this project {ours})"
+    header = f"{'item':{width}}  verdict  read bytes  seconds  reason"
+    last = f"{summary}; mean bytes of the pack opened per answer: {read}"
+    return "\n".join([header, *(_line(verdict, width) for verdict in verdicts), last])
 
 
 def _right(verdicts: Sequence[Verdict]) -> str:
     return f"{sum(verdict.is_right for verdict in verdicts)} of {len(verdicts)}"
-
-
-def write(path: Path, conditions: Mapping[str, object], verdicts: Sequence[Verdict]) -> None:
-    """Write the conditions and the verdicts as JSON."""
-    content = {**conditions, "verdicts": [asdict(verdict) for verdict in verdicts]}
-    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _line(verdict: Verdict, width: int) -> str:

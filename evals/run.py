@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evals import grading, triggers
+from evals import grading
 from evals.assistant import Assistant, Reply, ask
-from evals.items import Item, Question, Task, Trigger, Verdict
+from evals.items import Item, Question, Trigger, Verdict
 from evals.solution import SOLUTION, TIME_LIMIT_SECONDS, solution
 from evals.stage import WrongAnswerError
 from evals.tasks import module_of, verify
@@ -39,35 +39,32 @@ def graded(answered: Answered, bench: Callable[[], Bench], seconds: float = TIME
     item, reply = answered.item, answered.reply
     if reply.error:
         verdict = Verdict(item.name, is_right=False, reason=reply.error)
-    elif isinstance(item, Question):
+    elif isinstance(item, Question | Trigger):
         verdict = grading.grade(item, reply.text)
-    elif isinstance(item, Trigger):
-        verdict = triggers.grade(item, reply.text)
     else:
-        verdict = _graded_task(item, answered, bench, seconds)
-    raised_at = "" if isinstance(item, Trigger) else item.raised_at
-    return replace(verdict, read_bytes=reply.read_bytes, seconds=reply.seconds, raised_at=raised_at)
+        verdict = _graded_task(item.name, answered, bench, seconds)
+    return replace(verdict, read_bytes=reply.read_bytes, seconds=reply.seconds, raised_at=item.raised_at)
 
 
 def _prompt(item: Item) -> str:
     if isinstance(item, Trigger):
-        return triggers.prompt(item)
+        return grading.trigger_prompt(item)
     return item.prompt + (grading.INSTRUCTION if isinstance(item, Question) else "")
 
 
-def _graded_task(task: Task, answered: Answered, bench: Callable[[], Bench], seconds: float) -> Verdict:
+def _graded_task(task: str, answered: Answered, bench: Callable[[], Bench], seconds: float) -> Verdict:
     path = answered.folder / SOLUTION
     if not path.is_file():
         blocks = _BLOCK.findall(answered.reply.text)
         if not blocks:
-            return Verdict(task.name, is_right=False, reason=f"the reply has neither {SOLUTION} nor a Python block")
+            return Verdict(task, is_right=False, reason=f"the reply has neither {SOLUTION} nor a Python block")
         path.write_text(blocks[-1], encoding="utf-8")
     # Load the verifier before the code runs, because the code could change its file.
-    module_of(task.name)
+    module_of(task)
     services = bench()
     try:
         with solution(path, seconds) as transform:
             transform.load()
-            return verify(services, task.name, transform)
+            return verify(services, task, transform)
     except WrongAnswerError as error:
-        return Verdict(task.name, is_right=False, reason=str(error))
+        return Verdict(task, is_right=False, reason=str(error))

@@ -79,7 +79,7 @@ def test_names_and_numbers_of_items_are_unique() -> None:
     found: list[items.Question | items.Task] = [*items.questions(), *items.tasks()]
 
     assert len(found) == len({item.name for item in found}) == len({item.prompt for item in found})
-    assert len(items.triggers()) == len({trigger.query for trigger in items.triggers()})
+    assert len(items.triggers()) == len({trigger.prompt for trigger in items.triggers()})
 
 
 def test_file_of_evaluations_follows_the_guide() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from evals import triggers
+from evals.grading import grade
 from evals.items import Trigger
 
 YES, NO = Trigger("yes", "lower the latency", should_trigger=True), Trigger("no", "plot a file", should_trigger=False)
@@ -19,4 +19,4 @@ YES, NO = Trigger("yes", "lower the latency", should_trigger=True), Trigger("no"
 )
 def test_choice_of_a_skill_is_graded(trigger: Trigger, reply: str, *, is_right: bool) -> None:
     """A prompt that should load the skill needs its name; for other prompts, any other choice is right."""
-    assert is_right == triggers.grade(trigger, reply).is_right
+    assert is_right == grade(trigger, reply).is_right

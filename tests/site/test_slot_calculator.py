@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping
 
 import pytest
 from playwright.sync_api import Page
@@ -26,7 +27,7 @@ def calculator(phone: Page, address: str) -> Page:
     return phone
 
 
-def enter(page: Page, values: dict[str, object]) -> None:
+def enter(page: Page, values: Mapping[str, object]) -> None:
     for name, value in values.items():
         page.locator(f"#{name}").fill(str(value))
 
