@@ -23,13 +23,12 @@ def main(arguments: Sequence[str], out: TextIO = sys.stdout) -> int:
     """Run the command and return its exit status."""
     title, *command = arguments
     lines: list[str] = []
-    started = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout
         reader = threading.Thread(target=lines.extend, args=(process.stdout,), daemon=True)
         reader.start()
         try:
-            _wait(process, title, lines, started, out)
+            _wait(process, title, lines, out)
         except KeyboardInterrupt:
             process.wait()
             print("\ninterrupted; the next `make` continues here", file=sys.stderr)
@@ -40,28 +39,22 @@ def main(arguments: Sequence[str], out: TextIO = sys.stdout) -> int:
     return process.returncode
 
 
-def state(title: str, lines: Sequence[str], seconds: float) -> str:
-    """Return the progress line with the title, pip's package count, the latest package, and the elapsed time."""
-    packages = [match["name"] for line in lines if (match := _PACKAGE.match(line))]
-    count = f": {len(packages)}, {packages[-1]}" if packages else ""
-    return f"{title}{count} ... {seconds:.0f} s"
-
-
-def _wait(process: subprocess.Popen[str], title: str, lines: Sequence[str], started: float, out: TextIO) -> None:
-    is_terminal, shown_at = out.isatty(), 0.0
-    period = TERMINAL_PERIOD_SECONDS if is_terminal else LINE_PERIOD_SECONDS
+def _wait(process: subprocess.Popen[str], title: str, lines: Sequence[str], out: TextIO) -> None:
+    """Print the title, pip's package count, the latest package, and the elapsed time until the process ends."""
+    started, shown_at = time.monotonic(), 0.0
     # A terminal erases the line first. Otherwise the end of a longer line would remain.
-    start, end = ("\r\x1b[2K", "") if is_terminal else ("", "\n")
-    while True:
+    is_terminal = out.isatty()
+    start, end, period = ("\r\x1b[2K", "", TERMINAL_PERIOD_SECONDS) if is_terminal else ("", "\n", LINE_PERIOD_SECONDS)
+    while process.poll() is None:
         try:
             process.wait(TERMINAL_PERIOD_SECONDS)
         except subprocess.TimeoutExpired:
             seconds = time.monotonic() - started
             if seconds >= SILENT_SECONDS and (not shown_at or seconds - shown_at >= period):
                 shown_at = seconds
-                print(start + state(title, lines, seconds), end=end, file=out, flush=True)
-        else:
-            break
+                packages = [match["name"] for line in lines if (match := _PACKAGE.match(line))]
+                count = f": {len(packages)}, {packages[-1]}" if packages else ""
+                print(f"{start}{title}{count} ... {seconds:.0f} s", end=end, file=out, flush=True)
     if shown_at and not process.returncode:
         print(f"{start}{title}: done in {time.monotonic() - started:.0f} s", file=out, flush=True)
 

@@ -56,15 +56,12 @@ def _validate(options: argparse.Namespace) -> int:
     return _report(validate(files.ROOT), options.format)
 
 
-def _install_packages() -> str:
-    _continue_in_virtual_environment()
-    return "run `make setup` once"
-
-
-def _continue_in_virtual_environment() -> None:
+def _continue_in_virtual_environment() -> str:
+    """Run the command again with the packages of `make setup`, or return how to install them."""
     python = files.ROOT / ".venv/bin/python"
     if python.is_file() and Path(sys.prefix) != files.ROOT / ".venv":
         os.execv(python, [str(python), *sys.argv])
+    return "run `make setup` once"
 
 
 def _install(options: argparse.Namespace) -> int:
@@ -216,7 +213,7 @@ PROGRAM = Program(
             },
         ),
     },
-    install=lambda _: _install_packages(),
+    install=lambda _: _continue_in_virtual_environment(),
 )
 
 

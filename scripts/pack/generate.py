@@ -9,11 +9,11 @@ that has the option `excerpt`. The cells of a column `since`, and the version an
 generated. All other text stays unchanged.
 """
 
+import ast
 import re
 from pathlib import Path
 
 from scripts.pack import blocks, files, manifest, package_data, shipped
-from scripts.pack.excerpt import excerpt
 from scripts.pack.tables.versions import with_since
 from scripts.pack.version import PLACES, project, with_version
 from spark_rtm.text import markdown
@@ -99,3 +99,39 @@ def _with_excerpts(root: Path, text: str) -> str:
         if target := fence.options.get("excerpt"):
             lines[fence.line : fence.end_line - 1] = [excerpt(root, target)]
     return "".join(lines)
+
+
+def excerpt(root: Path, target: str) -> str:
+    """
+    Return the source code of `path:name` or `path:Class.method`, dedented and ending with a newline.
+
+    The excerpt includes the symbol's decorators and the comment above them. Without a name, return the whole file.
+    Raise ValueError if the file or the symbol does not exist.
+    """
+    path, _, name = target.partition(":")
+    file = root / path
+    if not file.is_file():
+        raise ValueError(f"excerpt {target!r}: file {path!r} does not exist")
+    if not name:
+        return file.read_text(encoding="utf-8")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    node: ast.stmt | ast.Module = ast.parse("\n".join(lines))
+    for part in name.split("."):
+        matches = [child for child in getattr(node, "body", []) if part in _names(child)]
+        if not matches:
+            raise ValueError(f"excerpt {target!r}: {path} does not define {name!r}")
+        node = matches[0]
+    assert isinstance(node, ast.stmt)
+    start = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+    while start > 1 and lines[start - 2].lstrip().startswith("#"):
+        start -= 1
+    symbol_lines = lines[start - 1 : node.end_lineno]
+    indent = len(symbol_lines[0]) - len(symbol_lines[0].lstrip())
+    return "\n".join(line[indent:] for line in symbol_lines) + "\n"
+
+
+def _names(node: ast.stmt) -> set[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return {target.id for target in targets if isinstance(target, ast.Name)}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from scripts.pack import files, parsed
+from scripts.pack import files
 from scripts.pack.tables import overview
 from spark_rtm import capacity
 from spark_rtm.errors import NAME, KnownError
@@ -126,7 +126,7 @@ def _place(path: Path, section: markdown.Heading) -> str:
 
 
 def _section(text: str, line: int) -> markdown.Heading:
-    return [heading for heading in parsed.headings(text) if heading.line < line][-1]
+    return [heading for heading in markdown.headings(text) if heading.line < line][-1]
 
 
 def _after(lines: list[str], start: int) -> str:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.pack.excerpt import excerpt
+from scripts.pack.generate import excerpt
 
 MODULE = '''
 # A comment with the reason.

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pytest_examples import EvalExample
 
 from scripts.pack import files
-from scripts.pack.excerpt import excerpt
+from scripts.pack.generate import excerpt
 from scripts.skills import PROGRAM
 from spark_rtm.cli import COMMANDS
 from spark_rtm.services.scala import compiled

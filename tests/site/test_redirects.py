@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.pack import files, parsed
+from scripts.pack import files
+from scripts.pack.checks.links import anchors
 from scripts.site import redirects
 
 
@@ -11,7 +12,7 @@ def missing(root: Path, places: dict[str, str]) -> list[str]:
     for old, place in places.items():
         page, _, anchor = place.partition("#")
         path = root / "references" / page
-        if not path.is_file() or (anchor and anchor not in parsed.anchors(path.read_text(encoding="utf-8"))):
+        if not path.is_file() or (anchor and anchor not in anchors(path)):
             names.append(old)
     return names
 

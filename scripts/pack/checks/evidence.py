@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.pack import files, parsed
+from scripts.pack import files
 from scripts.pack.checks.links import imported_files
 from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
@@ -163,7 +163,7 @@ def _is_tested_section(page: Path, target: str) -> bool:
     if not anchor or "://" in target:
         return False
     text = (page.parent / name if name else page).read_text(encoding="utf-8")
-    headings = parsed.headings(text)
+    headings = markdown.headings(text)
     [heading] = [heading for heading in headings if heading.anchor == anchor]
     later = (other.line for other in headings if other.line > heading.line and other.level <= heading.level)
     end = next(later, len(text.splitlines()) + 1)

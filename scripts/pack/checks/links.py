@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from scripts.pack import files, parsed
+from scripts.pack import files
+from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 
 # Each release of the changelog has the same headings.
 CHANGELOG = "CHANGELOG.md"
 SITE = "mkdocs.yml"
 _NAV_ENTRY = re.compile(r"^ +- (?:[^#\n]+: )?(?P<page>\S+\.md)$", re.MULTILINE)
+_EXTERNAL = ("http://", "https://", "mailto:")
 PROGRAM = "spark_rtm/__main__.py"
 """The module that `python -m spark_rtm` runs. No page links to it, and copies of the skill do not contain it."""
 
@@ -25,13 +27,13 @@ def check_links(root: Path) -> Iterator[Finding]:
     """Yield links to files or anchors that do not exist, and headings that share an anchor."""
     for path in files.linked_pages(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
-        anchors: set[str] = set()
-        for heading in parsed.headings(text):
-            if heading.anchor in anchors and name != CHANGELOG:
+        known: set[str] = set()
+        for heading in markdown.headings(text):
+            if heading.anchor in known and name != CHANGELOG:
                 problem = f"the heading {heading.title!r} appears twice, so links reach only the first one"
                 yield Finding(name, heading.line, "link", problem, "rename one of the headings")
-            anchors.add(heading.anchor)
-        for link in parsed.links(text):
+            known.add(heading.anchor)
+        for link in markdown.links(text):
             if broken := _broken(root, path, link.target):
                 yield Finding(name, link.line, "link", broken, "correct the target or remove the link")
 
@@ -44,7 +46,34 @@ def check_orphans(root: Path) -> Iterator[Finding]:
     one. A module is reachable if a page links to it or to its folder, or if a reachable module imports it.
     """
     modules = files.modules(root)
-    yield from _check_pages(root, modules)
+    routed, tests = link_targets(root / files.SKILL), (root / "tests").resolve()
+    for page in files.references(root):
+        linked = link_targets(page)
+        own = [module for module in modules if module.stem == page.stem]
+        for is_right, problem, remedy in (
+            (
+                files.read_when(page.read_text(encoding="utf-8")),
+                "has no line `*Read when ...*`, so SKILL.md cannot state when to read the page",
+                "add the line below the title",
+            ),
+            (
+                page.resolve() in routed,
+                f"is not linked from {files.SKILL}, so assistants cannot find it",
+                "run `python scripts/skills.py generate`",
+            ),
+            (
+                any(target.is_relative_to(tests) for target in linked),
+                "does not link to a test, so nothing proves its claims",
+                "link the test that proves the claims",
+            ),
+            (
+                not own or any(module.resolve() in linked for module in own),
+                f"does not link to its module {', '.join(files.relative(root, module) for module in own[:1])}",
+                "add the link",
+            ),
+        ):
+            if not is_right:
+                yield Finding(files.relative(root, page), 1, "orphan", problem, remedy)
     reachable = _reachable_modules(root, modules)
     for module in modules:
         if module not in reachable and module.name != "__init__.py" and module != root / PROGRAM:
@@ -58,59 +87,33 @@ def navigation(root: Path) -> list[str]:
     return [match["page"] for match in _NAV_ENTRY.finditer(entries)]
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page."""
+    return {heading.anchor for heading in markdown.headings(page.read_text(encoding="utf-8"))}
+
+
 def link_targets(page: Path) -> set[Path]:
     """Return the files and folders of the repository that a page links to."""
-    paths = set()
-    for link in parsed.links(page.read_text(encoding="utf-8")):
-        if not _is_external(link.target) and (path := link.target.partition("#")[0]):
-            paths.add((page.parent / path).resolve())
-    return paths
-
-
-def _check_pages(root: Path, modules: list[Path]) -> Iterator[Finding]:
-    skill = root / files.SKILL
-    routed = link_targets(skill) if skill.is_file() else set()
-    for page in files.references(root):
-        name, text = files.relative(root, page), page.read_text(encoding="utf-8")
-        if files.read_when(text) is None:
-            problem = "has no line `*Read when ...*`, so SKILL.md cannot state when to read the page"
-            yield Finding(name, 1, "orphan", problem, "add the line below the title")
-        if page.resolve() not in routed:
-            remedy = "run `python scripts/skills.py generate`"
-            problem = f"is not linked from {files.SKILL}, so assistants cannot find it"
-            yield Finding(name, 1, "orphan", problem, remedy)
-        linked = link_targets(page)
-        if not any(target.is_relative_to((root / "tests").resolve()) for target in linked):
-            problem = "does not link to a test, so nothing proves its claims"
-            yield Finding(name, 1, "orphan", problem, "link the test that proves the claims")
-        own = [module for module in modules if module.stem == page.stem]
-        if own and not any(module.resolve() in linked for module in own):
-            problem = f"does not link to its module {files.relative(root, own[0])}"
-            yield Finding(name, 1, "orphan", problem, "add the link")
+    targets = (link.target for link in markdown.links(page.read_text(encoding="utf-8")))
+    names = {target.partition("#")[0] for target in targets if not target.startswith(_EXTERNAL)}
+    return {(page.parent / name).resolve() for name in names if name}
 
 
 def _reachable_modules(root: Path, modules: list[Path]) -> set[Path]:
-    linked = {target for page in files.pages(root) for target in link_targets(page)}
+    linked = {target for page in files.pages(root) for target in link_targets(page)} - {root.resolve()}
     known = {files.relative(root, module): module for module in modules}
-    pending = [
-        path
-        for path in modules
-        if (resolved := path.resolve()) in linked
-        or any(folder in linked for folder in resolved.parents if folder != root.resolve())
-    ]
+    pending = [path for path in modules if linked & {path.resolve(), *path.resolve().parents}]
     reachable: set[Path] = set()
     while pending:
         module = pending.pop()
         if module not in reachable:
             reachable.add(module)
-            folder = files.relative(root, module.parent)
-            pending += [
-                known[name] for name in imported_files(module.read_text(encoding="utf-8"), folder) if name in known
-            ]
+            names = imported_files(module.read_text(encoding="utf-8"), files.relative(root, module.parent))
+            pending += [known[name] for name in names if name in known]
     return reachable
 
 
-@lru_cache(parsed.MAX_TEXTS)
+@lru_cache(None)
 def imported_files(code: str, folder: str) -> set[str]:
     """Return the paths of files that a module with this code in `folder` might import or start."""
     names: set[str] = set()
@@ -120,15 +123,15 @@ def imported_files(code: str, folder: str) -> set[str]:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.endswith(".py"):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"[^/]*\.py", node.value):
             # A module that is started as a file, such as a supervisor, is named in a string instead of imported.
-            paths |= {f"{folder}/{node.value}"} if "/" not in node.value else set()
+            paths.add(f"{folder}/{node.value}")
     bases = {name.replace(".", "/") for name in names}
     return paths | {f"{base}.py" for base in bases} | {f"{base}/__init__.py" for base in bases}
 
 
 def _broken(root: Path, page: Path, target: str) -> str | None:
-    if _is_external(target):
+    if target.startswith(_EXTERNAL):
         return None
     path, _, anchor = target.partition("#")
     file = (page.parent / path) if path else page
@@ -136,10 +139,6 @@ def _broken(root: Path, page: Path, target: str) -> str | None:
         return f"{target!r} is outside the repository"
     if not file.exists():
         return f"{target!r} does not exist"
-    if anchor and file.suffix == ".md" and anchor not in parsed.anchors(file.read_text(encoding="utf-8")):
+    if anchor and file.suffix == ".md" and anchor not in anchors(file):
         return f"{target!r} refers to an anchor that does not exist in {file.name}"
     return None
-
-
-def _is_external(target: str) -> bool:
-    return target.startswith(("http://", "https://", "mailto:"))

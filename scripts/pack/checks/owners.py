@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scripts.pack import files, parsed
+from scripts.pack import files
 from scripts.pack.checks.evidence import END_MARK, GENERATED_MARK
 from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
@@ -54,7 +54,7 @@ def check_owners(root: Path) -> Iterator[Finding]:
             yield Finding(files.relative(root, page), 1, "owner", problem, "state it, or change the owner in owners.py")
         stated = [(path, n) for path in texts for n, line in enumerate(lines[path], 1) if re.search(words, line)]
         for path, line in stated:
-            targets = {link.target.partition("#")[0] for link in parsed.links(texts[path]) if link.line == line}
+            targets = {link.target.partition("#")[0] for link in markdown.links(texts[path]) if link.line == line}
             if path != page and page.resolve() not in {(path.parent / target).resolve() for target in targets}:
                 problem = f"states the {fact} without a link to its owner, {owner}.md"
                 remedy = "link that page, or delete the statement"

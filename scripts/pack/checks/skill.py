@@ -12,7 +12,7 @@ from pathlib import Path
 
 import skills_ref
 
-from scripts.pack import files, parsed
+from scripts.pack import files
 from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 from spark_rtm.text.frontmatter import read_frontmatter
@@ -70,5 +70,5 @@ def check_budgets(root: Path) -> Iterator[Finding]:
 
 
 def _has_contents(text: str) -> bool:
-    second = next((heading.line for heading in parsed.headings(text) if heading.level > 1), 0)
-    return not second or any(link.target.startswith("#") and link.line < second for link in parsed.links(text))
+    second = next((heading.line for heading in markdown.headings(text) if heading.level > 1), 0)
+    return not second or any(link.target.startswith("#") and link.line < second for link in markdown.links(text))
