@@ -43,20 +43,21 @@ OPTIONS = Options(duration=2)
 
 def main(parts: Sequence[str] = ()) -> None:
     """Prove each target, print its verdicts, and publish them."""
-    chosen = [name for name in (*TARGETS, *PAGES) if not parts or any(part in name for part in parts)]
+    names = (*TARGETS, *PAGES)
+    chosen = [name for name in names if not parts or any(part in name for part in parts)]
     os.chdir(files.ROOT)
+    today = datetime.now(UTC).date().isoformat()
+    known = {row["target"]: row for row in json.loads(PUBLISHED.read_text(encoding="utf-8"))["targets"]}
     # The session changes the current folder, so functions are loaded before it starts.
     functions = {name: target.load(name) for name in chosen if name in TARGETS}
     with bench(0) as services:
         loaded = {name: functions.get(name) or _job_of(services, name) for name in chosen}
-        found = {name: _statuses(_proved(services, name, loaded[name])) for name in chosen}
-    today = datetime.now(UTC).date().isoformat()
+        for name in chosen:
+            verdicts = _statuses(_proved(services, name, loaded[name]))
+            known[name] = {"target": name, "date": today, "verdicts": verdicts}
     conditions = {"command": "make prove-examples", "date": today, "pyspark": pyspark.__version__}
-    content = json.loads(PUBLISHED.read_text(encoding="utf-8"))["targets"] if PUBLISHED.is_file() else []
-    known = {row["target"]: row for row in content}
-    known |= {name: {"target": name, "date": today, "verdicts": verdicts} for name, verdicts in found.items()}
-    rows = [known[name] for name in (*TARGETS, *PAGES) if name in known]
-    PUBLISHED.write_text(json.dumps({"conditions": conditions, "targets": rows}, indent=1) + "\n", encoding="utf-8")
+    content = {"conditions": conditions, "targets": [known[name] for name in names if name in known]}
+    PUBLISHED.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {files.relative(files.ROOT, PUBLISHED)}")
 
 
@@ -80,11 +81,8 @@ def _proved(services: Bench, name: str, loaded: target.Target | target.Job) -> l
 def _statuses(verdicts: Sequence[Verdict]) -> dict[str, str]:
     """Map each check to the status and evidence of its bad verdicts, or to `good` if it has none."""
     found = {check: [v for v in verdicts if v.check == check] for check in CHECKS}
-    return {
-        check: "; ".join(f"{v.status}: {v.evidence}" for v in those if v.status != GOOD) or GOOD
-        for check, those in found.items()
-        if those
-    }
+    bad = {check: [f"{v.status}: {v.evidence}" for v in those if v.status != GOOD] for check, those in found.items()}
+    return {check: "; ".join(bad[check]) or GOOD for check, those in found.items() if those}
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--base", default=pyspark.__version__, metavar="VERSION", help="version to compare with (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
-    rows = {**recorded(files.ROOT), options.version: outcomes(options.version)}
+    rows = {**recorded(files.ROOT), options.version: _outcomes(options.version)}
     text = json.dumps({version: rows[version] for version in ordered(rows)}, indent=1, ensure_ascii=False)
     (files.ROOT / DATA).write_text(f"{text}\n", encoding="utf-8")
     older, newer = (
@@ -55,28 +55,22 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def outcomes(version: str) -> dict[str, str]:
-    """Run the feature tables with a PySpark version, and return the outcome of each row."""
+def _outcomes(version: str) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="radar-") as folder:
         file = Path(folder) / "outcomes.json"
-        command = [str(environment(version)), "-m", "tests.pages.other_version", version, str(file)]
+        command = [str(_environment(version)), "-m", "tests.pages.other_version", version, str(file)]
         # Python workers need the path to the modules of the repository.
         environ = {**os.environ, "PYTHONPATH": str(files.ROOT)}
         subprocess.run(command, check=True, env=environ, cwd=files.ROOT, timeout=MAX_SECONDS)
         return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
-def environment(version: str) -> Path:
-    """
-    Return the Python executable of an environment with this PySpark version.
-
-    If the current environment has another version, use an environment in the cache.
-    """
+def _environment(version: str) -> Path:
+    """Return the Python executable of an environment with this PySpark version: this one, or one in the cache."""
 
     def fill(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-        python = folder / "bin" / "python"
-        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
+        pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, f"pyspark=={version}"], check=True)
         own = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
         # Python searches the paths in this file last, so the installed PySpark precedes this environment's.
@@ -89,8 +83,7 @@ def environment(version: str) -> Path:
 
 def jars_of(version: str) -> list[Path]:
     """Return the paths of Spark's own jars in a PySpark version."""
-    base = environment(version).parents[1]
-    return sorted(base.glob("lib/python*/site-packages/pyspark/jars/spark-*.jar"))
+    return sorted(_environment(version).parents[1].glob("lib/python*/site-packages/pyspark/jars/spark-*.jar"))
 
 
 def streaming_parts(jars: Iterable[Path]) -> Parts:

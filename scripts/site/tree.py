@@ -67,32 +67,27 @@ def raw(root: Path) -> list[str]:
 
 def source_page(root: Path, name: str) -> str:
     """Return the page of a source file, with links to related pages and folders, and the text of the file."""
-    text = (root / name).read_text(encoding="utf-8")
-    depth = "../" * name.count("/")
+    text, path = (root / name).read_text(encoding="utf-8"), Path(name)
+    depth, folder = "../" * name.count("/"), str(path.parent)
     related = [
         f"[{files.title(page.read_text(encoding='utf-8'))}]({depth}{files.relative(root, page)})"
         for page in linked(root).get(name, [])
     ]
-    folder = str(Path(name).parent)
     related += [f"[{folder}/]({depth}{folder}/index.md)"] if folder in folders(root) else []
     # The mark of the fence must be longer than any run of backticks in the text.
     mark = "`" * (max((len(run) for run in re.findall(r"`{3,}", text)), default=2) + 1)
-    language = {".py": "python", ".scala": "scala", ".java": "java", ".json": "json", ".toml": "toml"}.get(
-        Path(name).suffix, "text"
-    )
-    frontmatter = FRONTMATTER.format(title=Path(name).name)
-    return f"{frontmatter}# `{name}`\n\nSee also: {', '.join(related)}\n\n{mark}{language}\n{text}\n{mark}\n"
+    language = {".py": "python"}.get(path.suffix, path.suffix[1:] or "text")
+    header = f"{FRONTMATTER.format(title=path.name)}# `{name}`\n\nSee also: {', '.join(related)}\n\n"
+    return f"{header}{mark}{language}\n{text}\n{mark}\n"
 
 
 def folder_page(root: Path, folder: str) -> str:
     """Return the page of a folder, which lists its subfolders and modules with the summary of each docstring."""
+    inner = [Path(name) for name in folders(root) if str(Path(name).parent) == folder]
+    paths = [Path(name) for name in sources(root) if str(Path(name).parent) == folder and "__init__" not in name]
     lines = [FRONTMATTER.format(title=f"{folder}/"), f"# `{folder}/`\n"]
-    inner = [name for name in folders(root) if str(Path(name).parent) == folder]
-    lines += [
-        f"- [{Path(name).name}/]({Path(name).name}/index.md): {about(root / name / '__init__.py')}" for name in inner
-    ]
-    names = [name for name in sources(root) if str(Path(name).parent) == folder and not name.endswith("__init__.py")]
-    lines += [f"- [{Path(name).name}]({Path(name).name}): {about(root / name)}" for name in names]
+    lines += [f"- [{path.name}/]({path.name}/index.md): {about(root / path / '__init__.py')}" for path in inner]
+    lines += [f"- [{path.name}]({path.name}): {about(root / path)}" for path in paths]
     return "\n".join(lines) + "\n"
 
 

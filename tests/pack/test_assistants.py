@@ -115,25 +115,24 @@ def test_links_of_a_copy_resolve(home: Path) -> None:
     ("options", "problem"),
     [
         # A project folder that does not exist is probably a typing error.
-        (["--project", "{home}/typo", "--assistant", "codex"], "is not a folder"),
-        (["--to", "{home}/skills", "--assistant", "codex"], "omit one of them"),
-        ([], "--to"),
+        ("--project {home}/typo --assistant codex", "is not a folder"),
+        ("--to {home}/skills --assistant codex", "omit one of them"),
+        ("", "--to"),
     ],
     ids=["missing project", "two places", "no assistant"],
 )
 def test_install_without_a_clear_place_writes_nothing(
-    options: list[str], problem: str, home: Path, capsys: pytest.CaptureFixture[str]
+    options: str, problem: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert 2 == main(["install", *(option.format(home=home) for option in options)])
+    assert 2 == main(["install", *options.format(home=home).split()])
     assert problem in capsys.readouterr().err
     assert [] == list(home.iterdir())
 
 
 def test_only_installed_assistants_are_found(tmp_path: Path) -> None:
     """Without `--assistant`, only assistants with a folder in the home folder get a copy; two of them share a copy."""
-    (tmp_path / ".claude").mkdir()
-    (tmp_path / ".codex").mkdir()
-    (tmp_path / ".gemini").mkdir()
+    for sign in (".claude", ".codex", ".gemini"):
+        (tmp_path / sign).mkdir()
 
     assert [tmp_path / ".claude/skills", tmp_path / ".agents/skills"] == folders(installed(tmp_path), tmp_path)
 

@@ -124,18 +124,13 @@ def test_command_of_the_plugin_runs_anywhere(project: Path) -> None:
     assert (1, True) == (done.returncode, done.stdout.startswith(b"bad.py:1:")), done.stderr
 
 
-def test_hook_has_only_documented_fields() -> None:
+def test_hooks_have_only_documented_fields_and_the_same_command() -> None:
     """The hook runs after both tools that write files, under their names in Claude Code and in Copilot CLI."""
     # https://code.claude.com/docs/en/plugins-reference; Claude Code 2.1.197 listed the hook on 2026-11-26.
     # Copilot CLI reads the same file and sets the same variable: https://github.com/github/copilot-cli/blob/9532bda/changelog.md
     assert ({"matcher", "hooks"}, {"type", "command", "timeout"}) == (set(HOOK), set(COMMAND))
     assert ("Edit|Write|edit|create", "command") == (HOOK["matcher"], COMMAND["type"])
-
-
-def test_hook_of_cursor_is_the_same_program() -> None:
-    """Cursor's hook has the documented form, and the command of Claude Code with Cursor's variable."""
     # https://cursor.com/docs/reference/plugins and https://cursor.com/docs/hooks (copies of 2026-08-25)
     [hook] = CURSOR["hooks"]["postToolUse"]
-
     assert ({"version": 1, "hooks": {"postToolUse": [hook]}}, "Write") == (CURSOR, hook["matcher"])
     assert COMMAND["command"].replace("CLAUDE_PLUGIN_ROOT", "CURSOR_PLUGIN_ROOT") == hook["command"]

@@ -1,4 +1,3 @@
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,6 @@ NAME = "spark-real-time-mode"
 @pytest.fixture
 def skills(tmp_path: Path) -> Path:
     return tmp_path / "home/.claude/skills"
-
-
-def _messages(findings: Iterable[object]) -> str:
-    return "\n".join(map(str, findings))
 
 
 def test_copy_contains_exactly_the_files_of_the_manifest(copied: Path, skills: Path) -> None:
@@ -37,7 +32,7 @@ def test_older_copy_is_reported_as_stale_and_updated(copied: Path, skills: Path)
     (copied / "spark_rtm/services/log4j2.properties").unlink()
     generate.write_all(copied)
 
-    report = _messages(stale(copied, skills))
+    report = str(stale(copied, skills))
     install(copied, skills)
 
     assert "new.md" in report
@@ -47,9 +42,12 @@ def test_older_copy_is_reported_as_stale_and_updated(copied: Path, skills: Path)
 
 
 def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -> None:
+    assert "not installed" == state(copied, skills)
     install(copied, skills)
+    assert "current" == state(copied, skills)
     edited = skills / NAME / "SKILL.md"
     edited.write_text("mine")
+    assert "outdated or edited" == state(copied, skills)
     (copied / "LICENSE").write_text("Other\n")
     generate.write_all(copied)
 
@@ -61,7 +59,6 @@ def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -
 
 
 def test_source_that_differs_from_manifest_is_reported(copied: Path) -> None:
-    """Files that are missing or differ from the manifest are reported before a copy is made."""
     (copied / "SKILL.md").write_text("damaged")
     (copied / "LICENSE").unlink()
 
@@ -110,15 +107,6 @@ def test_folder_without_a_copy_is_not_uninstalled(copied: Path, skills: Path) ->
 
     assert "nothing was deleted" in finding.message
     assert "theirs" == (skills / NAME / "SKILL.md").read_text()
-
-
-def test_state_of_a_copy_is_told(copied: Path, skills: Path) -> None:
-    before = state(copied, skills)
-    install(copied, skills)
-    current = state(copied, skills)
-    (skills / NAME / "SKILL.md").write_text("mine")
-
-    assert ["not installed", "current", "outdated or edited"] == [before, current, state(copied, skills)]
 
 
 def test_copy_is_small(copied: Path) -> None:

@@ -53,26 +53,19 @@ def copy(skills: Path) -> Path:
     return skills / NAME
 
 
-@FORCE
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../../../victim",
-        "{tmp_path}/victim",
-        "references/../../../../victim",
-        "x\n/../../../../victim",
-        "references/..",
-        "..",
-        "",
-        "./SKILL.md",
-        "references//page.md",
-        "C:\\victim",
-        "..\\victim",
-        ".git/config",
-        "/".join("x" * 11),
-        "x" * 101,
-    ],
+OUTSIDE = (
+    "../../../victim",
+    "{tmp_path}/victim",
+    "x\n/../../../../victim",
+    "references/..",
+    "C:\\victim",
+    "..\\victim",
 )
+MALFORMED = ("", "./SKILL.md", "references//page.md", ".git/config", "/".join("x" * 11), "x" * 101)
+
+
+@FORCE
+@pytest.mark.parametrize("path", [*OUTSIDE, *MALFORMED])
 def test_path_outside_the_copy_is_refused(tmp_path: Path, source: Path, copy: Path, path: str, force: bool) -> None:
     """A manifest that lists a path outside its folder is refused before any file is read, written or deleted."""
     listed = path.format(tmp_path=tmp_path)
@@ -89,22 +82,21 @@ def test_path_outside_the_copy_is_refused(tmp_path: Path, source: Path, copy: Pa
 
 @FORCE
 @pytest.mark.parametrize("destination", ["victim", "new-file", "folder"])
-@pytest.mark.parametrize("link", ["", "manifest.json", "SKILL.md", "scripts", "scripts/run.py", "gone.md", "gone/x.md"])
+@pytest.mark.parametrize("link", ["", "manifest.json", "scripts", "scripts/run.py", "gone/x.md"])
 def test_symbolic_link_in_the_copy_is_refused(
     tmp_path: Path, source: Path, copy: Path, link: str, destination: str, force: bool
 ) -> None:
-    write_skill(copy, {**SKILL_FILES, "gone.md": "", "gone/x.md": ""})
+    write_skill(copy, {**SKILL_FILES, "gone/x.md": ""})
     moved = (copy / link).rename(tmp_path / "moved")
     (tmp_path / "folder").mkdir()
     (copy / link).symlink_to(tmp_path / destination)
     before = contents(tmp_path)
 
     findings = install(source, copy.parent, force=force)
-    report = stale(source, copy.parent)
 
     assert moved.exists()
     assert before == contents(tmp_path)
-    assert findings == report
+    assert findings == stale(source, copy.parent)
     assert {str(copy / link)} == {finding.path for finding in findings if "is a symbolic link" in finding.message}
 
 
@@ -127,20 +119,10 @@ def test_forced_update_does_not_write_through_a_hard_link(tmp_path: Path, source
 def test_interrupted_update_can_be_repeated(source: Path, copy: Path) -> None:
     install(source, copy.parent)
     new = write_skill(source, {**SKILL_FILES, "SKILL.md": "new", "scripts/run.py": "x" * 100_000})
+    code = "import sys; from pathlib import Path; from scripts.pack.install import install"
     # The limit of 40 blocks makes the system refuse the second half of the large file.
-    program = "import sys; from pathlib import Path; from scripts.pack.install import install"
-    program += "; install(*map(Path, sys.argv[1:]))"
-    command = [
-        "bash",
-        "-c",
-        'ulimit -f 40; exec "$@"',
-        "bash",
-        sys.executable,
-        "-c",
-        program,
-        str(new),
-        str(copy.parent),
-    ]
+    command = ["bash", "-c", 'ulimit -f 40; exec "$@"', "bash", sys.executable, "-c"]
+    command += [f"{code}; install(*map(Path, sys.argv[1:]))", str(new), str(copy.parent)]
     failed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, timeout=30, check=False)
 
     assert "File too large" in failed.stderr

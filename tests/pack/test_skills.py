@@ -100,7 +100,6 @@ def test_faulty_copy_does_not_stop_the_other_folders(copied: Path, tmp_path: Pat
 
 
 def test_skill_with_malformed_manifest_is_not_installed(copied: Path, tmp_path: Path) -> None:
-    """If the manifest of the skill itself is malformed, `install` reports it and writes nothing."""
     (copied / "manifest.json").write_text("{")
 
     done = _skills("install", "--to", str(tmp_path / "skills"), root=copied)

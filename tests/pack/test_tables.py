@@ -94,15 +94,8 @@ def change_rows(name: str, **values: Any) -> Change:
     return lambda content: [row.update(values) for row in content[name]]
 
 
-def repeat_thrice(content: Any) -> None:
-    content["conditions"]["repeats"] = 3
-
-
 def change_first_fault(content: Any) -> None:
-    """Let the first fault never end, lose three results, and make one result wrong."""
-    run = content["runs"][0]
-    run["incidents"][0]["seconds"] = None
-    run.update(lost=3, wrong=1)
+    content["runs"][0]["incidents"][0]["seconds"] = None
 
 
 def make_flink_fast(content: Any) -> None:
@@ -114,23 +107,7 @@ def make_flink_fast(content: Any) -> None:
     ("block", "stem", "change", "present", "absent"),
     [
         ("measured-modes stateful", "latency", change_rows("cases", outputs_per_record=1.0), "", "Outputs per record"),
-        (
-            "measured-modes stateful",
-            "latency",
-            lambda content: content.update(late_runs=[{}, {}]),
-            "Runs that were repeated because records were sent late: 2. ",
-            "",
-        ),
-        ("measured-modes stateful", "latency", repeat_thrice, "Each cell shows the median of the runs. ", "two runs"),
         ("measured-throughput", "throughput", keep_rates, "| stateless, real-time | 0 | - | - | - |", ""),
-        ("measured-throughput", "throughput", keep_rates, "| echo, baseline (echo) | at least 64,000 | ", ""),
-        (
-            "measured-settings-limits price",
-            "price",
-            change_rows("steps", sustained=False),
-            "| fell behind | - |",
-            "p50",
-        ),
         (
             "measured-other-engines-spread",
             "other_engines",
@@ -138,7 +115,6 @@ def make_flink_fast(content: Any) -> None:
             "Each engine ran once.",
             "median",
         ),
-        ("measured-growth rate", "growth", change_rows("runs", kept_up=False), "4,000 (fell behind) |", ""),
         (
             "measured-growth-conditions",
             "growth",
@@ -147,7 +123,6 @@ def make_flink_fast(content: Any) -> None:
             "",
         ),
         ("measured-chaos", "chaos", change_first_fault, " | no recovery | ", ""),
-        ("measured-chaos", "chaos", change_first_fault, ", 3 lost, 1 wrong ([commands]", ""),
         (
             "measured-demo",
             "demo",
