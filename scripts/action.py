@@ -25,7 +25,7 @@ import shlex
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -55,7 +55,8 @@ def main() -> int:
     print(annotations, end="")
     counts = Counter(match.groups() for line in annotations.splitlines() if (match := ANNOTATION.match(line)))
     totals = {name: sum(n for (level, _), n in counts.items() if level == key) for key, name in LEVELS.items()}
-    _append("GITHUB_OUTPUT", [*(f"{name}={count}" for name, count in totals.items()), f"sarif-file={_line(sarif)}"])
+    outputs = {**totals, "sarif-file": sarif.replace("\n", " ")}
+    _append("GITHUB_OUTPUT", (f"{name}={value}" for name, value in outputs.items()))
     _append("GITHUB_STEP_SUMMARY", _summary(totals, counts))
     return status
 
@@ -95,17 +96,12 @@ def _summary(totals: dict[str, int], counts: Counter[tuple[str, ...]]) -> Iterat
     yield f"### Spark real-time mode\n\n{totals['errors']} errors, {totals['warnings']} warnings\n"
     if counts:
         yield "| findings | severity | rule |\n|---|---|---|"
-    for (level, rule), count in sorted(counts.items()):
-        yield f"| {count} | {level} | `{rule}` |"
+    yield from (f"| {count} | {level} | `{rule}` |" for (level, rule), count in sorted(counts.items()))
 
 
-def _append(variable: str, lines: Iterator[str] | list[str]) -> None:
+def _append(variable: str, lines: Iterable[str]) -> None:
     with open(os.environ.get(variable) or os.devnull, "a", encoding="utf-8") as file:  # noqa: PTH123
         file.writelines(f"{line}\n" for line in lines)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split("\n"))
 
 
 if __name__ == "__main__":

@@ -22,25 +22,19 @@ def router(root: Path, _: str) -> str:
 
     The other error pages share the entry of `errors.md`, which leads from an error to the section that explains it.
     """
+    order = navigation(root)
+    lines: dict[str, str] = {}
+    parts = []
     # A page that the navigation lacks, which `make site` reports, comes last.
-    place = {name: number for number, name in enumerate(navigation(root))}
-    names = {path: files.relative(root, path) for path in files.references(root)}
-    pages = sorted(names, key=lambda path: (place.get(names[path], len(place)), path.name))
-    lines = {path.stem: _entry(root, path) for path in pages if not path.stem.startswith(ERRORS)}
-    parts = [path for path in pages if path.stem.startswith(ERRORS)]
-    links = (f"[{_part(path)}]({files.relative(root, path)})" for path in parts)
-    lines[ERRORS.rstrip("_")] += f"; {', '.join(links)}" if parts else ""
+    names = {files.relative(root, path): path for path in files.references(root)}
+    for name in sorted(names, key=lambda name: [*order, name].index(name)):
+        path, text = names[name], names[name].read_text(encoding="utf-8")
+        if path.stem.startswith(ERRORS):
+            parts.append(f"[{files.title(text).removeprefix('Errors ').removesuffix(' errors')}]({name})")
+        else:
+            lines[path.stem] = f"- [{files.title(text)}]({name}): {files.read_when(text) or ''}"
+    lines[ERRORS.rstrip("_")] += f"; {', '.join(parts)}" if parts else ""
     return "".join(f"{line}\n" for line in lines.values())
-
-
-def _part(path: Path) -> str:
-    """Return the title of an error page without the word `errors`, such as `at start`."""
-    return files.title(path.read_text(encoding="utf-8")).removeprefix("Errors ").removesuffix(" errors")
-
-
-def _entry(root: Path, path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
-    return f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text) or ''}"
 
 
 def assistant_folders(_: Path, __: str) -> str:

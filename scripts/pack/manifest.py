@@ -9,9 +9,9 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from scripts.pack import files
 from spark_rtm.text.frontmatter import read_frontmatter
@@ -21,14 +21,11 @@ MAX_BYTES = 1_000_000
 """The maximum size of a manifest, about 20 times the size of this skill's manifest."""
 
 
-@dataclass(frozen=True)
-class Content:
-    """The fields of a manifest that `install` reads."""
+class Content(NamedTuple):
+    """The name of the skill, and the SHA-256 of each file by path, as `install` reads them from a manifest."""
 
     name: str
-    """The name of the skill and of its folder."""
     digests: dict[str, str]
-    """The SHA-256 of each file, keyed by path."""
 
 
 def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:

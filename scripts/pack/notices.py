@@ -10,7 +10,7 @@ the downloaded jars.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +40,14 @@ def jars(root: Path) -> dict[tuple[str, str], list[str]]:
 
 def packages_table(root: Path, _: str) -> str:
     """Return a table of the Python packages with their licences."""
-    licences = read_licences(root)
-    rows = [
-        (name, version, _licence(licences, "packages", name), f"`{file}`") for name, version, file in packages(root)
-    ]
-    return table(("package", "version", "licence", "list"), sorted(rows))
+    rows = ((name, version, "packages", f"`{file}`") for name, version, file in packages(root))
+    return _table(root, "package", sorted(rows))
 
 
 def jars_table(root: Path, _: str) -> str:
     """Return a table of the jars with their licences."""
-    licences = read_licences(root)
-    rows = [
-        (name, version, _licence(licences, "jars", name), ", ".join(f"`{stem}`" for stem in stems))
-        for (name, version), stems in jars(root).items()
-    ]
-    return table(("jar", "version", "licence", "list"), sorted(rows, key=lambda row: (row[0].lower(), row[1])))
+    rows = ((*jar, "jars", ", ".join(f"`{stem}`" for stem in stems)) for jar, stems in jars(root).items())
+    return _table(root, "jar", sorted(rows, key=lambda row: (row[0].lower(), row[1])))
 
 
 def read_licences(root: Path) -> dict[str, Any]:
@@ -70,9 +63,14 @@ def read_licences(root: Path) -> dict[str, Any]:
 def _with_checksums(file: Path) -> Iterator[tuple[str, str]]:
     for line in file.read_text(encoding="utf-8").splitlines():
         match = _JAR.fullmatch(line.split()[1])
-        if match is None:
-            raise ValueError(f"{file.name}: {line.split()[1]!r} has no version, so the notices cannot list the jar")
+        assert match, line
         yield match["name"], match["version"]
+
+
+def _table(root: Path, title: str, rows: Iterable[tuple[str, str, str, str]]) -> str:
+    licences = read_licences(root)
+    lines = [(name, version, _licence(licences, kind, name), lists) for name, version, kind, lists in rows]
+    return table((title, "version", "licence", "list"), lines)
 
 
 def _licence(licences: dict[str, Any], kind: str, name: str) -> str:

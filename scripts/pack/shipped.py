@@ -5,7 +5,6 @@ The skill contains the examples that pages link to or show, and all modules that
 copied module can run. The demonstration of the pipeline is available only in a checkout.
 """
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from scripts.pack import files
@@ -45,25 +44,18 @@ def shipped_files(root: Path) -> list[Path]:
 
 
 def _examples(root: Path) -> list[Path]:
-    folder = root / "examples"
-    named = {path for page in files.pages(root) if page.name != "README.md" for path in _named(root, page)}
-    found = {path for path in named if path.is_relative_to(folder) and path.is_file()}
-    pending = [path for path in found if path.suffix == ".py"]
+    """Return the examples that a page links to or shows, and all modules of the examples that these import."""
+    pages = [page for page in files.pages(root) if page.name != "README.md"]
+    pending = {target for page in pages for target in link_targets(page)}
+    for fence in (fence for page in pages for fence in markdown.fences(page.read_text(encoding="utf-8"))):
+        pending.add(root / fence.options.get("excerpt", ".").partition(":")[0])
+    found: set[Path] = set()
     while pending:
-        new = {*_imported(root, pending.pop())} - found
-        found |= new
-        pending += new
-    packages = {path / "__init__.py" for one in found for path in one.parents if path.is_relative_to(folder)}
+        path = pending.pop()
+        if path.is_relative_to(root / "examples") and path.is_file() and path not in found:
+            found.add(path)
+            if path.suffix == ".py":
+                imported = imported_files(path.read_text(encoding="utf-8"), files.relative(root, path.parent))
+                pending |= {root / name for name in imported}
+    packages = {path / "__init__.py" for one in found for path in one.parents if path.is_relative_to(root / "examples")}
     return sorted(path for path in found | packages if not files.relative(root, path).startswith(MACHINERY))
-
-
-def _named(root: Path, page: Path) -> Iterator[Path]:
-    yield from link_targets(page)
-    for fence in markdown.fences(page.read_text(encoding="utf-8")):
-        if excerpt := fence.options.get("excerpt"):
-            yield root / excerpt.partition(":")[0]
-
-
-def _imported(root: Path, module: Path) -> Iterable[Path]:
-    names = imported_files(module.read_text(encoding="utf-8"), files.relative(root, module.parent))
-    return [path for path in (root / name for name in names if name.startswith("examples/")) if path.is_file()]

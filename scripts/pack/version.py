@@ -41,8 +41,8 @@ def with_version(root: Path, name: str, text: str) -> str:
     if not any(name in places for places in (PLACES, ADDRESSES, SITES, OWNERS)):
         return text
     known = project(root)
-    address = known["urls"]["Repository"]
-    owner, site = "/".join(address.split("/")[-2:]), known["urls"]["Documentation"]
+    address, site = known["urls"]["Repository"], known["urls"]["Documentation"]
+    owner = "/".join(address.split("/")[-2:])
     for places, value in ((PLACES, known["version"]), (ADDRESSES, address), (SITES, site), (OWNERS, owner)):
         if name in places:
             text, count = re.subn(places[name], rf"\g<1>{value}", text, flags=re.MULTILINE)

@@ -37,11 +37,7 @@ SEARCH_BOOSTS = {
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """
-    Set the anchor format, the diagram renderer and the addresses of the project.
-
-    Also set whether pages have a content security policy.
-    """
+    """Set the anchor format, the diagram renderer, the addresses of the project, and whether pages have a policy."""
     config.mdx_configs.setdefault("toc", {})["slugify"] = _anchor
     fences = [{"name": "mermaid", "class": "mermaid", "format": diagrams.figure}]
     config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = fences
@@ -88,16 +84,12 @@ def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """
-    Allow long names to wrap between words, and allow the theme's inline scripts.
-
-    The search index still contains the whole names.
-    """
+    """Allow long names to wrap between words, and the theme's inline scripts. The search index has the whole names."""
     return _with_hashes(layout.breakable(output))
 
 
 def on_post_template(output: str, *, template_name: str, **_: Any) -> str:
-    """Allow the theme's inline scripts on the 404 page, which is a template and not a page of the repository."""
+    """Allow the theme's inline scripts on the 404 page, which is a template."""
     return _with_hashes(output) if template_name.endswith(".html") else output
 
 

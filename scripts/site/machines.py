@@ -10,7 +10,6 @@ from pathlib import Path
 
 from scripts.pack import files
 from scripts.site import api, measured, page, redirects, rules, tree
-from spark_rtm.text import markdown
 
 
 def in_navigation(root: Path) -> dict[str, str]:
@@ -40,33 +39,17 @@ def write(root: Path, folder: Path) -> int:
 
 
 def texts(root: Path) -> dict[str, str]:
-    """Return the texts of `llms.txt` and `llms-full.txt`, keyed by file name."""
-    return {"llms.txt": index(root), "llms-full.txt": everything(root)}
-
-
-def index(root: Path) -> str:
-    """Return the text of `llms.txt`, which lists all pages with their `Read when` lines."""
+    """Return the texts of `llms.txt`, the list of all pages, and of `llms-full.txt`, which contains all pages."""
     readme = (root / "README.md").read_text(encoding="utf-8")
-    lines = [f"# {files.title(readme)}", "", *(f"> {line}" for line in _lead(readme)), "", "## Pages", ""]
+    pages = {files.relative(root, path): path.read_text(encoding="utf-8") for path in files.references(root)}
+    lead = readme[readme.index("\n\n") :].strip().partition("\n\n")[0].splitlines()
+    lines = [f"# {files.title(readme)}", "", *(f"> {line}" for line in lead), "", "## Pages", ""]
     lines.append("- [Skill](SKILL.md): the rules that apply to every query; start here")
-    for path in files.references(root):
-        text = path.read_text(encoding="utf-8")
-        lines.append(f"- [{files.title(text)}]({files.relative(root, path)}): {files.read_when(text)}")
+    lines += [f"- [{files.title(text)}]({name}): {files.read_when(text)}" for name, text in pages.items()]
     lines += ["", "## Optional", "", "- [All pages in one file](llms-full.txt): the skill and every page"]
     lines.append(
         f"- [Manifest]({files.MANIFEST}): every file of the skill with size and SHA-256; this site serves all of them"
     )
-    return "\n".join(lines) + "\n"
-
-
-def everything(root: Path) -> str:
-    """Return the texts of `SKILL.md` and of all references, each below a comment with the path of the page."""
-    paths = [root / files.SKILL, *files.references(root)]
-    return "\n".join(f"<!-- {files.relative(root, path)} -->\n\n{path.read_text(encoding='utf-8')}" for path in paths)
-
-
-def _lead(readme: str) -> list[str]:
-    first = markdown.headings(readme)[0].line
-    lines = readme.splitlines()[first:]
-    start = next(number for number, line in enumerate(lines) if line)
-    return lines[start : lines.index("", start)]
+    whole = {files.SKILL: (root / files.SKILL).read_text(encoding="utf-8"), **pages}
+    everything = "\n".join(f"<!-- {name} -->\n\n{text}" for name, text in whole.items())
+    return {"llms.txt": "\n".join(lines) + "\n", "llms-full.txt": everything}

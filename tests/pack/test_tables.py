@@ -157,5 +157,5 @@ def test_charts_of_one_measurement_share_a_section() -> None:
 
     [growth] = [section for section in sections if section.startswith("Growth\n")]
     assert 5 < growth.count("<img ") == growth.count('src="growth_')
-    assert "Conditions: command: " in growth
+    assert "Conditions: " in growth
     assert "Prove" not in [section.splitlines()[0] for section in sections]
