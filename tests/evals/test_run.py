@@ -110,12 +110,10 @@ def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--filter", "nothing-like-this"], "no item matches 'nothing-like-this'"),
-        (["--assistant", "no-such-assistant", "--filter", "^query-1$"], "'no-such-assistant' of the assistant was not"),
+        ("--filter nothing-like-this", "no item matches 'nothing-like-this'"),
+        ("--assistant no-such-assistant --filter ^query-1$", "'no-such-assistant' of the assistant was not"),
     ],
 )
-def test_wrong_usage_ends_with_a_message(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert 2 == main(arguments)
+def test_wrong_usage_ends_with_a_message(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == main(arguments.split())
     assert message in capsys.readouterr().err
