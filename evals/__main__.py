@@ -19,11 +19,11 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from evals import grading, items, report
+from evals import grading, items
 from evals.assistant import Assistant, words_of
 from evals.items import Item, Question, Task, Verdict
-from evals.run import answers, graded
-from evals.tasks import broken_tasks
+from evals.run import answers, graded, table
+from evals.stage import broken_tasks
 from scripts.pack import files, manifest
 from spark_rtm.prove.subjects.bench import Bench, adopt_orphans, bench, kill_processes
 
@@ -99,7 +99,7 @@ def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Cal
                 verdicts.append(graded(answered, services))
                 _say(f"{number} of {len(chosen)}: {verdicts[-1].item}: {verdicts[-1].reason or 'right'}")
     finally:
-        print(report.table(verdicts))
+        print(table(verdicts))
         if options.output:
             conditions = {
                 "date": datetime.now(UTC).date().isoformat(),

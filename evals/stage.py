@@ -1,10 +1,13 @@
 """Run answers to coding tasks on a shared broker and session, and explain wrong answers."""
 
+import importlib
 import json
+import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from confluent_kafka import Producer
@@ -12,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from evals.items import Task, Verdict
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.realtime.proof import assert_real_time
@@ -170,3 +174,39 @@ def fields(record: Received) -> dict[str, Any]:
 def newest(records: Iterable[Received]) -> dict[str, dict[str, Any]]:
     """Return the fields of each key's newest record, as an upserting reader would keep them."""
     return {(record.key or b"").decode(): fields(record) for record in records}
+
+
+def module_of(task: str) -> ModuleType:
+    """Return the module with the verifier and the known answers of a task."""
+    return importlib.import_module(f"evals.coding_tasks.{task}")
+
+
+def known_answers(task: str) -> list[tuple[Answer, str]]:
+    """Return the right answer of a task, then its wrong answers, each with a pattern of the verifier's reason."""
+    module = module_of(task)
+    wrong = {answer: getattr(answer, REASON) for answer in vars(module).values() if hasattr(answer, REASON)}
+    return [(module.right, ""), *wrong.items()]
+
+
+def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
+    """Return the verdict of a task's verifier on an answer."""
+    try:
+        module_of(task).verify(bench, answer)
+    except WrongAnswerError as error:
+        return Verdict(task, is_right=False, reason=str(error))
+    except Exception as error:  # noqa: BLE001 - an answer may raise anything
+        first = str(error).strip().partition("\n")[0]
+        return Verdict(task, is_right=False, reason=f"{type(error).__name__}: {first}")
+    return Verdict(task, is_right=True)
+
+
+def broken_tasks(bench: Bench, tasks: Iterable[Task], say: Callable[[str], None]) -> Iterator[str]:
+    """Yield a message for each known answer with a wrong verdict or reason. Call `say` with each verdict."""
+    for task in tasks:
+        for answer, reason in known_answers(task.name):
+            verdict = verify(bench, task.name, answer)
+            name = f"{task.name}: {answer.__name__}"
+            say(f"{name}: {verdict.reason or 'right'}")
+            if verdict.is_right == bool(reason) or not re.search(reason, verdict.reason, re.DOTALL):
+                expected = f"wrong, because {reason!r}" if reason else "right"
+                yield f"{name} is {verdict.reason or 'right'}; expected {expected}"

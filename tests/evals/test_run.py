@@ -54,9 +54,9 @@ def test_solution_that_cannot_be_run_is_wrong(
 
 
 REPLACES = """\
-import evals.items, evals.run, evals.tasks, evals.coding_tasks.two_outputs as verifier
+import evals.items, evals.run, evals.stage, evals.coding_tasks.two_outputs as verifier
 
-evals.run.verify = evals.tasks.verify = lambda *_: evals.items.Verdict("two_outputs", is_right=True)
+evals.run.verify = evals.stage.verify = lambda *_: evals.items.Verdict("two_outputs", is_right=True)
 verifier.verify = lambda *_: None
 
 
