@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 
 from evals.items import Question, Trigger, Verdict
 from scripts.pack import files
-from spark_rtm.text.frontmatter import read_frontmatter
 
 INSTRUCTION = "\n\nFinish with one line that begins with `ANSWER:` and states the answer in at most 30 words."
 _ANSWER = re.compile(r"^[\s>*_#-]*answer\s*[*_]*\s*:[*_\s]*(.+)$", re.IGNORECASE | re.MULTILINE)
@@ -86,7 +85,7 @@ def _wrong_text(question: Question, line: str) -> str:
 
 def skill() -> tuple[str, str]:
     """Return the name and the description of this skill."""
-    found = read_frontmatter((files.ROOT / files.SKILL).read_text(encoding="utf-8"))
+    found = files.frontmatter(files.ROOT)
     return found["name"], found["description"]
 
 

@@ -7,6 +7,7 @@ List the pages, modules and other files of the pack.
 
 import re
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = ("spark_rtm", "examples", "benchmarks")
@@ -39,6 +40,15 @@ def modules(root: Path) -> list[Path]:
     """Return the Python modules of the library, the examples and the benchmarks that readers may copy."""
     paths = (path for name in CODE for path in files_below(root / name) if path.suffix == ".py")
     return [path for path in paths if not relative(root, path).startswith(TOOLS)]
+
+
+def frontmatter(root: Path) -> dict[str, Any]:
+    """Return the fields at the beginning of `SKILL.md`, or nothing without them."""
+    import yaml  # noqa: PLC0415  # `install` must run without packages
+
+    match = re.match(r"---\n(.*?)\n---\n", (root / SKILL).read_text(encoding="utf-8"), re.DOTALL)
+    fields: dict[str, Any] = yaml.safe_load(match[1]) if match else {}
+    return fields
 
 
 def read_when(text: str) -> str | None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripts.pack import files
-from spark_rtm.text.frontmatter import read_frontmatter
 
 SCHEMA = "scripts/pack/manifest.schema.json"
 MAX_BYTES = 1_000_000
@@ -30,7 +29,7 @@ class Content(NamedTuple):
 
 def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:
     """Return the manifest of `paths` as JSON. `rendered` contains new texts that are not written to files yet."""
-    skill = read_frontmatter((root / files.SKILL).read_text(encoding="utf-8"))
+    skill = files.frontmatter(root)
     content = {
         "name": skill.get("name", ""),
         "version": version,

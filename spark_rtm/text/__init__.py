@@ -1,1 +1,1 @@
-"""Parse Markdown and frontmatter, and render findings."""
+"""Parse Markdown, and render findings."""

@@ -12,7 +12,6 @@ from scripts.pack.checks.links import check_links
 from scripts.pack.install import stale
 from scripts.pack.shipped import MACHINERY
 from scripts.skills import main
-from spark_rtm.text.frontmatter import read_frontmatter
 
 NAME = "spark-real-time-mode"
 
@@ -52,7 +51,7 @@ def test_plugin_manifest_has_only_documented_fields(name: str) -> None:
 def test_plugin_contains_the_skill_of_the_repository() -> None:
     """The marketplace lists one plugin, and its only skill is the SKILL.md of the root, with its name and version."""
     plugin, marketplace, cursor = (_read(name) for name in FIELDS)
-    skill = read_frontmatter((files.ROOT / files.SKILL).read_text(encoding="utf-8"))
+    skill = files.frontmatter(files.ROOT)
     pack = json.loads((files.ROOT / "manifest.json").read_text(encoding="utf-8"))
 
     [entry] = marketplace["plugins"]
@@ -63,7 +62,7 @@ def test_plugin_contains_the_skill_of_the_repository() -> None:
     assert (files.ROOT / files.SKILL).samefile(root / path / files.SKILL)
     assert skill["name"] == plugin["name"] == entry["name"]
     assert f"{plugin['name']}@{marketplace['name']}" == PLUGIN
-    assert (pack["version"], pack["version"]) == (plugin["version"], skill["metadata.version"])
+    assert (pack["version"], pack["version"]) == (plugin["version"], skill["metadata"]["version"])
     assert plugin == {name: value for name, value in cursor.items() if name not in {"logo", "hooks"}} | {
         "skills": ["./"]
     }

@@ -15,7 +15,6 @@ import skills_ref
 from scripts.pack import files
 from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
-from spark_rtm.text.frontmatter import read_frontmatter
 
 MAX_SKILL_LINES = 150
 # These three may only shrink.
@@ -30,10 +29,9 @@ MAX_LINES_WITHOUT_CONTENTS = 120
 def check_frontmatter(root: Path) -> Iterator[Finding]:
     """Yield the errors that the specification's reference implementation reports for `SKILL.md`."""
     path = root / files.SKILL
-    fields = read_frontmatter(path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         # The specification requires the skill's name as the name of the folder, so check a copy in such a folder.
-        copy = Path(folder) / (fields.get("name", "").strip() or "unnamed")
+        copy = Path(folder) / (files.frontmatter(root).get("name") or "unnamed")
         copy.mkdir(parents=True)
         (copy / files.SKILL).write_bytes(path.read_bytes())
         for error in skills_ref.validate(copy):
