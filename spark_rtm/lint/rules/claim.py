@@ -119,10 +119,8 @@ def claim_photon(sentence: Sentence) -> Iterator[Problem]:
 
     Why: The Databricks documentation instructs you to turn Photon off.
 
-    Example:
-        Enable Photon for real-time mode queries.
-    Use instead:
-        Turn Photon off for real-time mode queries.
+    Example: Enable Photon for real-time mode queries.
+    Use instead: Turn Photon off for real-time mode queries.
     Source: [setup]
     """
     for line in advised(sentence, PHOTON):
@@ -136,10 +134,8 @@ def claim_serverless(sentence: Sentence) -> Iterator[Problem]:
 
     Why: Serverless notebooks and jobs do not offer the real-time trigger. Only declarative pipelines do.
 
-    Example:
-        Use serverless compute for jobs in Spark's real-time mode.
-    Use instead:
-        Use classic compute for jobs in Spark's real-time mode.
+    Example: Use serverless compute for jobs in Spark's real-time mode.
+    Use instead: Use classic compute for jobs in Spark's real-time mode.
     Source: [setup], [pipelines]
     """
     if not PIPELINES.search(sentence.text):
@@ -155,10 +151,8 @@ def claim_autoscaling(sentence: Sentence) -> Iterator[Problem]:
 
     Why: A query holds its task slots for the batch and fails if it loses a node. Databricks discourages both options.
 
-    Example:
-        Enable autoscaling for Spark real-time mode clusters.
-    Use instead:
-        Turn autoscaling off for real-time mode clusters.
+    Example: Enable autoscaling for Spark real-time mode clusters.
+    Use instead: Turn autoscaling off for real-time mode clusters.
     Source: [setup]
     """
     message = "autoscaling and spot instances remove task slots that a real-time query holds for a whole batch"
@@ -174,10 +168,8 @@ def claim_runtime(sentence: Sentence) -> Iterator[Problem]:
 
     Why: Databricks documents 16.4 LTS as the minimum version and recommends 18 LTS.
 
-    Example:
-        Real-time mode requires Databricks Runtime 15.4 LTS or later.
-    Use instead:
-        Real-time mode requires Databricks Runtime 16.4 LTS or later.
+    Example: Real-time mode requires Databricks Runtime 15.4 LTS or later.
+    Use instead: Real-time mode requires Databricks Runtime 16.4 LTS or later.
     Source: [setup]
     """
     for match in _claims(sentence, RUNTIME):
@@ -196,10 +188,8 @@ def claim_delta(sentence: Sentence) -> Iterator[Problem]:
 
     Why: Delta is neither a source nor a sink of real-time mode. A query may join a static Delta table.
 
-    Example:
-        Real-time mode works with Kafka and Delta.
-    Use instead:
-        Real-time mode reads from Kafka, and a query in micro-batch mode writes to Delta.
+    Example: Real-time mode works with Kafka and Delta.
+    Use instead: Real-time mode reads from Kafka, and a query in micro-batch mode writes to Delta.
     Source: [reference]
     """
     is_named = "elta" in sentence.text and ENDPOINTS.search(f"{sentence.column} {sentence.text}")
@@ -217,10 +207,8 @@ def claim_continuous(sentence: Sentence) -> Iterator[Problem]:
 
     Why: `trigger(continuous=...)` starts continuous processing, an experimental mode of Spark 2.3 without state.
 
-    Example:
-        For real-time mode, write .trigger(continuous="1 second").
-    Use instead:
-        For real-time mode, write .trigger(realTime="5 minutes").
+    Example: For real-time mode, write .trigger(continuous="1 second").
+    Use instead: For real-time mode, write .trigger(realTime="5 minutes").
     Source: [guide]
     """
     for match in _claims(sentence, CONTINUOUS, HISTORY, PIPELINES) if "ontinuous" in sentence.text else ():
@@ -235,10 +223,8 @@ def claim_latency(sentence: Sentence) -> Iterator[Problem]:
 
     Why: We found no documentation of a limit of 800 ms. Real-time mode is for subsecond latency or immediate actions.
 
-    Example:
-        Use Spark's real-time mode only when you need latency below 800 ms.
-    Use instead:
-        Use real-time mode when you need latency below one second.
+    Example: Use Spark's real-time mode only when you need latency below 800 ms.
+    Use instead: Use real-time mode when you need latency below one second.
     Source: [guide]
     """
     for match in _claims(sentence, LATENCY) if CHOICE.search(sentence.text) else ():

@@ -51,8 +51,7 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
     Example:
         {"autoscale": {"min_workers": 1, "max_workers": 8},
         "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
-    Use instead:
-        {"num_workers": 4, "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead: {"num_workers": 4, "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [setup]
     """
     if cluster.keys.get("autoscale"):
@@ -69,8 +68,7 @@ def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
 
     Reported at: the key that turns Photon on. A missing `runtime_engine` is not reported.
 
-    Example:
-        {"runtime_engine": "PHOTON", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Example: {"runtime_engine": "PHOTON", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Use instead:
         {"runtime_engine": "STANDARD", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [setup]
@@ -146,8 +144,7 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
     Reported at: the flag if its value is not `true`; otherwise `spark_conf`; without it, the name that refers to
     real-time mode. Such a name contains `rtm` as a word, or `real-time mode`; `realtime` alone is not enough.
 
-    Example:
-        {"cluster_name": "real-time mode", "spark_version": "17.3.x-scala2.13", "num_workers": 4}
+    Example: {"cluster_name": "real-time mode", "spark_version": "17.3.x-scala2.13", "num_workers": 4}
     Use instead:
         {"cluster_name": "real-time mode", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [error list]
@@ -167,8 +164,7 @@ def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
 
     Reported at: `node_type_id`.
 
-    Example:
-        {"node_type_id": "m5.xlarge", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Example: {"node_type_id": "m5.xlarge", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Use instead:
         {"node_type_id": "m5.xlarge", "aws_attributes": {"ebs_volume_count": 1, "ebs_volume_size": 100},
         "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
@@ -194,10 +190,8 @@ def pipeline_continuous(cluster: Cluster) -> Iterator[Problem]:
 
     Reported at: `continuous`, or the flag if `continuous` is missing.
 
-    Example:
-        {"continuous": false, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
-    Use instead:
-        {"continuous": true, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Example: {"continuous": false, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
+    Use instead: {"continuous": true, "configuration": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [pipelines]
     """
     is_triggered = cluster.text("continuous").lower() in {"", "false"} and "<<" not in cluster.keys
@@ -217,8 +211,7 @@ def job_serverless(cluster: Cluster) -> Iterator[Problem]:
 
     Reported at: `environment_key`.
 
-    Example:
-        {"name": "real-time mode", "tasks": [{"task_key": "run", "environment_key": "default"}]}
+    Example: {"name": "real-time mode", "tasks": [{"task_key": "run", "environment_key": "default"}]}
     Use instead:
         {"name": "real-time mode", "tasks": [{"task_key": "run", "existing_cluster_id": "0923-164208-abcdefgh"}]}
     Source: [setup]

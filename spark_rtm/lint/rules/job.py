@@ -73,10 +73,8 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
 
     Reported at: the path, even in a dictionary.
 
-    Example:
-        writer.option("checkpointLocation", "checkpoints/example").trigger(realTime="5 minutes").start()
-    Use instead:
-        writer.option("checkpointLocation", f"{checkpoints}/example").trigger(realTime="5 minutes").start()
+    Example: writer.option("checkpointLocation", "checkpoints/example").trigger(realTime="5 minutes").start()
+    Use instead: writer.option("checkpointLocation", f"{checkpoints}/example").trigger(realTime="5 minutes").start()
     Source: [restarts](restarts.md#keep-queries-running)
     """
     if not module.is_job or module.is_test:
@@ -138,8 +136,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
     Example:
         dbutils.fs.rm(checkpoints, True)
         writer.option("checkpointLocation", checkpoints).trigger(realTime="5 minutes").start()
-    Use instead:
-        writer.option("checkpointLocation", checkpoints).trigger(realTime="5 minutes").start()
+    Use instead: writer.option("checkpointLocation", checkpoints).trigger(realTime="5 minutes").start()
     Source: [restarts](restarts.md#keep-queries-running)
     """
     for each in module.deletions if not module.is_test else ():
@@ -184,10 +181,8 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
 
     Reported at: `writeStream`.
 
-    Example:
-        rows.writeStream
-    Use instead:
-        rows.select("key", "value").writeStream
+    Example: rows.writeStream
+    Use instead: rows.select("key", "value").writeStream
     Source: [columns](kafka_patterns.md#keys-headers-and-formats)
     """
     for query in module.real_time if module.is_job else ():
@@ -211,10 +206,8 @@ def foreach_interval(query: Query) -> Iterator[Problem]:
 
     Reported at: the call to `foreach`, only in Python. Scala and Java have no such delay.
 
-    Example:
-        writer.foreach(lambda row: None).trigger(realTime="5 minutes").start()
-    Use instead:
-        writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
+    Example: writer.foreach(lambda row: None).trigger(realTime="5 minutes").start()
+    Use instead: writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
     Source: [sinks](sources_sinks_operators.md#sinks-and-output-modes)
     """
     trigger = query.writer.trigger

@@ -25,10 +25,8 @@ def async_trigger(module: Module) -> Iterator[Problem]:
 
     Reported at: the option that turns the tracking on, even in a dictionary.
 
-    Example:
-        writer.option("asyncProgressTrackingEnabled", "true").trigger(availableNow=True).start()
-    Use instead:
-        writer.option("asyncProgressTrackingEnabled", "false").trigger(availableNow=True).start()
+    Example: writer.option("asyncProgressTrackingEnabled", "true").trigger(availableNow=True).start()
+    Use instead: writer.option("asyncProgressTrackingEnabled", "false").trigger(availableNow=True).start()
     Source: [test], [async]
     """
     for query, line in _async_queries(module):
@@ -50,8 +48,7 @@ def async_state(module: Module) -> Iterator[Problem]:
     Example:
         events.groupBy("key").count().selectExpr("key AS value")
         .writeStream.option("asyncProgressTrackingEnabled", "true")
-    Use instead:
-        events.select("value").writeStream.option("asyncProgressTrackingEnabled", "true")
+    Use instead: events.select("value").writeStream.option("asyncProgressTrackingEnabled", "true")
     Source: [test], [async]
     """
     for query, line in _async_queries(module):
@@ -69,10 +66,8 @@ def async_interval(query: Query) -> Iterator[Problem]:
 
     Reported at: the option, even in a dictionary.
 
-    Example:
-        writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
-    Use instead:
-        writer.option("asyncProgressTrackingCheckpointIntervalMs", "0").trigger(realTime="5 minutes").start()
+    Example: writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
+    Use instead: writer.option("asyncProgressTrackingCheckpointIntervalMs", "0").trigger(realTime="5 minutes").start()
     Source: [test], [error list]
     """
     options = query.writer.options
@@ -93,10 +88,8 @@ def continuous_operator(module: Module) -> Iterator[Problem]:
 
     Reported at: the operator; for an aggregation, the method that aggregates.
 
-    Example:
-        events.groupBy("key").count().selectExpr("key AS value").writeStream.trigger(continuous="1 second")
-    Use instead:
-        events.select("value").writeStream.trigger(continuous="1 second")
+    Example: events.groupBy("key").count().selectExpr("key AS value").writeStream.trigger(continuous="1 second")
+    Use instead: events.select("value").writeStream.trigger(continuous="1 second")
     Source: [test]
     """
     for query in module.queries:
@@ -147,10 +140,8 @@ def foreach_writer_import(module: Module) -> Iterator[Problem]:
 
     Reported at: the import.
 
-    Example:
-        from pyspark.sql.streaming import ForeachWriter
-    Use instead:
-        writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
+    Example: from pyspark.sql.streaming import ForeachWriter
+    Use instead: writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
     Source: [test]
     """
     for name, line in module.imports:
@@ -168,10 +159,8 @@ def frozen_clock(query: Query) -> Iterator[Problem]:
 
     Reported at: the line where the clock is used.
 
-    Example:
-        events.withColumn("latency", F.unix_millis(F.current_timestamp()))
-    Use instead:
-        events.withColumn("read_ms", F.expr("reflect('java.lang.System', 'currentTimeMillis')"))
+    Example: events.withColumn("latency", F.unix_millis(F.current_timestamp()))
+    Use instead: events.withColumn("read_ms", F.expr("reflect('java.lang.System', 'currentTimeMillis')"))
     Source: [functions](sources_sinks_operators.md#functions)
     """
     message = "current_timestamp() is constant during a batch, so the difference does not measure latency"

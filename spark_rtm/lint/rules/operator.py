@@ -25,10 +25,8 @@ def stream_join(query: Query) -> Iterator[Problem]:
 
     Reported at: the join.
 
-    Example:
-        events.join(events_2, "key", "left")
-    Use instead:
-        events.union(events_2).groupBy("key").count()
+    Example: events.join(events_2, "key", "left")
+    Use instead: events.union(events_2).groupBy("key").count()
     Source: [test], [setup], [settings](joins.md#two-streams-on-databricks)
     """
     for step in query.steps("join", "crossJoin"):
@@ -52,10 +50,8 @@ def static_join(query: Query) -> Iterator[Problem]:
 
     Reported at: the join. A join with a small table that OSS broadcasts automatically works until the table grows.
 
-    Example:
-        events.join(users, "key")
-    Use instead:
-        events.join(F.broadcast(users), "key")
+    Example: events.join(users, "key")
+    Use instead: events.join(F.broadcast(users), "key")
     Source: [test], [reference]
     """
     for step in query.steps(*JOINS):
@@ -95,10 +91,8 @@ def union_self(query: Query) -> Iterator[Problem]:
 
     Reported at: the union.
 
-    Example:
-        events.union(events)
-    Use instead:
-        events.union(events_2)
+    Example: events.union(events)
+    Use instead: events.union(events_2)
     Source: [test], [limitations]
     """
     for step in query.steps(*UNIONS):
@@ -117,10 +111,8 @@ def union_after_state(query: Query) -> Iterator[Problem]:
 
     Reported at: the union, not the operator that keeps state.
 
-    Example:
-        events.dropDuplicates(["key"]).union(events_2)
-    Use instead:
-        events.union(events_2).dropDuplicates(["key"])
+    Example: events.dropDuplicates(["key"]).union(events_2)
+    Use instead: events.union(events_2).dropDuplicates(["key"])
     Source: [test], [guide], [limitations]
     """
     for step in query.steps(*UNIONS):
@@ -142,10 +134,8 @@ def sort_or_coalesce(query: Query) -> Iterator[Problem]:
 
     Reported at: the operator.
 
-    Example:
-        events.orderBy("key")
-    Use instead:
-        events.repartition(1)
+    Example: events.orderBy("key")
+    Use instead: events.repartition(1)
     Source: [test], [guide]
     """
     later = "sort or limit the results where they are read"

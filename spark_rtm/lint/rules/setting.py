@@ -69,10 +69,8 @@ def option(query: Query) -> Iterator[Problem]:
 
     Reported at: the option, even in a dictionary.
 
-    Example:
-        spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
-    Use instead:
-        spark.readStream.format("kafka").option("startingOffsets", "earliest")
+    Example: spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 1000)
+    Use instead: spark.readStream.format("kafka").option("startingOffsets", "earliest")
     Source: [test], [options](sources_sinks_operators.md#options-and-settings),
     [data loss](errors_kafka.md#offset-out-of-range)
     """
@@ -94,10 +92,8 @@ def option_name(module: Module) -> Iterator[Problem]:
 
     Reported at: the option, even in a dictionary.
 
-    Example:
-        writer.option("asyncProgressCheckpointingInterval", "0").trigger(realTime="5 minutes").start()
-    Use instead:
-        writer.option("asyncProgressTrackingCheckpointIntervalMs", "0").trigger(realTime="5 minutes").start()
+    Example: writer.option("asyncProgressCheckpointingInterval", "0").trigger(realTime="5 minutes").start()
+    Use instead: writer.option("asyncProgressTrackingCheckpointIntervalMs", "0").trigger(realTime="5 minutes").start()
     Source: [async]
     """
     names = {name.lower(): name for name in KNOWN_OPTIONS}
@@ -124,10 +120,8 @@ def setting(module: Module) -> Iterator[Problem]:
 
     Reported at: the call that sets the key, or its entry in a dictionary.
 
-    Example:
-        spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
-    Use instead:
-        spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2")
+    Example: spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "1")
+    Use instead: spark.conf.set("spark.sql.streaming.stateStore.checkpointFormatVersion", "2")
     Source: [test], [setup]
     """
     if not (module.real_time or module.is_for_real_time):
@@ -157,10 +151,8 @@ def unknown_setting(module: Module) -> Iterator[Problem]:
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.
 
-    Example:
-        spark.conf.set("spark.sql.streaming.realTimeMode.enabled", "true")
-    Use instead:
-        spark.conf.get("spark.sql.streaming.realTimeMode.minBatchDuration")
+    Example: spark.conf.set("spark.sql.streaming.realTimeMode.enabled", "true")
+    Use instead: spark.conf.get("spark.sql.streaming.realTimeMode.minBatchDuration")
     Source: [test]
     """
     for each in module.settings:
@@ -187,10 +179,8 @@ def check_off(module: Module) -> Iterator[Problem]:
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.
 
-    Example:
-        spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
-    Use instead:
-        spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "true")
+    Example: spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
+    Use instead: spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "true")
     Source: [test], [error list]
     """
     for key, (value, consequence) in CHECKS.items():
@@ -209,10 +199,8 @@ def shuffle_manager(module: Module) -> Iterator[Problem]:
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.
 
-    Example:
-        spark.conf.set("spark.shuffle.manager", "org.apache.spark.shuffle.streaming.MultiShuffleManager")
-    Use instead:
-        spark.conf.get("spark.shuffle.manager", "sort")
+    Example: spark.conf.set("spark.shuffle.manager", "org.apache.spark.shuffle.streaming.MultiShuffleManager")
+    Use instead: spark.conf.get("spark.shuffle.manager", "sort")
     Source: [setup]
     """
     for key in ("spark.shuffle.manager", "spark.databricks.dagScheduler.type"):
@@ -231,10 +219,8 @@ def flag_in_session(module: Module) -> Iterator[Problem]:
 
     Reported at: the call that sets the flag, or its entry in a dictionary.
 
-    Example:
-        spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")
-    Use instead:
-        spark.conf.get("spark.databricks.streaming.realTimeMode.enabled", "false")
+    Example: spark.conf.set("spark.databricks.streaming.realTimeMode.enabled", "true")
+    Use instead: spark.conf.get("spark.databricks.streaming.realTimeMode.enabled", "false")
     Source: [setup]
     """
     for value, line in module.setting(FLAG):

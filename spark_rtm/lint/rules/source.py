@@ -41,10 +41,8 @@ def output_mode(query: Query) -> Iterator[Problem]:
 
     Reported at: the call to `outputMode`, or to `start` if there is none.
 
-    Example:
-        writer.outputMode("append").trigger(realTime="5 minutes").start()
-    Use instead:
-        writer.outputMode("update").trigger(realTime="5 minutes").start()
+    Example: writer.outputMode("append").trigger(realTime="5 minutes").start()
+    Use instead: writer.outputMode("update").trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
     consequence = "so the query fails with OUTPUT_MODE_NOT_SUPPORTED"
@@ -69,10 +67,8 @@ def checkpoint(module: Module) -> Iterator[Problem]:
 
     Reported at: the call to `start`.
 
-    Example:
-        events.writeStream.format("kafka").outputMode("update").trigger(realTime="5 minutes").start()
-    Use instead:
-        writer.option("checkpointLocation", f"{checkpoints}/example").trigger(realTime="5 minutes").start()
+    Example: events.writeStream.format("kafka").outputMode("update").trigger(realTime="5 minutes").start()
+    Use instead: writer.option("checkpointLocation", f"{checkpoints}/example").trigger(realTime="5 minutes").start()
     Source: [test]
     """
     if module.setting(CHECKPOINT_CONF):
@@ -97,10 +93,8 @@ def value_column(query: Query) -> Iterator[Problem]:
 
     Reported at: `writeStream`, if all columns of its rows are known.
 
-    Example:
-        events.select("key").writeStream
-    Use instead:
-        events.select("key", "value").writeStream
+    Example: events.select("key").writeStream
+    Use instead: events.select("key", "value").writeStream
     Source: [test]
     """
     writer = query.writer
@@ -126,10 +120,8 @@ def source(query: Query) -> Iterator[Problem]:
 
     Reported at: the call to `format`, or to the method that names the format.
 
-    Example:
-        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
-    Use instead:
-        spark.readStream.format("kafka")
+    Example: spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
+    Use instead: spark.readStream.format("kafka")
     Source: [test], [reference]
     """
     for each in query.writer.frame.sources:
@@ -154,8 +146,7 @@ def sink(query: Query) -> Iterator[Problem]:
 
     Example:
         events.writeStream.format("memory").queryName("rows").outputMode("update").trigger(realTime="5 minutes").start()
-    Use instead:
-        events.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()
+    Use instead: events.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()
     Source: [test], [reference]
     """
     writer = query.writer
@@ -180,10 +171,8 @@ def foreach_batch(query: Query) -> Iterator[Problem]:
 
     Reported at: the call to `foreachBatch`.
 
-    Example:
-        writer.foreachBatch(lambda rows, batch: None).trigger(realTime="5 minutes").start()
-    Use instead:
-        writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
+    Example: writer.foreachBatch(lambda rows, batch: None).trigger(realTime="5 minutes").start()
+    Use instead: writer.foreach(lambda row: None).trigger(realTime="5 seconds").start()
     Source: [test], [reference], [third
     party](https://medium.com/@cralle/sub-second-latency-in-spark-real-time-mode-is-generally-available-d679f1d577fc)
     read 2026-11-20
@@ -204,10 +193,8 @@ def source_name(module: Module) -> Iterator[Problem]:
 
     Reported at: the call to `name`.
 
-    Example:
-        spark.readStream.name("events").format("kafka")
-    Use instead:
-        spark.readStream.format("kafka")
+    Example: spark.readStream.name("events").format("kafka")
+    Use instead: spark.readStream.format("kafka")
     Source: [test]
     """
     if any(value != "false" for value, _ in module.setting(EVOLUTION)):

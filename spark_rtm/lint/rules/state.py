@@ -18,10 +18,8 @@ def session_window(query: Query) -> Iterator[Problem]:
 
     Reported at: the call to `session_window`.
 
-    Example:
-        events.groupBy(F.session_window(F.current_timestamp(), "5 minutes")).count()
-    Use instead:
-        events.groupBy(F.window(F.current_timestamp(), "5 minutes")).count()
+    Example: events.groupBy(F.session_window(F.current_timestamp(), "5 minutes")).count()
+    Use instead: events.groupBy(F.window(F.current_timestamp(), "5 minutes")).count()
     Source: [test], [reference]
     """
     message = "real-time mode does not support session windows, so the query does not start"
@@ -71,8 +69,7 @@ def legacy_state(query: Query) -> Iterator[Problem]:
     Example:
         events.groupBy("key")
         .applyInPandasWithState(lambda key, rows, state: rows, "key binary", "n int", "update", "NoTimeout")
-    Use instead:
-        events.groupBy("key").count()
+    Use instead: events.groupBy("key").count()
     Source: [test], [reference], [error list]
     """
     fix = "use aggregation, or transformWithState where the engine supports it in real-time mode"
@@ -89,10 +86,8 @@ def event_time_timer(query: Query) -> Iterator[Problem]:
 
     Reported at: the operator.
 
-    Example:
-        events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
-    Use instead:
-        events.groupBy("key").transformWithState(..., "key binary", "update", "ProcessingTime")
+    Example: events.groupBy("key").transformWithState(..., "key binary", "update", "EventTime")
+    Use instead: events.groupBy("key").transformWithState(..., "key binary", "update", "ProcessingTime")
     Source: [reference]
     """
     for step in query.steps("transformWithState"):
@@ -112,10 +107,8 @@ def python_udf(query: Query) -> Iterator[Problem]:
 
     Reported at: the call to the function, not its `@udf`.
 
-    Example:
-        events.select(F.udf(lambda value: value, "binary")("value").alias("value"))
-    Use instead:
-        events.select(F.upper("value").alias("value"))
+    Example: events.select(F.udf(lambda value: value, "binary")("value").alias("value"))
+    Use instead: events.select(F.upper("value").alias("value"))
     Source: [test], [reference]
     """
     message = f"Python UDFs fail in real-time mode with {ALLOWLIST_CONDITION}"
@@ -136,10 +129,8 @@ def map_in_pandas(query: Query) -> Iterator[Problem]:
 
     Reported at: the operator.
 
-    Example:
-        events.mapInPandas(lambda frames: frames, "key binary, value binary")
-    Use instead:
-        events.select("key", F.upper("value").alias("value"))
+    Example: events.mapInPandas(lambda frames: frames, "key binary, value binary")
+    Use instead: events.select("key", F.upper("value").alias("value"))
     Source: [test], [limitations]
     """
     fix = "use pyspark.sql.functions or SQL expressions"
@@ -162,10 +153,8 @@ def python_state(query: Query) -> Iterator[Problem]:
 
     Reported at: the operator.
 
-    Example:
-        events.groupBy("key").transformWithStateInPandas(..., "key binary", "update", "ProcessingTime")
-    Use instead:
-        events.groupBy("key").count()
+    Example: events.groupBy("key").transformWithStateInPandas(..., "key binary", "update", "ProcessingTime")
+    Use instead: events.groupBy("key").count()
     Source: [test], [limitations]
     """
     for step in query.steps("transformWithState", "transformWithStateInPandas"):

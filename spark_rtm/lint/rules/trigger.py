@@ -23,10 +23,8 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
 
     Reported at: the value of `realTime`, even in a dictionary.
 
-    Example:
-        writer.trigger(realTime=True).start()
-    Use instead:
-        writer.trigger(realTime="5 minutes").start()
+    Example: writer.trigger(realTime=True).start()
+    Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
     for trigger, receiver in _spark_triggers(module):
@@ -51,10 +49,8 @@ def trigger_form(module: Module) -> Iterator[Problem]:
 
     Reported at: the call to `trigger`, the option or the import.
 
-    Example:
-        writer.trigger(real_time="5 minutes").start()
-    Use instead:
-        writer.trigger(realTime="5 minutes").start()
+    Example: writer.trigger(real_time="5 minutes").start()
+    Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
     for trigger, receiver in _spark_triggers(module):
@@ -86,10 +82,8 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
 
     Reported at: the duration, even in a dictionary.
 
-    Example:
-        writer.trigger(realTime="500 ms").start()
-    Use instead:
-        writer.trigger(realTime="5 minutes").start()
+    Example: writer.trigger(realTime="500 ms").start()
+    Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
     for trigger, receiver in _spark_triggers(module):
@@ -110,10 +104,8 @@ def trigger_several(module: Module) -> Iterator[Problem]:
 
     Reported at: the call to `trigger`.
 
-    Example:
-        writer.trigger(realTime="5 minutes", processingTime="1 second").start()
-    Use instead:
-        writer.trigger(realTime="5 minutes").start()
+    Example: writer.trigger(realTime="5 minutes", processingTime="1 second").start()
+    Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test]
     """
     for trigger, receiver in module.triggers:
