@@ -6,7 +6,7 @@ The linter does not report code that the file itself marks as wrong.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from spark_rtm.lint.files.documents import UnreadableError, read_python
 from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
-from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.python.check import CODE_RULES, python_problems
 from spark_rtm.lint.python.counterexamples import silenced_in_file, silenced_lines
 from spark_rtm.lint.rules.claim import CLAIM_RULES
@@ -28,11 +27,10 @@ from spark_rtm.lint.sources import is_relevant, read_sources, read_text
 from spark_rtm.text.finding import ENGINES, Finding, in_order
 
 RULES: list[Rule] = [*CODE_RULES, *CLAIM_RULES, *CLUSTER_RULES]
-DEFINITIONS = {f".{language}": read for language, read in markdown.DEFINITIONS.items()}
-OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
+DEFINITIONS = {f".{language}" for language in markdown.DEFINITIONS}
+OTHER_LANGUAGES = {f".{language}": check for language, check in markdown.LANGUAGES.items()} | {
     ".scala": partial(scala_problems, is_excerpt=False),
     ".java": partial(scala_problems, is_java=True, is_excerpt=False),
-    ".sql": sql_problems,
 }
 PAGES = {".md", ".markdown"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
@@ -123,8 +121,6 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
         return notebook_problems(cells, min_batch_ms=min_batch_ms)
     if suffix in PAGES:
         return markdown.layout_problems(layout_of(text), min_batch_ms=min_batch_ms)
-    if suffix in DEFINITIONS:
-        return definition_problems(text, DEFINITIONS[suffix])
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
     if problems is None:
         raise UnreadableError

@@ -145,7 +145,5 @@ def _yaml_node(node: Any, converted: dict[int, Node], depth: int) -> Node:
             content = {key.value: (key.start_mark.line + 1, value) for key, value in nodes}
         elif node.id == "sequence":
             content = [_yaml_node(item, converted, depth + 1) for item in content]
-        elif node.tag.endswith(":bool"):
-            content = content.lower() in {"true", "yes", "on"}
         converted[id(node)] = Node(line, content)
     return converted[id(node)]

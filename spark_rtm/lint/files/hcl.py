@@ -1,4 +1,4 @@
-"""Parse Terraform files for the rules: blocks, attributes, objects, lists and constants."""
+"""Parse Terraform files for the rules: blocks, attributes, objects and constants."""
 
 import re
 from collections.abc import Iterator
@@ -19,21 +19,12 @@ CONSTANTS: dict[str, Content] = {"true": True, "false": False, "null": None}
 
 
 def read_hcl(text: str) -> list[Node]:
-    """Return one node with all blocks of a file. A block's key contains its labels."""
-    parser = _Parser(list(_tokens(text)))
-    roots = [_root(parser.body())]
-    while parser.text:  # a bracket without a partner
-        parser.take()
-        roots.append(_root(parser.body()))
-    return roots
-
-
-def _root(entries: dict[str, tuple[int, Node]]) -> Node:
-    """Return the root of a file. It has only blocks with labels, because attributes would make it a cluster."""
+    """Return one node with all blocks of a file. A block's key contains its labels, and its line if it is repeated."""
+    entries = _Parser(list(_tokens(text))).body()
     if not any("." in key for key in entries):
-        return Node(1, entries)
-    blocks = {key: entry for key, entry in entries.items() if isinstance(entry[1].content, dict | list)}
-    return Node(1, blocks)
+        return [Node(1, entries)]
+    # A file has only blocks with labels, because attributes would make it a cluster.
+    return [Node(1, {key: entry for key, entry in entries.items() if isinstance(entry[1].content, dict)})]
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
@@ -74,58 +65,32 @@ class _Parser:
             line, labels = self.line, []
             while WORD.match(self.text):
                 labels.append(self.take().strip('"'))
-            if labels and self.text in {"=", ":"}:
-                self.take()
-                self._add(entries, labels[-1], line, Node(line, self.value()))
-            elif labels and self.text == "{":
-                self._add(entries, ".".join(labels), line, Node(line, self.value()))
+            if labels and self.text in {"=", ":", "{"}:
+                key = ".".join(labels) if self.text == "{" else labels[-1]
+                self.position += self.text != "{"
+                entries[f"{key} {line}" if key in entries else key] = (line, Node(line, self.value()))
             elif not labels:
                 self.take()
         return entries
 
-    @staticmethod
-    def _add(entries: dict[str, tuple[int, Node]], key: str, line: int, node: Node) -> None:
-        """Add a block or an attribute. Blocks with the same key become a list."""
-        if key not in entries:
-            entries[key] = (line, node)
-            return
-        first, before = entries[key]
-        if isinstance(before.content, list):
-            before.content.append(node)
-        else:
-            entries[key] = (first, Node(first, [before, node]))
-
     def value(self) -> Content:
-        """Return the next value. An expression becomes a string that begins with `${`."""
+        """Return the next value. A list or another expression becomes a string that begins with `${`."""
         while self.text == "\n":
             self.take()
-        content: Content = self.text
-        if content in {"{", "["} and self.depth < MAX_DEPTH:
+        if self.text == "{" and self.depth < MAX_DEPTH:
             self.take()
             self.depth += 1
-            content = self.body() if content == "{" else self._items()
+            content = self.body()
             self.depth -= 1
-            if self.text in {"}", "]"}:
+            if self.text == "}":
                 self.take()
-            return content if self.text in ENDS else self._expression()
-        if not WORD.match(self.text):
-            return self._expression()
-        word = self.take()
-        if self.text not in ENDS:
+            return content
+        word = self.take() if WORD.match(self.text) else ""
+        if not word or self.text not in ENDS:
             return self._expression()
         if word.startswith('"'):
             return word[1:-1]
         return CONSTANTS.get(word, word if word.isdecimal() else f"${{{word}}}")
-
-    def _items(self) -> list[Node]:
-        items = []
-        while self.text not in {"", "]", "}"}:
-            if self.text in {"\n", ","}:
-                self.take()
-            else:
-                line = self.line
-                items.append(Node(line, self.value()))
-        return items
 
     def _expression(self) -> str:
         depth = 0

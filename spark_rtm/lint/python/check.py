@@ -22,7 +22,6 @@ from spark_rtm.lint.spark.streams import Writer
 JOB = re.compile(
     r"SparkSession\s*\.\s*builder|\bgetOrCreate\(|\b__main__\b|\bawait(?:Any)?Termination\(|\bdbutils\.widgets\b"
 )
-EXPECTATION = re.compile(r"raises|xfail|assertRaises|suppress\(|\.exception\(")
 TEST = re.compile(r"^\s*(?:import (?:pytest|unittest)\b|from (?:pytest|unittest)\b|def test_)", re.MULTILINE)
 LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
 SPARK = re.compile(
@@ -70,9 +69,7 @@ def python_problems(
         is_notebook=is_notebook,
         is_test=bool(TEST.search(code)),
     )
-    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt)
-    if EXPECTATION.search(code):
-        counterexamples |= expected_failures(tree)
+    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt) | expected_failures(tree)
     # A large file about something else is not reported as unchecked.
     is_about = "realtime" in code.lower()
     return module_problems(module, counterexamples, rules) + (interpreter.unchecked if is_about else [])
