@@ -37,7 +37,6 @@ BOTH = {(path, rule) for path in ("job.py", "old/job.py") for rule in ("trigger-
         ('ignore = ["trigger"]', {("job.py", "trigger-duration"), ("old/job.py", "trigger-duration")}),
         ('exclude = ["old"]', {("old/job.py", "trigger-duration"), ("old/job.py", "output-mode")}),
         ('exclude = ["src/old/*.py"]', {("old/job.py", "trigger-duration"), ("old/job.py", "output-mode")}),
-        ('exclude = ["other", "old/job.py"]', set()),
         ('per-file-ignores = {"src/old/*" = ["output-mode"]}', {("old/job.py", "output-mode")}),
     ],
 )
@@ -51,19 +50,11 @@ def test_command_line_replaces_project_settings(tmp_path: Path) -> None:
     assert {("job.py", "trigger-duration")} == found(root, select=("trigger",), ignore=None)
 
 
-def test_excluded_file_is_not_read_even_if_it_is_given(tmp_path: Path) -> None:
-    root = project(tmp_path, 'exclude = ["old"]')
-    settings = settings_for([root / "src"], NAMES, {})
-
-    assert [] == lint_paths([root / "src/old/job.py"], settings=settings)
-
-
 @pytest.mark.parametrize(
     ("table", "message"),
     [
         ('selct = ["sink"]', "unknown setting 'selct' in [tool.rtm-lint]; use one of engine, exclude, ignore"),
         ('select = "sink"', "select is 'sink'; write a list of rules"),
-        ('per-file-ignores = ["sink"]', "write a table with a list of rules for each pattern"),
         ('engine = "flink"', "engine is 'flink'; write 'oss-4.3' or 'databricks'"),
         ('ignore = ["output-mod"]', "names the rule 'output-mod', which does not exist; did you mean output-mode"),
         ("strict = ", "cannot be read"),
