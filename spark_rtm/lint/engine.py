@@ -93,7 +93,7 @@ def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms:
     # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
     is_for_both = suffix in PAGES or suffix in DEFINITIONS
     engines = (engine,) if engine else ENGINES if is_for_both else markdown.target_engines(text)
-    silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
+    silenced, silenced_everywhere = silenced_lines(text), silenced_in_file(text)
     problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
     return [entry for entry in problems if _is_reported(*entry, engines, silenced)]
 

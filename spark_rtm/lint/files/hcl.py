@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
-from spark_rtm.lint.rules.rule import Steps
 
 TOKEN = re.compile(
     r"(?P<note>(?:#|//)[^\n]*+|/\*(?:.*?\*/|.*))|<<-?(?P<heredoc>\w++)(?:.*?\n[ \t]*(?P=heredoc)\b|.*)"
@@ -20,7 +19,10 @@ CONSTANTS: dict[str, Content] = {"true": True, "false": False, "null": None}
 
 def read_hcl(text: str) -> list[Node]:
     """Return one node with all blocks of a file. A block's key contains its labels, and its line if it is repeated."""
-    entries = _Parser(list(_tokens(text))).body()
+    tokens = list(_tokens(text))
+    if len(tokens) > MAX_VALUES:
+        raise TooManyValuesError
+    entries = _Parser(tokens).body()
     if not any("." in key for key in entries):
         return [Node(1, entries)]
     # A file has only blocks with labels, because attributes would make it a cluster.
@@ -42,7 +44,6 @@ class _Parser:
         self.tokens = tokens
         self.position = 0
         self.depth = 0
-        self.steps = Steps(MAX_VALUES, TooManyValuesError)
 
     @property
     def text(self) -> str:
@@ -53,7 +54,6 @@ class _Parser:
         return self.tokens[self.position][1]
 
     def take(self) -> str:
-        self.steps.spend()
         text = self.text
         self.position = min(self.position + 1, len(self.tokens) - 1)
         return text

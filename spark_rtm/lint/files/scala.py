@@ -45,7 +45,7 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
     tree = parse(code, is_java=is_java)
     interpreter = Interpreter(steps_for(code))
     interpreter.run(tree)
-    counterexamples = _counterexample_lines(plain) | expected_failures(tree)
+    counterexamples = _counterexample_lines(plain) | expected_failures(tree, code)
     module = replace(
         module_of(interpreter, code),
         min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,

@@ -69,7 +69,7 @@ def python_problems(
         is_notebook=is_notebook,
         is_test=bool(TEST.search(code)),
     )
-    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt) | expected_failures(tree)
+    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt) | expected_failures(tree, code)
     # A large file about something else is not reported as unchecked.
     is_about = "realtime" in code.lower()
     return module_problems(module, counterexamples, rules) + (interpreter.unchecked if is_about else [])

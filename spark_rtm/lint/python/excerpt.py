@@ -16,7 +16,7 @@ from spark_rtm.lint.spark.scope import FRAGMENT
 MAX_TOKENS = 600_000
 """Maximum number of tokens; their syntax tree takes up to 450 MB."""
 MAX_SALVAGED = 200_000
-"""Maximum length of an incomplete excerpt, which is parsed about six times."""
+"""Maximum length of an incomplete excerpt, which is parsed about four times."""
 TOKEN = re.compile(r"\w+|[^\w ]")
 ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
@@ -25,8 +25,7 @@ def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
     """Return the syntax tree, or None if parsing fails, and the code without prompts and notebook magics."""
     if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
         raise UncheckedError(f"the code has more than {MAX_TOKENS:,} tokens", "split the file")
-    tree = _tree(code)
-    if tree is not None:
+    if (tree := _tree(code)) is not None:
         return tree, code
     if is_excerpt and len(code) > MAX_SALVAGED:
         raise UncheckedError("the code is incomplete, and too long to be completed", "correct the syntax of the code")
@@ -39,8 +38,7 @@ def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
 
 def _tree(code: str) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -64,11 +62,10 @@ def _salvaged_block(block: list[str]) -> list[str]:
     first_dot = next((number for number, line in enumerate(plain) if line.strip().startswith(".")), len(plain))
     before, chain = plain[:first_dot], _in_brackets(plain[first_dot:], FRAGMENT)
     together, apart = _in_brackets(plain, ""), [*before, *chain]
-    belongs_together = any("Stream" in line for line in before)
     candidates = [
         textwrap.dedent("\n".join(block)).splitlines(),
-        *([together, apart] if belongs_together else [apart, together]),
-        *([[*[""] * first_dot, *chain]] if chain else []),
+        apart,
+        together,
         [line if _tree(line) else "" for line in block],
     ]
     return next((lines for lines in candidates if _tree("\n".join(lines))), [""] * len(block))
@@ -83,11 +80,9 @@ def _in_brackets(block: list[str], name: str) -> list[str]:
     target, value = ASSIGNMENT.match(lines[codes[0]]).groups()  # type: ignore[union-attr]  # the pattern matches any line
     if not name and value.startswith("."):
         name = FRAGMENT
-    name = "_stream" if name and any("writeStream" in line for line in block) else name
     lines[codes[0]] = f"{target or ''}({name}{value}"
     body, sign, comment = lines[codes[-1]].partition("  #")
-    missing = max(0, "\n".join(lines).count("(") - "\n".join(lines).count(")") - 1)
-    lines[codes[-1]] = f"{body}){')' * min(missing, 2)}{sign}{comment}"
+    lines[codes[-1]] = f"{body}){sign}{comment}"
     return lines
 
 
