@@ -60,9 +60,7 @@ def static_join(query: Query) -> Iterator[Problem]:
             message = f"the join hint {quoted(hint)} makes Spark plan a join other than a broadcast join, which fails"
             yield Problem(step.line, message, "use the hint broadcast on the static side")
             continue
-        if right is None or left.is_streaming is False is right.is_streaming:
-            continue
-        static = right if right.is_streaming is False else left if left.is_streaming is False else None
+        static = right if right and right.is_streaming is False else left if left.is_streaming is False else None
         if static and step.name == "crossJoin":
             message = "real-time mode refuses a cross join, even with a broadcast table"
             fix = "join on a column that is equal on both sides, and wrap the static side in F.broadcast(...)"

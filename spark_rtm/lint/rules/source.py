@@ -150,8 +150,6 @@ def sink(query: Query) -> Iterator[Problem]:
     Source: [test], [reference]
     """
     writer = query.writer
-    if any(name in {"foreach", "foreachBatch"} for name, _ in writer.sinks):
-        return
     if writer.format is None and query.start_line and "path" in writer.options and not writer.is_open:
         message = "no sink format is set, so Spark uses the default file sink, which real-time mode refuses"
         yield Problem(query.start_line, message, 'write .format("kafka") or .foreach(...)')

@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES
+from spark_rtm.lint.spark.scope import FUNCTIONS
 from spark_rtm.lint.spark.streams import Arguments, Frame, Reader, Writer
 from spark_rtm.lint.spark.values import Column, Library, Mark, Session, Udf, Unknown, Value, marks_of, texts_of
 
 UDF_MAKERS = {"udf", "pandas_udf", "arrow_udf", "udtf", "arrow_udtf"}
 CLOCKS = {"current_timestamp", "now", "localtimestamp"}
-CLOCK_TEXT = re.compile(r"\b(?:current_timestamp|now|localtimestamp)\s*\(", re.IGNORECASE)
 CLOCK_DIFFERENCE = re.compile(
     r"(?:\b(?:current_timestamp|now)\s*\(\s*\)\s*\)*\s*-|-\s*(?:\w+\s*\(\s*)*(?:current_timestamp|now)\s*\()"
     r"|\b(?:timestampdiff|datediff)\s*\([^)]{0,200}(?:current_timestamp|now)\s*\(",
@@ -48,8 +47,6 @@ def attribute(value: Value, name: str, line: int) -> Value:
         return Reader(is_streaming=name == "readStream")
     if name == "writeStream":
         return Writer(frame_of(value), lines=frozenset({line}), line=line)
-    if name in SESSION_NAMES and isinstance(value, Unknown):
-        return Session()
     if isinstance(value, Session | Frame):
         return value if isinstance(value, Session) else Column(name=name)
     return Unknown(value.origin if isinstance(value, Unknown) else "")
@@ -67,8 +64,6 @@ def library_call(callee: Library, given: Arguments, line: int) -> Value:
     name = callee.name.rpartition(".")[2]
     if not callee.name.startswith("pyspark."):
         return Session() if MAKES_SESSION.fullmatch(name) else Unknown(callee.name)
-    if name == "SparkSession" or ".SparkSession." in callee.name:
-        return Session()
     if not callee.name.startswith(FUNCTIONS):
         return Unknown(callee.name if "rigger" in callee.name else "")
     if name in UDF_MAKERS:
@@ -126,8 +121,6 @@ def text_marks(values: Iterable[Value], line: int) -> frozenset[Mark]:
     """Return the marks of the SQL expressions among `values`."""
     marks: set[Mark] = set()
     for text in [text for value in values for text in texts_of(value)]:
-        if CLOCK_TEXT.search(text):
-            marks.add(Mark("clock", line))
         if CLOCK_DIFFERENCE.search(text):
             marks.add(Mark("clock-difference", line))
         if re.search(r"\bsession_window\s*\(", text, re.IGNORECASE):

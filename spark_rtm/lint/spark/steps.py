@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from spark_rtm.lint.spark.columns import expression_name, last_part
 from spark_rtm.lint.spark.streams import Frame, Source, Step
-from spark_rtm.lint.spark.values import Column, Items, Value, text_of, texts_of
+from spark_rtm.lint.spark.values import Column, Value, text_of, texts_of
 
 JOINS = {"join", "crossJoin"}
 UNIONS = {"union", "unionAll", "unionByName"}
@@ -59,8 +59,6 @@ def _after(step: Step, columns: set[str] | None, groups: set[str] | None) -> set
         return None if given.is_open else columns
     if step.name in {"select", "selectExpr"}:
         return _named(given.positional, columns, is_sql=step.name == "selectExpr") if given.positional else None
-    if step.name == "toDF":
-        return _named(given.positional, set())
     if step.name == "aggregate":
         named = _named([each for each in given.positional if isinstance(each, Column)], set())
         return None if groups is None or named is None else groups | named | (set() if named else {"count"})
@@ -82,9 +80,7 @@ def _named(values: Iterable[Value], columns: set[str] | None, *, is_sql: bool = 
     """Return the names of selected columns, or None if one is unknown."""
     names: set[str] = set()
     for value in values:
-        if isinstance(value, Items) and not value.is_open:
-            inner = _named(value.values, columns, is_sql=is_sql)
-        elif text_of(value) == "*":
+        if text_of(value) == "*":
             inner = columns
         else:
             text = text_of(value)
