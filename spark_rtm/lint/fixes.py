@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from spark_rtm.lint.engine import lint_text
+from spark_rtm.lint.python.excerpt import tree_of
 from spark_rtm.lint.rules.operator import BROADCAST_FIX
 from spark_rtm.lint.rules.source import ADD_UPDATE
 from spark_rtm.lint.settings import Settings
@@ -52,7 +53,7 @@ def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> 
     before, rest = text, findings
     for _ in range(MAX_ROUNDS):  # the correction of one join can reveal the next finding
         after = _replaced(text, [edit for found in _edits(text, path, rest) for edit in found])
-        if after == text:
+        if after == text or tree_of(after) is None:
             break
         text, rest = after, lint_text(with_line_feeds(after), path, settings.engine, settings=settings)
     return text if len(rest) < len(findings) and {f.rule for f in rest} <= {f.rule for f in findings} else before
@@ -71,7 +72,7 @@ def difference(path: Path, before: str, after: str) -> str:
 
 def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
     """Return the edits for each finding."""
-    if not path.endswith(".py"):
+    if not path.endswith(".py") or tree_of(text) is None:
         return []
     starts = [match.end() for match in re.finditer(r"\A|\r\n?|\n", text)]
     ends = [*starts[1:], len(text)]

@@ -25,18 +25,19 @@ def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
     """Return the syntax tree, or None if parsing fails, and the code without prompts and notebook magics."""
     if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
         raise UncheckedError(f"the code has more than {MAX_TOKENS:,} tokens", "split the file")
-    if (tree := _tree(code)) is not None:
+    if (tree := tree_of(code)) is not None:
         return tree, code
     if is_excerpt and len(code) > MAX_SALVAGED:
         raise UncheckedError("the code is incomplete, and too long to be completed", "correct the syntax of the code")
     python = _without_prompts(code)
-    tree = _tree(python)
+    tree = tree_of(python)
     if tree is None and is_excerpt:
-        tree = _tree(textwrap.dedent(python)) or _tree(_salvaged(python))
+        tree = tree_of(textwrap.dedent(python)) or tree_of(_salvaged(python))
     return tree, python
 
 
-def _tree(code: str) -> ast.Module | None:
+def tree_of(code: str) -> ast.Module | None:
+    """Return the syntax tree of code, or None if it cannot be parsed."""
     try:
         with warnings.catch_warnings(action="ignore"):
             return ast.parse(code)
@@ -47,7 +48,7 @@ def _tree(code: str) -> ast.Module | None:
 def _salvaged(code: str) -> str:
     """Complete each incomplete paragraph of the code, or keep its parsable lines."""
     lines = ["" if line.strip() == "..." else line for line in code.splitlines()]
-    if _tree("\n".join(lines)):
+    if tree_of("\n".join(lines)):
         return "\n".join(lines)
     start = 0
     while start < len(lines):
@@ -66,9 +67,9 @@ def _salvaged_block(block: list[str]) -> list[str]:
         textwrap.dedent("\n".join(block)).splitlines(),
         apart,
         together,
-        [line if _tree(line) else "" for line in block],
+        [line if tree_of(line) else "" for line in block],
     ]
-    return next((lines for lines in candidates if _tree("\n".join(lines))), [""] * len(block))
+    return next((lines for lines in candidates if tree_of("\n".join(lines))), [""] * len(block))
 
 
 def _in_brackets(block: list[str], name: str) -> list[str]:
