@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 from spark_rtm.lint.files.definitions import definition_problems
-from spark_rtm.lint.files.documents import UnreadableError, read_json, read_yaml
-from spark_rtm.lint.files.hcl import read_hcl
+from spark_rtm.lint.files.documents import UnreadableError, read_hcl, read_json, read_yaml
 from spark_rtm.lint.files.layout import Layout, is_counterexample, lead_in
 from spark_rtm.lint.files.prose import MODE, Sentence, sentences
 from spark_rtm.lint.files.scala import scala_problems

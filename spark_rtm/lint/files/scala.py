@@ -11,8 +11,7 @@ from dataclasses import replace
 from spark_rtm.lint.files.layout import Lines, without_comments
 from spark_rtm.lint.jvm.parser import parse
 from spark_rtm.lint.python.check import CODE_RULES, module_of, module_problems
-from spark_rtm.lint.python.counterexamples import is_wrong_comment
-from spark_rtm.lint.python.expected_failures import expected_failures
+from spark_rtm.lint.python.counterexamples import expected_failures, is_wrong_comment
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules.rule import Problem, RuleProblem, steps_for
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES

@@ -4,9 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, counterexample_lines
+from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, counterexample_lines, expected_failures
 from spark_rtm.lint.python.excerpt import parse
-from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules.job import JOB_RULES
 from spark_rtm.lint.rules.mode import MODE_RULES

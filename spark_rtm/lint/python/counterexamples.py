@@ -65,6 +65,9 @@ FILE_IGNORE = re.compile(
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 MAX_COMMENT = 2000
 """Number of characters at the start of a comment that can mark code as wrong."""
+EXPECTING = re.compile(r"raises|xfail|suppress|exception\(|intercept|throws|thrownBy|expected", re.IGNORECASE)
+"""Words in code that expects a failure. Other code needs no search."""
+EXPECTATIONS = {"raises", "assertRaises", "assertRaisesRegex", "suppress"}
 
 
 def is_wrong_comment(text: str) -> bool:
@@ -167,3 +170,74 @@ def silenced_lines(text: str) -> dict[int, set[str]]:
 def silenced_in_file(text: str) -> set[str]:
     """Return the rule ids that comments `rtm: file-ignore[rule]` silence."""
     return {rule.strip() for match in FILE_IGNORE.finditer(text) for rule in match["rules"].split(",")}
+
+
+def expected_failures(tree: ast.Module, code: str) -> set[int]:
+    """
+    Return the lines of the statements that build an expected failure.
+
+    A query can be built in one statement and fail in another: `query.awaitTermination()` in `with pytest.raises(...)`.
+    """
+    if not EXPECTING.search(code):
+        return set()
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    lines: set[int] = set()
+    for scope in [tree, *functions.values()]:
+        expectations = list(_expectations(scope))
+        names = {name for part in expectations for name in _names(part)}
+        for part in expectations:
+            lines |= _lines(part)
+        built, used = _assignments(scope, names)
+        lines |= built
+        for name in (names | used) & functions.keys():
+            lines |= _lines(functions[name])
+    for function in functions.values():
+        if any("xfail" in ast.unparse(decorator) for decorator in function.decorator_list):
+            lines |= _lines(function)
+    return lines
+
+
+def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield bodies of `with raises(...)`, and asserted exceptions."""
+    for node in _nodes(scope):
+        if isinstance(node, ast.With) and any(_called(each.context_expr) in EXPECTATIONS for each in node.items):
+            yield from node.body
+        elif isinstance(node, ast.Assert) and any(_called(each) == "exception" for each in ast.walk(node.test)):
+            yield node.test
+
+
+def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a module or a function, the last one first, except nodes of nested functions."""
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _called(node: ast.AST) -> str:
+    function = node.func if isinstance(node, ast.Call) else None
+    return str(getattr(function, "attr", getattr(function, "id", "")))
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _lines(node: ast.AST) -> set[int]:
+    first = getattr(node, "lineno", 1)
+    return set(range(first, (getattr(node, "end_lineno", first) or first) + 1))
+
+
+def _assignments(scope: ast.AST, names: set[str]) -> tuple[set[int], set[str]]:
+    """Return the lines of all assignments that the names depend on, and the names of all functions."""
+    lines, used, known = set[int](), set[str](), set(names)
+    for node in _nodes(scope):  # the last one first
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(_names(target) & known for target in targets):
+                lines |= _lines(node)
+                used |= {_called(each) for each in ast.walk(node.value) if isinstance(each, ast.Call)}
+                known |= _names(node.value)
+    return lines, used

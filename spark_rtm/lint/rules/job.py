@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
 from spark_rtm.lint.rules.source import CHECKPOINT_CONF
+from spark_rtm.lint.spark.columns import is_stateful, output_columns, stateful_steps
 from spark_rtm.lint.spark.intervals import interval_ms
-from spark_rtm.lint.spark.steps import is_stateful, output_columns, stateful_steps
 from spark_rtm.lint.spark.streams import Deletion, Query
 from spark_rtm.lint.spark.values import Text, Unknown, Value, alternatives, plain, quoted, text_of, texts_of
 

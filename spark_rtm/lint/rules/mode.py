@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
-from spark_rtm.lint.spark.steps import JOINS, is_stateful
+from spark_rtm.lint.spark.columns import JOINS, is_stateful
 from spark_rtm.lint.spark.streams import Query
 from spark_rtm.lint.spark.values import alternatives, as_text, quoted
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Problem, Rules
-from spark_rtm.lint.spark.steps import JOINS, UNIONS, is_stateful, joins_streams
+from spark_rtm.lint.spark.columns import JOINS, UNIONS, is_stateful, joins_streams
 from spark_rtm.lint.spark.streams import Query, Step
 from spark_rtm.lint.spark.values import quoted, texts_of
 

@@ -4,9 +4,8 @@ import ast
 import re
 from dataclasses import replace
 
-from spark_rtm.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
+from spark_rtm.lint.spark.columns import AGGREGATES, LATENCY_NAME, OPERATORS, frame_of, text_marks
 from spark_rtm.lint.spark.scope import State
-from spark_rtm.lint.spark.steps import AGGREGATES, OPERATORS
 from spark_rtm.lint.spark.streams import (
     TRIGGER_KEYWORDS,
     Arguments,
