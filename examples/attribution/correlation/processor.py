@@ -1,5 +1,5 @@
 """
-Define the stateful processor that loads, evaluates and stores a transaction, and emits changed results.
+Define the stateful processor that loads, evaluates and stores a transaction, and emits its timeouts.
 
 The processor calls `timeouts.advance` to evaluate a transaction. Spark can pass one row or many rows per call. The
 newest version of each result is the same in both cases. Databricks runs Python processors in real-time mode, but OSS
@@ -44,11 +44,9 @@ class CorrelationProcessor(StatefulProcessor):
     which the state expires. A TTL removes state that the timer fails to remove.
     """
 
-    def __init__(self, settings: Settings, *, timeouts_only: bool = False) -> None:
-        """Set `timeouts_only` if a real-time query already emits all results other than timeouts."""
+    def __init__(self, settings: Settings) -> None:
         self._windows = settings.windows
         self._slack_ms = settings.watermark_slack_ms
-        self._timeouts_only = timeouts_only
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state. The TTL is twice the maximum time until the last timer fires."""
@@ -80,10 +78,10 @@ class CorrelationProcessor(StatefulProcessor):
 
     def _advance(self, arrived: list[Event], now: int, fired_ms: int = 0) -> Iterator[Row]:
         before, timer_ms = self._load()
-        outcome = advance(before, arrived, self._windows, self._slack_ms, now, timeouts_only=self._timeouts_only)
+        outcome = advance(before, arrived, self._windows, self._slack_ms, now)
         self._store(before, outcome)
         move_timer(self._handle, timer_ms, outcome.next_timer_at if outcome.transaction else 0, fired_ms)
-        return iter([Row(**vars(result)) for result in outcome.changed])
+        return iter([Row(**vars(result)) for result in outcome.timeouts])
 
     def _load(self) -> tuple[Transaction, int]:
         stored = self._transaction.get()

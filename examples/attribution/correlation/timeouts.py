@@ -6,9 +6,9 @@ that of any result that includes one more record of the transaction.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from examples.attribution.correlation.rule import Event, Result, correlate, distinct, too_many_events
+from examples.attribution.correlation.rule import Event, Result, correlate, distinct
 from examples.attribution.settings import Windows
 
 
@@ -30,27 +30,19 @@ class Transition:
 
     transaction: Transaction | None
     """The new state. It is None if the transaction has ended."""
-    changed: list[Result]
-    """Results that differ from those of the previous evaluation."""
+    timeouts: list[Result]
+    """New timeouts, and those whose version a new record has increased."""
     next_timer_at: int
     """The next time at which, if no record arrives, a result times out or the transaction ends."""
 
 
-def advance(
-    before: Transaction,
-    arrived: Iterable[Event],
-    windows: Windows,
-    slack_ms: int,
-    now: int,
-    *,
-    timeouts_only: bool = False,
-) -> Transition:
+def advance(before: Transaction, arrived: Iterable[Event], windows: Windows, slack_ms: int, now: int) -> Transition:
     """
-    Evaluate a transaction at `now`, with or without new events.
+    Evaluate a transaction at `now`, with or without new events, and return its timeouts.
 
-    With `timeouts_only`, the changed results contain only timeouts. A timeout counts as changed whenever a new record
-    increases the timeout's version. Another query may already have emitted a pending result for this record, and the
-    timeout must replace that result. The state does not keep records beyond the maximum number of events.
+    A real-time query emits all other results. It may already have emitted a pending result for a new record, so each
+    timeout is returned again with the version that replaces that result. The state does not keep records beyond the
+    maximum number of events.
     """
     records = distinct((*before.history, *arrived))
     has_new_records = len(records) > len(before.history)
@@ -59,15 +51,15 @@ def advance(
         max(before.evaluated_at, now),
         max(before.last_record_at, now) if has_new_records else before.last_record_at,
     )
-    current = [*results(after, windows), *too_many_events(records[windows.max_events :], windows)]
-    candidates = [result for result in current if is_timeout(result) or not timeouts_only]
-    # The previous results are needed only if there are candidates. With `timeouts_only`, most records cause none.
-    previous = {result.result_id: result for result in results(before, windows)} if candidates else {}
-    changed = [result for result in candidates if not _is_same(previous.get(result.result_id), result)]
+    current = results(after, windows)
+    timeouts = [result for result in current if is_timeout(result)]
+    # The previous results are needed only if there are timeouts. Most records cause none.
+    previous = set(results(before, windows)) if timeouts else set()
     # An event at the deadline still matches, so the timeout is one millisecond later.
     timeouts_at = [result.deadline + 1 for result in current if result.deadline is not None]
     next_timer_at = min(timeouts_at, default=_ends_at(after, windows, slack_ms))
-    return Transition(after if next_timer_at > after.evaluated_at else None, changed, next_timer_at)
+    new_timeouts = [result for result in timeouts if result not in previous]
+    return Transition(after if next_timer_at > after.evaluated_at else None, new_timeouts, next_timer_at)
 
 
 def results(transaction: Transaction, windows: Windows) -> list[Result]:
@@ -88,12 +80,6 @@ def results(transaction: Transaction, windows: Windows) -> list[Result]:
 def is_timeout(result: Result) -> bool:
     """Return whether the result is a timeout. A timeout depends on elapsed time as well as on records."""
     return result.version % 2 == 1
-
-
-def _is_same(before: Result | None, after: Result) -> bool:
-    if before is None or is_timeout(after):
-        return before == after
-    return replace(before, version=after.version) == after
 
 
 def _ends_at(transaction: Transaction, windows: Windows, slack_ms: int) -> int:

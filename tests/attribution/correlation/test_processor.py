@@ -13,6 +13,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from examples.attribution.correlation.processor import CorrelationProcessor
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.schemas import HISTORY
+from examples.attribution.correlation.timeouts import Transaction, advance
 from examples.attribution.settings import DemoSettings, Windows
 from tests.attribution.correlation.histories import CLICK, LIMITED, REQUEST, WINDOWS, Results, T, fold, histories
 
@@ -42,8 +43,8 @@ TIMES = st.integers(T - 500, T + WINDOWS.horizon_ms)
 class Run:
     """One transaction in Spark's TwsTester, and the newest version of each result."""
 
-    def __init__(self, windows: Windows = WINDOWS, *, timeouts_only: bool = False) -> None:
-        processor = CorrelationProcessor(SETTINGS[windows], timeouts_only=timeouts_only)
+    def __init__(self, windows: Windows = WINDOWS) -> None:
+        processor = CorrelationProcessor(SETTINGS[windows])
         self.tester = TwsTester(processor, timeMode="processingTime", outputMode="update")
         self.now = 0
         self.newest: Results = {}
@@ -60,23 +61,26 @@ class Run:
         fold(self.newest, emitted)
         return emitted
 
-    def state(self) -> list[Any]:
+    def timers(self) -> list[int]:
         self.tester.handle.setGroupingKey(KEY)
+        return [*self.tester.handle.listTimers()]
+
+    def state(self) -> list[Any]:
         states = (self.tester.peekValueState("transaction", KEY), self.tester.peekListState("others", KEY))
-        return [state for state in states if state] + [*self.tester.handle.listTimers()]
+        return [state for state in states if state] + self.timers()
 
 
 def input_row(event: Event) -> Row:
     return Row(**{name: value for name, value in asdict(event).items() if name in HISTORY} | {"slots": [*event.slots]})
 
 
-def by_id(results: Iterable[Result], *, versions: bool = True) -> Results:
-    """Return results by id, optionally with all versions set to 0."""
-    return {r.result_id: r if versions else replace(r, version=0) for r in results}
+def unversioned(results: Iterable[Result]) -> Results:
+    """Return results by id, with all versions set to 0."""
+    return {result.result_id: replace(result, version=0) for result in results}
 
 
 def changes(history: list[Event], windows: Windows) -> list[Result]:
-    before = by_id(correlate(history[:-1], windows), versions=False)
+    before = unversioned(correlate(history[:-1], windows))
     return [r for r in correlate(history, windows) if before.get(r.result_id) != replace(r, version=0)]
 
 
@@ -88,42 +92,12 @@ def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
 
 
 @hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
-@given(data=st.data(), history=histories(), windows=ALL_WINDOWS)
-def test_any_split_gives_the_results_of_the_rule(data: st.DataObject, history: list[Event], windows: Windows) -> None:
-    """After every call before a deadline, the newest versions equal the rule, including their version numbers."""
-    run = Run(windows)
-    passed: list[Event] = []
-
-    for call in calls(data, history):
-        emitted = run.at(BEFORE, *call)
-        passed += call
-        expected = by_id(correlate(passed, windows))
-        assert by_id(expected.values(), versions=False) == by_id(run.newest.values(), versions=False)
-        assert all(expected[result.result_id] == result for result in emitted)
-
-
-@hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
-@given(data=st.data(), history=histories(), windows=ALL_WINDOWS)
-def test_any_split_over_time_leaves_nothing_pending(
-    data: st.DataObject, history: list[Event], windows: Windows
-) -> None:
-    run = Run(windows)
-
-    for call in calls(data, history):
-        run.at(max(data.draw(TIMES), run.now), *call)
-    run.at(AFTER)
-    run.at(2 * AFTER)
-
-    assert by_id(correlate(history, windows, AFTER), versions=False) == by_id(run.newest.values(), versions=False)
-    assert [] == run.state()
-
-
-@hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories(), windows=ALL_WINDOWS, repeats_all=st.booleans())
 def test_timeouts_alongside_another_query_equal_the_rule(
     data: st.DataObject, history: list[Event], windows: Windows, repeats_all: bool
 ) -> None:
-    run = Run(windows, timeouts_only=True)
+    """The newest versions of this processor and of a query that emits other results, at any speed, equal the rule."""
+    run = Run(windows)
     read_events = 0
 
     def read_on(until: int) -> None:
@@ -136,13 +110,14 @@ def test_timeouts_alongside_another_query_equal_the_rule(
     for call in calls(data, history):
         read_on(data.draw(st.integers(0, len(history))))
         run.at(max(data.draw(TIMES), run.now), *call)
+        assert len(run.timers()) <= 1
     is_faster = data.draw(st.booleans())
     if is_faster:
         run.at(AFTER)
     read_on(len(history))
     run.at(2 * AFTER)
 
-    assert by_id(correlate(history, windows, AFTER), versions=False) == by_id(run.newest.values(), versions=False)
+    assert unversioned(correlate(history, windows, AFTER)) == unversioned(run.newest.values())
     assert "pending" not in {result.code for result in run.newest.values()}
     assert [] == run.state()
 
@@ -158,3 +133,13 @@ def test_each_deadline_emits_its_own_timeouts() -> None:
 
     assert {"unfilled", "orphan_step"} == {result.code for result in first}
     assert ["orphan_click"] == [result.code for result in second]
+
+
+def test_state_keeps_at_most_the_maximum_number_of_records() -> None:
+    events = [REQUEST, *(replace(CLICK, event_id=f"k{n}", src=f"src:0:{n}") for n in range(300))]
+    state = Transaction()
+
+    for start in range(0, len(events), 100):
+        state = advance(state, events[start : start + 100], Windows(), 0, T).transaction or state
+
+    assert Windows().max_events == len(state.history)

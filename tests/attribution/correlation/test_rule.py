@@ -6,13 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
 
 from examples.attribution.correlation.rule import Event, correlate
 from examples.attribution.events import STEPS
 from examples.attribution.settings import Windows
-from tests.attribution.correlation.histories import WINDOWS as SMALL_WINDOWS
-from tests.attribution.correlation.histories import histories
 
 WINDOWS = Windows()
 T = 1_000_000_000
@@ -225,12 +222,15 @@ def test_impression_without_request_becomes_an_orphan() -> None:
     ]
 
 
-@given(history=histories())
-def test_emitted_result_never_disappears(history: list[Event]) -> None:
-    """Each result keeps its id, so an upserting sink never keeps a stale row."""
-    known_ids: set[str] = set()
-    for count in range(1, len(history) + 1):
-        ids = {result.result_id for result in correlate(history[:count], SMALL_WINDOWS)}
+def test_events_beyond_the_maximum_change_no_other_result() -> None:
+    """The first events keep their results; each further event of any kind gets one result."""
+    first = [request(), *(callback("click", f"k{n}", T + n) for n in range(WINDOWS.max_events - 1))]
+    further = [request("r2"), *(callback("click", f"x{n}", T) for n in range(4))]
 
-        assert set() == known_ids - ids
-        known_ids = ids
+    results = correlate([*first, *further, *further], WINDOWS)
+
+    assert correlate(first, WINDOWS) == [result for result in results if result.code != "too_many_events"]
+    assert [f"t/{T}/too_many_events/{event.src}" for event in further] == [
+        result.result_id for result in results if result.code == "too_many_events"
+    ]
+    assert {2 * WINDOWS.max_events} == {result.version for result in results}
