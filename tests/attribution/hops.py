@@ -1,7 +1,8 @@
 """One hop of the pipeline on the broker: run its query, send its input, read its output."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,23 @@ from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from examples.attribution.correlation.rule import Event
 from examples.attribution.pipeline import start_with_python
 from spark_rtm.kafka.consumer import consumer_from_start, is_record
-from spark_rtm.realtime.queries import raise_if_failed
-from tests.helpers import eventually, kafka_rows
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import raise_if_failed, wait_until
+from tests.helpers import kafka_rows, start_to_kafka
 
 PARTITIONS = 2
 DEADLINE_SECONDS = 120
 TICKS = "ad-ticks"
 
+Record = tuple[str, str, dict[str, Any] | None]
+"""Topic, key and fields; a tombstone has no fields."""
+
 
 class RunningHop:
-    """One query from sources to a target; topics have their full names."""
+    """One query from source topics to a target topic, which have their full names, and a client of these topics."""
 
     def __init__(
         self,
@@ -29,47 +35,52 @@ class RunningHop:
         kafka: str,
         transform: Callable[[DataFrame], DataFrame],
         checkpoint: Path,
-        *,
-        has_python: bool = False,
+        sources: Sequence[str],
+        target: str,
     ) -> None:
-        """Prepare a query; `transform` maps Kafka source rows to sink rows, with or without a Python processor."""
+        """Prepare a query; `transform` maps Kafka source rows to sink rows."""
         self.spark, self.kafka, self.transform, self.checkpoint = spark, kafka, transform, checkpoint
-        self.has_python = has_python
+        self.sources, self.target = sources, target
+        self.client = HopClient(kafka, target)
         self.query: StreamingQuery
 
-    def start(
-        self, sources: Sequence[str], target: str, *, real_time: bool = False, interval: str = "2 seconds"
-    ) -> None:
-        """
-        Start the query in real-time or micro-batch mode; continue from a checkpoint.
+    def start(self, interval: str = "2 seconds") -> None:
+        """Start the query in real-time mode; continue from a checkpoint."""
+        self.query = start_to_kafka(self._rows(), self.kafka, self.checkpoint, interval, topic=self.target)
+        assert_real_time(self.query)
 
-        Without the interval, a query with timers would run batches all the time and take a core from other tests.
+    def start_micro_batch(self, interval: str = "2 seconds") -> None:
         """
-        rows = kafka_rows(self.spark, self.kafka, ",".join(sources))
-        writer = self.transform(rows).writeStream.format("kafka").outputMode("update")
-        writer = writer.option("kafka.bootstrap.servers", self.kafka).option("topic", target)
+        Start a query with a Python processor in micro-batch mode; continue from a checkpoint.
+
+        Without an interval, a query with timers would run batches all the time and take a core from other tests.
+        """
+        writer = self._rows().writeStream.format("kafka").outputMode("update").option("topic", self.target)
+        writer = writer.option("kafka.bootstrap.servers", self.kafka)
         writer = writer.option("checkpointLocation", str(self.checkpoint))
-        if real_time:
-            self.query = writer.trigger(realTime=interval).start()  # type: ignore[call-overload]
-            return
-        writer = writer.trigger(processingTime=interval)
-        self.query = start_with_python(writer) if self.has_python else writer.start()
+        self.query = start_with_python(writer.trigger(processingTime=interval))
+
+    def _rows(self) -> DataFrame:
+        return self.transform(kafka_rows(self.spark, self.kafka, ",".join(self.sources)))
+
+    def wait(self, is_true: Callable[[], object], what: str) -> None:
+        """Wait until `is_true()` returns a true value; raise the error of a query that fails."""
+        wait_until(is_true, DEADLINE_SECONDS, what, [self.query])
 
     def has_committed(self) -> bool:
-        raise_if_failed([self.query])
         return any(progress.numInputRows for progress in self.query.recentProgress)
 
-    def ticks(self) -> DataFrame:
-        return kafka_rows(self.spark, self.kafka, TICKS, startingOffsets="latest")
-
-    def state_rows(self) -> int:
-        raise_if_failed([self.query])
-        progress = self.query.lastProgress
-        return progress.stateOperators[0].numRowsTotal if progress and progress.stateOperators else -1
+    def total(self, metric: str) -> int:
+        """Return the sum of a metric of the state over the batches of this run."""
+        return sum(getattr(p.stateOperators[0], metric) for p in self.query.recentProgress if p.stateOperators)
 
     def timers(self) -> int:
         timers = self.spark.read.format("statestore").option("readRegisteredTimers", "true")
         return timers.load(str(self.checkpoint)).count()
+
+
+def ticks(spark: SparkSession, kafka: str) -> DataFrame:
+    return kafka_rows(spark, kafka, TICKS, startingOffsets="latest")
 
 
 class HopClient:
@@ -79,10 +90,8 @@ class HopClient:
         self.newest: dict[str, dict[str, Any]] = {}
         self.rows: list[dict[str, Any]] = []
 
-    def send(self, topic: str, key: str, fields: dict[str, Any] | None) -> int:
-        return self.send_all([(topic, key, fields)])[0]
-
-    def send_all(self, records: Sequence[tuple[str, str, dict[str, Any] | None]]) -> list[int]:
+    def send(self, *records: Record) -> list[int]:
+        """Send records, and return their append times."""
         appended = [0] * len(records)
 
         def on_delivery(n: int, error: KafkaError | None, message: Message) -> None:
@@ -95,7 +104,11 @@ class HopClient:
         assert 0 == self.producer.flush(30)
         return appended
 
+    def send_events(self, topic: str, events: Iterable[Event]) -> None:
+        self.send(*((topic, event.transaction_id, event_fields(event)) for event in events))
+
     def read(self) -> dict[str, dict[str, Any]]:
+        """Read further rows, and return the newest version of each result."""
         for message in filter(is_record, self.consumer.consume(500, 0.2)):
             row = json.loads(message.value() or b"")
             assert row["result_id"].encode() == message.key()
@@ -108,16 +121,16 @@ class HopClient:
     def await_contents(self, expected: dict[str, dict[str, Any]], queries: Sequence[StreamingQuery]) -> None:
         """Wait until the newest versions equal `expected`, ignoring their version numbers."""
 
-        def contents() -> dict[str, dict[str, Any]]:
+        def wrong() -> dict[str, Any]:
             raise_if_failed(queries)
-            return {key: {k: v for k, v in row.items() if k != "version"} for key, row in self.read().items()}
+            found = {key: {k: v for k, v in row.items() if k != "version"} for key, row in self.read().items()}
+            return {k: (expected.get(k), found.get(k)) for k in {*expected, *found} if expected.get(k) != found.get(k)}
 
         try:
-            eventually(lambda: contents() == expected, DEADLINE_SECONDS, "the results of the rule")
-        except AssertionError:
-            found = contents()
-            wrong = {key: (row, found.get(key)) for key, row in expected.items() if row != found.get(key)}
-            raise AssertionError(
-                f"{len(wrong)} of {len(expected)} rows differ, such as {dict(list(wrong.items())[:3])}; "
-                f"unexpected: {sorted(set(found) - set(expected))[:3]}"
-            ) from None
+            wait_until(lambda: not wrong(), DEADLINE_SECONDS, "the results of the rule")
+        except TimeoutError as error:
+            raise AssertionError(f"{error}; rows that differ: {list(wrong().items())[:3]}") from None
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    return {**asdict(event), "slots": event.slots or None}

@@ -1,9 +1,8 @@
 """The correlation query on the broker: the results that it emits per event, and the end of its state."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,11 +10,8 @@ from pyspark.sql import SparkSession
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.events_to_attributed import events_to_attributed
 from examples.attribution.settings import DemoSettings, Settings
-from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import raise_if_failed
 from tests.attribution.correlation.histories import CLICK, IMPRESSION, REQUEST, T
-from tests.attribution.hops import HopClient, RunningHop
-from tests.helpers import eventually
+from tests.attribution.hops import RunningHop, event_fields
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -26,38 +22,19 @@ CHANGED = [(REQUEST, 2), (IMPRESSION, 2), (COPY, 1), (CLICK, 1)]
 MANY_CLICKS = [replace(CLICK, transaction_id="many", event_id=f"k{n}", src=f"src:1:{n}") for n in range(CLICKS)]
 
 
-class CorrelationRun:
-    def __init__(self, spark: SparkSession, kafka: str, settings: Settings, checkpoint: Path) -> None:
-        self.hop = RunningHop(spark, kafka, lambda rows: events_to_attributed(rows, settings), checkpoint)
-        self.source, target = settings.topic("events"), settings.topic("ad-attributed")
-        self.hop.start([self.source], target, real_time=True)
-        assert_real_time(self.hop.query)
-        self.client = HopClient(kafka, target)
-
+class CorrelationRun(RunningHop):
     def results(self, count: int, *events: Event) -> list[Result]:
         """Send events, wait for the next `count` rows, and return them, sorted by result id."""
         known = len(self.client.rows)
-        fields = [{**asdict(event), "slots": event.slots or None} for event in events]
-        self.client.send_all([(self.source, event["transaction_id"], event) for event in fields])
-
-        def read() -> bool:
-            raise_if_failed([self.hop.query])
-            self.client.read()
-            return len(self.client.rows) >= known + count
-
-        eventually(read, 60, f"{count} rows of results")
-        rows = [Result(**row) for row in self.client.rows[known:]]
-        return sorted(rows, key=lambda result: result.result_id)
+        self.client.send_events(self.sources[0], events)
+        self.wait(lambda: self.client.read() and len(self.client.rows) >= known + count, f"{count} rows of results")
+        return sorted((Result(**row) for row in self.client.rows[known:]), key=lambda result: result.result_id)
 
     def state_size(self) -> int:
-        batch = self.hop.query.lastProgress.batchId if self.hop.query.lastProgress else -1
-        eventually(lambda: (self.hop.query.lastProgress or {"batchId": -1})["batchId"] > batch + 1, 60, "a commit")
-        rows = self.hop.spark.read.format("statestore").load(str(self.hop.checkpoint))
+        batches = len(self.query.recentProgress)
+        self.wait(lambda: len(self.query.recentProgress) > batches + 1, "a commit")
+        rows = self.spark.read.format("statestore").load(str(self.checkpoint))
         return sum(len(str(row.value)) for row in rows.select("value").collect())
-
-    def removed_rows(self) -> int:
-        raise_if_failed([self.hop.query])
-        return sum(progress.stateOperators[0].numRowsRemoved for progress in self.hop.query.recentProgress)
 
 
 def rule(*events: Event) -> dict[str, Result]:
@@ -83,15 +60,19 @@ def observed(
     spark: SparkSession, kafka: str, shared_settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Observed:
     brief = replace(shared_settings, watermark_slack_ms=1_000)
-    run = CorrelationRun(spark, kafka, brief, tmp_path_factory.mktemp("checkpoint"))
+    source, target = brief.topic("events"), brief.topic("ad-attributed")
+    checkpoint = tmp_path_factory.mktemp("checkpoint")
+    run = CorrelationRun(spark, kafka, lambda rows: events_to_attributed(rows, brief), checkpoint, [source], target)
+    run.start("5 seconds")
     steps = [run.results(changed, event) for event, changed in CHANGED]
     repeats = run.results(1, IMPRESSION, REQUEST, replace(CLICK, event_id="k2", src="src:0:5"))
     clicks = run.results(CLICKS + 2, *MANY_CLICKS, replace(REQUEST, transaction_id="other", src="src:0:other"))
     state_size = run.state_size()
     later = T + brief.windows.horizon_ms + brief.watermark_slack_ms + 1_000
     run.results(2, replace(REQUEST, transaction_id="later", request_ts=later, src="src:0:9"))
-    eventually(run.removed_rows, 60, "a removed transaction")
-    return Observed(steps, repeats, clicks, state_size, run.removed_rows(), run.hop.state_rows())
+    run.wait(lambda: run.total("numRowsRemoved"), "a removed transaction")
+    left = run.query.recentProgress[-1].stateOperators[0].numRowsTotal
+    return Observed(steps, repeats, clicks, state_size, run.total("numRowsRemoved"), left)
 
 
 def test_each_event_emits_only_the_results_it_changed(observed: Observed) -> None:
@@ -132,7 +113,7 @@ def test_state_of_a_transaction_ends_behind_the_watermark(observed: Observed) ->
 def test_micro_batch_mode_emits_all_results_of_a_transaction(spark: SparkSession) -> None:
     """In micro-batch mode one row can cover several events, so all results of the transaction are emitted."""
     events = [event for event, _ in CHANGED]
-    values = [json.dumps({**asdict(event), "slots": event.slots or None}).encode() for event in events]
+    values = [json.dumps(event_fields(event)).encode() for event in events]
     rows = [(value, datetime.now(UTC), 0, offset) for offset, value in enumerate(values)]
     records = spark.createDataFrame(rows, "value binary, timestamp timestamp, partition int, offset long")
 
