@@ -27,22 +27,12 @@ def path(*touches: Touch, rules: CreditRules = RULES) -> list[str]:
     return [share.result_id for share in credit_of(*touches, rules=rules).credits]
 
 
-@pytest.mark.parametrize(
-    ("kind", "age_ms", "expected"),
-    [
-        pytest.param("click", -1, [], id="click-after-the-conversion"),
-        pytest.param("click", 0, ["x"], id="click-at-the-conversion"),
-        pytest.param("click", 7 * DAY_MS - 1, ["x"], id="click-just-inside"),
-        pytest.param("click", 7 * DAY_MS, ["x"], id="click-exactly-at"),
-        pytest.param("click", 7 * DAY_MS + 1, [], id="click-just-outside"),
-        pytest.param("impression", DAY_MS - 1, ["x"], id="view-just-inside"),
-        pytest.param("impression", DAY_MS, ["x"], id="view-exactly-at"),
-        pytest.param("impression", DAY_MS + 1, [], id="view-just-outside"),
-    ],
-)
-def test_touch_earns_only_inside_its_lookback_window(kind: str, age_ms: int, expected: list[str]) -> None:
+@pytest.mark.parametrize(("kind", "window_ms"), [("click", 7 * DAY_MS), ("impression", DAY_MS)])
+def test_touch_earns_only_inside_its_lookback_window(kind: str, window_ms: int) -> None:
     """Clicks earn for seven days and impressions for one; both ends belong to the window."""
-    assert expected == path(touch("x", age_ms, kind, stored_at=T))
+    ages_ms = (-1, 0, window_ms - 1, window_ms, window_ms + 1)
+
+    assert [[], ["x"], ["x"], ["x"], []] == [path(touch("x", age_ms, kind, stored_at=T)) for age_ms in ages_ms]
 
 
 def test_campaign_can_override_the_lookback_windows() -> None:
@@ -74,13 +64,6 @@ def test_touches_are_ordered_by_time_then_click_then_event_id() -> None:
     assert ["z", "a", "b", "0"] == path(*touches, rules=rules)
 
 
-def test_order_without_touches_is_unattributed_and_counted() -> None:
-    """Orders without touches are kept, because totals must reconcile."""
-    credit = credit_of()
-
-    assert ("unattributed", 100, 1, ()) == (credit.code, credit.value_micros, credit.records, credit.credits)
-
-
 def test_all_touches_of_one_campaign_earn() -> None:
     """Touches of the same campaign are not merged; their shares and their money add up."""
     credit = credit_of(touch("x", 3), touch("y", 2), touch("z", 1))
@@ -109,20 +92,12 @@ def test_long_path_keeps_its_oldest_and_newest_touches() -> None:
     assert not credit_of(*touches[:3], rules=rules).path_truncated
 
 
-@pytest.mark.parametrize(
-    ("late_ms", "expected"),
-    [
-        pytest.param(-1, (["x"], 0), id="just-inside"),
-        pytest.param(0, (["x"], 0), id="exactly-at"),
-        pytest.param(1, ([], 1), id="just-outside"),
-    ],
-)
-def test_touch_earns_if_stored_soon_after_the_order(late_ms: int, expected: tuple[list[str], int]) -> None:
-    late = touch("x", 5, stored_at=ORDER.stored_at + RULES.lateness_ms + late_ms)
+def test_touch_earns_if_stored_soon_after_the_order() -> None:
+    last_ms = ORDER.stored_at + RULES.lateness_ms
 
-    credit = credit_of(late)
+    found = [credit_of(touch("x", 5, stored_at=last_ms + late_ms)) for late_ms in (-1, 0, 1)]
 
-    assert expected == ([share.result_id for share in credit.credits], credit.late_touches)
+    assert [(1, 0), (1, 0), (0, 1)] == [(len(credit.credits), credit.late_touches) for credit in found]
 
 
 def test_newest_version_of_a_touch_in_time_counts() -> None:

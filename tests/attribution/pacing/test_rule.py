@@ -73,29 +73,6 @@ def test_only_billable_impressions_count_as_delivered(history: list[Event]) -> N
     )
 
 
-@hypothesis_settings(max_examples=50, deadline=None, derandomize=True, database=None)
-@given(many=st.lists(versions(), min_size=1, max_size=5), shards=st.integers(1, 9), seconds=st.integers(1, 5))
-def test_shards_and_buckets_do_not_change_the_sums(many: list[list[Result]], shards: int, seconds: int) -> None:
-    emitted = [result for one in many for result in one]
-    spread = replace(SETTINGS, pacing_shards=shards, pacing_bucket_seconds=seconds)
-
-    assert totals(count_slots(emitted, ONE_SHARD)) == totals(count_slots(emitted, spread))
-    assert {count.shard for count in count_slots(emitted, spread)} <= set(range(shards))
-
-
-def totals(counts: list[CampaignCount]) -> dict[str, tuple[int, int, int, int]]:
-    sums: dict[str, tuple[int, int, int, int]] = {}
-    for count in counts:
-        version, slots, delivered, reserved = sums.get(count.campaign_id, (0, 0, 0, 0))
-        sums[count.campaign_id] = (
-            version + count.version,
-            slots + count.slots,
-            delivered + count.delivered,
-            reserved + count.reserved,
-        )
-    return sums
-
-
 @pytest.mark.parametrize(
     ("delivered", "reserved", "available"),
     [(60, 39, 1), (60, 40, 0), (100, 0, 0), (60, 41, -1)],

@@ -51,25 +51,19 @@ def test_each_opening_and_closing_gives_one_notice() -> None:
 
 
 def test_groups_of_a_campaign_are_added_up() -> None:
-    """All shards and buckets of a campaign count, but not the slots of another campaign."""
+    """All shards and buckets of a campaign count, but not those of another campaign. Without a goal, it stays open."""
     parts = [replace(COUNT, version=1, delivered=3, shard=shard, bucket_ts=T + shard // 2) for shard in range(3)]
 
     throttle = throttle_after([GOAL], [*parts, replace(COUNT, campaign_id="other", version=1, delivered=100)])
 
     assert throttle.is_open("c")
+    assert throttle.is_open("other")
     assert (9, 0, 1, 1.8) == tuple(asdict(throttle.pacing_of("c", T // 2)).values())
     throttle.update(replace(COUNT, version=1, delivered=1, shard=3), 5)
     assert not throttle.is_open("c")
 
 
-def test_campaign_without_goal_is_never_closed() -> None:
-    throttle = throttle_after([], counts((10**9, 0)))
-
-    assert throttle.is_open("c")
-    assert [] == throttle.notices
-
-
-@hypothesis_settings(max_examples=20, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=10, deadline=None, derandomize=True, database=None)
 @given(many=st.lists(versions(), min_size=1, max_size=3), goal=st.integers(1, 4), data=st.data())
 def test_any_order_of_counts_closes_only_campaigns_at_caps(
     many: list[list[Result]], goal: int, data: st.DataObject
