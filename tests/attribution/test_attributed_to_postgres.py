@@ -40,17 +40,6 @@ def publish(kafka: str, settings: Settings, *results: dict[str, Any]) -> None:
     produce(kafka, settings.topic(ATTRIBUTED_TOPIC), records)
 
 
-def test_result_is_stored_without_further_records(kafka: str, rtm_postgres: str, settings: Settings) -> None:
-    """A row does not wait for the next record, and a newer version replaces it."""
-    with attributed_to_postgres(kafka, rtm_postgres, settings):
-        publish(kafka, settings, result("a", 2, "pending"))
-        eventually(
-            lambda: stored_results(rtm_postgres, settings) == {"a": result("a", 2, "pending")}, 60, "the first version"
-        )
-        publish(kafka, settings, result("a", 4))
-        eventually(lambda: stored_results(rtm_postgres, settings) == {"a": result("a", 4)}, 60, "the second version")
-
-
 def copied(kafka: str, rtm_postgres: str, settings: Settings) -> ResultsConsumer:
     """Copy the topic to its end, and return the consumer."""
     with attributed_to_postgres(kafka, rtm_postgres, settings) as consumer:
@@ -93,14 +82,18 @@ def test_records_that_are_not_results_are_skipped_and_counted(
     assert f"skipped record {topic}:1:0, which is not a result" in caplog.text
 
 
-def test_records_deleted_before_a_restart_end_the_start(kafka: str, rtm_postgres: str, settings: Settings) -> None:
+def test_deleted_records_end_the_consumer_and_its_start(kafka: str, rtm_postgres: str, settings: Settings) -> None:
     """A record that retention deletes before it is copied is an error, and a deleted offset is the remedy."""
     publish(kafka, settings, result("a", 2))
     copied(kafka, rtm_postgres, settings)
     publish(kafka, settings, result("a", 4), result("a", 6), result("a", 8))
+    running = ResultsConsumer(kafka, rtm_postgres, settings)
     delete_records_before(kafka, settings, 3)
 
-    with pytest.raises(RuntimeError, match=r"offsets from 3 to 4, but the next record to read is 1, .* retention\.ms"):
+    message = r"offsets from 3 to 4, but the next record to read is 1, .* retention\.ms"
+    with pytest.raises(RuntimeError, match=message):
+        running.run()
+    with pytest.raises(RuntimeError, match=message):
         ResultsConsumer(kafka, rtm_postgres, settings)
 
     with psycopg.connect(rtm_postgres) as connection:
@@ -109,53 +102,43 @@ def test_records_deleted_before_a_restart_end_the_start(kafka: str, rtm_postgres
     assert {"a": result("a", 8)} == stored_results(rtm_postgres, settings)
 
 
-def test_records_deleted_while_running_end_the_consumer(kafka: str, rtm_postgres: str, settings: Settings) -> None:
-    """The consumer fails instead of skipping to the first existing record."""
-    publish(kafka, settings, result("a", 2), result("a", 4))
-    consumer = ResultsConsumer(kafka, rtm_postgres, settings)
-    delete_records_before(kafka, settings, 1)
-
-    with pytest.raises(RuntimeError, match="offsets from 1 to 2, but the next record to read is 0"):
-        consumer.run()
-
-
-def test_topic_that_was_created_again_ends_the_start(kafka: str, rtm_postgres: str, settings: Settings) -> None:
-    """Stored offsets do not apply to another topic with the same name, even if it is longer."""
+def test_topic_that_is_created_again_ends_the_consumer(kafka: str, rtm_postgres: str, settings: Settings) -> None:
+    """Neither a running consumer nor its restart continues at the old offset of a longer topic with the same name."""
+    admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
     publish(kafka, settings, result("a", 2))
     copied(kafka, rtm_postgres, settings)
-    create_topic_again(kafka, settings)
-    publish(kafka, settings, result("a", 4), result("a", 6))
-
-    with pytest.raises(RuntimeError, match=r"was deleted and created again: .* delete the stored offsets"):
-        ResultsConsumer(kafka, rtm_postgres, settings)
-
-
-def test_topic_that_is_created_again_ends_the_consumer(kafka: str, rtm_postgres: str, settings: Settings) -> None:
-    """A running consumer fails when its topic is replaced, instead of continuing at the old offset."""
-    publish(kafka, settings, result("a", 2))
     with attributed_to_postgres(kafka, rtm_postgres, settings) as consumer:
-        eventually(lambda: stored_results(rtm_postgres, settings), 60, "the first result")
-        create_topic_again(kafka, settings)
+        admin.delete_topics([topic])[topic].result(30)
+        eventually(lambda: topic not in admin.list_topics(timeout=10).topics, 60, "the deletion")
+        ensure_topics(kafka, [topic], PARTITIONS)
         publish(kafka, settings, result("a", 4), result("a", 6))
         eventually(consumer.future.done, 60, "the end of the consumer")
         with pytest.raises((RuntimeError, KafkaException)):
             consumer.raise_if_failed()
 
+    with pytest.raises(RuntimeError, match=r"was deleted and created again: .* delete the stored offsets"):
+        ResultsConsumer(kafka, rtm_postgres, settings)
 
-def test_new_partition_is_read_from_its_first_record(kafka: str, rtm_postgres: str, settings: Settings) -> None:
+
+def test_result_is_stored_without_further_records(kafka: str, rtm_postgres: str, settings: Settings) -> None:
+    """A row does not wait for the next record, and a new partition is read from its first record."""
     admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
     with attributed_to_postgres(kafka, rtm_postgres, settings) as first:
+        publish(kafka, settings, result("a", 2, "pending"))
+        eventually(lambda: stored_results(rtm_postgres, settings) == {"a": result("a", 2, "pending")}, 60, "version 2")
+        publish(kafka, settings, result("a", 4))
+        eventually(lambda: stored_results(rtm_postgres, settings) == {"a": result("a", 4)}, 60, "version 4")
         admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
         eventually(lambda: len(admin.list_topics(topic, 10).topics[topic].partitions) == 3, 60, "the partition")
         produce(kafka, topic, [(2, json.dumps(result("new", 2)).encode())])
-        eventually(lambda: stored_results(rtm_postgres, settings) or first.future.done(), 60, "the result")
+        eventually(lambda: len(stored_results(rtm_postgres, settings)) == 2 or first.future.done(), 60, "the result")
         first.finish()
 
     produce(kafka, topic, [(2, json.dumps(result("new", 4)).encode())])
     second = copied(kafka, rtm_postgres, settings)
 
-    assert [1, 1] == [first.metrics.rows, second.metrics.rows]
-    assert {"new": result("new", 4)} == stored_results(rtm_postgres, settings)
+    assert [3, 1] == [first.metrics.rows, second.metrics.rows]
+    assert {"a": result("a", 4), "new": result("new", 4)} == stored_results(rtm_postgres, settings)
 
 
 def delete_records_before(kafka: str, settings: Settings, offset: int) -> None:
@@ -165,13 +148,6 @@ def delete_records_before(kafka: str, settings: Settings, offset: int) -> None:
         AdminClient({"bootstrap.servers": kafka}),
     )
     admin.delete_records([place])[place].result(30)
-
-
-def create_topic_again(kafka: str, settings: Settings) -> None:
-    admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
-    admin.delete_topics([topic])[topic].result(30)
-    eventually(lambda: topic not in admin.list_topics(timeout=10).topics, 60, "the deletion")
-    ensure_topics(kafka, [topic], PARTITIONS)
 
 
 def test_micro_batch_query_fills_the_same_table(
