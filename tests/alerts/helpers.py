@@ -1,26 +1,18 @@
 import json
-import os
-import signal
-import subprocess
-import sys
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
-from examples.alerts.job import Job, Options, start
-from scripts.pack import files
+from examples.alerts.job import Job, Options
 from spark_rtm.kafka.consumer import consumer_from_start, is_record
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import raise_if_failed
 from tests.helpers import eventually
 
 START_SECONDS = 150
@@ -97,8 +89,14 @@ def send(options: Options, topic: str, records: Iterable[Record]) -> None:
     assert 0 == producer.flush(30)
 
 
-def received(options: Options, job: Job, count: int, deadline_seconds: float = 60) -> list[Output]:
-    """Read the job's target topics until there are `count` records, and return them sorted by source position."""
+def received(
+    options: Options, job: Job, until: int | Callable[[list[Output]], bool], deadline_seconds: float = 60
+) -> list[Output]:
+    """
+    Read the job's target topics, and return the records sorted by source position.
+
+    `until` is the number of records, or a function that decides whether the records are complete.
+    """
     topics = {options.topic_prefix + name: options.partitions for name in job.writes}
     consumer = consumer_from_start(options.bootstrap_servers, topics)
     outputs: list[Output] = []
@@ -108,62 +106,10 @@ def received(options: Options, job: Job, count: int, deadline_seconds: float = 6
             headers: Any = message.headers() or []
             topic = (message.topic() or "").removeprefix(options.topic_prefix)
             outputs.append(Output(topic, message.key(), message.value(), dict(headers)))
-        return len(outputs) >= count
+        return until(outputs) if callable(until) else len(outputs) >= until
 
     try:
-        eventually(poll, deadline_seconds, f"{count} records from {job.name}")
+        eventually(poll, deadline_seconds, f"the records of {job.name}")
         return sorted(outputs, key=lambda output: (output.headers["src"], output.topic))
     finally:
         consumer.close()
-
-
-def outputs_of(
-    job: Job,
-    spark: SparkSession,
-    options: Options,
-    values: Iterable[bytes | None],
-    count: int,
-    tables: Mapping[str, Iterable[Record]] = MappingProxyType({}),
-) -> list[Output]:
-    """Run a job with records of its tables, and values of its stream; return `count` records of its first batch."""
-    create(job, options)
-    for topic, records in tables.items():
-        send(options, topic, records)
-    send(options, job.reads[0], [(b"k", value) for value in values])
-    query = start(job, spark, options)
-    try:
-        found = received(options, job, count)
-    finally:
-        raise_if_failed([query])
-    assert_real_time(query)
-    assert query.lastProgress is None
-    query.stop()
-    return found
-
-
-def rejected(outputs: Iterable[Output]) -> list[tuple[str, bytes | None]]:
-    """Return the reasons and values of the rejected records."""
-    return [(o.headers["reason"].decode(), o.value) for o in outputs if o.topic.endswith("-rejected")]
-
-
-def interrupted(job: Job, arguments: Iterable[str], options: Options, count: int) -> tuple[list[Output], int, str, str]:
-    """
-    Run a job's command, press Ctrl-C after `count` records; return the records, status, stdout and stderr.
-
-    Only the timeout of the test limits the start, which depends on the machine.
-    """
-    words = [sys.executable, "-m", "examples.alerts", job.name, *arguments]
-    environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": options.bootstrap_servers}
-    with subprocess.Popen(
-        words, cwd=files.ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            assert process.stdout
-            first = process.stdout.readline()
-            assert first, f"{job.name} ended early: {process.communicate()[1]}"
-            outputs = received(options, job, count)
-            os.kill(process.pid, signal.SIGINT)
-            printed, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
-    return outputs, process.returncode, first + printed, errors
