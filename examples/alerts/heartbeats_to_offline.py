@@ -9,18 +9,17 @@ fires only when the next row of its state partition arrives, so a thread writes 
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from examples.alerts.decoding import decode, group_of, route
 from examples.alerts.job import Job, Options
 from spark_rtm.kafka.ticks import ticking
+from spark_rtm.realtime.python_state import with_ticks
 from spark_rtm.services.scala import scala_object
 
-HEARTBEATS = StructType(
-    [StructField("device_id", StringType(), nullable=False), StructField("beat_ts", LongType(), nullable=False)]
-)
+HEARTBEATS = StructType().add("device_id", "string", nullable=False).add("beat_ts", "long", nullable=False)
 """
 One heartbeat. `beat_ts` is the device's time in UTC milliseconds. It increases with each heartbeat.
 
@@ -28,15 +27,14 @@ The rule uses `beat_ts` only to distinguish new heartbeats from repeats. Silence
 of the last heartbeat, because a device's clock can be wrong.
 """
 
-OFFLINE = StructType(
-    [
-        StructField("alarm_id", StringType(), nullable=False),
-        StructField("device_id", StringType(), nullable=False),
-        StructField("status", StringType(), nullable=False),
-        StructField("last_seen_ts", LongType(), nullable=False),
-        StructField("deadline_ts", LongType(), nullable=False),
-        StructField("emitted_ts", LongType(), nullable=False),
-    ]
+OFFLINE = (
+    StructType()
+    .add("alarm_id", "string", nullable=False)
+    .add("device_id", "string", nullable=False)
+    .add("status", "string", nullable=False)
+    .add("last_seen_ts", "long", nullable=False)
+    .add("deadline_ts", "long", nullable=False)
+    .add("emitted_ts", "long", nullable=False)
 )
 """
 One status change: `offline` raises an alarm, `online` clears it, and `forgotten` closes an alarm that was not cleared.
@@ -80,12 +78,10 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
         appended.alias("appended_ts"),
         *("key", "value", "src", "reason"),
     )
+    rows = with_ticks(arrivals, ["device"], ticks).withColumn("appended_ts", F.coalesce("appended_ts", F.lit(0)))
     spark = heartbeats.sparkSession
-    keys = F.array(*map(F.lit, tick_keys(spark, int(str(spark.conf.get("spark.sql.shuffle.partitions"))))))
-    tick_rows = ticks.select(F.explode(keys).alias("device"), appended.alias("appended_ts"))
     processor = scala_object(spark, SCALA, "alerts.HeartbeatsToOffline")
-    both = arrivals.unionByName(tick_rows, allowMissingColumns=True)
-    changed = DataFrame(processor.of(both._jdf, SILENCE_MS, READING_MS, forget_ms), spark)  # noqa: SLF001 - for Scala
+    changed = DataFrame(processor.of(rows._jdf, SILENCE_MS, READING_MS, forget_ms), spark)  # noqa: SLF001 - for Scala
     return route(
         changed,
         "heartbeats-rejected",
@@ -93,13 +89,6 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
         value=F.to_json("change"),
         topic=F.lit("heartbeats-offline"),
     )
-
-
-def tick_keys(spark: SparkSession, partitions: int) -> list[str]:
-    """Return one key for each state partition, found by hashing many candidate keys."""
-    candidates = spark.range(20 * partitions).selectExpr("cast(id as string) as key")
-    by_partition = candidates.groupBy(F.pmod(F.hash("key"), F.lit(partitions))).agg(F.min("key").alias("key"))
-    return [row.key for row in by_partition.collect()]
 
 
 def ticks_for(options: Options) -> AbstractContextManager[None]:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.alerts.heartbeats_to_offline import (
@@ -23,7 +22,6 @@ from examples.alerts.heartbeats_to_offline import (
     SILENCE_MS,
     SKEW_MS,
     heartbeats_to_offline,
-    tick_keys,
     ticks_for,
 )
 from examples.alerts.job import Options, start
@@ -101,37 +99,49 @@ class Observed:
 @pytest.fixture(scope="module")
 def observed(spark: SparkSession, shared_options: Options) -> Observed:
     """
-    Observe a run with four devices, and its restart.
+    Observe a run with five devices, and its restart with batches of five seconds.
 
     `back` returns after its alarm, `repeated` sends heartbeats twice, `rejected` sends bad records before its first
-    heartbeat, and `restarted` returns while the job is stopped.
+    heartbeat, `restarted` returns while the job is stopped, and `steady` sends heartbeats all the time.
     """
     options = shared_options
     create(JOB, options)
     bad, (last, older) = bad_records("rejected"), (beat("repeated"), beat("repeated", now_ms() - PAUSE_MS))
     send(options, "heartbeats", [last])
-    sent = now_ms()
-    eventually(lambda: now_ms() > sent + PAUSE_MS, 60, "a pause before the repeats")
+    eventually(lambda: now_ms() > append_times(options)["repeated"][0], 60, "a later append time of the repeats")
     send(options, "heartbeats", [last, older, beat("restarted"), *((b"bad", value) for value in bad.values())])
     with ticks_for(options):
         query = start(JOB, spark, options)
         send(options, "heartbeats", [beat("back")])
         received(options, JOB, len(bad) + 3, START_SECONDS)
-        send(options, "heartbeats", [last, older, beat("rejected"), beat("back")])
-        before = received(options, JOB, len(bad) + 3 + 5)
-        assert_real_time(query)
-        raise_if_failed([query])
-        assert query.lastProgress is None
-        stop_completely(spark, query)
-        send(options, "heartbeats", [beat("restarted")])
+        with beating(options, "steady"):
+            send(options, "heartbeats", [last, older, beat("rejected"), beat("back")])
+            before = without_steady(received(options, JOB, lambda read: len(without_steady(read)) == len(bad) + 8))
+            assert_real_time(query)
+            assert query.lastProgress is None
+            stop_completely(spark, query)
+            send(options, "heartbeats", [beat("restarted")])
+            unread = len(append_times(options)["steady"]) + 2 / BEAT_SECONDS
+            eventually(lambda: len(append_times(options)["steady"]) > unread, 60, "two seconds of heartbeats")
 
-        query = start(JOB, spark, options)
-        found = received(options, JOB, 2 * len(before) + 2, START_SECONDS)
+            query = start(JOB, spark, replace(options, interval_seconds=5))
+            eventually(lambda: len(query.recentProgress) > 1, START_SECONDS, "two batches after the restart")
+        appended = append_times(options)
+        last_alarm = f"steady/{appended['steady'][-1]}"
+
+        def is_complete(read: list[Output]) -> bool:
+            is_silent = any(change["alarm_id"] == last_alarm for change in changes(read))
+            return is_silent and len(without_steady(read)) == 2 * len(before) + 2
+
+        found = received(options, JOB, is_complete, START_SECONDS)
         raise_if_failed([query])
-        query.stop()
     stopped_ms = max(change["emitted_ts"] for change in changes(before))
     after = [o for o in found if o.topic == "heartbeats-offline" and o.fields()["emitted_ts"] > stopped_ms]
-    return Observed(before, after, bad, [last[1], older[1]], append_times(options))
+    return Observed(before, after, bad, [last[1], older[1]], appended)
+
+
+def without_steady(outputs: list[Output]) -> list[Output]:
+    return [output for output in outputs if output.key != b"steady"]
 
 
 def bad_records(device: str) -> dict[str, bytes | None]:
@@ -197,68 +207,34 @@ def test_restart_before_commit_repeats_and_clears_the_alarm(observed: Observed) 
         assert emitted[0] == emitted[1]
 
 
+def test_heartbeats_during_a_restart_raise_no_alarm(observed: Observed) -> None:
+    """A batch boundary or a restart does not count as silence, although timers are due and heartbeats unread."""
+    times = observed.appended["steady"]
+    silences = {f"steady/{at}" for at, after in pairwise(times) if after > at + SILENCE_MS}
+
+    alarms = {c["alarm_id"] for c in observed.changes_of(observed.after, "steady") if c["status"] == "offline"}
+
+    assert {*silences, f"steady/{times[-1]}"} == alarms
+
+
 def test_alarm_without_ticks_waits_for_the_end_of_the_batch(spark: SparkSession, options: Options) -> None:
-    """A due timer waits for a row of its state partition."""
+    """A due timer waits for a row of its state partition. After a long silence, the job removes the device's state."""
+    job = replace(JOB, transform=partial(heartbeats_to_offline, forget_ms=3 * SILENCE_MS))
     create(JOB, options)
     send(options, "heartbeats", [beat("d1")])
 
-    query = start(JOB, spark, replace(options, interval_seconds=5))
+    query = start(job, spark, replace(options, interval_seconds=5))
 
-    (alarm,) = changes(received(options, JOB, 1, START_SECONDS))
-    eventually(lambda: started_ms(query)[-1:] > [alarm["emitted_ts"]], 60, "the next batch")
-    began = max(at for at in started_ms(query) if at <= alarm["emitted_ts"])
-    assert began + 5_000 <= alarm["emitted_ts"]
+    alarm, forgotten = changes(received(options, JOB, 2, START_SECONDS))
+    assert ("offline", "forgotten") == (alarm["status"], forgotten["status"])
+    assert alarm["alarm_id"] == forgotten["alarm_id"]
+    eventually(lambda: started_ms(query)[-1:] > [forgotten["emitted_ts"]], 60, "the next batch")
+    for change in (alarm, forgotten):
+        began = max(at for at in started_ms(query) if at <= change["emitted_ts"])
+        assert began + 5_000 <= change["emitted_ts"]
+    assert 0 == query.recentProgress[-1].stateOperators[0].numRowsTotal
 
 
 def started_ms(query: StreamingQuery) -> list[int]:
     times = [datetime.fromisoformat(progress.timestamp) for progress in query.recentProgress]
     return [int(at.timestamp() * 1000) for at in times]
-
-
-def test_heartbeats_during_a_restart_raise_no_alarm(spark: SparkSession, options: Options) -> None:
-    """A batch boundary or a restart does not count as silence, although timers are due and heartbeats unread."""
-    create(JOB, options)
-    short_batches = replace(options, interval_seconds=5)
-    with ticks_for(options):
-        with beating(options, "d1"):
-            query = start(JOB, spark, short_batches)
-            eventually(lambda: len(started_ms(query)) >= 2, START_SECONDS, "two batches")
-            query.stop()
-            count = len(append_times(options)["d1"]) + 2 / BEAT_SECONDS
-            eventually(lambda: len(append_times(options)["d1"]) > count, 60, "two seconds of heartbeats")
-            query = start(JOB, spark, short_batches)
-            eventually(lambda: query.recentProgress, START_SECONDS, "a batch after the restart")
-        times = append_times(options)["d1"]
-        last = f"d1/{times[-1]}"
-        silences = [f"d1/{at}" for at, after in pairwise(times) if after > at + SILENCE_MS]
-        # A silence is followed by the return of the device, and the last heartbeat only by an alarm.
-        found = received(options, JOB, 2 * len(silences) + 1)
-
-    raise_if_failed([query])
-    assert [*silences, last] == [change["alarm_id"] for change in changes(found) if change["status"] == "offline"]
-
-
-def test_device_silent_for_long_is_forgotten_with_its_state(spark: SparkSession, options: Options) -> None:
-    job = replace(JOB, transform=partial(heartbeats_to_offline, forget_ms=3 * SILENCE_MS))
-    create(JOB, options)
-    send(options, "heartbeats", [beat("d1"), beat("d2")])
-    with ticks_for(options):
-        query = start(job, spark, replace(options, interval_seconds=5))
-        found = received(options, JOB, 4, START_SECONDS)
-        batches = len(started_ms(query))
-        eventually(lambda: len(started_ms(query)) > batches, 60, "a commit")
-
-    raise_if_failed([query])
-    expected = [(device, status) for device in ("d1", "d2") for status in ("forgotten", "offline")]
-    assert expected == sorted((change["device_id"], change["status"]) for change in changes(found))
-    assert 2 == len({change["alarm_id"] for change in changes(found)})
-    assert 0 == query.recentProgress[-1].stateOperators[0].numRowsTotal
-
-
-@pytest.mark.parametrize("partitions", [1, 7])
-def test_tick_keys_reach_every_state_partition_once(spark: SparkSession, partitions: int) -> None:
-    """Spark's own hash assigns exactly one key to each partition."""
-    keys = tick_keys(spark, partitions)
-
-    rows = spark.createDataFrame([(key,) for key in keys], "key string").repartition(partitions, "key")
-    assert list(range(partitions)) == sorted(row[0] for row in rows.select(F.spark_partition_id()).collect())
