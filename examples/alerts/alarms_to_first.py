@@ -7,18 +7,17 @@ otherwise the state would never expire.
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from examples.alerts.decoding import decode, group_of, route
 from examples.alerts.job import Job
 
-ALARMS = StructType(
-    [
-        StructField("device_id", StringType(), nullable=False),
-        StructField("code", StringType(), nullable=False),
-        StructField("raised_ts", LongType(), nullable=False),
-        StructField("severity", StringType()),
-    ]
+ALARMS = (
+    StructType()
+    .add("device_id", "string", nullable=False)
+    .add("code", "string", nullable=False)
+    .add("raised_ts", "long", nullable=False)
+    .add("severity", "string")
 )
 """One alarm. `raised_ts` is the device's time in UTC milliseconds."""
 

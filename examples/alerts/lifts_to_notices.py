@@ -7,18 +7,10 @@ from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 from examples.alerts.decoding import decode, newest, route
 from examples.alerts.job import Job
 
-LIFTS = StructType(
-    [StructField(name, StringType(), nullable=False) for name in ("event_id", "lift_id", "code")],
-)
+LIFTS = StructType([StructField(name, StringType(), nullable=False) for name in ("event_id", "lift_id", "code")])
 """One event of a lift, such as `trapped`, `door` or `inspected`."""
 
-CONTACTS = StructType(
-    [
-        StructField("site", StringType()),
-        StructField("to", StringType()),
-        StructField("urgent", ArrayType(StringType())),
-    ]
-)
+CONTACTS = StructType().add("site", "string").add("to", "string").add("urgent", ArrayType(StringType()))
 """
 The value of a record in `lift-contacts`: the lift's site, an e-mail address, and the urgent codes.
 

@@ -8,18 +8,17 @@ drop repeats.
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from examples.alerts.alarms_to_first import CATCH_UP_MS, LATENESS_MS, MINUTE_MS, SKEW_MS
 from examples.alerts.decoding import decode, group_of, route
 from examples.alerts.job import Job
 
-LOGINS = StructType(
-    [
-        StructField("account", StringType(), nullable=False),
-        StructField("outcome", StringType(), nullable=False),
-        StructField("login_ts", LongType(), nullable=False),
-    ]
+LOGINS = (
+    StructType()
+    .add("account", "string", nullable=False)
+    .add("outcome", "string", nullable=False)
+    .add("login_ts", "long", nullable=False)
 )
 """One login. `outcome` is `ok` or `failed`. `login_ts` is the server's time in UTC milliseconds."""
 

@@ -7,26 +7,24 @@ line can slow down the search, because each pattern looks ahead by only a limite
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from examples.alerts.decoding import decode, route
 from examples.alerts.job import Job
 
-LOGS = StructType(
-    [
-        StructField("service", StringType(), nullable=False),
-        StructField("level", StringType()),
-        StructField("message", StringType(), nullable=False),
-    ]
+LOGS = (
+    StructType()
+    .add("service", "string", nullable=False)
+    .add("level", "string")
+    .add("message", "string", nullable=False)
 )
 """One log line. The job searches only `message` for personal data, and drops fields that are not in this schema."""
 
-LEAKS = StructType(
-    [
-        StructField("service", StringType(), nullable=False),
-        StructField("kinds", StringType(), nullable=False),
-        StructField("leaks", IntegerType(), nullable=False),
-    ]
+LEAKS = (
+    StructType()
+    .add("service", "string", nullable=False)
+    .add("kinds", "string", nullable=False)
+    .add("leaks", "integer", nullable=False)
 )
 """
 One alert: the service, the kinds of data joined by commas, and the number of distinct matches.

@@ -16,7 +16,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from email.message import EmailMessage
 from hashlib import sha256
 from pathlib import Path
@@ -42,46 +41,32 @@ GROUP = CONSUMER | {
 }
 
 
-@dataclass(frozen=True)
-class Smtp:
-    """The mail server and the default addresses, read from environment variables."""
-
-    host: str
-    port: int
-    user: str
-    password: str = field(repr=False)
-    sender: str
-    operators: str
-    """The address for alerts without a valid address in the field `to`."""
-    context: ssl.SSLContext = field(repr=False)
-
-    @classmethod
-    def of(cls, variables: Mapping[str, str]) -> "Smtp":
-        """Read the variables. Raise ValueError with the names of all missing variables."""
-        file = variables.get("SMTP_PASSWORD_FILE")
-        password = Path(file).read_text("utf-8").strip() if file else variables.get("SMTP_PASSWORD", "")
-        missing = [name for name in REQUIRED if not variables.get(name)]
-        if not password:
-            missing.append("SMTP_PASSWORD_FILE")
-        if missing:
-            raise ValueError(f"{', '.join(missing)} not set, so no alert can be sent; export them")
-        host, user, sender, operators = (variables[name] for name in REQUIRED[1:])
-        context = ssl.create_default_context(cafile=variables.get("SMTP_CA_FILE"))
-        return cls(host, int(variables.get("SMTP_PORT", "587")), user, password, sender, operators, context)
-
-    def connect(self) -> smtplib.SMTP:
-        """Return a connection that is logged in over TLS. Raise an exception if the server lacks STARTTLS."""
-        server = smtplib.SMTP(self.host, self.port, timeout=TIMEOUT_SECONDS)
-        try:
-            server.starttls(context=self.context)
-            server.login(self.user, self.password)
-        except BaseException:
-            server.close()
-            raise
-        return server
+def settings_of(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables with the password. Raise ValueError with the names of all missing variables."""
+    file = variables.get("SMTP_PASSWORD_FILE")
+    password = Path(file).read_text("utf-8").strip() if file else variables.get("SMTP_PASSWORD", "")
+    missing = [name for name in REQUIRED if not variables.get(name)]
+    if not password:
+        missing.append("SMTP_PASSWORD_FILE")
+    if missing:
+        raise ValueError(f"{', '.join(missing)} not set, so no alert can be sent; export them")
+    ssl.create_default_context(cafile=variables.get("SMTP_CA_FILE"))  # a wrong file ends the program at its start
+    return {"SMTP_PORT": "587", **variables, "SMTP_PASSWORD": password}
 
 
-def mail_of(alert: Message, smtp: Smtp) -> EmailMessage:
+def connect(smtp: Mapping[str, str]) -> smtplib.SMTP:
+    """Return a connection that is logged in over TLS. Raise an exception if the server lacks STARTTLS."""
+    server = smtplib.SMTP(smtp["SMTP_HOST"], int(smtp["SMTP_PORT"]), timeout=TIMEOUT_SECONDS)
+    try:
+        server.starttls(context=ssl.create_default_context(cafile=smtp.get("SMTP_CA_FILE")))
+        server.login(smtp["SMTP_USER"], smtp["SMTP_PASSWORD"])
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+def mail_of(alert: Message, smtp: Mapping[str, str]) -> EmailMessage:
     """Return the e-mail for an alert. Address it to the field `to` or, if this is not an address, to the operators."""
     value = (alert.value() or b"").decode(errors="replace")
     try:
@@ -94,32 +79,32 @@ def mail_of(alert: Message, smtp: Smtp) -> EmailMessage:
     identity = key or f"{alert.partition()}:{alert.offset()}".encode()
     digest = sha256(f"{topic}/".encode() + identity).hexdigest()[:32]
     mail = EmailMessage()
-    mail["From"], mail["To"] = smtp.sender, to if ADDRESS.fullmatch(to) else smtp.operators
+    mail["From"], mail["To"] = smtp["SMTP_FROM"], to if ADDRESS.fullmatch(to) else smtp["SMTP_TO"]
     mail["Subject"] = f"{topic}: " + re.sub(r"[^ -~]", "?", identity.decode(errors="replace"))[:200]
-    mail["Message-ID"] = f"<{digest}@{smtp.sender.rpartition('@')[2]}>"
+    mail["Message-ID"] = f"<{digest}@{smtp['SMTP_FROM'].rpartition('@')[2]}>"
     text = "".join(f"{name}: {text}\n" for name, text in fields.items())
     mail.set_content(text.encode(errors="replace").decode())
     return mail
 
 
-def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Smtp, stop: threading.Event) -> None:
+def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Mapping[str, str], stop: threading.Event) -> None:
     """Send each alert in order, then commit it. While the server is unavailable, retry until `stop` is set."""
-    waiting, pause = deque(alerts), FIRST_PAUSE_SECONDS
+    waiting, pause, address = deque(alerts), FIRST_PAUSE_SECONDS, f"{smtp['SMTP_HOST']}:{smtp['SMTP_PORT']}"
     while waiting and not stop.is_set():
         try:
-            with smtp.connect() as server:
+            with connect(smtp) as server:
                 while waiting and not stop.is_set():
-                    _send(server, mail_of(waiting[0], smtp), smtp)
+                    _send(server, mail_of(waiting[0], smtp), smtp["SMTP_TO"])
                     consumer.commit(message=waiting.popleft(), asynchronous=False)
                     pause = FIRST_PAUSE_SECONDS
         except OSError as error:  # The base class of all errors of smtplib and of connections.
             if isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= PERMANENT:
                 raise RuntimeError(
-                    f"{smtp.host}:{smtp.port} refused the login of {smtp.user!r} with code {error.smtp_code}, so the "
+                    f"{address} refused the login of {smtp['SMTP_USER']!r} with code {error.smtp_code}, so the "
                     "alerts wait in Kafka; correct SMTP_USER or the password, and start again"
                 ) from None
             print(
-                f"{smtp.host}:{smtp.port} does not accept mail ({type(error).__name__}), {len(waiting)} alerts wait; "
+                f"{address} does not accept mail ({type(error).__name__}), {len(waiting)} alerts wait; "
                 f"the next attempt is in {pause} s",
                 file=sys.stderr,
                 flush=True,
@@ -128,14 +113,14 @@ def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Smtp, stop: th
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
 
-def _send(server: smtplib.SMTP, mail: EmailMessage, smtp: Smtp) -> None:
+def _send(server: smtplib.SMTP, mail: EmailMessage, operators: str) -> None:
     try:
         server.send_message(mail)
     except smtplib.SMTPRecipientsRefused:
-        if mail["To"] == smtp.operators:
+        if mail["To"] == operators:
             raise
         # The address of an alert must not block the alerts after it.
-        mail.replace_header("To", smtp.operators)
+        mail.replace_header("To", operators)
         server.send_message(mail)
 
 
@@ -148,8 +133,8 @@ def main(topics: Sequence[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     try:
-        smtp = Smtp.of(os.environ)
-        consumer = Consumer({**GROUP, "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]})
+        smtp = settings_of(os.environ)
+        consumer = Consumer({**GROUP, "bootstrap.servers": smtp["KAFKA_BOOTSTRAP_SERVERS"]})
         try:
             consumer.subscribe(list(topics))
             while not stop.is_set():

@@ -7,29 +7,28 @@ the rules are broadcast. The query reads the rules again at the start of every b
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from examples.alerts.decoding import decode, newest, route
 from examples.alerts.job import Job
 
-PAYMENTS = StructType(
-    [
-        StructField("payment_id", StringType(), nullable=False),
-        StructField("card", StringType(), nullable=False),
-        StructField("country", StringType(), nullable=False),
-        StructField("amount_cents", LongType(), nullable=False),
-    ]
+PAYMENTS = (
+    StructType()
+    .add("payment_id", "string", nullable=False)
+    .add("card", "string", nullable=False)
+    .add("country", "string", nullable=False)
+    .add("amount_cents", "long", nullable=False)
 )
 """One payment. `card` is a token, never a card number."""
 
-RULES = StructType([StructField("limit_cents", LongType()), StructField("blocked", BooleanType())])
+RULES = StructType().add("limit_cents", "long").add("blocked", "boolean")
 """
 The value of a rule record. The key of the record is the country.
 
 If the rule of a country is unreadable or has no limit, each payment from this country is flagged.
 """
 
-FLAGGED = StructType([*PAYMENTS.fields, StructField("flags", StringType(), nullable=False)])
+FLAGGED = StructType([*PAYMENTS]).add("flags", "string", nullable=False)
 """A flagged payment. `flags` contains the names of the flags, joined by commas."""
 
 FLAGS = """concat_ws(',',

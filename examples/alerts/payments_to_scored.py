@@ -12,13 +12,13 @@ from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from examples.alerts.decoding import decode, route
 from examples.alerts.payments_to_flagged import PAYMENTS
 from spark_rtm.realtime.python_state import with_python
 
-SCORED = StructType([*PAYMENTS.fields, StructField("score", DoubleType(), nullable=False)])
+SCORED = StructType([*PAYMENTS]).add("score", "double", nullable=False)
 """A payment, and the probability that it is fraudulent, from 0 to 1."""
 
 MAX_SCORE = 0.9
@@ -39,7 +39,7 @@ def payments_to_scored(payments: DataFrame, model: Model) -> DataFrame:
     The model is loaded on the driver, and each Python process gets a copy.
     """
     decoded = decode(payments, PAYMENTS).select("key", "value", "src", "reason", "record")
-    schema = StructType([*decoded.schema.fields, StructField("score", DoubleType())])
+    schema = StructType([*decoded.schema]).add("score", "double")
     scored = with_python(decoded, partial(with_score, model), schema)
     fields = (F.col(f"record.{name}") for name in PAYMENTS.names)
     return route(

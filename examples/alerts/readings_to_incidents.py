@@ -11,23 +11,22 @@ from typing import Any
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from examples.alerts.alarms_to_first import SKEW_MS
 from examples.alerts.decoding import decode, group_of, newest, route
 from examples.alerts.job import Job
 from spark_rtm.realtime.python_state import transform_with_state
 
-READINGS = StructType(
-    [
-        StructField("machine_id", StringType(), nullable=False),
-        StructField("value", LongType(), nullable=False),
-        StructField("read_ts", LongType(), nullable=False),
-    ]
+READINGS = (
+    StructType()
+    .add("machine_id", "string", nullable=False)
+    .add("value", "long", nullable=False)
+    .add("read_ts", "long", nullable=False)
 )
 """One reading. `read_ts` increases with each reading of a machine."""
 
-LIMITS = StructType([StructField("raise_above", LongType()), StructField("clear_below", LongType())])
+LIMITS = StructType().add("raise_above", "long").add("clear_below", "long")
 """
 The value of a record in `machine-limits`. The key of the record is the machine.
 
@@ -35,13 +34,13 @@ A value between the two limits changes nothing, so a value that varies around on
 Readings of a machine without readable limits are rejected as `no_limits`.
 """
 
-INCIDENTS = StructType([*READINGS.fields, *(StructField(n, StringType()) for n in ("incident_id", "status"))])
+INCIDENTS = StructType([*READINGS]).add("incident_id", "string").add("status", "string")
 """The reading that raised or cleared an incident. `status` is `raised` or `cleared`."""
 
 TTL_MS = 7 * 24 * 3_600_000
 """Time without a new reading after which a machine's state is removed."""
 
-STATE = StructType([StructField(name, LongType()) for name in ("read_ts", "raised_ts")])
+STATE = StructType().add("read_ts", "long").add("raised_ts", "long")
 """The time of a machine's last reading, and the time of the reading that raised the open incident, or null."""
 
 
@@ -95,7 +94,7 @@ def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
         group_of(F.col("record.machine_id")).alias("machine"),
         *("key", "value", "src", "reason", "record", "limits"),
     )
-    schema = StructType([*rows.select("key", "value", "src", "reason").schema, StructField("incident", INCIDENTS)])
+    schema = StructType([*rows.select("key", "value", "src", "reason").schema]).add("incident", INCIDENTS)
     return route(
         transform_with_state(rows, ["machine"], Incidents(), schema),
         "readings-rejected",
