@@ -1,5 +1,3 @@
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,21 +6,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from examples.migrate.__main__ import main, migrate
-from examples.migrate.seeds import Total, copy_state, unconfirmed
+from examples.migrate.seeds import copy_state, unconfirmed
 from examples.migrate.totals import Places, start_after
 from spark_rtm.realtime.positions import NO_BATCH, Position
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
 from spark_rtm.realtime.slots import slots_total
-from spark_rtm.services import postgres_server
 from tests.helpers import end_offset, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def dsn() -> Iterator[str]:
-    with postgres_server() as address:
-        yield address
 
 
 @pytest.fixture
@@ -30,20 +21,13 @@ def places(kafka: str, tmp_path: Path) -> Places:
     return Places(kafka, new_topic(kafka, 2), new_topic(kafka, 1), new_topic(kafka, 1), "", tmp_path)
 
 
-def write_totals(places: Places, totals: list[Total]) -> None:
-    producer = Producer({"bootstrap.servers": places.bootstrap_servers, "linger.ms": 0})
-    for card, payments, cents in totals:
-        producer.produce(places.totals, json.dumps({"payments": payments, "total_cents": cents}), card)
-    assert 0 == producer.flush(30)
-
-
-def test_job_moves_to_real_time_mode_and_back(spark: SparkSession, kafka: str, dsn: str, tmp_path: Path) -> None:
+def test_job_moves_to_real_time_mode_and_back(
+    spark: SparkSession, kafka: str, rtm_postgres: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """At each step, the table of the running job equals all payments sent; the old job can catch up at the end."""
-    steps: list[str] = []
+    migrate(spark, kafka, rtm_postgres, tmp_path, "1 second")
 
-    migrate(spark, kafka, dsn, tmp_path, "1 second", steps.append)
-
-    assert 6 == len(steps), steps
+    assert 6 == len(capsys.readouterr().out.splitlines())
 
 
 def test_program_without_a_database_ends_with_one_line(
@@ -62,21 +46,15 @@ def test_program_without_a_database_ends_with_one_line(
     assert "starting a Kafka broker" in printed.out
 
 
-@pytest.mark.parametrize(
-    ("before", "expected"),
-    [
-        ([("a", 1, 5)], []),
-        ([("a", 2, 12)], []),
-        ([("a", 2, 11)], [("a", 2, 11)]),
-        ([("a", 3, 12), ("b", 1, 1)], [("a", 3, 12), ("b", 1, 1)]),
-    ],
-    ids=["older total", "newest total", "wrong sum", "payment too many and card missing"],
-)
-def test_comparison_finds_totals_that_differ(places: Places, before: list[Total], expected: list[Total]) -> None:
+def test_comparison_finds_totals_that_differ(places: Places) -> None:
     """A total is confirmed only if the real-time job wrote it with the same number and sum."""
-    write_totals(places, [("a", 1, 5), ("a", 2, 12)])
+    with Producer({"bootstrap.servers": places.bootstrap_servers, "linger.ms": 0}) as producer:
+        for value in ('{"payments": 1, "total_cents": 5}', '{"payments": 2, "total_cents": 12}'):
+            producer.produce(places.totals, value, "a")
 
-    assert expected == unconfirmed(places, before)
+    assert [] == unconfirmed(places, [("a", 1, 5), ("a", 2, 12)])
+    others = [("a", 2, 11), ("a", 3, 12), ("b", 1, 1)]
+    assert others == unconfirmed(places, [("a", 2, 12), *others])
 
 
 def test_batch_job_takes_slots_of_real_time_query(spark: SparkSession, places: Places) -> None:
@@ -91,16 +69,11 @@ def test_batch_job_takes_slots_of_real_time_query(spark: SparkSession, places: P
         wait_until(lambda: False, 60, "the failure of the query", [query])
 
 
-def test_without_committed_batch_no_state_is_copied(spark: SparkSession, places: Places) -> None:
-    """The new job begins at the first position of the old one."""
+def test_state_is_copied_to_empty_topic_only(spark: SparkSession, places: Places) -> None:
+    """Without a committed batch, there is no state. A second copy would double all totals."""
     copy_state(spark, places, Position(NO_BATCH, ()))
-
     assert 0 == end_offset(places.bootstrap_servers, places.seeds)
 
-
-def test_state_is_copied_to_empty_topic_only(spark: SparkSession, places: Places) -> None:
-    """A second copy would double all totals."""
     produce(places.bootstrap_servers, places.seeds, [(0, b"{}")])
-
     with pytest.raises(ValueError, match="already contains records"):
         copy_state(spark, places, Position(0, ()))
