@@ -17,9 +17,9 @@ LINE = re.compile(r"click (\d+) +-> CLICK (\d+) +[\d,]+ ms +[\d,]+ ms")
 @pytest.mark.services
 @pytest.mark.timeout(200)
 def test_ten_records_go_through_and_show_their_latency(kafka: str) -> None:
-    # The JVM reports this variable of the tests on its standard error.
-    own = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
-    environment = {**own, "KAFKA_BOOTSTRAP_SERVERS": kafka}
+    environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}
+    # The JVM reports the variable of the tests on its standard error, but not the variable of Spark.
+    environment["SPARK_SUBMIT_OPTS"] = environment.pop("JDK_JAVA_OPTIONS")
     # The quickstart creates topics of its own beside them.
     create_page_topics(kafka)
     produce(kafka, "clicks", [(0, b"from somebody else")])
