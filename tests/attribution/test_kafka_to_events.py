@@ -66,6 +66,7 @@ def bad_records() -> Iterator[Case]:
         ("ad-requests", None, "tombstone"),
         ("ad-requests", b"", "empty"),
         ("ad-requests", b"x" * (MAX_RECORD_BYTES + 1), "oversized"),
+        ("ad-requests", b"y" * (MAX_RAW_BYTES + 1), "oversized"),
         ("ad-requests", b"\xff\xfe", "not_utf8"),
         ("ad-requests", encoded()[:-1] + b"\xff}", "not_utf8"),
         ("ad-requests", b"{bad", "not_json"),
@@ -160,6 +161,7 @@ def routed(
 
 
 def test_bad_record_is_rejected_with_reason_bytes_and_position(spark: SparkSession) -> None:
+    """A raw value is cut, so the reject topic accepts it; the header `bytes` keeps the original length."""
     cases = list(bad_records())
 
     routes = routed(spark, [(topic, value) for topic, value, _ in cases])
@@ -167,7 +169,7 @@ def test_bad_record_is_rejected_with_reason_bytes_and_position(spark: SparkSessi
     for n, ((topic, value, reason), (target, headers, raw)) in enumerate(zip(cases, routes, strict=True)):
         position, length = f"{topic}:0:{n:012d}".encode(), str(len(value or b"")).encode()
         expected = {"reason": reason.encode(), "src": position, "bytes": length}
-        assert ("ad-rejected", expected, value) == (target, headers, raw), (reason, value)
+        assert ("ad-rejected", expected, value and value[:MAX_RAW_BYTES]) == (target, headers, raw), (reason, value)
 
 
 def test_good_record_passes_with_typed_fields(spark: SparkSession) -> None:
@@ -190,15 +192,6 @@ def test_collector_clock_replaces_a_device_clock_that_is_off(spark: SparkSession
     assert [(NOW if is_off else NOW + off_ms, is_off) for off_ms, is_off in skewed.items()] == found
 
 
-def test_raw_value_beyond_a_megabyte_is_cut(spark: SparkSession) -> None:
-    """The reject topic accepts every record of a source topic; the header `bytes` keeps the original length."""
-    value = b"x" * (3 * MAX_RAW_BYTES)
-
-    (target, headers, raw), *_ = routed(spark, [("ad-requests", value)])
-
-    assert ("ad-rejected", b"3000000", value[:MAX_RAW_BYTES]) == (target, headers["bytes"], raw)
-
-
 KEPT_HEADERS: dict[str, tuple[Headers, dict[str, bytes]]] = {
     "no-headers": ([], {}),
     "other-header-first": (JUNK + T0, {"t0": b"1"}),
@@ -219,10 +212,9 @@ def test_only_the_first_valid_send_time_is_kept(spark: SparkSession) -> None:
     assert {name: ("events", kept) for name, (_, kept) in KEPT_HEADERS.items()} == found
 
 
-@pytest.mark.parametrize("count", [MAX_HEADERS + 1, 300_000], ids=["just-outside", "hostile"])
-def test_record_with_too_many_headers_is_rejected(count: int, spark: SparkSession) -> None:
+def test_record_with_too_many_headers_is_rejected(spark: SparkSession) -> None:
     """A record whose headers would exceed the size limit of `events` goes to the reject topic, without its headers."""
-    ((target, headers, raw),) = routed(spark, [("ad-requests", encoded())], [EMPTY * count])
+    ((target, headers, raw),) = routed(spark, [("ad-requests", encoded())], [EMPTY * (MAX_HEADERS + 1)])
 
     assert ("ad-rejected", b"bad_headers", encoded()) == (target, headers["reason"], raw)
     assert {"reason", "src", "bytes"} == headers.keys()
@@ -231,7 +223,7 @@ def test_record_with_too_many_headers_is_rejected(count: int, spark: SparkSessio
 def test_random_damage_never_ends_the_query(spark: SparkSession) -> None:
     source = random.Random(11)
     records: list[tuple[str, bytes | None]] = []
-    for _ in range(1_000):
+    for _ in range(300):
         topic, fields = source.choice(list(GOOD.values()))
         damaged = bytearray(json.dumps({"kind": "click", **fields}).encode())
         for _ in range(source.randrange(1, 6)):
@@ -252,7 +244,6 @@ def test_real_time_mode_separates_bad_records_from_good_ones(
 ) -> None:
     now_ms = str(int(time.time() * 1000)).encode()
     cases = [(t, v, r) for t, v, r in bad_records() if not r.startswith(("future", "expired"))]
-    cases.append(("ad-requests", b"y" * 1_000_000, "oversized"))
     goods = [("ad-requests", encoded()), ("ad-impressions", encoded("impression")), ("ad-callbacks", encoded("click"))]
     producer = Producer({"bootstrap.servers": kafka, "message.max.bytes": 2_000_000, "compression.type": "gzip"})
     for topic, value in [(t, v) for t, v, _ in cases] + goods:
