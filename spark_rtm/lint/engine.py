@@ -6,7 +6,7 @@ The linter does not report code that the file itself marks as wrong.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from spark_rtm.lint.files.documents import UnreadableError, read_python
 from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
+from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.python.check import CODE_RULES, python_problems
 from spark_rtm.lint.python.counterexamples import silenced_in_file, silenced_lines
 from spark_rtm.lint.rules.claim import CLAIM_RULES
@@ -27,10 +28,11 @@ from spark_rtm.lint.sources import is_relevant, read_sources, read_text
 from spark_rtm.text.finding import ENGINES, Finding, in_order
 
 RULES: list[Rule] = [*CODE_RULES, *CLAIM_RULES, *CLUSTER_RULES]
-DEFINITIONS = {f".{language}" for language in markdown.DEFINITIONS}
-OTHER_LANGUAGES = {f".{language}": check for language, check in markdown.LANGUAGES.items()} | {
+DEFINITIONS = {f".{language}": read for language, read in markdown.DEFINITIONS.items()}
+OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
     ".scala": partial(scala_problems, is_excerpt=False),
     ".java": partial(scala_problems, is_java=True, is_excerpt=False),
+    ".sql": sql_problems,
 }
 PAGES = {".md", ".markdown"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
@@ -93,7 +95,7 @@ def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms:
     # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
     is_for_both = suffix in PAGES or suffix in DEFINITIONS
     engines = (engine,) if engine else ENGINES if is_for_both else markdown.target_engines(text)
-    silenced, silenced_everywhere = silenced_lines(text), silenced_in_file(text)
+    silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
     problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
     return [entry for entry in problems if _is_reported(*entry, engines, silenced)]
 
@@ -121,6 +123,8 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
         return notebook_problems(cells, min_batch_ms=min_batch_ms)
     if suffix in PAGES:
         return markdown.layout_problems(layout_of(text), min_batch_ms=min_batch_ms)
+    if suffix in DEFINITIONS:
+        return definition_problems(text, DEFINITIONS[suffix])
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
     if problems is None:
         raise UnreadableError

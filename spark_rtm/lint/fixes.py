@@ -33,8 +33,7 @@ DURATION = re.compile(r"\b(?P<call>realTime\s*=\s*)True\b")
 MODE = re.compile(rf"(?P<call>\boutputMode\s*[(=]\s*(?:outputMode\s*=\s*)?){TEXT}")
 NO_MODE = re.compile(r"(?P<call>(?P<gap>(?:\r?\n)?[ \t]*))\.(?=(?:start|toTable)\s*\()")
 JOIN = re.compile(
-    r"(?P<call>\.join\(\s*)(?![^,\n]*\.hint\(|[\w.]*broadcast\()"
-    r"(?P<other>[\w.]+(?:\([^()]*\)[\w.]*)*)(?=\s*[,)])"
+    r"(?P<call>\.join\(\s*)(?![^,\n]*\.hint\(|[\w.]*broadcast\()(?P<other>[\w.]+(?:\([^()]*\)[\w.]*)*)(?=\s*[,)])"
 )
 FUNCTIONS = re.compile(
     r"^(?:from pyspark\.sql import (?:[\w, ]*, )?functions(?: as (?P<name>\w+))?|"

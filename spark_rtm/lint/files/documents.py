@@ -1,5 +1,5 @@
 """
-Parse JSON, YAML, Terraform and the dictionaries of Python code, and record the line number of every value.
+Parse JSON, YAML and the dictionaries of Python code, and record the line number of every value.
 
 Python's `json` module does not record line numbers, but `ast` does, and a JSON text is a Python expression.
 YAML can be parsed only if PyYAML is installed.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -33,15 +33,6 @@ class Node:
 
 
 Content: TypeAlias = "dict[str, tuple[int, Node]] | list[Node] | str | float | bool | None"
-HCL_TOKEN = re.compile(
-    r"(?P<note>(?:#|//)[^\n]*+|/\*(?:.*?\*/|.*))|<<-?(?P<heredoc>\w++)(?:.*?\n[ \t]*(?P=heredoc)\b|.*)"
-    r"|\"(?:[^\"\\\n]|\\.)*+\"|[\w.*-]++|[^\S\n]++|\S|\n",
-    re.DOTALL,
-)
-WORD = re.compile(r"[\w.*\"-]")
-"""The first character of a word or a string."""
-ENDS = {"", "\n", ",", "}", "]"}
-HCL_CONSTANTS: dict[str, Content] = {"true": True, "false": False, "null": None}
 
 
 class UnreadableError(UncheckedError):
@@ -51,15 +42,18 @@ class UnreadableError(UncheckedError):
         super().__init__("the file cannot be parsed, so it was not checked", "correct its syntax", line)
 
 
-def _check_size(tokens: Iterable[object]) -> None:
-    if sum(1 for _ in tokens) > MAX_VALUES:
+class TooManyValuesError(UncheckedError):
+    """Raised if a document has too many values for the linter."""
+
+    def __init__(self) -> None:
         reason = f"the document has more than {MAX_VALUES:,} tokens, so it was not checked"
-        raise UncheckedError(reason, "split the document")
+        super().__init__(reason, "split the document")
 
 
 def read_json(text: str) -> list[Node]:
     """Return the root node of a JSON text. A comma may follow the last value."""
-    _check_size(TOKEN.finditer(text))
+    if sum(1 for _ in TOKEN.finditer(text)) > MAX_VALUES:
+        raise TooManyValuesError
     names = {name: ast.Constant(value, lineno=1) for name, value in JSON_NAMES.items()}
     return [_node(_parsed(f"({text}\n)", "eval").body, names)]
 
@@ -151,87 +145,7 @@ def _yaml_node(node: Any, converted: dict[int, Node], depth: int) -> Node:
             content = {key.value: (key.start_mark.line + 1, value) for key, value in nodes}
         elif node.id == "sequence":
             content = [_yaml_node(item, converted, depth + 1) for item in content]
+        elif node.tag.endswith(":bool"):
+            content = content.lower() in {"true", "yes", "on"}
         converted[id(node)] = Node(line, content)
     return converted[id(node)]
-
-
-def read_hcl(text: str) -> list[Node]:
-    """Return one node with all blocks of a file. A block's key contains its labels, and its line if it is repeated."""
-    tokens = list(_hcl_tokens(text))
-    _check_size(tokens)
-    entries = _HclParser(tokens).body()
-    if not any("." in key for key in entries):
-        return [Node(1, entries)]
-    # A file has only blocks with labels, because attributes would make it a cluster.
-    return [Node(1, {key: entry for key, entry in entries.items() if isinstance(entry[1].content, dict)})]
-
-
-def _hcl_tokens(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the text and the line number of each token. A heredoc is an empty string."""
-    line = 1
-    for match in HCL_TOKEN.finditer(text):
-        if not match["note"] and (match[0] == "\n" or not match[0].isspace()):
-            yield '""' if match["heredoc"] else match[0], line
-        line += match[0].count("\n")
-    yield "", line
-
-
-class _HclParser:
-    def __init__(self, tokens: list[tuple[str, int]]) -> None:
-        self.tokens = tokens
-        self.position = 0
-        self.depth = 0
-
-    @property
-    def text(self) -> str:
-        return self.tokens[self.position][0]
-
-    @property
-    def line(self) -> int:
-        return self.tokens[self.position][1]
-
-    def take(self) -> str:
-        text = self.text
-        self.position = min(self.position + 1, len(self.tokens) - 1)
-        return text
-
-    def body(self) -> dict[str, tuple[int, Node]]:
-        """Return the attributes and blocks up to a closing bracket, which is not consumed."""
-        entries: dict[str, tuple[int, Node]] = {}
-        while self.text not in {"", "}", "]"}:
-            line, labels = self.line, []
-            while WORD.match(self.text):
-                labels.append(self.take().strip('"'))
-            if labels and self.text in {"=", ":", "{"}:
-                key = ".".join(labels) if self.text == "{" else labels[-1]
-                self.position += self.text != "{"
-                entries[f"{key} {line}" if key in entries else key] = (line, Node(line, self.value()))
-            elif not labels:
-                self.take()
-        return entries
-
-    def value(self) -> Content:
-        """Return the next value. A list or another expression becomes a string that begins with `${`."""
-        while self.text == "\n":
-            self.take()
-        if self.text == "{" and self.depth < MAX_DEPTH:
-            self.take()
-            self.depth += 1
-            content = self.body()
-            self.depth -= 1
-            if self.text == "}":
-                self.take()
-            return content
-        word = self.take() if WORD.match(self.text) else ""
-        if not word or self.text not in ENDS:
-            return self._expression()
-        if word.startswith('"'):
-            return word[1:-1]
-        return HCL_CONSTANTS.get(word, word if word.isdecimal() else f"${{{word}}}")
-
-    def _expression(self) -> str:
-        depth = 0
-        while self.text and (depth > 0 or self.text not in ENDS):
-            depth += (self.text in {"(", "[", "{"}) - (self.text in {")", "]", "}"})
-            self.take()
-        return "${expression}"

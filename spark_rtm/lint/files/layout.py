@@ -25,6 +25,8 @@ TITLES_WRONG = re.compile(
     r"troubleshooting|before(?! (?:you|an?|each|every|your|any|\w+ing|the first)\b)|gotchas?|limitations?)\b",
     re.IGNORECASE,
 )
+HARMLESS_TITLE = re.compile(r"\b(?:troubleshooting|limitations?)\b", re.IGNORECASE)
+"""Headings above code that may be wrong. Sentences below them are advice."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,18 @@ def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
     """
     Return whether a lead-in sentence or a heading introduces a mistake.
 
-    Otherwise, the nearest heading that calls the text below it correct or wrong decides.
+    A lead-in sentence that calls the passage correct or wrong takes precedence. Otherwise, the nearest heading with
+    such a word decides.
     """
-    return (bool(lead) and is_wrong_lead(lead)) or is_wrong_section(titles)
+    if lead and (is_right_comment(lead) or _announces_fix(lead)):
+        return False
+    if lead and is_wrong_lead(lead):
+        return True
+    return _is_wrong_below(titles)
 
 
 @lru_cache(maxsize=1000)  # all sentences below a heading have the same titles
-def is_wrong_section(titles: tuple[str, ...]) -> bool:
-    """Return whether the nearest heading with such a word calls the text below it wrong."""
+def _is_wrong_below(titles: tuple[str, ...]) -> bool:
     for title in reversed(titles):
         if is_right_comment(title):
             return False
@@ -80,8 +86,18 @@ def is_wrong_section(titles: tuple[str, ...]) -> bool:
     return False
 
 
+@lru_cache(maxsize=1000)
+def is_wrong_section(titles: tuple[str, ...]) -> bool:
+    """Return whether a heading calls the text below it wrong. Questions never count."""
+    return _is_wrong_below(tuple(HARMLESS_TITLE.sub("", title) for title in titles if not title.endswith("?")))
+
+
 def is_counterexample(layout: Layout, fence: markdown.Fence) -> bool:
-    """Return whether headings or an adjacent sentence mark a fence as a counterexample."""
+    """Return whether options, headings or an adjacent sentence mark a fence as a counterexample."""
+    if "raises" in fence.options:
+        return True
+    if "requires" in fence.options or "excerpt" in fence.options:
+        return False
     first = END.split(next_line(layout.lines, fence.end_line))[0]
     if REFERS_BACK.match(first) and (WRONG.search(first) or CONDITION.search(first)) and not LEAD_RIGHT.search(first):
         return True
@@ -95,6 +111,14 @@ def next_line(lines: list[str], start: int) -> str:
         if lines[number].strip(" >\t"):
             return lines[number].strip()[:MAX_SENTENCE]
     return ""
+
+
+def _announces_fix(lead: str) -> bool:
+    before, colon, after = lead.rpartition(":")
+    if not colon or re.search(r"\w", after) or re.search(r"\bnot (?:right|correct|work)", lead, re.IGNORECASE):
+        return False
+    last_part = before.rpartition(".")[2]
+    return bool(re.search(r"\b(?:instead|correct(?:ed)?|right|fix(?:ed)?|works?|good)\b", last_part, re.IGNORECASE))
 
 
 def lead_in(lines: list[str], line: int) -> str:

@@ -5,12 +5,13 @@ The linter does not report code and text that the page itself marks as wrong.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from spark_rtm.lint.files.definitions import definition_problems
-from spark_rtm.lint.files.documents import UnreadableError, read_hcl, read_json, read_yaml
+from spark_rtm.lint.files.documents import UnreadableError, read_json, read_yaml
+from spark_rtm.lint.files.hcl import read_hcl
 from spark_rtm.lint.files.layout import Layout, is_counterexample, lead_in
 from spark_rtm.lint.files.prose import MODE, Sentence, sentences
 from spark_rtm.lint.files.scala import scala_problems
@@ -30,13 +31,7 @@ DEFINITIONS = {
     **dict.fromkeys(("yaml", "yml"), read_yaml),
     **dict.fromkeys(("hcl", "tf", "terraform"), read_hcl),
 }
-LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
-    "scala": scala_problems,
-    "java": partial(scala_problems, is_java=True),
-    "sql": sql_problems,
-    **{language: partial(definition_problems, read=read) for language, read in DEFINITIONS.items()},
-}
-"""The check of each other language, which is also the suffix of its files."""
+"""Suffix of each fence language, which selects the check."""
 SPAN_RULES = {rule.id for rule in TRIGGER_RULES}
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
 CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")
@@ -99,7 +94,13 @@ def _code_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float
         code = _after_diff(code)
     if fence.is_python or fence.language in {"", "diff"}:
         return python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms) or []
-    return LANGUAGES[fence.language](code) if fence.language in LANGUAGES else []
+    if fence.language in {"scala", "java"}:
+        return scala_problems(code, is_java=fence.language == "java")
+    if fence.language in DEFINITIONS:
+        return definition_problems(code, DEFINITIONS[fence.language])
+    if fence.language == "sql":
+        return sql_problems(code)
+    return []
 
 
 def _after_diff(code: str) -> str:
@@ -136,9 +137,11 @@ def _in_trigger(span: str, min_batch_ms: float | None) -> tuple[RuleProblem, ...
 
 def _as_chain(span: str) -> str:
     code = span.strip()
+    if code.startswith("trigger("):
+        return f"{FRAGMENT}.{code}"
     if re.match(r"real_?[tT]ime\s*=", code):
         return f"{FRAGMENT}.trigger({code})"
-    return f"{FRAGMENT}.{code.lstrip('.')}" if code.startswith((".", "trigger(")) else code
+    return FRAGMENT + code if code.startswith(".") else code
 
 
 def target_engines(code: str) -> tuple[str, ...]:

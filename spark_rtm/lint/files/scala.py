@@ -11,7 +11,8 @@ from dataclasses import replace
 from spark_rtm.lint.files.layout import Lines, without_comments
 from spark_rtm.lint.jvm.parser import parse
 from spark_rtm.lint.python.check import CODE_RULES, module_of, module_problems
-from spark_rtm.lint.python.counterexamples import expected_failures, is_wrong_comment
+from spark_rtm.lint.python.counterexamples import is_right_comment, is_wrong_comment
+from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules.rule import Problem, RuleProblem, steps_for
 from spark_rtm.lint.rules.trigger import TRIGGER_RULES
@@ -33,6 +34,8 @@ SPARK = re.compile(
 OTHER_TRIGGER = re.compile(r"^\s*import\s+(?!static\b|org\.apache\.spark\b)[\w.]+\.Trigger\s*;?\s*$", re.MULTILINE)
 """A trigger class of another library with the name of Spark's."""
 TEST = re.compile(r"\borg\.(?:scalatest|junit|testng)\b|@Test\b|\bextends\s+\w*(?:Suite|Spec|TestBase)\b")
+EXPECTATION = re.compile(r"intercept|assertThrows|[Tt]hrownBy|expected|raises|assertRaises|suppress")
+"""Words in code that expects a failure. Code without them needs no search."""
 TRIGGER_FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
 FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.apply("5 minutes")'
 
@@ -44,7 +47,9 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
     tree = parse(code, is_java=is_java)
     interpreter = Interpreter(steps_for(code))
     interpreter.run(tree)
-    counterexamples = _counterexample_lines(plain) | expected_failures(tree, code)
+    counterexamples = _counterexample_lines(plain)
+    if EXPECTATION.search(code):
+        counterexamples |= expected_failures(tree)
     module = replace(
         module_of(interpreter, code),
         min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,
@@ -63,6 +68,13 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
 
 
 def _counterexample_lines(code: str) -> set[int]:
-    """Return the lines with a comment that calls code wrong, and the lines below."""
-    comments = enumerate((line.partition("//")[2] for line in code.splitlines()), 1)
-    return {line for number, comment in comments if is_wrong_comment(comment) for line in (number, number + 1)}
+    wrong, is_wrong = set(), False
+    for number, line in enumerate(code.splitlines(), 1):
+        body, sign, comment = line.partition("//")
+        if sign and not body.strip():
+            is_wrong = is_wrong_comment(comment) or (is_wrong and not is_right_comment(comment))
+        elif not line.strip():
+            is_wrong = False
+        if is_wrong or (sign and body.strip() and is_wrong_comment(comment)):
+            wrong.add(number)
+    return wrong

@@ -14,6 +14,7 @@ CALLED = {"as", "load", "start", "count", "distinct", "getOrCreate", "awaitTermi
 """Methods that Scala can call without parentheses."""
 RENAMED = {"groupByKey": "groupBy", "as": "alias", "map": "select", "flatMap": "select", "mapValues": "select",
            "reduceGroups": "agg", "where": "filter"}  # fmt: skip
+COLLECTIONS = {"Seq", "List", "Array", "Vector"}
 MAPS = {"HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap"}
 TRIGGERS = {"RealTime": "realTime", "ProcessingTime": "processingTime", "Continuous": "continuous",
             "AvailableNow": "availableNow", "Once": "once"}  # fmt: skip
@@ -50,8 +51,11 @@ def text(token: str, line: int) -> ast.expr:
 
 def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
     """Return an attribute, in PySpark's form."""
-    if isinstance(value, ast.Name) and value.id in {"OutputMode", "OutputModes", "TimeMode"}:
-        return constant(member if value.id == "TimeMode" else member.lower(), line)
+    if isinstance(value, ast.Name):
+        if value.id in {"OutputMode", "OutputModes", "TimeMode"}:
+            return constant(member if value.id == "TimeMode" else member.lower(), line)
+        if value.id in {"functions", "this"}:
+            return name(member, line)
     if isinstance(value, ast.Constant) and isinstance(value.value, int) and member.rstrip("s") in UNITS:
         unit = "milliseconds" if member.startswith("milli") else member
         return constant(f"{value.value} {unit}", line)
@@ -61,6 +65,8 @@ def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
 
 def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
     """Return a call, in PySpark's form."""
+    if isinstance(function, ast.Call) and not function.args and not function.keywords and _member(function) in CALLED:
+        function = function.func  # `.load` was already called without parentheses
     if isinstance(function, ast.Constant):
         return function  # `OutputMode.Update()`
     while isinstance(function, ast.Attribute) and function.attr == "apply":
@@ -68,14 +74,16 @@ def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
     member = _member(function)
     if isinstance(function, ast.Attribute) and member in ATTRIBUTES and not given:
         return function
-    if isinstance(function, ast.Call):  # a second list of arguments, or the parentheses of `.load()`
+    if isinstance(function, ast.Call):  # a second list of arguments
         return at(ast.Call(function.func, [*function.args, *given], function.keywords), line)
     return _special(function, member, given, line) or at(ast.Call(function, given, []), line)
 
 
 def _special(function: ast.expr, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
-    """Return the value of a call that builds a trigger, a dictionary or keyword arguments, or None for other calls."""
+    """Return the value of a call that builds a trigger, a collection or keyword arguments, or None for other calls."""
     owner = function.value if isinstance(function, ast.Attribute) else None
+    if member in COLLECTIONS and owner is None:
+        return at(ast.List(given, ast.Load()), line)
     if member in MAPS | {"Map"} or (member in {"of", "ofEntries"} and _member(owner) == "Map"):
         return _dictionary(given, line)
     if member in {"trigger", "options"} and len(given) == 1:
@@ -87,6 +95,8 @@ def _special(function: ast.expr, member: str, given: list[ast.expr], line: int) 
 
 
 def _member(function: ast.expr | None) -> str:
+    if isinstance(function, ast.Call):
+        return _member(function.func)
     return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
@@ -112,6 +122,10 @@ def _interval(given: list[ast.expr], line: int) -> ast.expr:
     if isinstance(first, ast.Constant) and type(first.value) is int:
         unit = _member(given[1]).lower() if len(given) > 1 else "milliseconds"
         return constant(f"{first.value} {unit}", line) if unit.rstrip("s") in UNITS else opaque([], line)
+    if isinstance(first, ast.Call) and _member(first) in {"Duration", "create"} and first.args:
+        return _interval(first.args, line)
+    if isinstance(first, ast.Constant):
+        return constant(0, line) if first.value is None else first
     return at(ast.Call(name(MILLISECONDS, line), [first], []), line)
 
 

@@ -63,9 +63,9 @@ class Expressions(Reader, ABC):
             if value is None:
                 return None
             token, last = self.peek, self.after(-1)
-            if token.text == "[" and token.line == last.line:
-                self.skip_brackets()  # type arguments
-            elif token.text == "." and self.after(1).kind == "name":
+            if self._skips_types(token, is_adjacent=token.line == last.line):
+                continue
+            if token.text == "." and self.after(1).kind == "name":
                 self.position += 2
                 value = build.attribute(value, self.after(-1).text, self.after(-1).line)
             elif token.line != last.line:
@@ -87,6 +87,20 @@ class Expressions(Reader, ABC):
         right = self._primary()
         function = build.attribute(value, token.text, token.line)
         return build.call(function, [right] if right is not None else [], token.line)
+
+    def _skips_types(self, token: Token, *, is_adjacent: bool) -> bool:
+        """Skip type arguments, and return whether there were any."""
+        start = self.position
+        if token.text == "[" and is_adjacent:
+            self.skip_brackets()
+        elif self.is_java and token.text == "." and self.after(1).text == "<":
+            self.position += 1
+            self.skip_generics()
+        elif self.is_java and token.text == "<":
+            self.skip_generics()
+            if self.peek.text not in {"(", "."}:
+                self.position = start
+        return self.position > start
 
     def _called(self, value: ast.expr, line: int) -> ast.expr:
         count = len(self.hoisted)
@@ -172,6 +186,9 @@ class Expressions(Reader, ABC):
 
     def _parentheses(self, token: Token) -> ast.expr:
         elements = self._arguments()
+        is_cast = self.is_java and self.peek.kind in {"name", "text"} and self.peek.line == self.last_line()
+        if is_cast and (value := self._operand()) is not None:
+            return value
         if len(elements) == 1 and self.peek.text not in {"=>", "->"}:
             return elements[0]
         return at(ast.Tuple(elements, ast.Load()), token.line)

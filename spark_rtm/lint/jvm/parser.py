@@ -17,7 +17,7 @@ Arm = tuple[ast.expr, list[ast.stmt]]
 """The condition of a `match` or `switch` arm, and its statements."""
 MODIFIERS = {"private", "public", "protected", "static", "final", "override", "implicit", "lazy", "abstract", "sealed",
              "synchronized", "volatile", "transient", "inline", "open", "throw", "do", "try", "finally", "else",
-             "yield", "default", "given", "using", "then", "case"}  # fmt: skip
+             "yield", "default", "given", "using", "then"}  # fmt: skip
 SKIPPED = MODIFIERS | {"@", ";", ",", "."}
 
 
@@ -73,9 +73,11 @@ class _Parser(Expressions):
         value = self.expression()
         if value is None:
             return []
-        if isinstance(value, ast.Name) and self.take("="):
+        if self.take("="):
             right = self.expression()
-            return [] if right is None else [self._assign(value.id, right, line)]
+            if right is not None and isinstance(value, ast.Name):
+                return [self._assign(value.id, right, line)]
+            return [] if right is None else [at(ast.Expr(right), line, self.last_line())]
         is_put = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "put"
         if isinstance(value, ast.Call) and is_put and len(value.args) == 2 and isinstance(value.func, ast.Attribute):
             target = at(ast.Subscript(value.func.value, value.args[0], ast.Store()), line)
@@ -122,6 +124,13 @@ class _Parser(Expressions):
         return []
 
     _package_statement = _import_statement
+
+    def _case_statement(self) -> list[ast.stmt]:
+        if self.after(1).text in {"class", "object"}:
+            self.position += 1
+        else:
+            self._skip_pattern()
+        return []
 
     def _skip_pattern(self) -> None:
         line = self.peek.line
@@ -206,6 +215,14 @@ class _Parser(Expressions):
         self.hoisted = outer
         self.depth -= 1
         return found
+
+    def _for_statement(self) -> list[ast.stmt]:
+        self.position += 1
+        if self.peek.text in {"(", "{"}:
+            self.skip_brackets()
+        return []
+
+    _while_statement = _catch_statement = _for_statement
 
     def _return_statement(self) -> list[ast.stmt]:
         line = self.peek.line

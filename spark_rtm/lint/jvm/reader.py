@@ -114,7 +114,7 @@ class Reader:
         self.comparisons += 1
 
     def skip_java_type(self) -> None:
-        """Skip a Java type with its type arguments."""
+        """Skip a Java type with its type arguments and array brackets."""
         if self.peek.text in {"new", "return"} or self.peek.kind != "name":
             return
         self.position += 1
@@ -122,6 +122,8 @@ class Reader:
             self.position += 2
         if self.peek.text == "<":
             self.skip_generics()
+        while self.peek.text == "[" and self.after(1).text == "]":
+            self.position += 2
 
     def skip_deep(self) -> None:
         """Skip brackets that are nested too deeply."""

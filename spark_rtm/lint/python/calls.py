@@ -1,6 +1,7 @@
 """Evaluate calls of functions and classes that the module, Python or a library defines."""
 
 import ast
+import re
 from itertools import product
 
 from spark_rtm.lint.python.evaluate import Evaluator, item
@@ -34,8 +35,9 @@ from spark_rtm.lint.spark.values import (
     under,
 )
 
+STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
 CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number()}
-DELETING = {"shutil.rmtree", "subprocess.run", "subprocess.check_call", "subprocess.call"}
+DELETING = {"shutil.rmtree", "os.system", "subprocess.run", "subprocess.check_call", "subprocess.call"}
 FRAME_CLASS = "pyspark.sql.DataFrame."
 
 
@@ -72,10 +74,13 @@ class Calls(Evaluator):
         """Return the result of calling a method of `value`."""
         if isinstance(value, Instance | Class | Library):
             return self.call(self.attribute(value, name, line), given, line, state, name)
+        if isinstance(value, Const | Text) and name in STRING_METHODS:
+            return Text("\0")
         if isinstance(value, Table):
             return _table_method(value, name, given)
-        if name == "transform" and len(given.positional) == 1:
-            return self.call(given.positional[0], Arguments((value,), given.keywords), line, state)
+        if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
+            rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
+            return self.call(given.positional[0], rest, line, state)
         if isinstance(value, Reader | Writer):
             self.steps.spend(size_of_state(state))
         return self.spark.method(value, name, given, line, state)
@@ -129,7 +134,7 @@ class Calls(Evaluator):
         if isinstance(callee, Class):
             return self._instantiate(callee, given, state)
         if isinstance(callee, Udf):
-            return Column(frozenset({Mark("udf", line)}))
+            return Column(marks_of(*given.positional) | {Mark("udf", line)})
         if isinstance(callee, Partial):
             return self._complete(callee, given, line, state)
         if isinstance(callee, Library):
@@ -196,8 +201,8 @@ class Calls(Evaluator):
             return Const(f"{number} milliseconds") if type(number) is int and number > 0 else given.positional[0]
         if name in CONVERSIONS:
             return CONVERSIONS[name]
-        if name == "str" and given.positional:
-            return given.positional[0]
+        if name == "str":
+            return given.positional[0] if given.positional and _is_path(given.positional[0]) else Text("\0")
         if name in {"Path", "File"} and given.positional:
             return given.positional[0]
         if name == "display":
@@ -215,11 +220,18 @@ def _table_method(table: Table, name: str, given: Arguments) -> Value:
     }
     if name in views:
         return Items(tuple(views[name]), table.is_open)
+    if name == "copy":
+        return Table(dict(table.items), table.is_open, dict(table.lines))
+    if name in {"get", "pop"} and given.positional:
+        return item(table, given.positional[0])
     if name == "update":
         for each in given.positional:
             table.items.update(each.items if isinstance(each, Table) else {})
+            table.lines.update(each.lines if isinstance(each, Table) else {})
         table.items.update({key: value for key, (value, _) in given.keywords.items()})
-    return item(table, given.positional[0]) if name in {"get", "pop"} and given.positional else Unknown()
+        table.lines.update({key: line for key, (_, line) in given.keywords.items()})
+        return Const(None)
+    return Unknown()
 
 
 def _deleted(name: str, given: tuple[Value, ...]) -> Value | None:
@@ -229,7 +241,8 @@ def _deleted(name: str, given: tuple[Value, ...]) -> Value | None:
         return first
     if isinstance(first, Items) and [getattr(each, "value", None) for each in first.values[:1]] == ["rm"]:
         return first.values[-1]
-    return None
+    command = re.fullmatch(r"\s*rm\s+-\w*r\w*\s+['\"]?(.+?)['\"]?\s*", _path(first) if first else "", re.DOTALL)
+    return string(command[1]) if command else None
 
 
 def _path(value: Value) -> str:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, counterexample_lines, expected_failures
+from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, counterexample_lines
 from spark_rtm.lint.python.excerpt import parse
+from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules.job import JOB_RULES
 from spark_rtm.lint.rules.mode import MODE_RULES
@@ -21,6 +22,7 @@ from spark_rtm.lint.spark.streams import Writer
 JOB = re.compile(
     r"SparkSession\s*\.\s*builder|\bgetOrCreate\(|\b__main__\b|\bawait(?:Any)?Termination\(|\bdbutils\.widgets\b"
 )
+EXPECTATION = re.compile(r"raises|xfail|assertRaises|suppress\(|\.exception\(")
 TEST = re.compile(r"^\s*(?:import (?:pytest|unittest)\b|from (?:pytest|unittest)\b|def test_)", re.MULTILINE)
 LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
 SPARK = re.compile(
@@ -68,7 +70,9 @@ def python_problems(
         is_notebook=is_notebook,
         is_test=bool(TEST.search(code)),
     )
-    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt) | expected_failures(tree, code)
+    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt)
+    if EXPECTATION.search(code):
+        counterexamples |= expected_failures(tree)
     # A large file about something else is not reported as unchecked.
     is_about = "realtime" in code.lower()
     return module_problems(module, counterexamples, rules) + (interpreter.unchecked if is_about else [])

@@ -6,6 +6,7 @@ Documentation must be able to show mistakes, so the linter does not report code 
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 CONDITION = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b|\b\w+(?:Exception|Error)\b")
@@ -49,6 +50,7 @@ LEAD_RIGHT = re.compile(
     r"\b(?:instead|fix(?:ed|es)?|correct|right|works|good|use this|do this|solution|recommended|becomes|write)\b",
     re.IGNORECASE,
 )
+EXPECT = re.compile(r"expect:\s*[\w, -]+")
 WRONG_NAME = re.compile(
     r"(?:^|_)(?:bad|wrong|broken|incorrect|invalid|refused|rejected|fails|raises|antipattern|unsupported)(?:_|$)",
     re.IGNORECASE,
@@ -58,21 +60,20 @@ STRING_OR_COMMENT = re.compile(
     r"'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''|'(?:[^'\\\n]|\\.)*+'|(?P<comment>#[^\n]*)",
     re.DOTALL,
 )
-IGNORE = re.compile(r"(?:#|//|<!--|--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)\])?", re.IGNORECASE)
+IGNORE = re.compile(r"(?:#|//|<!--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)\])?", re.IGNORECASE)
 FILE_IGNORE = re.compile(
     r"^[^\S\n]*(?:#|//|<!--|--)[^\S\n]*rtm:[^\S\n]*file-ignore\[(?P<rules>[\w\s,*-]+)\]", re.IGNORECASE | re.MULTILINE
 )
-DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+SQL_COMMENT = re.compile(r"--(?=\s*rtm:)")
 MAX_COMMENT = 2000
 """Number of characters at the start of a comment that can mark code as wrong."""
-EXPECTING = re.compile(r"raises|xfail|suppress|exception\(|intercept|throws|thrownBy|expected", re.IGNORECASE)
-"""Words in code that expects a failure. Other code needs no search."""
-EXPECTATIONS = {"raises", "assertRaises", "assertRaisesRegex", "suppress"}
 
 
 def is_wrong_comment(text: str) -> bool:
     """Return whether a comment calls the code on its line or below it wrong."""
-    text = text[:MAX_COMMENT]
+    text = EXPECT.sub("", text[:MAX_COMMENT])
+    if IGNORE.search("#" + text):
+        return False
     return bool(
         COMMENT_WRONG.search(text) or COMMENT_WRONG_INSIDE.search(text) or CONDITION.search(text) or SIGN.search(text)
     ) and not RIGHT_SIGN.search(text)
@@ -83,13 +84,19 @@ def is_right_comment(text: str) -> bool:
     return bool(RIGHT.search(text) or RIGHT_SIGN.search(text)) and not SIGN.search(text)
 
 
+def _announces_wrong(text: str) -> bool:
+    if RIGHT_SIGN.search(text):
+        return False
+    return bool(SIGN.search(text) or WRONG.search(text) or CONDITION.search(text))
+
+
 def is_wrong_lead(text: str) -> bool:
     """Return whether the line before a fence calls its code wrong."""
     if re.match(r"\W*before\b[^:]{0,20}:", text, re.IGNORECASE):
         return True
-    is_wrong = SIGN.search(text) or WRONG.search(text) or CONDITION.search(text)
-    without_negations = re.sub(r"(?:\bnot|n't|\bnever) (?:right|correct|work|write|use|do)\b(?: this)?", "", text)
-    return bool(is_wrong) and not RIGHT_SIGN.search(text) and not LEAD_RIGHT.search(without_negations)
+    return _announces_wrong(text) and not LEAD_RIGHT.search(
+        re.sub(r"(?:\bnot|n't|\bnever) (?:right|correct|work|write|use|do)\b(?: this)?", "", text)
+    )
 
 
 def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> set[int]:
@@ -119,125 +126,82 @@ def _comments(code: str) -> Iterator[tuple[int, str, bool]]:
 
 def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
     """
-    Return the lines of comments that call code wrong, and of the code below them up to a blank line.
+    Return the lines of code that comments mark as wrong.
 
-    If an excerpt has a later comment that calls code correct, they extend to that comment.
+    Such a comment covers the code below it up to the next blank line.
+    In an excerpt, it covers all lines up to the next comment that calls code correct.
     """
     marked: set[int] = set()
-    is_wrong = False
-    last_right = max((number for number, text in comments.items() if is_right_comment(text)), default=0)
-    for number, line in enumerate(lines, 1):
-        comment = comments.get(number, "")
-        if is_wrong_comment(comment):
-            is_wrong = True
-        elif is_right_comment(comment) or (not line.strip() and not (is_excerpt and number < last_right)):
-            is_wrong = False
-        if is_wrong:
-            marked.add(number)
+    rights = [number for number, text in comments.items() if is_right_comment(text) and not is_wrong_comment(text)]
+    end_of_range = 0
+    for number, text in comments.items():
+        if not is_wrong_comment(text):
+            continue
+        points_up = text.startswith(("->", "=>", "\u2192", "^"))
+        if points_up or (CONDITION.search(text) and not COMMENT_WRONG.search(text) and number - 1 not in comments):
+            marked.add(number - 1)
+        if number < end_of_range:  # the range of an earlier comment includes this one and has the same end
+            continue
+        later_right = bisect_right(rights, number)
+        next_right = rights[later_right] if later_right < len(rights) else len(lines) + 1
+        spans_blank_lines = is_excerpt and later_right < len(rights)
+        end_of_range = number + 1
+        while end_of_range < min(next_right, len(lines) + 1):
+            if not lines[end_of_range - 1].strip() and not spans_blank_lines:
+                break
+            end_of_range += 1
+        marked.update(range(number + 1, end_of_range))
     return marked
 
 
 def _whole_statements(tree: ast.Module, marked: set[int]) -> set[int]:
-    """Add the lines of statements with a mark. A compound statement needs it on its first line, or in its name."""
     lines = set(marked)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt):
-            span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-            is_compound = isinstance(node, DEFINITIONS | ast.With | ast.If | ast.For | ast.While | ast.Try)
-            if not marked.isdisjoint([node.lineno] if is_compound else span) or _is_named_wrong(node):
-                lines.update(span)
+    for statement in ast.walk(tree):
+        if not isinstance(statement, ast.stmt):
+            continue
+        span = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        if _is_wrong_statement(statement, marked, span):
+            lines.update(span)
     return lines
 
 
-def _is_named_wrong(node: ast.stmt) -> bool:
-    if not isinstance(node, DEFINITIONS):
-        return False
-    title = (ast.get_docstring(node) or "").partition("\n")[0]
-    return bool(WRONG_NAME.search(node.name) or COMMENT_WRONG.search(title))
+def _is_wrong_statement(node: ast.stmt, marked: set[int], span: range) -> bool:
+    """
+    Return whether a statement is marked as wrong.
+
+    A compound statement is marked by its name, by `raises` or by a comment on its first line.
+    Any other statement is marked by a comment on any of its lines.
+    """
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        doc = ast.get_docstring(node, clean=True) or ""
+        is_named = WRONG_NAME.search(node.name) or COMMENT_WRONG.search(doc.split("\n")[0])
+        return bool(is_named) or node.lineno in marked
+    if isinstance(node, ast.With | ast.AsyncWith):
+        headers = " ".join(ast.unparse(item.context_expr) for item in node.items)
+        return bool(re.search(r"\braises\(|assertRaises|suppress\(", headers)) or node.lineno in marked
+    if isinstance(node, ast.If | ast.For | ast.While | ast.Try):
+        return node.lineno in marked
+    return bool(marked.intersection(span))
 
 
-def silenced_lines(text: str) -> dict[int, set[str]]:
+def silenced_lines(text: str, suffix: str) -> dict[int, set[str]]:
     """Map each line to the rule ids that a comment silences there. `*` means all rules."""
+    if "rtm:" not in text.lower():
+        return {}
+    if suffix == ".sql":
+        text = SQL_COMMENT.sub("//", text)
     silenced: dict[int, set[str]] = {}
-    for number, line in enumerate(text.splitlines() if "rtm:" in text.lower() else (), 1):
-        if match := IGNORE.search(line):
+    for number, line in enumerate(text.splitlines(), 1):
+        match = IGNORE.search(line)
+        if match:
             silenced[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
-            if line.lstrip().startswith(("#", "//", "<!--", "--")):  # alone on its line, it covers the next line
+            if line.lstrip().startswith(("#", "//", "<!--")):  # a comment on its own line covers the next line
                 silenced[number + 1] = silenced[number] | silenced.get(number + 1, set())
     return silenced
 
 
 def silenced_in_file(text: str) -> set[str]:
     """Return the rule ids that comments `rtm: file-ignore[rule]` silence."""
-    return {rule.strip() for match in FILE_IGNORE.finditer(text) for rule in match["rules"].split(",")}
-
-
-def expected_failures(tree: ast.Module, code: str) -> set[int]:
-    """
-    Return the lines of the statements that build an expected failure.
-
-    A query can be built in one statement and fail in another: `query.awaitTermination()` in `with pytest.raises(...)`.
-    """
-    if not EXPECTING.search(code):
+    if "file-ignore" not in text.lower():
         return set()
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    lines: set[int] = set()
-    for scope in [tree, *functions.values()]:
-        expectations = list(_expectations(scope))
-        names = {name for part in expectations for name in _names(part)}
-        for part in expectations:
-            lines |= _lines(part)
-        built, used = _assignments(scope, names)
-        lines |= built
-        for name in (names | used) & functions.keys():
-            lines |= _lines(functions[name])
-    for function in functions.values():
-        if any("xfail" in ast.unparse(decorator) for decorator in function.decorator_list):
-            lines |= _lines(function)
-    return lines
-
-
-def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield bodies of `with raises(...)`, and asserted exceptions."""
-    for node in _nodes(scope):
-        if isinstance(node, ast.With) and any(_called(each.context_expr) in EXPECTATIONS for each in node.items):
-            yield from node.body
-        elif isinstance(node, ast.Assert) and any(_called(each) == "exception" for each in ast.walk(node.test)):
-            yield node.test
-
-
-def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a module or a function, the last one first, except nodes of nested functions."""
-    waiting = list(ast.iter_child_nodes(scope))
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            waiting += ast.iter_child_nodes(node)
-
-
-def _called(node: ast.AST) -> str:
-    function = node.func if isinstance(node, ast.Call) else None
-    return str(getattr(function, "attr", getattr(function, "id", "")))
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-
-
-def _lines(node: ast.AST) -> set[int]:
-    first = getattr(node, "lineno", 1)
-    return set(range(first, (getattr(node, "end_lineno", first) or first) + 1))
-
-
-def _assignments(scope: ast.AST, names: set[str]) -> tuple[set[int], set[str]]:
-    """Return the lines of all assignments that the names depend on, and the names of all functions."""
-    lines, used, known = set[int](), set[str](), set(names)
-    for node in _nodes(scope):  # the last one first
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(_names(target) & known for target in targets):
-                lines |= _lines(node)
-                used |= {_called(each) for each in ast.walk(node.value) if isinstance(each, ast.Call)}
-                known |= _names(node.value)
-    return lines, used
+    return {rule.strip() for match in FILE_IGNORE.finditer(text) for rule in match["rules"].split(",")}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from spark_rtm.lint.rules.rule import Steps
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark.calls import SparkCalls
-from spark_rtm.lint.spark.scope import SESSION_NAMES, State
+from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES, State, truth
 from spark_rtm.lint.spark.streams import Arguments, Frame, size_of
 from spark_rtm.lint.spark.values import (
     MAX_ALTERNATIVES,
@@ -23,6 +23,7 @@ from spark_rtm.lint.spark.values import (
     Function,
     Instance,
     Items,
+    Library,
     Mark,
     Number,
     Session,
@@ -126,6 +127,11 @@ class Evaluator(ABC):
 
     _value_tuple = _value_set = _value_list
 
+    def _value_namedexpr(self, node: ast.NamedExpr, state: State) -> Value:
+        value = self.value(node.value, state)
+        state.bind(node.target.id, value)
+        return value
+
     def _value_ifexp(self, node: ast.IfExp, state: State) -> Value:
         paths = self.paths(node.test, state)
         cases = [
@@ -140,8 +146,13 @@ class Evaluator(ABC):
         values: list[Value] = []
         for part in node.values:
             value = self.value(part, state)
-            values.append(value)
-        return one_of(values)
+            known = truth(value)
+            ends = known is (not isinstance(node.op, ast.And))
+            if known is None or ends:
+                values.append(value)
+            if ends:
+                break
+        return one_of(values or [value])
 
     def _value_binop(self, node: ast.BinOp, state: State) -> Value:
         left, right = self.value(node.left, state), self.value(node.right, state)
@@ -151,6 +162,14 @@ class Evaluator(ABC):
         if marks:
             return Column(marks)
         return arithmetic(node.op, left, right)
+
+    def _value_unaryop(self, node: ast.UnaryOp, state: State) -> Value:
+        value = self.value(node.operand, state)
+        if isinstance(node.op, ast.Not):
+            return mapped(value, _negated)
+        if isinstance(node.op, ast.USub) and isinstance(value, Const) and isinstance(value.value, int | float):
+            return Const(-value.value)
+        return value
 
     def _value_compare(self, node: ast.Compare, state: State) -> Value:
         left, right = self.value(node.left, state), self.value(node.comparators[0], state)
@@ -200,6 +219,11 @@ class Evaluator(ABC):
     _value_generatorexp = _value_setcomp = _value_listcomp
 
 
+def _negated(value: Value) -> Value:
+    known = truth(value)
+    return Unknown() if known is None else Const(not known)
+
+
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
     for part in ast.iter_child_nodes(node):
         if isinstance(part, ast.expr):
@@ -219,6 +243,8 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
         if separator is None:
             return Text("\0")
         return string(separator.join(part if isinstance(part, str) else "\0" for part in parts))
+    if isinstance(left, Table) and isinstance(right, Table):
+        return Table(left.items | right.items, left.is_open or right.is_open, left.lines | right.lines)
     return Unknown()
 
 
@@ -245,9 +271,10 @@ def item(value: Value, key: Value) -> Value:
         if isinstance(key, Const):
             known = value.items.get(plain(key.value))
             return known if known is not None else Unknown()
-        return Unknown()
+        # An unknown key may select any entry. Keep only dictionaries, because a call may expand one into its arguments.
+        return one_of([each for each in value.items.values() if isinstance(each, Table)][:MAX_ALTERNATIVES])
     if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):
         return value.values[key.value] if -len(value.values) <= key.value < len(value.values) else Unknown()
     if isinstance(value, Frame):
         return Column(name=text_of(key))
-    return Unknown()
+    return Column() if isinstance(value, Library) and value.name.startswith(FUNCTIONS) else Unknown()

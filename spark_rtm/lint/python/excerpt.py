@@ -16,7 +16,7 @@ from spark_rtm.lint.spark.scope import FRAGMENT
 MAX_TOKENS = 600_000
 """Maximum number of tokens; their syntax tree takes up to 450 MB."""
 MAX_SALVAGED = 200_000
-"""Maximum length of an incomplete excerpt, which is parsed about four times."""
+"""Maximum length of an incomplete excerpt, which is parsed about six times."""
 TOKEN = re.compile(r"\w+|[^\w ]")
 ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
@@ -25,7 +25,8 @@ def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
     """Return the syntax tree, or None if parsing fails, and the code without prompts and notebook magics."""
     if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
         raise UncheckedError(f"the code has more than {MAX_TOKENS:,} tokens", "split the file")
-    if (tree := tree_of(code)) is not None:
+    tree = tree_of(code)
+    if tree is not None:
         return tree, code
     if is_excerpt and len(code) > MAX_SALVAGED:
         raise UncheckedError("the code is incomplete, and too long to be completed", "correct the syntax of the code")
@@ -39,7 +40,8 @@ def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
 def tree_of(code: str) -> ast.Module | None:
     """Return the syntax tree of code, or None if it cannot be parsed."""
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
@@ -63,10 +65,11 @@ def _salvaged_block(block: list[str]) -> list[str]:
     first_dot = next((number for number, line in enumerate(plain) if line.strip().startswith(".")), len(plain))
     before, chain = plain[:first_dot], _in_brackets(plain[first_dot:], FRAGMENT)
     together, apart = _in_brackets(plain, ""), [*before, *chain]
+    belongs_together = any("Stream" in line for line in before)
     candidates = [
         textwrap.dedent("\n".join(block)).splitlines(),
-        apart,
-        together,
+        *([together, apart] if belongs_together else [apart, together]),
+        *([[*[""] * first_dot, *chain]] if chain else []),
         [line if tree_of(line) else "" for line in block],
     ]
     return next((lines for lines in candidates if tree_of("\n".join(lines))), [""] * len(block))
@@ -81,9 +84,11 @@ def _in_brackets(block: list[str], name: str) -> list[str]:
     target, value = ASSIGNMENT.match(lines[codes[0]]).groups()  # type: ignore[union-attr]  # the pattern matches any line
     if not name and value.startswith("."):
         name = FRAGMENT
+    name = "_stream" if name and any("writeStream" in line for line in block) else name
     lines[codes[0]] = f"{target or ''}({name}{value}"
     body, sign, comment = lines[codes[-1]].partition("  #")
-    lines[codes[-1]] = f"{body}){sign}{comment}"
+    missing = max(0, "\n".join(lines).count("(") - "\n".join(lines).count(")") - 1)
+    lines[codes[-1]] = f"{body}){')' * min(missing, 2)}{sign}{comment}"
     return lines
 
 

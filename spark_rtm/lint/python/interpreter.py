@@ -14,6 +14,7 @@ from spark_rtm.lint.spark.streams import Arguments
 from spark_rtm.lint.spark.values import (
     Const,
     Function,
+    Items,
     Session,
     Table,
     Unknown,
@@ -119,8 +120,7 @@ class Interpreter(Statements):
             text = ast.unparse(plain)
             self.steps.spend(len(text) // 8)
             names = {node.id for node in ast.walk(plain) if isinstance(node, ast.Name)}
-            for name in names:
-                state.serials.setdefault(name, 0)
+            state.tested.update(names)
             self.conditions[test] = Condition(plain, is_negated, text, sorted(names))
         return self.conditions[test]
 
@@ -132,7 +132,7 @@ class Interpreter(Statements):
             return Unknown()
         self.calls.append(node)
         statement, scope = self.spark.statement, self._parameters(function, given, state)
-        self.steps.spend(1 + len(state.decided) // 8)
+        self.steps.spend(1 + (len(state.decided) + len(state.serials)) // 8)
         inner = state.inner([*state.scopes[:1], *function.scopes, {}])
         for name, value in scope.items():
             inner.bind(name, value)
@@ -154,19 +154,25 @@ class Interpreter(Statements):
         arguments = function.node.args
         names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
         defaults = dict(zip(reversed(names), reversed(arguments.defaults), strict=False))
+        keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        defaults |= {argument.arg: default for argument, default in keyword_only if default}
         scope: dict[str, Value] = {}
         unknown = self._unknown_arguments(arguments)
         for name, value in unknown.items():
             scope[name] = value
             if name in defaults:
                 default = self.value(defaults[name], state)
-                scope[name] = one_of([default, value]) if given is None or given.is_open else default
+                is_exact = given is not None and not given.is_open
+                scope[name] = default if is_exact else one_of([default, value])
         if function.bound is not None and names:
             scope[names.pop(0)] = function.bound
         if given is not None:
             scope.update(zip(names, given.positional, strict=False))
             scope.update({name: value for name, (value, _) in given.keywords.items() if name in scope})
-            self._variadic(arguments, given, scope)
+            for name, value in unknown.items():
+                if isinstance(value, Session) and isinstance(scope[name], Unknown):
+                    scope[name] = value
+            self._variadic(arguments, names, given, scope)
         return scope
 
     @staticmethod
@@ -180,7 +186,9 @@ class Interpreter(Statements):
         return values
 
     @staticmethod
-    def _variadic(arguments: ast.arguments, given: Arguments, scope: dict[str, Value]) -> None:
+    def _variadic(arguments: ast.arguments, names: list[str], given: Arguments, scope: dict[str, Value]) -> None:
+        if arguments.vararg:
+            scope[arguments.vararg.arg] = Items(given.positional[len(names) :], given.is_open)
         if arguments.kwarg:
             rest = {name: entry for name, entry in given.keywords.items() if name not in scope}
             items, lines = ({name: entry[part] for name, entry in rest.items()} for part in (0, 1))

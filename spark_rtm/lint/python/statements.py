@@ -24,6 +24,7 @@ from spark_rtm.lint.spark.values import (
     Udf,
     Unknown,
     Value,
+    one_of,
     plain,
 )
 
@@ -84,7 +85,8 @@ class Statements(Calls):
             self._bind(statement.target, self.value(statement.value, state), state)
 
     def _follow_augassign(self, statement: ast.AugAssign, state: State) -> None:
-        combined = ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
+        combined = ast.BinOp(statement.target, statement.op, statement.value)
+        ast.copy_location(combined, statement)
         self._bind(statement.target, self.value(combined, state), state)
 
     def _bind(self, target: ast.expr, value: Value, state: State) -> None:
@@ -97,7 +99,8 @@ class Statements(Calls):
         elif isinstance(target, ast.Attribute):
             owner = self.value(target.value, state)
             if isinstance(owner, Instance):
-                owner.attributes[target.attr] = value
+                before = owner.attributes.get(target.attr)
+                owner.attributes[target.attr] = value if before is None else one_of([before, value])
         elif isinstance(target, ast.Subscript):
             self._bind_item(target, value, state)
 
@@ -119,6 +122,7 @@ class Statements(Calls):
     def _follow_match(self, statement: ast.Match, state: State) -> None:
         arms = [self.copied(state) for _ in statement.cases]
         for case, arm in zip(statement.cases, arms, strict=True):
+            arm.decided[f"case {statement.lineno}"] = True
             self.block(case.body, arm)
         self.join(state, [*arms, state], dict(state.decided))
 
@@ -150,14 +154,20 @@ class Statements(Calls):
     _follow_asyncwith = _follow_with
 
     def _follow_try(self, statement: ast.Try, state: State) -> None:
-        for handler in statement.handlers:
-            self.block(handler.body, self.copied(state))
-        count = len(self.imports)
+        handled = [self.copied(state) for _ in statement.handlers]
+        for handler, path in zip(statement.handlers, handled, strict=True):
+            self.block(handler.body, path)
+        count, before = len(self.imports), dict(state.decided)
         self.block([*statement.body, *statement.orelse], state)
-        if statement.handlers:
+        if any(_catches_imports(handler) for handler in statement.handlers):
             del self.imports[count:]  # the code expects that these imports may fail
-        state.has_ended = False  # a handler may continue
+        if state.has_ended:
+            self.join(state, handled, before)
+        has_ended, state.has_ended = state.has_ended, False
         self.block(statement.finalbody, state)
+        state.has_ended |= has_ended
+
+    _follow_trystar = _follow_try
 
     def _follow_import(self, statement: ast.Import, state: State) -> None:
         for alias in statement.names:
@@ -210,4 +220,13 @@ class Statements(Calls):
             function, path = self.definitions[number]
             if function.node in body:
                 self.definitions[number] = (Function(function.node, tuple(state.scopes[1:]), instance), path)
+        for name, value in made.attributes.items():
+            if isinstance(value, Function):
+                made.attributes[name] = Function(value.node, tuple(state.scopes[1:]))
         state.bind(statement.name, made)
+
+
+def _catches_imports(handler: ast.ExceptHandler) -> bool:
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {getattr(each, "attr", getattr(each, "id", "")) for each in caught}
+    return handler.type is None or bool(names & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})

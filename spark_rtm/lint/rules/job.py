@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from spark_rtm.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
 from spark_rtm.lint.rules.source import CHECKPOINT_CONF
-from spark_rtm.lint.spark.columns import is_stateful, output_columns, stateful_steps
 from spark_rtm.lint.spark.intervals import interval_ms
+from spark_rtm.lint.spark.steps import is_stateful, output_columns, stateful_steps
 from spark_rtm.lint.spark.streams import Deletion, Query
 from spark_rtm.lint.spark.values import Text, Unknown, Value, alternatives, plain, quoted, text_of, texts_of
 
@@ -47,10 +48,10 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
     queries = [query for query in module.real_time if is_stateful(query.writer.frame)]
     if not (queries or module.is_for_real_time):
         return
-    limit = min(MAX_PARTITIONS, (module.local_slots or 200) - 1)
+    limit = min(MAX_PARTITIONS, module.local_slots - 1) if module.local_slots else MAX_PARTITIONS
     values = module.setting(SHUFFLE_CONF)
     concerned = [each for each in module.settings if not queries or any(map(each.concerns, queries))]
-    for text, line in Module(settings=concerned).setting(SHUFFLE_CONF):
+    for text, line in replace(module, settings=concerned).setting(SHUFFLE_CONF):
         if text and text.isdecimal() and int(text[:9]) > limit:
             message = f"{SHUFFLE_CONF} is {text[:9]}, and each partition holds a task slot for the whole batch"
             yield Problem(line, message, "set it to a number that fits the task slots, such as 8")
@@ -149,12 +150,12 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
 
 def _deletes(deletion: Deletion, query: Query) -> bool:
     value, _ = query.writer.options.get("checkpointlocation", (None, 0))
-    if value is deletion.path:
-        return True
+    if value is None or value is deletion.path:
+        return value is not None
     # Equal strings with unknown parts, such as f"{base}/checkpoint", name the same folder.
     texts = [each.template if isinstance(each, Text) else text_of(each) for each in (value, deletion.path)]
-    place, deleted = ((text or "").rstrip("/") for text in texts)
-    return bool(deleted.strip("\0/")) and f"{place}/".startswith(f"{deleted}/")
+    paths = [(text or "").strip("\0").rstrip("/") and (text or "").rstrip("/") for text in texts]
+    return all(paths) and (paths[0] == paths[1] or paths[0].startswith(f"{paths[1]}/"))
 
 
 def _path_problem(value: Value) -> str:
@@ -164,7 +165,7 @@ def _path_problem(value: Value) -> str:
     if not path:
         return ""
     shown = quoted(path.replace("\0", "..."))
-    if TEMPORARY.match(path):
+    if TEMPORARY.match(path) and not path.startswith(("tmp:", "temp:")):
         return f"{shown} is in a temporary folder"
     return "" if ABSOLUTE.match(path) else f"{shown} is at a relative path"
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
-from spark_rtm.lint.spark.columns import JOINS, is_stateful
+from spark_rtm.lint.spark.steps import JOINS, is_stateful
 from spark_rtm.lint.spark.streams import Query
-from spark_rtm.lint.spark.values import alternatives, as_text, quoted
+from spark_rtm.lint.spark.values import alternatives, as_text, known, quoted
 
 MODE_RULES = Rules()
 ENABLED = "asyncprogresstrackingenabled"
@@ -195,5 +195,5 @@ def pipeline_flow(module: Module) -> Iterator[Problem]:
 def _async_queries(module: Module) -> Iterator[tuple[Query, int]]:
     for query in module.queries:
         value, line = query.writer.options.get(ENABLED, (None, 0))
-        if as_text(value) == "true" and len(alternatives(value)) == 1:
+        if known(value) and as_text(value) == "true" and len(alternatives(value)) == 1:
             yield query, line

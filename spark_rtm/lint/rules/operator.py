@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Problem, Rules
-from spark_rtm.lint.spark.columns import JOINS, UNIONS, is_stateful, joins_streams
+from spark_rtm.lint.spark.steps import JOINS, UNIONS, is_stateful, joins_streams
 from spark_rtm.lint.spark.streams import Query, Step
 from spark_rtm.lint.spark.values import quoted, texts_of
 
@@ -60,7 +60,9 @@ def static_join(query: Query) -> Iterator[Problem]:
             message = f"the join hint {quoted(hint)} makes Spark plan a join other than a broadcast join, which fails"
             yield Problem(step.line, message, "use the hint broadcast on the static side")
             continue
-        static = right if right and right.is_streaming is False else left if left.is_streaming is False else None
+        if right is None or left.is_streaming is False is right.is_streaming:
+            continue
+        static = right if right.is_streaming is False else left if left.is_streaming is False else None
         if static and step.name == "crossJoin":
             message = "real-time mode refuses a cross join, even with a broadcast table"
             fix = "join on a column that is equal on both sides, and wrap the static side in F.broadcast(...)"

@@ -227,16 +227,16 @@ class ExhaustedError(Exception):
 
 
 class Steps:
-    """Counts the remaining steps of a piece of code."""
+    """Counts the remaining steps of a piece of code or a document."""
 
-    def __init__(self, limit: int) -> None:
-        self.left = limit
+    def __init__(self, limit: int = MAX_STEPS, error: type[Exception] = ExhaustedError) -> None:
+        self.left, self.error = limit, error
 
     def spend(self, count: int = 1) -> None:
         """Count steps, and raise the error when they are used up."""
         self.left -= count
         if self.left < 0:
-            raise ExhaustedError
+            raise self.error
 
 
 def steps_for(code: str) -> Steps:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
-from spark_rtm.lint.spark.columns import output_columns
+from spark_rtm.lint.spark.steps import output_columns
 from spark_rtm.lint.spark.streams import Query, Source
 from spark_rtm.lint.spark.values import known, quoted, text_of
 
@@ -150,6 +150,8 @@ def sink(query: Query) -> Iterator[Problem]:
     Source: [test], [reference]
     """
     writer = query.writer
+    if any(name in {"foreach", "foreachBatch"} for name, _ in writer.sinks):
+        return
     if writer.format is None and query.start_line and "path" in writer.options and not writer.is_open:
         message = "no sink format is set, so Spark uses the default file sink, which real-time mode refuses"
         yield Problem(query.start_line, message, 'write .format("kafka") or .foreach(...)')

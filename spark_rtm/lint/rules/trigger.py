@@ -27,7 +27,7 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
-    for trigger, receiver in module.triggers:
+    for trigger, receiver in _spark_triggers(module):
         value = trigger.arguments.get("realTime")
         line = trigger.line_of("realTime")
         if value == Const(None) and not trigger.kinds and not trigger.arguments.is_open:
@@ -53,7 +53,7 @@ def trigger_form(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
-    for trigger, receiver in module.triggers:
+    for trigger, receiver in _spark_triggers(module):
         for form in _unsupported_forms(trigger):
             message = f"PySpark does not accept {form}, so the call fails and no query starts"
             yield Problem(trigger.line, message, f"{FIX} in trigger(...)", lines=_lines(receiver))
@@ -86,7 +86,7 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
-    for trigger, receiver in module.triggers:
+    for trigger, receiver in _spark_triggers(module):
         line = trigger.line_of("realTime")
         for each in alternatives(trigger.value("realTime")):
             interval, problem, engine = interval_problem(each, module.min_batch_ms)
@@ -115,13 +115,21 @@ def trigger_several(module: Module) -> Iterator[Problem]:
             yield Problem(trigger.line, message, "keep only realTime", lines=_lines(receiver))
 
 
+def _spark_triggers(module: Module) -> Iterator[tuple[Trigger, Value]]:
+    for trigger, receiver in module.triggers:
+        # In a file that does not use Spark, a `trigger` method of an unknown object belongs to another library.
+        if module.is_spark or isinstance(receiver, Writer):
+            yield trigger, receiver
+
+
 def _lines(receiver: Value) -> frozenset[int]:
     return receiver.lines if isinstance(receiver, Writer) else frozenset()
 
 
 def _unsupported_forms(trigger: Trigger) -> Iterator[str]:
     for value in trigger.arguments.positional:
-        if "RealTime" in getattr(value, "origin", "") or "realtime" in (text_of(value) or "").replace("_", "").lower():
+        is_real_time = "RealTime" in getattr(value, "origin", "") or "RealTime" in getattr(value, "name", "")
+        if is_real_time or (text_of(value) or "").replace("_", "").lower() == "realtime":
             yield "a trigger without a keyword"
     for name in trigger.arguments.keywords:
         if name != "realTime" and name.replace("_", "").lower() in {"realtime", "realtimemode"}:

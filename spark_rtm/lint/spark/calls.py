@@ -4,8 +4,9 @@ import ast
 import re
 from dataclasses import replace
 
-from spark_rtm.lint.spark.columns import AGGREGATES, LATENCY_NAME, OPERATORS, frame_of, text_marks
+from spark_rtm.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
 from spark_rtm.lint.spark.scope import State
+from spark_rtm.lint.spark.steps import AGGREGATES, OPERATORS
 from spark_rtm.lint.spark.streams import (
     TRIGGER_KEYWORDS,
     Arguments,
@@ -26,6 +27,7 @@ from spark_rtm.lint.spark.values import (
     Mark,
     Session,
     Table,
+    Udf,
     Unknown,
     Value,
     alternatives,
@@ -36,12 +38,15 @@ from spark_rtm.lint.spark.values import (
 )
 
 FORMATS = {"parquet", "json", "csv", "orc", "text", "table", "jdbc", "avro", "xml"}
+BROADCAST_HINTS = {"broadcast", "broadcastjoin", "mapjoin"}
 WRITER_METHODS = {"format", "outputMode", "option", "options", "trigger", "queryName", "foreach", "foreachBatch",
                   "partitionBy", "clusterBy", "start", "toTable"}  # fmt: skip
+CERTAIN_WRITER_METHODS = {"writeStream", "outputMode", "queryName", "start", "toTable", "foreachBatch"}
 WRITER_NAME = re.compile(
     r"writ|stream|quer|sink|frame|dsw|output|event|base|config|builder|_fragment|^(?:w|q|s|df|ds|out|rows|result)\d*$|_df$",
     re.IGNORECASE,
 )
+SPARK_ORIGIN = re.compile(r"^pyspark|writer|stream|query|spark", re.IGNORECASE)
 SET_STATEMENT = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECASE)
 CALLED = re.compile(r"\b(\w++)\s*+\(")
 KEYWORDS = {name.lower() for name in TRIGGER_KEYWORDS}
@@ -92,11 +97,17 @@ class SparkCalls:
         return Column(marks) if marks else Unknown(value.origin if isinstance(value, Unknown) else "")
 
     def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
-        is_writer = not self.receiver or WRITER_NAME.search(self.receiver)
-        if name == "trigger" and is_writer and _asks_for_real_time(given):
+        if name == "trigger" and _asks_for_real_time(given, value.origin) and self._is_writer():
             fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}), is_guess=True)
             return self._writer_method(fragment, name, given, line, state, value)
         return value  # probably a fluent interface, whose methods return the object
+
+    def _is_writer(self) -> bool:
+        """Return whether the receiver of `trigger` may be a writer, by its name or by other calls in the statement."""
+        if not self.receiver or self.statement is None or WRITER_NAME.search(self.receiver):
+            return True
+        attributes = {node.attr for node in ast.walk(self.statement) if isinstance(node, ast.Attribute)}
+        return not attributes.isdisjoint(CERTAIN_WRITER_METHODS)
 
     def add_deletion(self, path: Value, line: int, state: State) -> None:
         """Record a call that deletes a folder."""
@@ -138,6 +149,7 @@ class SparkCalls:
             return Frame(frozenset({Unknown()}), is_streaming=False, is_small=name == "range")
         if name == "register" and given.positional:
             self.registered.update(texts_of(given.positional[0]))
+            return Udf()
         if name == "sql":
             return Unknown()
         return Session()
@@ -160,7 +172,8 @@ class SparkCalls:
         else:
             named_at = line if name == "name" else reader.named_at
             changed = reader if name == "schema" else replace(reader, named_at=named_at)
-        state.replace_everywhere(reader, changed)
+        if changed is not reader:
+            state.replace_everywhere(reader, changed)
         return changed
 
     @staticmethod
@@ -179,7 +192,7 @@ class SparkCalls:
             if name.endswith("TempView"):
                 self.views.update(dict.fromkeys(texts_of(given.get("name", 0)), frame))
             return Unknown()
-        if name == "hint" and texts_of(given.get("name", 0)) == ["broadcast"]:
+        if name == "hint" and any(text.lower() in BROADCAST_HINTS for text in texts_of(given.get("name", 0))):
             return replace(frame, is_broadcast=True)
         other = next((frame_of(v) for v in given.positional[:1] if isinstance(v, Frame | Unknown)), None)
         other = other if name in {"join", "crossJoin", "union", "unionAll", "unionByName"} else None
@@ -254,7 +267,9 @@ def _latency_mark(marks: frozenset[Mark], names: list[str], line: int) -> frozen
     return frozenset({Mark("clock-difference", line)} if is_latency else ())
 
 
-def _asks_for_real_time(given: Arguments) -> bool:
+def _asks_for_real_time(given: Arguments, origin: str) -> bool:
+    if origin and not SPARK_ORIGIN.search(origin):
+        return False  # another library's trigger
     names = {name.replace("_", "").lower() for name in given.keywords}
     return "realtime" in names and names <= KEYWORDS
 

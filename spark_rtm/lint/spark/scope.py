@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from spark_rtm.lint.spark.streams import Frame, Reader, Writer, size_of
 from spark_rtm.lint.spark.values import (
     Const,
     Guard,
+    Items,
     Library,
     OneOf,
     Session,
+    Table,
     Unknown,
     Value,
     cases_of,
@@ -44,6 +47,9 @@ BARE_FUNCTIONS = ("udf", "pandas_udf", "broadcast", "session_window", "current_t
 WELL_KNOWN |= {name: Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
 
 
+SERIALS = count(1)
+
+
 @dataclass
 class State:
     """The values of all names at one place of the code: its scopes (module scope first) and decided conditions."""
@@ -52,18 +58,20 @@ class State:
     decided: dict[str, bool] = field(default_factory=dict)
     """Outcomes of the conditions under which the code runs."""
     serials: dict[str, int] = field(default_factory=dict)
-    """Number of assignments to each tested name, which distinguishes equal conditions. All copies share it."""
+    """Serial number of the last assignment to each tested name, which distinguishes conditions with equal text."""
+    tested: set[str] = field(default_factory=set)
+    """The names in the conditions so far, shared by all copies of a state."""
     has_ended: bool = False
     """Whether `return`, `raise`, `break` or `continue` ends the path here."""
 
     def copy(self) -> State:
         """Return a copy whose changes do not affect this state."""
         scopes = [dict(scope) for scope in self.scopes]
-        return State(scopes, dict(self.decided), self.serials, self.has_ended)
+        return State(scopes, dict(self.decided), dict(self.serials), self.tested, self.has_ended)
 
     def inner(self, scopes: list[dict[str, Value]]) -> State:
         """Return the state in a function, class or comprehension with these scopes."""
-        return State(scopes, dict(self.decided), self.serials)
+        return State(scopes, dict(self.decided), dict(self.serials), self.tested)
 
     def look_up(self, name: str) -> Value:
         """Return the value of a name from the innermost scope that defines it."""
@@ -78,8 +86,8 @@ class State:
     def bind(self, name: str, value: Value) -> None:
         """Assign a value to a name in the innermost scope."""
         self.scopes[-1][name] = value
-        if name in self.serials:
-            self.serials[name] += 1
+        if name in self.tested:
+            self.serials[name] = next(SERIALS)
 
     def refine(self, name: str, value: Value) -> None:
         """Narrow the value of a name by a condition."""
@@ -94,6 +102,9 @@ class State:
                     scope[name] = new
                 elif isinstance(value, OneOf) and any(each is old for _, each in value.cases):
                     scope[name] = OneOf(tuple((guard, new if each is old else each) for guard, each in value.cases))
+                elif isinstance(value, Table) and any(each is old for each in value.items.values()):
+                    items = {key: new if each is old else each for key, each in value.items.items()}
+                    scope[name] = replace(value, items=items)
 
     def guard(self, before: Mapping[str, bool]) -> Guard:
         """Return the conditions that this path has decided in addition to those in `before`."""
@@ -114,6 +125,11 @@ class State:
         for scope, values in zip(self.scopes, joined, strict=True):
             scope.clear()
             scope.update(values)
+        self.serials = {
+            name: serial if all(path.serials.get(name) == serial for path in going) else next(SERIALS)
+            for path in going
+            for name, serial in path.serials.items()
+        }
         self.decided = dict(set.intersection(*[set(path.decided.items()) for path in going]))
         return sum(size_of(value) for scope in joined for value in scope.values() if isinstance(value, OneOf))
 
@@ -139,6 +155,8 @@ def truth(value: Value) -> bool | None:
         return bool(value.value)
     if isinstance(value, Unknown):
         return value.truth
+    if isinstance(value, Items | Table) and not value.is_open:
+        return bool(value.values if isinstance(value, Items) else value.items)
     return None
 
 

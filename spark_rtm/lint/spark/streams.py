@@ -213,6 +213,7 @@ class Writer(Value):
         options = {key.lower(): entry for key, entry in rest.items()}
         if name == "toTable":
             changes["format"] = changes["format"] or (Const("table"), line)
+            changes["sinks"] = (*self.sinks, ("toTable", line))
         elif (path := given.get("path", 0)) is not None:
             options["path"] = (path, line)
         return changes | {"options": {**self.options, **options}}
