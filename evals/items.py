@@ -1,8 +1,7 @@
 """
-Load the items for an assistant: questions, coding tasks and prompts that should or should not load the skill.
+Load the questions, coding tasks and prompts in the formats of the guides on https://agentskills.io.
 
-`evals.json` and `eval_queries.json` have the formats of the guides on https://agentskills.io. The keys `name`, `grade`,
-`wrong_answers`, `source`, `verifier` and `raised_at` are additions of this repository.
+The keys `name`, `grade`, `wrong_answers`, `source`, `verifier` and `raised_at` are additions of this repository.
 """
 
 import json

@@ -72,11 +72,7 @@ def _graded_task(task: str, answered: Answered, bench: Callable[[], Bench], seco
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """
-    Return one line per verdict and a summary line.
-
-    The summary states the number of right answers, also by who raised the items, and the mean bytes read per answer.
-    """
+    """Return one line per verdict, and a line with the right answers by who raised them and the mean bytes read."""
     width = max([len(verdict.item) for verdict in verdicts], default=0)
     others = _right([verdict for verdict in verdicts if verdict.raised_at])
     ours = _right([verdict for verdict in verdicts if not verdict.raised_at])

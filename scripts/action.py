@@ -1,8 +1,7 @@
 """
-Run `lint` for the GitHub action.
+Run `lint` for the GitHub action, and print annotations.
 
-The action passes its inputs in the environment variables `RTM_*`, so no shell executes their text. Annotations go to
-standard output.
+The action passes its inputs in the environment variables `RTM_*`, so no shell executes their text.
 """
 
 import os
@@ -62,11 +61,7 @@ def main() -> int:
 
 
 def _paths(text: str) -> Iterator[str]:
-    """
-    Yield the paths in the input, and the matches of each pattern.
-
-    A pattern without matches is kept so that the linter reports it.
-    """
+    """Yield the paths and the matches of each pattern. A pattern without matches stays, so the linter reports it."""
     for word in shlex.split(text):
         yield from [word] if os.path.lexists(word) else sorted(glob.glob(word, recursive=True)) or [word]  # noqa: PTH207
 

@@ -1,10 +1,8 @@
 """
-Lint the file that a coding assistant has just written.
+Lint the file that Claude Code, Copilot CLI or Cursor has just written. Standard input is the JSON of the hook.
 
-The plugin runs this program as a hook after Claude Code, Copilot CLI or Cursor has used a tool. Standard input is the
-JSON that the assistant passes to the hook. Claude Code gets the findings on standard error with exit status 2. The
-other assistants read the findings from a JSON field on standard output. If the linter does not support the type of the
-file, or if the file could not be checked, the exit status is 0.
+Claude Code gets the findings on standard error with exit status 2. The others read them from a JSON field on standard
+output. If the linter does not support the type of the file, or if it could not be checked, the exit status is 0.
 """
 
 import json

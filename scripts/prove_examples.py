@@ -1,8 +1,7 @@
 """
 Run `prove` on the queries of this repository, and publish the verdicts (`make prove-examples`).
 
-`references/prove.md` shows the verdicts in a table. All targets share one Spark session and one broker. If arguments
-are given, only targets whose name contains one of them are run, and the published verdicts on other targets are kept.
+With arguments, only targets whose name contains one of them are run, and the other published verdicts are kept.
 """
 
 import json

@@ -82,11 +82,7 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _folders(chosen: Sequence[str] | None, project: Path | None) -> list[Path]:
-    """
-    Return the skills folders of the chosen assistants.
-
-    By default, these are the assistants that the project uses or, if there are none, those on this machine.
-    """
+    """Return the skills folders of the chosen assistants, by default those in the project or else on this machine."""
     found = chosen or (assistants.in_project(project) if project else []) or assistants.installed(_home())
     return assistants.folders(found, Path() if project else _home(), project)
 

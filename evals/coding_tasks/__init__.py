@@ -1,5 +1,1 @@
-"""
-One module per coding task: its verifier, the answer `right`, and wrong answers with the verifier's expected reason.
-
-The wrong answers are typical of code that ignores real-time mode.
-"""
+"""One module per coding task: its verifier, the answer `right`, and typical wrong answers with the expected reason."""

@@ -1,9 +1,4 @@
-"""
-List the pages, modules and other files of the pack.
-
-`root` is a checkout of the repository or an installed copy of the skill. Each list has a fixed order. `generate`,
-`validate`, `install` and the tests all use these lists.
-"""
+"""List the pages, modules and other files of a checkout or of an installed copy of the skill, in a fixed order."""
 
 import re
 from pathlib import Path

@@ -1,8 +1,5 @@
 """
-Render the generated parts of the pack, such as excerpts, tables, the list of pages and the manifest.
-
-`generate` writes the rendered texts, and `validate` compares them with the files byte for byte, so both use
-`render_all`.
+Render the generated parts of the pack. `generate` writes them, and `validate` compares them byte for byte.
 
 A page marks a generated part with a pair of comments, `<!-- generated: NAME -->` and `<!-- end -->`, or with a fence
 that has the option `excerpt`. The cells of a column `since`, and the version and addresses of the project, are also
@@ -78,11 +75,7 @@ def _with_blocks(root: Path, text: str) -> str:
 
 
 def _without_repeated_conditions(content: str, earlier: dict[str, str], section: str) -> str:
-    """
-    Replace the conditions of a measurement with a link if the page has already stated them.
-
-    `earlier` maps the conditions stated so far to links to their sections.
-    """
+    """Replace conditions that the page has already stated by a link from `earlier`, and add new ones to it."""
     first, *rest = content.split("\n")
     command = _CONDITIONS.match(first)
     stated = next((link for conditions, link in earlier.items() if conditions.startswith(first)), None)

@@ -1,13 +1,9 @@
 """
-Copy the skill into the skills folders of coding assistants, and detect stale copies.
+Copy the skill into the skills folders of coding assistants, and detect stale copies, with the standard library only.
 
 A copy is a folder with the skill's name that contains exactly the files listed in the manifest. Without `force`, edited
-files in a copy are never overwritten or removed.
-
-A copy can be part of a project that other people edit, so the manifest and the files in the copy are not trusted.
-Nothing outside the folder of the copy is read, written or removed, even with `force`.
-
-This module uses only the standard library, because the target machine may have no other packages installed.
+files in a copy are never overwritten or removed. Other people may edit the project that contains the copy, so its
+manifest and files are not trusted: nothing outside the folder of the copy is read, written or removed.
 """
 
 import contextlib
@@ -88,11 +84,7 @@ def state(root: Path, skills: Path) -> str:
 
 
 def incomplete(root: Path) -> list[Finding]:
-    """
-    Return findings about files that are missing in `root` or differ from the manifest.
-
-    A skill with such findings must not be installed.
-    """
+    """Return findings about files that are missing in `root` or differ from the manifest and forbid an installation."""
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
     for name, expected in manifest.read(root).digests.items():

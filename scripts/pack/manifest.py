@@ -1,9 +1,4 @@
-"""
-Render and read `manifest.json`, which lists each file of the skill with its size and SHA-256.
-
-`install` uses the manifest to check and update installed copies.
-The manifest depends only on the contents of the files, so its text is the same on every machine.
-"""
+"""Render and read `manifest.json`, which lists each file of the skill with its size and SHA-256."""
 
 import hashlib
 import json
@@ -41,11 +36,7 @@ def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Pa
 
 
 def read(root: Path) -> Content:
-    """
-    Return the name of the skill and the digests in the manifest of `root`.
-
-    Raise ValueError if the manifest is malformed or if a path in it could lead out of `root`.
-    """
+    """Return a manifest's content. Raise ValueError if it is malformed or if a path in it could lead out of `root`."""
     file = root / files.MANIFEST
     try:
         content = json.loads(read_limited(file, MAX_BYTES))
@@ -78,11 +69,7 @@ def _valid(kind: str, text: str) -> str:
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """
-    Return the regular expressions in the manifest's schema.
-
-    `install` uses them instead of the validation package, which may not be installed.
-    """
+    """Return the patterns in the manifest's schema. The package that validates schemas may not be installed."""
     properties = json.loads((files.ROOT / SCHEMA).read_text(encoding="utf-8"))["properties"]
     properties |= properties["files"]["items"]["properties"]
     return {kind: re.compile(properties[kind]["pattern"]) for kind in ("name", "path", "sha256")}

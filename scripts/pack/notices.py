@@ -1,11 +1,8 @@
 """
 Render the tables of `THIRD_PARTY.md`, which list the Python packages that `make` installs and the downloaded jars.
 
-The packages in `requirements/release.txt` are not listed, because neither users nor tests install them.
-
-Names and versions come from the lists of pinned packages and jars. Licences come from `licences.json`, so rendering the
-tables does not require the packages. A test compares the licences with the metadata of the installed packages and of
-the downloaded jars.
+The packages in `requirements/release.txt` are not listed, because neither users nor tests install them. A test compares
+`licences.json` with the metadata of the installed packages and of the downloaded jars.
 """
 
 import json
@@ -51,11 +48,7 @@ def jars_table(root: Path, _: str) -> str:
 
 
 def read_licences(root: Path) -> dict[str, Any]:
-    """
-    Return the licences of `packages` and `jars`, keyed by name.
-
-    The key `sources` contains the sources of licences that the metadata omits.
-    """
+    """Return the licences of `packages` and `jars` by name, and the `sources` of licences that the metadata omits."""
     content: dict[str, Any] = json.loads((root / LICENCES).read_text(encoding="utf-8"))
     return content
 

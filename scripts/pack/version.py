@@ -33,11 +33,7 @@ def project(root: Path) -> dict[str, Any]:
 
 
 def with_version(root: Path, name: str, text: str) -> str:
-    """
-    Return a file's text with the project's version and addresses.
-
-    Raise ValueError if the text contains no place for one of these values.
-    """
+    """Return a file's text with the project's version and addresses. Raise ValueError if a place for one is missing."""
     if not any(name in places for places in (PLACES, ADDRESSES, SITES, OWNERS)):
         return text
     known = project(root)

@@ -1,8 +1,4 @@
-"""
-Render the pages of the public modules of `spark_rtm`, which mkdocstrings fills from the docstrings.
-
-mkdocstrings reads the sources without importing them, so the build needs neither Spark nor Kafka.
-"""
+"""Render the pages of the public modules of `spark_rtm`, which mkdocstrings fills without importing the modules."""
 
 from pathlib import Path
 

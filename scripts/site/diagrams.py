@@ -1,8 +1,4 @@
-"""
-Render Mermaid diagrams to SVG at build time, so that pages need no script to draw them.
-
-The theme sets the colors. The source text of each diagram follows the image, for readers who cannot see the image.
-"""
+"""Render Mermaid diagrams to SVG at build time, each followed by its source for readers who cannot see the image."""
 
 import hashlib
 import re

@@ -1,8 +1,4 @@
-"""
-Render the data of the error finder, which contains every explained error with its messages and its fix.
-
-The build embeds the data as JSON in `references/errors.md`.
-"""
+"""Render the data of the error finder, which the build embeds as JSON in `references/errors.md`."""
 
 import json
 import re
@@ -39,7 +35,7 @@ def _rendered(stem: str, text: str) -> str:
     """
     Return Markdown from the page `stem` as HTML, with links that work from the page of the error finder.
 
-    The error finder inserts this HTML into its page, so tags other than those of rendered Markdown are rejected.
+    The error finder inserts this HTML, so tags other than those of rendered Markdown are rejected.
     """
 
     def to_site(link: re.Match[str]) -> str:

@@ -1,9 +1,7 @@
 """
-Write output for other programs: Markdown for a site generator, and text files for language models.
+Render the Markdown of the whole site, for mkdocs or another generator, and text files for language models.
 
-The hooks of mkdocs render the Markdown. `python -m scripts.site FOLDER` writes the Markdown and the linked raw files to
-a folder, so that another site generator can build the site. The navigation is in `mkdocs.yml`. The links in `llms.txt`
-lead to the raw Markdown files.
+`python -m scripts.site FOLDER` writes the Markdown and the linked raw files to a folder.
 """
 
 from pathlib import Path

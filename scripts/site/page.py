@@ -1,9 +1,4 @@
-"""
-Convert a page of the repository to Markdown for mkdocs.
-
-The conversion adds links to source pages, titles of fences, and interactive forms. In the repository, the pages are
-complete without these additions.
-"""
+"""Add links to source pages, titles of fences, and interactive forms to a page of the repository."""
 
 import os
 import re

@@ -1,8 +1,7 @@
 """
-Add `rtm` to the site as a Python runtime for the browser and the modules of `spark_rtm`.
+Add `rtm` to the site: Pyodide from a pinned npm package, and the modules of `spark_rtm`.
 
-The runtime is Pyodide. It comes from a pinned npm package and is cached on this machine. A page loads the runtime only
-when a reader presses the button. The reader's code never leaves the browser.
+A page loads Python only when a reader presses the button. The reader's code never leaves the browser.
 """
 
 import base64

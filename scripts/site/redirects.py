@@ -1,8 +1,4 @@
-"""
-Render a page at the address of each removed page, so that links from other sites still lead to the answer.
-
-The page links to the new address, and the theme redirects the browser to it.
-"""
+"""Render a page at the address of each removed page, which sends browsers and readers to the new address."""
 
 from pathlib import Path
 

@@ -1,8 +1,7 @@
 """
 Render a page for each lint rule from the rule's docstring, and a table with links to these pages.
 
-The page in the repository lists only the names of the rules, because `lint --explain RULE` prints the same text. SARIF
-findings link to the pages on the site.
+SARIF findings link to the pages. `lint --explain RULE` prints the same text.
 """
 
 import re

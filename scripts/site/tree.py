@@ -1,7 +1,6 @@
 """
-List the contents of the site: pages, source files, folders and raw files.
+List the contents of the site, whose paths match those of the repository.
 
-Paths on the site match paths in the repository.
 The rendered form of a page or source file has the suffix `.html`, and the raw file is in the same folder.
 """
 
@@ -39,11 +38,7 @@ def linked(root: Path) -> dict[str, list[Path]]:
 
 @cache
 def sources(root: Path) -> list[str]:
-    """
-    Return the paths of files with a source page: all linked files except images, and all modules.
-
-    Modules in the subfolders of `benchmarks` have no page if no page links them.
-    """
+    """Return the files with a page: modules, except unlinked ones of a benchmark, and linked files, except images."""
     modules = (module for module in files.modules(root) if module.parents[1] != root / "benchmarks")
     names = {files.relative(root, module) for module in modules}
     others = {name for name in linked(root) if (root / name).is_file() and Path(name).suffix not in IMAGE_SUFFIXES}

@@ -1,7 +1,7 @@
 """
-Check that every code fence can be parsed, and that pages warn about commands that run until they are interrupted.
+Parse every code fence, and require warnings about commands that run until they are interrupted.
 
-This module only parses the fences. The tests in `tests/pages/` run them.
+The tests in `tests/pages/` run the fences.
 """
 
 import ast
@@ -27,11 +27,7 @@ SAYS_SO = re.compile(r"Ctrl-C|\bblocks\b|&$")
 
 
 def check_fences(root: Path) -> Iterator[Finding]:
-    """
-    Yield fences with an unknown language, invalid options or invalid Python.
-
-    Also yield a finding if the share of Python fences that require Databricks is above the limit.
-    """
+    """Yield fences with an unknown language, invalid options or Python, and too large a share that needs Databricks."""
     fences = [(files.relative(root, path), fence) for path in files.pages(root) for fence in _fences(path)]
     for name, fence in fences:
         for problem, remedy in _problems(fence):
@@ -63,11 +59,7 @@ def _fences(path: Path) -> list[markdown.Fence]:
 
 
 def _blocking(root: Path) -> str:
-    """
-    Return a regular expression for commands that run until Ctrl-C.
-
-    The docstrings of modules and the help of `make` state which commands these are.
-    """
+    """Return a pattern of the commands that run until Ctrl-C according to docstrings and the help of `make`."""
     paths = [path for path in files.modules(root) if UNTIL.search(path.read_text(encoding="utf-8"))]
     names = [
         files.relative(root, path).removesuffix(".py").removesuffix("/__main__").replace("/", ".") for path in paths

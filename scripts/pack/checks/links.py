@@ -1,8 +1,4 @@
-"""
-Check every relative link and anchor, and report orphaned pages and modules.
-
-Links must work between the files of the repository, because assistants read these files instead of the site.
-"""
+"""Check every relative link and anchor between the files of the repository, and report orphaned pages and modules."""
 
 import ast
 import re

@@ -1,8 +1,8 @@
 """
-Check that one page owns each fact that several pages need.
+Check that one page owns each fact that several pages need, so that a correction reaches all of them.
 
-Another page that states the fact must link to the owner on the same line. Otherwise, a correction of one page can leave
-the other page wrong. A string in `spark_rtm` that states the fact must name the owner in the same call or statement.
+Another page that states the fact must link to the owner on the same line. A string in `spark_rtm` that states the fact
+must name the owner in the same call or statement.
 """
 
 import ast

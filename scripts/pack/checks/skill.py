@@ -1,9 +1,7 @@
 """
-Check `SKILL.md` against the Agent Skills specification, and all pages against their size limits.
+Check `SKILL.md` with the reference implementation of its specification, and all pages against their size limits.
 
-Every token of a page takes up space in the assistant's context window, so exceeding a limit is an error. The
-specification is https://agentskills.io/specification (read 2026-11-21), and `skills-ref` is its reference
-implementation.
+Every token of a page takes up space in the assistant's context window, so exceeding a limit is an error.
 """
 
 import tempfile
