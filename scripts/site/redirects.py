@@ -23,9 +23,8 @@ REDIRECTS = {
 
 
 def pages(root: Path) -> dict[str, str]:
-    """Return the Markdown of the redirect pages, keyed by path. Paths of existing pages are omitted."""
-    old = {name: place for name, place in REDIRECTS.items() if not (root / f"references/{name}.md").exists()}
-    return {f"references/{name}.md": _page(root, place) for name, place in old.items()}
+    """Return the Markdown of the redirect pages, keyed by path."""
+    return {f"references/{name}.md": _page(root, place) for name, place in REDIRECTS.items()}
 
 
 def _page(root: Path, place: str) -> str:

@@ -98,11 +98,6 @@ def change_first_fault(content: Any) -> None:
     content["runs"][0]["incidents"][0]["seconds"] = None
 
 
-def make_flink_fast(content: Any) -> None:
-    own = (case for case in content["cases"] if (case["workload"], case["engine"]) == ("stateful", "Flink"))
-    next(own)["p50_ms"] = 0.04
-
-
 @pytest.mark.parametrize(
     ("block", "stem", "change", "present", "absent"),
     [
@@ -123,21 +118,6 @@ def make_flink_fast(content: Any) -> None:
             "",
         ),
         ("measured-chaos", "chaos", change_first_fault, " | no recovery | ", ""),
-        (
-            "measured-demo",
-            "demo",
-            lambda content: content["cpu"].update(micro_batch=None),
-            "33 in micro-batch mode.\n",
-            "waited for a free core",
-        ),
-        (
-            "output-prove-examples",
-            "prove_examples",
-            lambda content: content["targets"][0].update(target="a.py:f", verdicts={"input": "wrong: a | b"}),
-            "| `f` | 1 | `input` wrong: a \\| b |",
-            "",
-        ),
-        ("measured-other-engines-ranks", "other_engines", make_flink_fast, "- p50 in ms with state: Flink 0.0, ", ""),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith(("measured", "output")) else "",
 )
