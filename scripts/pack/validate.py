@@ -5,11 +5,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from scripts.pack import files, generate
+from scripts.pack.checks.budgets import check_budgets
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
 from scripts.pack.checks.owners import check_owners
-from scripts.pack.checks.skill import check_budgets, check_frontmatter
 from spark_rtm.lint.engine import lint_text
 from spark_rtm.text.finding import Finding
 
@@ -46,7 +46,6 @@ def _linted(text: str, name: str) -> tuple[Finding, ...]:
 
 CHECKS = (
     check_generated,
-    check_frontmatter,
     check_budgets,
     check_links,
     check_orphans,

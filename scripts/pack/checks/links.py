@@ -38,38 +38,22 @@ def check_orphans(root: Path) -> Iterator[Finding]:
     """
     Yield pages without the required links, and unreachable modules.
 
-    `SKILL.md` must link to each page. Each page must link to a test, and to a module with the page's name if there is
-    one. A module is reachable if a page links to it or to its folder, or if a reachable module imports it.
+    Each page must link to a test, and to a module with the page's name if there is one. A module is reachable if a page
+    links to it or to its folder, or if a reachable module imports it.
     """
-    modules = files.modules(root)
-    routed, tests = link_targets(root / files.SKILL), (root / "tests").resolve()
+    modules, tests = files.modules(root), (root / "tests").resolve()
     for page in files.references(root):
-        linked = link_targets(page)
+        name, linked = files.relative(root, page), link_targets(page)
+        if files.read_when(page.read_text(encoding="utf-8")) is None:
+            problem = "has no line `*Read when ...*`, so SKILL.md cannot state when to read the page"
+            yield Finding(name, 1, "orphan", problem, "add the line below the title")
+        if not any(target.is_relative_to(tests) for target in linked):
+            problem = "does not link to a test, so nothing proves its claims"
+            yield Finding(name, 1, "orphan", problem, "link the test that proves the claims")
         own = [module for module in modules if module.stem == page.stem]
-        for is_right, problem, remedy in (
-            (
-                files.read_when(page.read_text(encoding="utf-8")),
-                "has no line `*Read when ...*`, so SKILL.md cannot state when to read the page",
-                "add the line below the title",
-            ),
-            (
-                page.resolve() in routed,
-                f"is not linked from {files.SKILL}, so assistants cannot find it",
-                "run `python scripts/skills.py generate`",
-            ),
-            (
-                any(target.is_relative_to(tests) for target in linked),
-                "does not link to a test, so nothing proves its claims",
-                "link the test that proves the claims",
-            ),
-            (
-                not own or any(module.resolve() in linked for module in own),
-                f"does not link to its module {', '.join(files.relative(root, module) for module in own[:1])}",
-                "add the link",
-            ),
-        ):
-            if not is_right:
-                yield Finding(files.relative(root, page), 1, "orphan", problem, remedy)
+        if own and not any(module.resolve() in linked for module in own):
+            problem = f"does not link to its module {files.relative(root, own[0])}"
+            yield Finding(name, 1, "orphan", problem, "add the link")
     reachable = _reachable_modules(root, modules)
     for module in modules:
         if module not in reachable and module.name != "__init__.py" and module != root / PROGRAM:

@@ -1,14 +1,11 @@
 """
-Check `SKILL.md` with the reference implementation of its specification, and all pages against their size limits.
+Check `SKILL.md` and all pages against their size limits.
 
 Every token of a page takes up space in the assistant's context window, so exceeding a limit is an error.
 """
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-
-import skills_ref
 
 from scripts.pack import files
 from spark_rtm.text import markdown
@@ -22,19 +19,6 @@ MAX_PAGES_BYTES = 420_000
 MAX_SKILL_FENCE_LINES = 10
 MAX_PAGE_LINES = 200
 MAX_LINES_WITHOUT_CONTENTS = 120
-
-
-def check_frontmatter(root: Path) -> Iterator[Finding]:
-    """Yield the errors that the specification's reference implementation reports for `SKILL.md`."""
-    path = root / files.SKILL
-    with tempfile.TemporaryDirectory() as folder:
-        # The specification requires the skill's name as the name of the folder, so check a copy in such a folder.
-        copy = Path(folder) / (files.frontmatter(root).get("name") or "unnamed")
-        copy.mkdir(parents=True)
-        (copy / files.SKILL).write_bytes(path.read_bytes())
-        for error in skills_ref.validate(copy):
-            remedy = "see https://agentskills.io/specification"
-            yield Finding(files.SKILL, 1, "frontmatter", error.replace(folder, ""), remedy)
 
 
 def check_budgets(root: Path) -> Iterator[Finding]:
