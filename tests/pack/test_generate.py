@@ -1,14 +1,11 @@
+import re
 from pathlib import Path
 
 import pytest
 
 from scripts.pack import generate
 from scripts.pack.generate import excerpt
-from scripts.pack.version import PLACES, project
-
-
-def test_second_run_changes_nothing(copied: Path) -> None:
-    assert [] == generate.write_all(copied)
+from scripts.pack.version import ADDRESSES, PLACES, SITES, project
 
 
 def test_new_page_reaches_the_router(copied: Path) -> None:
@@ -36,15 +33,23 @@ def test_router_has_the_order_of_the_navigation(copied: Path) -> None:
     assert "; [at start](references/errors_at_start.md), [while running](" in errors
 
 
-def test_changed_version_reaches_every_file_that_states_it(copied: Path) -> None:
+def test_changed_version_and_addresses_reach_every_file_that_states_them(copied: Path) -> None:
     """A release changes one line of `pyproject.toml`; the manifest contains the new hashes."""
     changed_file, old = copied / "pyproject.toml", project(copied)["version"]
-    changed_file.write_text(changed_file.read_text().replace(f'\nversion = "{old}"\n', '\nversion = "7.8.9"\n'))
+    text = changed_file.read_text().replace(f'\nversion = "{old}"\n', '\nversion = "7.8.9"\n')
+    text = re.sub('(?m)^Documentation = ".*"$', 'Documentation = "https://a.b/c"', text)
+    changed_file.write_text(text.replace("github.com/your-organization", "git.example.org/us"))
 
     changed = {path.relative_to(copied).as_posix() for path in generate.write_all(copied)}
 
-    assert {*PLACES, "manifest.json"} == changed
-    assert [True] * len(PLACES) == ["7.8.9" in (copied / name).read_text() for name in PLACES]
+    assert {*PLACES, *ADDRESSES, *SITES, "manifest.json"} == changed
+    for places, value in (
+        (PLACES, "7.8.9"),
+        (ADDRESSES, "https://git.example.org/us/spark"),
+        (SITES, '"https://a.b/c"'),
+    ):
+        assert [] == [name for name in places if value not in (copied / name).read_text()]
+    assert [] == [name for name in changed if "your-organization" in (copied / name).read_text()]
 
 
 def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> None:

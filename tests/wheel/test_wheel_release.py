@@ -9,7 +9,6 @@ from pathlib import Path
 import yaml
 
 from scripts.pack.files import ROOT
-from scripts.pack.version import ADDRESSES, SITES, with_version
 from spark_rtm.text import markdown
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -20,21 +19,6 @@ def test_files_state_the_licence_of_the_project() -> None:
     skill = yaml.safe_load((ROOT / "SKILL.md").read_text().split("---")[1])
 
     assert {PROJECT["license"]} == {citation["license"], skill["license"]}
-
-
-def test_addresses_are_stated_once(tmp_path: Path) -> None:
-    """Changed addresses in `pyproject.toml` reach the citation, the plugin, the hook, the action and the linter."""
-    for name in ("pyproject.toml", *ADDRESSES, *SITES):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    text = (tmp_path / "pyproject.toml").read_text().replace("github.com/your-organization", "git.example.org/us")
-    text = re.sub('(?m)^Documentation = ".*"$', 'Documentation = "https://a.b/c"', text)
-    (tmp_path / "pyproject.toml").write_text(text)
-
-    for name in (*ADDRESSES, *SITES):
-        changed = with_version(tmp_path, name, (tmp_path / name).read_text())
-        assert ("https://git.example.org/us/spark" if name in ADDRESSES else '"https://a.b/c"') in changed
-        assert "your-organization" not in changed
 
 
 def _promises_without_a_test(policy: str) -> list[str]:
