@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from evals.assistant import Assistant, ask, mark_unread, read_bytes
+from evals.assistant import Assistant, ask
 from scripts.pack import files
 
 PACK_DIR = "skills/spark-real-time-mode"
@@ -44,18 +44,6 @@ def test_arm_with_the_skill_alone_has_no_other_file(tmp_path: Path) -> None:
 
     assert f"{PACK_DIR}/SKILL.md\n" == reply.text
     assert (files.ROOT / "SKILL.md").stat().st_size == reply.read_bytes
-
-
-def test_file_that_is_read_after_marking_is_counted(tmp_path: Path) -> None:
-    """The measurement can fail."""
-    for name in ("a", "b"):
-        (tmp_path / name).write_text(name * 10)
-    mark_unread(tmp_path)
-    assert 0 == read_bytes(tmp_path)
-
-    mark_unread(tmp_path)
-    (tmp_path / "b").read_text()
-    assert 10 == read_bytes(tmp_path)
 
 
 def test_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 import json
 import re
-import shutil
 import zipfile
 from collections.abc import Iterable
 from importlib import metadata
@@ -100,17 +99,6 @@ def test_every_listed_licence_belongs_to_a_pinned_name() -> None:
     assert {name for name, *_ in notices.packages(files.ROOT)} == set(LICENCES["packages"])
     assert {name for name, _ in notices.jars(files.ROOT)} == set(LICENCES["jars"])
     assert set(LICENCES["sources"]) <= set(LICENCES["jars"])
-
-
-def test_new_package_without_licence_stops_the_page(tmp_path: Path) -> None:
-    for name in ("requirements/dev.txt", notices.LICENCES):
-        (tmp_path / name).parent.mkdir(parents=True)
-        shutil.copy(files.ROOT / name, tmp_path / name)
-    with (tmp_path / "requirements/dev.txt").open("a") as file:
-        file.write("left-pad==1.0 \\\n")
-
-    with pytest.raises(ValueError, match="no licence for 'left-pad' under 'packages'"):
-        notices.packages_table(tmp_path, "")
 
 
 def test_scripts_of_the_site_are_listed() -> None:
