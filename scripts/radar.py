@@ -1,5 +1,5 @@
 """
-Run the feature tables with another PySpark version, record the outcomes, and print the differences from the base.
+Run the feature tables with another PySpark version, record the outcomes, and print what differs from the installed one.
 
 The tested version is installed into the user's cache, and uses the remaining packages of this environment. The table
 rows come from the tests of these tables. The error conditions, streaming settings and allow list are read from Spark's
@@ -36,23 +36,16 @@ MAX_SECONDS = 3600
 Parts = dict[str, list[str]]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Record the outcomes of one version, print the differences from the base version, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.radar", description=__doc__)
-    parser.add_argument("version", help="PySpark version, such as 4.2.0")
-    parser.add_argument(
-        "--base", default=pyspark.__version__, metavar="VERSION", help="version to compare with (default: %(default)s)"
-    )
-    options = parser.parse_args(arguments)
-    rows = {**recorded(files.ROOT), options.version: _outcomes(options.version)}
-    text = json.dumps({version: rows[version] for version in ordered(rows)}, indent=1, ensure_ascii=False)
+def main(version: str) -> None:
+    """Record the outcomes of one version, and print the differences from the installed version."""
+    rows = {**recorded(files.ROOT), version: _outcomes(version)}
+    text = json.dumps({name: rows[name] for name in ordered(rows)}, indent=1, ensure_ascii=False)
     (files.ROOT / DATA).write_text(f"{text}\n", encoding="utf-8")
     older, newer = (
-        {**streaming_parts(jars_of(version)), "rows": [f"{row}: {cell}" for row, cell in rows.get(version, {}).items()]}
-        for version in (options.base, options.version)
+        {**streaming_parts(jars_of(name)), "rows": [f"{row}: {cell}" for row, cell in rows.get(name, {}).items()]}
+        for name in (pyspark.__version__, version)
     )
     print("\n".join(differences(older, newer)))
-    return 0
 
 
 def _outcomes(version: str) -> dict[str, str]:
@@ -112,4 +105,6 @@ def differences(older: Parts, newer: Parts) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = argparse.ArgumentParser(prog="python -m scripts.radar", description=__doc__)
+    parser.add_argument("version", help="PySpark version, such as 4.2.0")
+    main(parser.parse_args().version)

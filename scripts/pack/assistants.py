@@ -34,9 +34,7 @@ class Assistant:
     project_sign: str
     """A file or folder that exists in projects that use this assistant."""
     source: str
-    """The address of the page that documents the skills folders."""
-    read: str
-    """The date on which the page was read."""
+    """The page that documents the skills folders, and the date on which it was read."""
     commands: tuple[str, ...] = ()
 
 
@@ -47,8 +45,7 @@ ASSISTANTS = {
         personal=".claude/skills",
         project=".claude/skills",
         project_sign=".claude",
-        source="https://code.claude.com/docs/en/skills",
-        read="2026-11-21",
+        source="https://code.claude.com/docs/en/skills read 2026-11-21",
         commands=("claude plugin marketplace add ADDRESS", f"claude plugin install {PLUGIN}"),
     ),
     "codex": Assistant(
@@ -57,8 +54,7 @@ ASSISTANTS = {
         personal=".agents/skills",
         project=".agents/skills",
         project_sign=".agents",
-        source="https://developers.openai.com/codex/skills",
-        read="2026-11-21",
+        source="https://developers.openai.com/codex/skills read 2026-11-21",
     ),
     "cursor": Assistant(
         name="Cursor",
@@ -66,8 +62,7 @@ ASSISTANTS = {
         personal=".cursor/skills",
         project=".cursor/skills",
         project_sign=".cursor",
-        source="https://cursor.com/docs/skills",
-        read="2026-11-24",
+        source="https://cursor.com/docs/skills read 2026-11-24",
         commands=(f"git clone ADDRESS ~/.cursor/plugins/local/{PLUGIN.partition('@')[0]}",),
     ),
     "copilot": Assistant(
@@ -76,8 +71,7 @@ ASSISTANTS = {
         personal=".copilot/skills",
         project=".github/skills",
         project_sign=".github/copilot-instructions.md",
-        source="https://docs.github.com/en/copilot/concepts/agents/about-agent-skills",
-        read="2026-11-24",
+        source="https://docs.github.com/en/copilot/concepts/agents/about-agent-skills read 2026-11-24",
         commands=("copilot plugin marketplace add ADDRESS", f"copilot plugin install {PLUGIN}"),
     ),
     "gemini-cli": Assistant(
@@ -87,8 +81,7 @@ ASSISTANTS = {
         personal=".agents/skills",
         project=".agents/skills",
         project_sign=".gemini",
-        source="https://geminicli.com/docs/cli/using-agent-skills",
-        read="2026-11-24",
+        source="https://geminicli.com/docs/cli/using-agent-skills read 2026-11-24",
         commands=("gemini skills install ADDRESS",),
     ),
     "opencode": Assistant(
@@ -97,8 +90,7 @@ ASSISTANTS = {
         personal=".config/opencode/skills",
         project=".opencode/skills",
         project_sign=".opencode",
-        source="https://opencode.ai/v1/docs/skills/",
-        read="2026-11-26",
+        source="https://opencode.ai/v1/docs/skills/ read 2026-11-26",
     ),
     "antigravity": Assistant(
         name="Antigravity",
@@ -107,8 +99,7 @@ ASSISTANTS = {
         personal=".gemini/config/skills",
         project=".agents/skills",
         project_sign=".agents",
-        source="https://atamel.dev/posts/2026/07-01_where_agy_agent_skills/",
-        read="2026-11-26",
+        source="https://atamel.dev/posts/2026/07-01_where_agy_agent_skills/ read 2026-11-26",
     ),
 }
 GENIE_COMMANDS = (
@@ -147,7 +138,7 @@ def rows() -> list[Sequence[str]]:
             f"{one.name} (`{key}`)",
             "<br>".join(f"`{command}`" for command in one.commands) or "-",
             f"`~/{one.personal}`, `{one.project}`",
-            f"[docs]({one.source}) read {one.read}",
+            f"[docs]({one.source.replace(' read ', ') read ')}",
         )
         for key, one in ASSISTANTS.items()
     ]
