@@ -1,5 +1,6 @@
 """Render the pages of the public modules of `spark_rtm`, which mkdocstrings fills without importing the modules."""
 
+import ast
 from pathlib import Path
 
 from scripts.site import tree
@@ -22,9 +23,13 @@ def modules(root: Path, folder: str) -> dict[str, Path]:
 
 def _page(root: Path, folder: str) -> str:
     known = modules(root, folder)
-    contents = [
-        f"- [`{path.stem}`](#{name}) ([source](../{folder}/{path.name}.md)): {tree.about(path)}"
-        for name, path in known.items()
-    ]
-    lines = [f"# {folder.replace('/', '.')}", "", tree.about(root / folder / "__init__.py"), "", *contents, ""]
+    sources = {name: tree.target(root, "README.md", f"{folder}/{path.name}") for name, path in known.items()}
+    contents = [f"- [`{path.stem}`](#{n}) ([source]({sources[n]})): {_about(path)}" for n, path in known.items()]
+    lines = [f"# {folder.replace('/', '.')}", "", _about(root / folder / "__init__.py"), "", *contents, ""]
     return FRONTMATTER + "\n".join([*lines, *(f"::: {name}\n" for name in known)])
+
+
+def _about(path: Path) -> str:
+    """Return the first paragraph of a module's docstring."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n\n")[0].replace("\n", " ")

@@ -8,7 +8,9 @@ from typing import Any
 
 import markdown as renderer
 
+from scripts.pack import files
 from scripts.pack.package_data import known_errors
+from scripts.site import tree
 
 _LINK = re.compile(r'href="(?!https?:)(?P<file>[^"#]*)(?P<anchor>#[^"]*)?"')
 _ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?://[^"]*|[\w./#-]*)">|</a>')
@@ -39,8 +41,9 @@ def _rendered(stem: str, text: str) -> str:
     """
 
     def to_site(link: re.Match[str]) -> str:
-        file = link["file"].removesuffix(".md") or stem
-        return f'href="{file}.html{link["anchor"] or ""}"'
+        target = tree.target(files.ROOT, f"references/{stem}.md", link["file"] or f"{stem}.md")
+        page = f"{target.removesuffix('.md')}.html" if target.endswith(".md") else target
+        return f'href="{page}{link["anchor"] or ""}"'
 
     html = _LINK.sub(to_site, renderer.markdown(text))
     if "<" in (rest := _ALLOWED_TAG.sub("", html)):

@@ -45,6 +45,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     is_served = (config.site_url or "").startswith(f"http://{config.dev_addr}/")
     project = version.project(ROOT)
     config.extra |= {"has_policy": not is_served, "version": project["version"], "card": card.NAME}
+    config.extra["licence"] = tree.target(ROOT, "README.md", "LICENSE")
     config.site_url = config.site_url or f"{project['urls']['Documentation']}/"
     config.repo_url, config.edit_uri = project["urls"]["Repository"], EDIT
     config.repo_name = config.repo_url.rpartition("/")[2]
@@ -52,15 +53,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Return the theme's files, and the pages, source pages, folder pages and raw files of the repository."""
-    for cached in (tree.linked, tree.sources, tree.folders):
-        cached.cache_clear()
+    """Return the theme's files, and the pages and raw files of the repository."""
     # Keep the files of the theme, except the search's rules for other languages, which have other licences.
     theme = (file for file in files if file.src_dir != config.docs_dir)
     mounted = Files([file for file in theme if not file.src_uri.startswith(OTHER_LANGUAGES)])
     for name, text in machines.in_navigation(ROOT).items():
         file = File.generated(config, name, content=text)
-        file.edit_uri = next((place for place in (name, name.removesuffix(".md")) if (ROOT / place).is_file()), None)
+        file.edit_uri = name if (ROOT / name).is_file() else None
         mounted.append(file)
     for name, text in machines.beside_navigation(ROOT).items():
         mounted.append(File.generated(config, name, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
@@ -73,9 +72,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
     """Set the page's search weight and width, and the name of the raw file, which is in the same folder."""
     name = page.file.src_uri
-    source = name.removesuffix(".md")
-    if (ROOT / name).is_file() or (ROOT / source).is_file():
-        page.meta["raw"] = Path(name if (ROOT / name).is_file() else source).name
+    if (ROOT / name).is_file():
+        page.meta["raw"] = Path(name).name
     if name in SEARCH_BOOSTS:
         page.meta["search"] = {"boost": SEARCH_BOOSTS[name]}
     if name.startswith("references/") and layout.is_wide(text):

@@ -1,7 +1,7 @@
 """
 Render the Markdown of the whole site, for mkdocs or another generator, and text files for language models.
 
-`python -m scripts.site FOLDER` writes the Markdown and the linked raw files to a folder.
+`python -m scripts.site FOLDER` writes the Markdown and the raw files to a folder.
 """
 
 from pathlib import Path
@@ -13,8 +13,6 @@ from scripts.site import api, measured, page, redirects, rules, tree
 def in_navigation(root: Path) -> dict[str, str]:
     """Return the Markdown of the pages for the navigation, keyed by path."""
     pages = {files.relative(root, path): path.read_text(encoding="utf-8") for path in tree.pages(root)}
-    pages |= {f"{name}.md": tree.source_page(root, name) for name in tree.sources(root)}
-    pages |= {f"{folder}/index.md": tree.folder_page(root, folder) for folder in tree.folders(root)}
     pages[f"{tree.MEASURED_DIR}/index.md"] = measured.page(root)
     return {name: page.for_site(root, name, text) for name, text in pages.items()} | api.pages(root)
 
@@ -25,7 +23,7 @@ def beside_navigation(root: Path) -> dict[str, str]:
 
 
 def write(root: Path, folder: Path) -> int:
-    """Write all pages and their linked raw files to a folder, and return the number of pages."""
+    """Write all pages and raw files to a folder, and return the number of pages."""
     pages = in_navigation(root) | beside_navigation(root)
     contents = {name: (root / name).read_bytes() for name in tree.raw(root) if not name.endswith(".md")}
     contents |= {name: text.encode() for name, text in pages.items()}

@@ -1,6 +1,5 @@
-"""Add links to source pages, titles of fences, and interactive forms to a page of the repository."""
+"""Add links to the repository, titles of fences, and interactive forms to a page of the repository."""
 
-import os
 import re
 from pathlib import Path
 
@@ -43,18 +42,10 @@ def tool(root: Path, name: str) -> str:
 
 
 def _link_sources(root: Path, name: str, lines: list[str]) -> None:
-    sources, folders = set(tree.sources(root)), set(tree.folders(root))
     for link in markdown.links("\n".join(lines)):
-        path = link.target.partition("#")[0]
-        target = os.path.normpath(Path(name).parent / path)
-        if path and target in sources:
-            site_target = f"{link.target}.md"
-        elif path and target in folders:
-            site_target = f"{path.rstrip('/')}/index.md"
-        else:
-            continue
-        inline = lines[link.line - 1].replace(f"]({link.target})", f"]({site_target})")
-        lines[link.line - 1] = inline.replace(f"]: {link.target}", f"]: {site_target}")
+        target = tree.target(root, name, link.target)
+        inline = lines[link.line - 1].replace(f"]({link.target})", f"]({target})")
+        lines[link.line - 1] = inline.replace(f"]: {link.target}", f"]: {target}")
 
 
 def _title_fences(lines: list[str]) -> None:

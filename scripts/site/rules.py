@@ -6,6 +6,8 @@ SARIF findings link to the pages. `lint --explain RULE` prints the same text.
 
 import re
 
+from scripts.pack import files
+from scripts.site import tree
 from spark_rtm.lint.engine import RULES
 from spark_rtm.lint.rules.rule import Rule
 
@@ -53,7 +55,7 @@ def _from_folder(text: str) -> str:
     """Return a rule's text with links relative to the folder of the rule pages instead of `references/`."""
 
     def to_site(link: re.Match[str]) -> str:
-        target = link["target"]
-        return f"{link['opening']}../{target}{'' if target.endswith('.md') else '.md'}"
+        target = tree.target(files.ROOT, INDEX, link["target"])
+        return f"{link['opening']}{'' if '://' in target else '../'}{target}"
 
     return _LINK.sub(to_site, text)

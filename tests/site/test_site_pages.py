@@ -14,7 +14,6 @@ from tests.site.helpers import SUBPATH, Document
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
 MAX_HOME_BYTES = 500_000
-MAX_SOURCES = 20
 # One page of each kind; the other pages consist of the same parts.
 SAMPLE_PAGES = (
     "index.html",
@@ -89,11 +88,9 @@ def test_every_page_fits_a_phone_and_a_page_of_each_kind_loads_without_errors(
         widths[name] = phone_visit.to(name).evaluate("document.documentElement.scrollWidth")
         shifts[name] = phone_visit.page.evaluate("window.shifts")
     moved = {old.replace(".md", ".html") for old in redirects.pages(files.ROOT)}
-    # Of the pages of sources, whose code scrolls, those with the longest names are the widest.
-    sources = sorted(filter(is_source, pages), key=len)[-MAX_SOURCES:]
-    others = [name for name in pages if not is_source(name) and name not in {*moved, *SAMPLE_PAGES}]
+    others = [name for name in pages if name not in {*moved, *SAMPLE_PAGES}]
     phone_visit.to("references/tuning.html")
-    widths |= {n: phone_visit.page.evaluate(WIDTH_SCRIPT, phone_visit.address + n) for n in (*others, *sources)}
+    widths |= {n: phone_visit.page.evaluate(WIDTH_SCRIPT, phone_visit.address + n) for n in others}
 
     assert [] == phone_visit.problems
     assert {} == {name: width for name, width in widths.items() if width > 360}
@@ -107,10 +104,6 @@ def test_old_address_sends_the_browser_to_the_new_place(phone_visit: Visit, old:
     phone_visit.page.wait_for_url(f"{phone_visit.address}references/{new}", wait_until="commit")
 
     assert [] == phone_visit.problems
-
-
-def is_source(name: str) -> bool:
-    return Path(name.removesuffix(".html")).suffix != ""
 
 
 def test_error_of_a_page_would_be_found(phone_visit: Visit) -> None:
