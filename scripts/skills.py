@@ -2,8 +2,8 @@
 """
 Install the skill, generate and validate its files, and run the commands of `rtm`.
 
-`prove` and `resize` need the packages that `make setup` installs, and `validate` needs PyYAML. The other commands need
-only Python 3.11.
+`install` and the commands of `rtm`, except `prove` and `resize`, need only Python 3.11. The other commands need the
+packages that `make setup` installs.
 
 Findings are printed to standard output, one per line. The exit status is 0 without findings, 1 with findings, and 2 for
 a usage error or incomplete checks. For `lint`, warnings count as findings only with `--strict`.
@@ -48,7 +48,13 @@ def _generate(_: argparse.Namespace) -> int:
 def _validate(options: argparse.Namespace) -> int:
     from scripts.pack.validate import validate
 
-    return _report(validate(files.ROOT), options.format)
+    try:
+        return _report(validate(files.ROOT), options.format)
+    except ModuleNotFoundError as error:
+        _continue_in_virtual_environment()
+        return PROGRAM.wrong(
+            f"validate needs the package {error.name!r}, which is not installed; run `make check` once to install it"
+        )
 
 
 def _continue_in_virtual_environment() -> str:

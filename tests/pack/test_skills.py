@@ -67,10 +67,13 @@ def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path) 
     assert (0, 0) == (installed.returncode, again.returncode), installed.stderr + again.stderr
 
 
-def test_command_without_its_packages_names_the_remedy(copied: Path) -> None:
-    done = _bare("prove", "job.py:transform", root=copied)
+@pytest.mark.parametrize(
+    ("arguments", "remedy"), [(["validate"], "make check"), (["prove", "job.py:transform"], "make setup")]
+)
+def test_command_without_its_packages_names_the_remedy(arguments: list[str], remedy: str, copied: Path) -> None:
+    done = _bare(*arguments, root=copied)
 
-    assert (2, True) == (done.returncode, "make setup" in done.stderr)
+    assert (2, True) == (done.returncode, remedy in done.stderr), done.stderr
 
 
 def test_faulty_copy_does_not_stop_the_other_folders(copied: Path, tmp_path: Path) -> None:
