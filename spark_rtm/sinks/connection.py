@@ -2,14 +2,17 @@
 Write each batch in its own transaction on one connection, and retry a failed batch until a deadline.
 
 A real-time task keeps its connection for a whole epoch. If the server closes it, the task opens a new connection and
-writes the batch again.
+writes the batch again. A watchdog shuts the connection down if the server does not reply in time. Otherwise, one lost
+packet would block a task forever, because neither `statement_timeout` nor TCP detects a reply that the server sent and
+the network lost.
 """
 
 import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,15 +20,15 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.numeric import Int8BinaryDumper
 
-from spark_rtm.sinks.column_types import FIND_TRUNCATING_TYPES
 from spark_rtm.sinks.errors import STATEMENT_TIMEOUT_SQLSTATE, is_refused_login, is_transient, pause_seconds
 from spark_rtm.sinks.metrics import Metrics
-from spark_rtm.sinks.watchdog import Watchdog
+from spark_rtm.sinks.statement import FIND_TRUNCATING_TYPES
 
 Connect = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
 READ_ONLY_SQLSTATE = "25006"
 MAX_LOCK_WAIT_MS = 5_000
+CHECKS_PER_TIMEOUT = 8
 
 
 @dataclass
@@ -170,3 +173,44 @@ class BatchConnection:
         if self._socket is not None:
             self._socket.close()
         self._connection = self._socket = None
+
+
+class Watchdog:
+    """A thread that shuts a socket down when a flush takes longer than the timeout."""
+
+    def __init__(self, timeout_seconds: float) -> None:
+        self._timeout_seconds = timeout_seconds
+        self._watched: tuple[float, socket.socket] | None = None
+        self._lock = threading.Lock()
+        self._is_stopped = threading.Event()
+        self.cuts = 0
+        threading.Thread(target=self._run, name="postgres-watchdog", daemon=True).start()
+
+    @contextmanager
+    def watching(self, connected: socket.socket) -> Iterator[None]:
+        """Shut down the socket `connected` if the block takes longer than the timeout."""
+        with self._lock:
+            self._watched = time.monotonic() + self._timeout_seconds, connected
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._watched = None
+
+    def cut(self, *, only_late: bool = False) -> None:
+        """Shut the watched socket down, with `only_late` only after the timeout."""
+        with self._lock:
+            if self._watched is None or (only_late and time.monotonic() < self._watched[0]):
+                return
+            with suppress(OSError):  # the server has already closed it
+                self._watched[1].shutdown(socket.SHUT_RDWR)
+            self.cuts += only_late
+            self._watched = None
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._is_stopped.set()
+
+    def _run(self) -> None:
+        while not self._is_stopped.wait(self._timeout_seconds / CHECKS_PER_TIMEOUT):
+            self.cut(only_late=True)

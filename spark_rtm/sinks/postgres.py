@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from spark_rtm.sinks.buffer import RowBuffer
-from spark_rtm.sinks.column_types import types_to_check
 from spark_rtm.sinks.connection import BatchConnection, Connect
 from spark_rtm.sinks.flusher import Flusher, RejectValues
 from spark_rtm.sinks.metrics import Metrics
 from spark_rtm.sinks.row_encoder import RowEncoder
-from spark_rtm.sinks.statement import check_target, upsert_statement
+from spark_rtm.sinks.statement import check_target, types_to_check, upsert_statement
 
 if TYPE_CHECKING:
     from pyspark.sql import Row

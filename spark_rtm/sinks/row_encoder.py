@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from psycopg.types.json import Jsonb
 
 from spark_rtm.sinks.buffer import Key
-from spark_rtm.sinks.column_types import NUMBERS, cast_type
+from spark_rtm.sinks.statement import NUMBERS, cast_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Row

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from spark_rtm.services import LocalPostgres, running
+from spark_rtm.services.tcp_proxy import TcpProxy
 from tests.sinks.helpers import Table, create_audited, do
 
 
@@ -11,6 +12,12 @@ from tests.sinks.helpers import Table, create_audited, do
 def server() -> Iterator[LocalPostgres]:
     with running(LocalPostgres()) as local:
         yield local
+
+
+@pytest.fixture
+def proxy(server: LocalPostgres) -> Iterator[TcpProxy]:
+    with TcpProxy(("127.0.0.1", server.port)) as between:
+        yield between
 
 
 @pytest.fixture

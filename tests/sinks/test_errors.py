@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from spark_rtm.sinks.errors import is_transient, pause_seconds
+from spark_rtm.sinks.errors import is_transient
 from tests.sinks.helpers import COLUMNS, Table, do, row, sink_of, write
 
 PERSON = "alice@example.org"
@@ -36,15 +36,6 @@ CASES: dict[str, tuple[psycopg.Error, int, bool]] = {
 def test_only_transient_errors_are_retried(error: psycopg.Error, timeouts: int, expected: bool) -> None:
     """A failover or a deadlock is retried, but not a row that does not fit the table."""
     assert expected is is_transient(error, timeouts=timeouts, refused_logins=0)
-
-
-@pytest.mark.parametrize(("attempt", "max_seconds"), [(0, 0.05), (1, 0.1), (5, 1.6), (6, 2.0), (2_000, 2.0)])
-def test_pause_is_random_below_a_bound_that_doubles(attempt: int, max_seconds: float) -> None:
-    pauses = {pause_seconds(attempt) for _ in range(200)}
-
-    assert 0 <= min(pauses)
-    assert max_seconds * 0.8 < max(pauses) <= max_seconds
-    assert len(pauses) > 100
 
 
 @pytest.mark.services

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.sinks.helpers import COLUMNS, Table, ask, do, row, sink_of, write
+from tests.sinks.helpers import COLUMNS, Table, do, row, sink_of, write
 
 pytestmark = pytest.mark.services
 
@@ -58,21 +58,3 @@ def test_error_of_the_reject_function_fails_the_task(table: Table) -> None:
     text = "".join(traceback.format_exception(failure.value))
     assert "reject topic is unavailable" in text
     assert PERSON not in text
-
-
-def test_one_attack_row_costs_few_statements(table: Table) -> None:
-    """Among 500 rows, one row that cannot be stored is found by halving the batch."""
-    do(table.dsn, f"create sequence {table.name}_calls")
-    do(
-        table.dsn,
-        f"create function {table.name}_count() returns trigger language plpgsql as "
-        f"$$ begin perform nextval('{table.name}_calls'); return null; end $$;"
-        f"create trigger calls before insert on {table.name} for each statement execute function {table.name}_count()",
-    )
-    sink = sink_of(table, linger_ms=60_000, on_rejected=lambda _values, _reason: None)
-
-    write(sink, *(row(str(n), 1, "\0" if n == 250 else "") for n in range(500)))
-
-    assert 499 == len(table.rows())
-    assert [(True,)] == ask(table.dsn, f"select last_value <= 20 from {table.name}_calls")
-    do(table.dsn, f"drop function {table.name}_count cascade; drop sequence {table.name}_calls")

@@ -1,6 +1,5 @@
 import os
 import pickle
-import signal
 import threading
 import time
 from datetime import UTC, datetime
@@ -17,6 +16,11 @@ from tests.helpers import eventually
 from tests.sinks.helpers import COLUMNS, Table, ask, do, kill_backends, row, sink_of, write
 
 pytestmark = pytest.mark.services
+
+
+def is_blocked(table: Table) -> bool:
+    query = f"select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%{table.name}%'"
+    return bool(ask(table.dsn, query))
 
 
 def test_lone_row_is_visible_although_no_other_follows(table: Table) -> None:
@@ -115,14 +119,6 @@ def test_closing_does_not_hide_an_error_of_the_query(table: Table) -> None:
     assert {} == table.rows()
 
 
-def test_epoch_without_rows_needs_no_server() -> None:
-    """Spark opens a sink for empty partitions too, and these open no connection."""
-    sink = sink_of(Table("host=127.0.0.1 port=1", "nowhere"))
-
-    assert sink.open(0, 0) is True
-    sink.close(None)
-
-
 def test_full_buffer_blocks_the_query_and_loses_nothing(table: Table) -> None:
     """While the database is blocked, `process` blocks at `max_pending` keys; all rows arrive afterwards."""
     sink = sink_of(table, max_pending=10, linger_ms=0)
@@ -133,12 +129,11 @@ def test_full_buffer_blocks_the_query_and_loses_nothing(table: Table) -> None:
             sink.process(row(str(n), 1))
 
     task = threading.Thread(target=process_all)
-    blocked = f"select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%{table.name}%'"
 
     with psycopg.connect(table.dsn) as blocker:
         blocker.execute(f"lock table {table.name}".encode())
         task.start()
-        eventually(lambda: ask(table.dsn, blocked), 60, "a flush that waits for the lock")
+        eventually(lambda: is_blocked(table), 60, "a flush that waits for the lock")
         taken = eventually(lambda: sink.metrics.rows > 10 and sink.metrics.rows, 60, "a full buffer")
     task.join(60)
     sink.close(None)
@@ -232,41 +227,6 @@ def test_integers_of_any_size_share_one_prepared_statement(table: Table) -> None
     do(table.dsn, f"alter table {table.name} drop prepared; drop function {table.name}_prepared")
 
 
-def test_close_writes_the_rows_of_an_interrupted_drain(table: Table) -> None:
-    """Ctrl-C during `drain` ends only the wait; the rows are written by `close`."""
-    sink = sink_of(table, linger_ms=60_000)
-    sink.open(0, 0)
-    sink.process(row("k", 1))
-    blocked = f"select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%{table.name}%'"
-
-    def interrupt() -> None:
-        eventually(lambda: ask(table.dsn, blocked), 60, "a flush that waits for the lock")
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with psycopg.connect(table.dsn) as blocker:
-        blocker.execute(f"lock table {table.name}".encode())
-        interrupter = threading.Thread(target=interrupt)
-        interrupter.start()
-        with pytest.raises(KeyboardInterrupt):
-            sink.drain()
-        interrupter.join(60)
-    sink.close(None)
-
-    assert {"k": (1, "")} == table.rows()
-
-
-def test_open_sink_is_pickled_without_its_threads(table: Table) -> None:
-    sink = sink_of(table)
-    sink.open(0, 0)
-
-    copy = pickle.loads(pickle.dumps(sink))
-    write(copy, row("copy", 1))
-    sink.close(None)
-
-    assert {"copy": (1, "")} == table.rows()
-    assert copy == sink
-
-
 def test_password_is_fetched_at_every_connect_and_never_shown(table: Table) -> None:
     """Every connect calls `connect`, so a new token is used; neither `repr` nor the log line shows the password."""
     parts = conninfo_to_dict(table.dsn)
@@ -290,21 +250,41 @@ def test_password_is_fetched_at_every_connect_and_never_shown(table: Table) -> N
     assert str(parts["password"]) not in repr(sink) + repr(sink_with_mapping) + sink.metrics.line()
 
 
-def test_pickled_sink_contains_no_fetched_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pickled_sink_has_no_threads_and_no_fetched_secret(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """A function as `connect` is pickled without its result and reads the secret in the task."""
-    monkeypatch.setenv("SINK_PASSWORD", "s3cret")
-    sink = PostgresUpsertSink(password_from_environment, ("public", "t"), ("key",), {"key": "text"})
+    monkeypatch.setenv("SINK_DSN", table.dsn)
+    sink = PostgresUpsertSink(connect_from_environment, ("public", table.name), ("key",), COLUMNS, "version")
+    sink.open(0, 0)
+    sink.process(row("k", 1))
+    sink.drain()
 
-    assert b"s3cret" not in cloudpickle.dumps(sink)  # type: ignore[no-untyped-call]
-    assert {"password": "s3cret"} == sink.connect()  # type: ignore[operator]
+    pickled = cloudpickle.dumps(sink)  # type: ignore[no-untyped-call]
+    sink.close(None)
+    write(pickle.loads(pickled), row("copy", 1))
+
+    assert str(conninfo_to_dict(table.dsn)["password"]).encode() not in pickled
+    assert {"k", "copy"} == set(table.rows())
 
 
-def password_from_environment() -> dict[str, str]:
-    return {"password": os.environ["SINK_PASSWORD"]}
+def connect_from_environment() -> dict[str, Any]:
+    return conninfo_to_dict(os.environ["SINK_DSN"])
 
 
-def test_sink_that_is_not_open_is_an_error() -> None:
-    sink = sink_of(Table("host=127.0.0.1", "t"))
-
-    with pytest.raises(RuntimeError, match=r"sink for table 'public\.t' is not open; call open\(\) before process\(\)"):
+def test_calls_in_a_wrong_order_are_errors(table: Table) -> None:
+    """An open sink cannot be opened again, and a closed one takes no row. An epoch without rows needs no server."""
+    idle = sink_of(Table("host=127.0.0.1 port=1", "nowhere"))
+    assert idle.open(0, 0) is True
+    idle.close(None)
+    sink = sink_of(table, linger_ms=60_000)
+    with pytest.raises(RuntimeError, match=rf"'public\.{table.name}' is not open; call open\(\) before process\(\)"):
         sink.drain()
+    sink.open(0, 0)
+    sink.process(row("k", 1))
+
+    with pytest.raises(RuntimeError, match=r"is already open, .* call close\(\) before open\(\)"):
+        sink.open(0, 1)
+    sink.close(None)
+    sink.open(0, 1)
+    sink.close(None)
+
+    assert {"k": (1, "")} == table.rows()
