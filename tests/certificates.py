@@ -1,6 +1,5 @@
 """Create a certificate authority and certificates for the time of a test; no key is ever in the repository."""
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,26 +17,22 @@ class Certificates:
     authority: trustme.CA = field(default_factory=trustme.CA)
 
     def trusted(self) -> Path:
-        path = self.folder / "authority.pem"
-        self.authority.cert_pem.write_to_path(str(path))
-        return path
+        return self._written("authority.pem", self.authority.cert_pem.bytes())
 
     def identity(self, name: str) -> tuple[Path, Path]:
         issued = self.authority.issue_cert(ADDRESS, common_name=name)
-        key, certificate = self.folder / f"{name}.key", self.folder / f"{name}.pem"
         # Kafka reads only keys in the format PKCS #8.
         pkcs8 = load_pem_private_key(issued.private_key_pem.bytes(), None).private_bytes(
             Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
         )
-        for path, content in ((key, pkcs8), (certificate, issued.cert_chain_pems[0].bytes())):
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(content)
-        return key, certificate
+        return self._written(f"{name}.key", pkcs8), self._written(f"{name}.pem", issued.cert_chain_pems[0].bytes())
 
     def identity_file(self, name: str) -> Path:
         """Return one file with the private key and the certificate, as Kafka's `ssl.keystore.location` needs it."""
-        key, certificate = self.identity(name)
-        both = self.folder / f"{name}.both.pem"
-        with os.fdopen(os.open(both, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(key.read_bytes() + certificate.read_bytes())
-        return both
+        return self._written(f"{name}.both.pem", b"".join(path.read_bytes() for path in self.identity(name)))
+
+    def _written(self, name: str, content: bytes) -> Path:
+        path = self.folder / name
+        path.touch(0o600)
+        path.write_bytes(content)
+        return path

@@ -46,28 +46,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=_run_servers)
     commands = parser.add_subparsers(metavar="COMMAND")
 
-    def command(name: str, run: Callable[[argparse.Namespace], int | None], text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
+    def command(name: str, run: Callable[[argparse.Namespace], int | None]) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         added.set_defaults(run=run)
         return added
 
-    packages = "download the Kafka broker and Spark's jars for Kafka and Avro, unless the cache contains them"
-    command("packages", _fetch_packages, packages)
-    archives = "record which classes a broker and a Spark session load, so later ones start twice as fast"
-    command("archives", _record_classes, archives)
-    job = "write the archives that send a job and its Python packages to another cluster with spark-submit"
-    job_parser = command("job-archive", _write_job_archives, job)
+    command("packages", _fetch_packages)
+    command("archives", _record_classes)
+    job_parser = command("job-archive", _write_job_archives)
     job_parser.add_argument("folder", type=Path, metavar="DIR", help="for example dist")
     job_parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="package of the job, for example examples")
-    control = "compile the source `rtm-kafka` for the installed PySpark, and print the path of its jar"
-    command("control", _print_control_jar, control)
-    checksums_parser = command(
-        "checksums",
-        lambda options: print(downloaded_checksums(options.ivy_file), end=""),
-        "download the jars that an Ivy file pins, and print their SHA-256 checksums",
-    )
+    command("control", _print_control_jar)
+    checksums_parser = command("checksums", _print_checksums)
     checksums_parser.add_argument("ivy_file", type=Path, metavar="IVY_FILE", help="for example broker.xml")
-    java_parser = command("java", _print_java_home, "print the home folder of a Java that can run Spark and Kafka")
+    java_parser = command("java", _print_java_home)
     java_parser.add_argument(
         "--system-only",
         action="store_true",
@@ -90,6 +82,7 @@ def _run_servers(_: argparse.Namespace) -> None:
 
 
 def _fetch_packages(_: argparse.Namespace) -> None:
+    """Download the Kafka broker and Spark's jars for Kafka and Avro, unless the cache contains them."""
     spark_connector = connector()
     folder = spark_connector.jars[0].parent
     print(f"Spark's Kafka connector {spark_connector.version}: {len(spark_connector.jars)} jars in {folder}")
@@ -99,6 +92,7 @@ def _fetch_packages(_: argparse.Namespace) -> None:
 
 
 def _record_classes(_: argparse.Namespace) -> None:
+    """Record which classes a broker and a Spark session load, so later ones start twice as fast."""
     # The other commands do not need PySpark.
     from spark_rtm.services.spark import record_classes as record_spark_classes  # noqa: PLC0415
 
@@ -107,18 +101,26 @@ def _record_classes(_: argparse.Namespace) -> None:
 
 
 def _print_control_jar(_: argparse.Namespace) -> None:
+    """Compile the source `rtm-kafka` for the installed PySpark, and print the path of its jar."""
     from spark_rtm.services.spark import control_jar  # noqa: PLC0415 - as above
 
     print(control_jar())
 
 
+def _print_checksums(options: argparse.Namespace) -> None:
+    """Download the jars that an Ivy file pins, and print their SHA-256 checksums."""
+    print(downloaded_checksums(options.ivy_file), end="")
+
+
 def _write_job_archives(options: argparse.Namespace) -> None:
+    """Write the archives that send a job and its Python packages to another cluster with spark-submit."""
     code, packages = options.folder / job_archive.CODE_ARCHIVE, options.folder / job_archive.PACKAGES_ARCHIVE
     print(job_archive.write_code_archive(code, options.packages))
     print(job_archive.write_packages_archive(packages))
 
 
 def _print_java_home(options: argparse.Namespace) -> int:
+    """Print the home folder of a Java that can run Spark and Kafka."""
     home = system_java_home() if options.system_only else java_home()
     if home is not None:
         print(home)

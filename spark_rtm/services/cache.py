@@ -9,8 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -28,13 +27,6 @@ def cache_root() -> Path:
     return Path.home() / user_cache / "spark-rtm"
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def cached_folder(name: str, fill: Callable[[Path], object]) -> Path:
     """
     Return the folder `name` of the cache, and create it with `fill` if it is missing.
@@ -48,7 +40,8 @@ def cached_folder(name: str, fill: Callable[[Path], object]) -> Path:
     # Other users must not be able to replace the content, whatever the umask.
     for parent in (cache_root(), folder.parent):
         parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    with _locked(folder.parent / f"{folder.name}.lock"):
+    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
             unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
             try:

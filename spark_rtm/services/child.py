@@ -7,17 +7,20 @@ start a query.
 
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar, TypeVar
 
 from spark_rtm.services.files.run_folder import run_folder
 
@@ -56,11 +59,8 @@ class Child:
     def _end(self, message: bytes) -> None:
         pipe = self.supervisor.stdin
         if pipe is not None and not pipe.closed:
-            with suppress(BrokenPipeError):
+            with suppress(BrokenPipeError), pipe:
                 pipe.write(message)
-                pipe.flush()
-            with suppress(BrokenPipeError):
-                pipe.close()
         self.supervisor.wait(STOP_TIMEOUT_SECONDS)
 
 
@@ -71,19 +71,15 @@ def free_ports(count: int) -> list[int]:
     Another program can still take a port first, because servers cannot inherit a bound socket. The server then exits,
     and the error contains its log.
     """
-    with ExitStack() as probes:
-        ports: list[int] = []
-        for port in random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS)):
-            probe = probes.enter_context(socket.socket())
-            with suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                ports.append(port)
-            if len(ports) == count:
-                return ports
-    raise RuntimeError(
-        f"found only {len(ports)} of {count} free ports between {SERVER_PORTS[0]} and {SERVER_PORTS[-1]}; "
-        "stop other servers on these ports"
-    )
+    ports = random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS))
+    return list(islice(filter(_is_free, ports), count))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe, suppress(OSError):
+        probe.bind(("127.0.0.1", port))
+        return True
+    return False
 
 
 def open_log(path: Path) -> BinaryIO:
@@ -118,9 +114,7 @@ def start_child(
     `run_as` contains a user id and a group id, for servers that refuse to run as root.
     Raises RuntimeError if the command cannot be started.
     """
-    options = [f"--stop-signal={int(stop_signal)}", f"--grace-seconds={grace_seconds}", f"--run-folder={run_folder()}"]
-    if run_as:
-        options += [f"--user={run_as[0]}", f"--group={run_as[1]}"]
+    options = map(str, (run_folder(), int(stop_signal), grace_seconds, *(run_as or ())))
     with open_log(log_path) as log:
         supervisor = subprocess.Popen(
             [sys.executable, "-I", "-S", str(SUPERVISOR), *options, "--", *command],
@@ -163,3 +157,53 @@ def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_second
     raise RuntimeError(
         f"{child.name} {problem}; its log shows the reason. Last lines of {child.log_path}:\n{log_tail(child.log_path)}"
     )
+
+
+@dataclass
+class LocalServer(ABC):
+    """
+    A server on 127.0.0.1 whose data is in `folder`.
+
+    The data and address survive `stop` and `kill` for a later `start`. `remove` deletes the data.
+    """
+
+    folder: Path
+    child: Child | None = field(default=None, init=False, repr=False)
+    log_name: ClassVar[str]
+
+    @property
+    def log_path(self) -> Path:
+        """Path of the server's output."""
+        return self.folder / self.log_name
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start the server and wait until it responds. Raise RuntimeError with the end of its log if it does not."""
+
+    def stop(self) -> None:
+        """Shut the server down cleanly. Do nothing if it is not running."""
+        if self.child:
+            self.child.stop()
+
+    def kill(self) -> None:
+        """End the server like `kill -9`. Do nothing if it is not running."""
+        if self.child:
+            self.child.kill()
+
+    def remove(self) -> None:
+        """Stop the server and delete its data."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+ServerT = TypeVar("ServerT", bound=LocalServer)
+
+
+@contextmanager
+def running(server: ServerT) -> Iterator[ServerT]:
+    """Start a server, yield it, and remove it at the end of the block or after a failed start."""
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()

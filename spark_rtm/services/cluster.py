@@ -17,6 +17,7 @@ import venv
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.child import Child, free_ports, start_child, wait_until_ready
@@ -101,28 +102,17 @@ def _start(name: str, properties: Path, *arguments: str) -> Child:
     return start_child(name, [*command, *arguments[1:]], log_path=log_path, env=_environment())
 
 
-@contextmanager
-def _variables(properties: Path, python: Path) -> Iterator[None]:
-    """Pass the cluster's settings and the workers' Python to each JVM that PySpark starts."""
+def _variables(properties: Path, python: Path) -> dict[str, str]:
+    """Return variables that pass the cluster's settings and the workers' Python to each JVM that PySpark starts."""
     arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
     own_packages = [os.environ.get("PYTHONPATH"), sysconfig.get_path("purelib")]
-    changed = {
+    return {
         "PYSPARK_SUBMIT_ARGS": f"--properties-file {shlex.quote(str(properties))} {arguments}",
         "PYSPARK_PYTHON": str(python),
         # Spark also runs the Python of the workers on the driver, when a query with a state processor starts. There, it
         # finds its packages on the path of the driver.
         "PYTHONPATH": os.pathsep.join(filter(None, own_packages)),
     }
-    previous = {name: os.environ.get(name) for name in changed}
-    os.environ.update(changed)
-    try:
-        yield
-    finally:
-        for name, value in previous.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 @contextmanager
@@ -153,5 +143,5 @@ def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[
             cleanup.callback(_start(f"Spark worker {number}", properties, *arguments).stop)
         wait_until_ready(master, lambda: _alive_workers(web_port) == workers, START_TIMEOUT_SECONDS)
         venv.create(folder / "python", symlinks=True)
-        cleanup.enter_context(_variables(properties, folder / "python" / "bin" / "python"))
+        cleanup.enter_context(patch.dict(os.environ, _variables(properties, folder / "python" / "bin" / "python")))
         yield url

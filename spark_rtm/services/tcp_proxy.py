@@ -9,9 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
 
-CHUNK_BYTES = 65_536
+MAX_CHUNK_BYTES = 1_000_000
 CONNECT_SECONDS = 5
 
 Change = Callable[[bytes], bytes | None]
@@ -68,41 +67,24 @@ class TcpProxy:
         for end in ends:
             end.settimeout(None)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threads = [
-            _start(self._forward, client, server, lambda: self.request),
-            _start(self._forward, server, client, lambda: self.answer),
-        ]
-        for thread in threads:
-            thread.join()
+        answers = _start(self._forward, server, client, lambda: self.answer)
+        self._forward(client, server, lambda: self.request)
+        answers.join()
         for end in ends:
             end.close()
         self._sockets -= ends
 
     def _forward(self, source: socket.socket, target: socket.socket, change: Callable[[], Change]) -> None:
-        queue: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
-        delivery = _start(_deliver, queue, target)
         with suppress(OSError):
-            while chunk := source.recv(CHUNK_BYTES):
+            # Data that arrives during the delay of a chunk becomes the next chunk.
+            while chunk := source.recv(MAX_CHUNK_BYTES):
                 changed = change()(chunk)
                 if changed is None:
                     break
-                if changed:
-                    queue.put((time.monotonic() + self.delay_seconds, changed))
-        queue.put((time.monotonic() + self.delay_seconds, b""))
+                time.sleep(self.delay_seconds)
+                target.sendall(changed)
         _shut(source)
-        delivery.join()
-
-
-def _deliver(queue: "SimpleQueue[tuple[float, bytes]]", target: socket.socket) -> None:
-    with suppress(OSError):
-        while True:
-            due, chunk = queue.get()
-            # The delay is the purpose of the proxy.
-            time.sleep(max(0, due - time.monotonic()))
-            if not chunk:
-                break
-            target.sendall(chunk)
-    _shut(target)
+        _shut(target)
 
 
 def _shut(end: socket.socket) -> None:

@@ -22,9 +22,8 @@ from confluent_kafka.admin import (
 from psycopg.conninfo import make_conninfo
 
 from scripts.pack import files
-from spark_rtm.services.child import free_ports
+from spark_rtm.services.child import free_ports, running
 from spark_rtm.services.kafka import LocalKafka
-from spark_rtm.services.local_server import running
 from spark_rtm.services.postgres import LocalPostgres
 from tests.certificates import Certificates
 from tests.pages.examples import Example, examples_of

@@ -8,8 +8,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import Decision, Keeper, judge
 from spark_rtm.realtime.queries import wait_until
+from spark_rtm.services.child import running
 from spark_rtm.services.kafka import LocalKafka
-from spark_rtm.services.local_server import running
 from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]

@@ -2,7 +2,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,8 +45,7 @@ import signal, sys, threading
 from pathlib import Path
 from spark_rtm.services.child import start_child
 
-# Under `nohup` or in the background of a shell, this process would inherit that these signals are ignored.
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# In the background of a shell, this process would inherit that the signal is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 child = start_child("server", [sys.executable, "-c", sys.argv[2]], log_path=Path(sys.argv[1]))
 print(child.pid, flush=True)
@@ -79,9 +78,7 @@ def _start_server(log_path: Path, program: str) -> Child:
     return start_child("Test server", [sys.executable, "-c", program], log_path=log_path, grace_seconds=0.2)
 
 
-@pytest.mark.parametrize(
-    "end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda end: end.name
-)
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=lambda end: end.name)
 def test_server_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> None:
     """A server and its children end when their parent process ends, even after kill -9."""
     log_path = tmp_path / "log"
@@ -139,29 +136,27 @@ def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
     assert not is_alive(server.pid)
 
 
+def interrupt() -> bool:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
-    ("end", "seconds", "problem"),
-    [("raise SystemExit(1)", 30, "exited during startup"), (WAIT_FOREVER, 0.1, r"was not ready after 0\.1 s")],
-    ids=["exit", "deadline"],
+    ("end", "seconds", "probe", "error", "problem"),
+    [
+        ("raise SystemExit(1)", 30, bool, RuntimeError, r"Test server exited during startup[\s\S]*reading data"),
+        (WAIT_FOREVER, 0.1, bool, RuntimeError, r"Test server was not ready after 0\.1 s[\s\S]*reading data"),
+        (WAIT_FOREVER, 30, interrupt, KeyboardInterrupt, "^$"),
+    ],
+    ids=["exit", "deadline", "interrupt"],
 )
-def test_server_that_does_not_start_shows_its_log(tmp_path: Path, end: str, seconds: float, problem: str) -> None:
+def test_server_that_does_not_start_shows_its_log_and_is_killed(
+    tmp_path: Path, end: str, seconds: float, probe: Callable[[], bool], error: type[BaseException], problem: str
+) -> None:
     log_path = tmp_path / "log"
     server = _start_server(log_path, f"print('reading data', flush=True); {end}")
     eventually(log_path.read_text, 60, "the first output of the server")
 
-    with pytest.raises(RuntimeError, match=rf"Test server {problem}[\s\S]*reading data"):
-        wait_until_ready(server, lambda: False, seconds)
-
-    assert not is_alive(server.pid)
-
-
-def test_exception_of_a_probe_kills_the_server(tmp_path: Path) -> None:
-    server = _start_server(tmp_path / "log", SERVER)
-
-    def interrupt() -> bool:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        wait_until_ready(server, interrupt, deadline_seconds=30)
+    with pytest.raises(error, match=problem):
+        wait_until_ready(server, probe, seconds)
 
     assert not is_alive(server.pid)

@@ -20,15 +20,14 @@ import pytest
 
 from scripts.pack import files
 from spark_rtm.services.cluster import job_confs, standalone_cluster
-from spark_rtm.services.files import class_archive, job_archive
+from spark_rtm.services.files import job_archive
 from spark_rtm.services.java import java_home
-from spark_rtm.services.spark import archive_folder, class_path, control_jar
+from spark_rtm.services.spark import control_jar
 from tests.pages.examples import spark_submit_of
+from tests.services.test_spark import RPC_FAILURE, reply_without_secret
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
 
-ASK_MASTER = ("org.apache.spark.deploy.Client", "kill")
-UNKNOWN_DRIVER = "driver-unknown"
 SCALA = files.ROOT / "tests/pages/functions.scala"
 
 
@@ -67,20 +66,11 @@ def _secret() -> str:
     return str(secret)
 
 
-def _is_answered(url: str, folder: Path, secret: str) -> bool:
-    options = [*class_archive.using(archive_folder()), *(["-Dspark.authenticate=true"] if secret else [])]
-    command = [str(java_home() / "bin" / "java"), *options, "-cp", class_path(), *ASK_MASTER, url, UNKNOWN_DRIVER]
-    environment = {**os.environ, **({"_SPARK_AUTH_SECRET": secret} if secret else {})}
-    result = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
-    )
-    return f"{UNKNOWN_DRIVER} has already finished or does not exist" in result.stdout + result.stderr
+def test_program_without_the_secret_cannot_command_the_cluster(cluster: str) -> None:
+    kind, text = reply_without_secret(int(cluster.rpartition(":")[2]))
 
-
-def test_program_without_the_secret_cannot_command_the_cluster(cluster: str, tmp_path: Path) -> None:
-    answers = [_is_answered(cluster, tmp_path, secret) for secret in (_secret(), "guessed", "")]
-
-    assert [True, False, False] == answers
+    assert RPC_FAILURE == kind
+    assert b"challenge" in text or b"SaslMessage" in text
 
 
 def test_secret_is_on_no_command_line(cluster: str) -> None:

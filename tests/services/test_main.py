@@ -13,6 +13,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from psycopg.conninfo import conninfo_to_dict
 
+from spark_rtm.services import kafka
+from spark_rtm.services.child import free_ports
+from spark_rtm.services.files import class_archive
+from spark_rtm.services.kafka import archive_folder
+from spark_rtm.services.packages import broker_jars
 from tests.helpers import is_alive
 
 pytestmark = pytest.mark.services
@@ -61,11 +66,18 @@ def _listening_addresses(server: psutil.Process) -> set[str]:
 
 
 def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[str], data_folder: Path) -> None:
-    """The printed addresses work without a password; Ctrl-C stops the servers, deletes their data and exits with 0."""
+    """
+    The printed addresses work without a password; Ctrl-C stops the servers, deletes their data and exits with 0.
+
+    The broker's JVM has mapped the class archive that `make setup` recorded.
+    """
     exports = _read_exports(services)
     servers = [server for child in psutil.Process(services.pid).children() for server in child.children()]
 
     assert AdminClient({"bootstrap.servers": exports["KAFKA_BOOTSTRAP_SERVERS"]}).list_topics(timeout=10).brokers
+    (broker,) = [server for server in servers if server.name() == "java"]
+    archive = archive_folder(broker_jars()) / class_archive.ARCHIVE
+    assert str(archive) in Path(f"/proc/{broker.pid}/maps").read_text()
     psycopg.connect(exports["POSTGRES_DSN"]).close()
     assert "password" not in conninfo_to_dict(exports["POSTGRES_DSN"])
     assert {"127.0.0.1"} == set.union(*map(_listening_addresses, servers))
@@ -76,3 +88,16 @@ def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[s
     assert len(servers) == 2
     assert [] == [server for server in servers if is_alive(server.pid)]
     assert [] == list(data_folder.iterdir())
+
+
+def test_unreachable_external_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unreachable address is an error at the start, because a query would wait silently."""
+    dead = f"127.0.0.1:{free_ports(1)[0]}"
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", dead)
+    monkeypatch.setattr(kafka, "EXTERNAL_PROBE_TIMEOUT_SECONDS", 0.5)
+
+    with (
+        pytest.raises(RuntimeError, match=f"no Kafka broker responded at '{dead}'.*unset KAFKA_BOOTSTRAP_SERVERS"),
+        kafka.kafka_broker(),
+    ):
+        pytest.fail("an unreachable address was accepted")

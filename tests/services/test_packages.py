@@ -139,17 +139,6 @@ def test_cache_that_others_may_write_is_refused(cache: Path, ivy_dir: Path, part
         broker_jars(ivy_dir)
 
 
-def test_jars_without_checksums_are_not_downloaded(repository: Path, ivy_dir: Path) -> None:
-    """A new version is used only after its checksums have been committed."""
-    _publish(repository, *BROKER_JARS)
-    shutil.copy(ivy_dir / "broker.xml", repository.parent)
-
-    with pytest.raises(RuntimeError, match=r"broker\.sha256 does not exist, so the jars .* cannot be verified"):
-        broker_jars(repository.parent)
-
-    assert [] == list(repository.parent.glob("cache/jars/*/*.jar"))
-
-
 @pytest.mark.parametrize(
     "ivy_file",
     [*IVY_DIR.glob("*.xml"), *IVY_FILES.glob("*.xml")],

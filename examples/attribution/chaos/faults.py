@@ -15,8 +15,7 @@ from examples.attribution.chaos.parts import disk
 from examples.attribution.chaos.parts.programs import Program
 from examples.attribution.chaos.parts.system import System
 from examples.attribution.chaos.processes import EXECUTOR, JVM_OF_DRIVER, WORKER, family, find, paused
-from spark_rtm.services.child import start_child
-from spark_rtm.services.local_server import LocalServer
+from spark_rtm.services.child import LocalServer, start_child
 from spark_rtm.services.tcp_proxy import TcpProxy, unchanged
 
 Need = Literal["", "cluster", "mount", "standby"]

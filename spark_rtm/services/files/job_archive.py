@@ -10,9 +10,9 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distribution, distributions
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -24,7 +24,6 @@ UNUSED_PARTS = {"__pycache__", "include", "tests"}
 CODE_ARCHIVE, PACKAGES_ARCHIVE = "job.zip", "packages.tar"
 PACKAGES_FOLDER = "packages"
 """Worker folder into which Spark unpacks the second archive."""
-_NAME = re.compile(r"^[\w.-]+")
 
 
 def write_code_archive(path: Path, packages: Iterable[str] = ()) -> Path:
@@ -55,15 +54,14 @@ def write_packages_archive(path: Path) -> Path:
 
 
 def packages_of_workers() -> list[str]:
-    """Return `WORKER_PACKAGES` and their requirements in alphabetical order."""
-    names = set[str]()
-    todo = list(WORKER_PACKAGES)
-    while todo:
-        name = todo.pop()
-        if name not in names:
-            names.add(name)
-            todo += _required_by(name)
-    return sorted(names)
+    """Return `WORKER_PACKAGES` and their installed requirements."""
+    names = list(WORKER_PACKAGES)
+    installed = {found.name.lower() for found in distributions()}
+    for name in names:
+        # Extras are optional, and other conditions name other versions of Python.
+        required = [text for text in distribution(name).requires or () if "extra" not in text]
+        names += {re.split(r"[^\w.-]", text)[0].lower() for text in required} & installed - {*names}
+    return names
 
 
 def _folder_of(package: str) -> Path:
@@ -77,29 +75,6 @@ def _folder_of(package: str) -> Path:
 
 def packages_id() -> str:
     """Return a short text that depends on the packages, their versions, Python and the platform."""
-    versions = [f"{name}=={distribution(name).version}" for name in packages_of_workers()]
+    versions = sorted(f"{name}=={distribution(name).version}" for name in packages_of_workers())
     parts = [*versions, sys.version, sysconfig.get_platform(), *sorted(UNUSED_PARTS)]
     return sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-def _required_by(name: str) -> Iterator[str]:
-    try:
-        requirements = distribution(name).requires or ()
-    except PackageNotFoundError as error:
-        raise RuntimeError(
-            f"the Python package {name!r} is not installed here, so the archive for the workers would be incomplete; "
-            "run `make setup`"
-        ) from error
-    for requirement in requirements:
-        name_of_required, _, marker = requirement.partition(";")
-        match = _NAME.match(name_of_required)
-        # Extras are optional, and other conditions name other versions of Python.
-        if match and "extra" not in marker and _is_installed(match[0]):
-            yield match[0].lower()
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return bool(distribution(name))
-    except PackageNotFoundError:
-        return False

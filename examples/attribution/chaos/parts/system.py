@@ -13,11 +13,10 @@ from examples.attribution.pipeline import pipeline_queries
 from examples.attribution.settings import Settings
 from examples.attribution.topics import create_topics
 from examples.attribution.traffic.generator import TrafficGenerator
-from spark_rtm.services.child import Child, free_ports
+from spark_rtm.services.child import Child, free_ports, running
 from spark_rtm.services.cluster import standalone_cluster
 from spark_rtm.services.files.run_folder import new_folder
 from spark_rtm.services.kafka import LocalKafka
-from spark_rtm.services.local_server import running
 from spark_rtm.services.postgres import LocalPostgres
 from spark_rtm.services.tcp_proxy import TcpProxy
 
