@@ -30,14 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    stop = threading.Event()
-    stop_on_interrupt(stop)
     try:
         server, _ = start_http_server(options.port, addr=options.address)
     except OSError as error:
         place = f"port {options.port} of {options.address}"
         print(f"cannot serve metrics at {place}: {error.strerror}; use another --port or --address", file=sys.stderr)
         return 2
+    stop = threading.Event()
+    stop_on_interrupt(stop)
     try:
         _watch(options, servers, stop)
     except KeyboardInterrupt:

@@ -11,7 +11,6 @@ from typing import Any
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
 from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
@@ -72,9 +71,6 @@ class QueryMetrics(StreamingQueryListener):
         self.state.labels(name).set(sum(operator.numRowsTotal for operator in progress.stateOperators))
         for kind, percentile, milliseconds in latencies_of(progress.json):
             self.latency.labels(name, kind, percentile).set(milliseconds / 1000)
-
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - the name of the interface
-        """Do nothing: real-time mode reports empty batches as progress."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - the name of the interface
         """Export the end of a query, and whether it failed."""

@@ -2,10 +2,11 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
+from spark_rtm.kafka import topics
+from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, read_topic
 from spark_rtm.kafka.topics import CLOCK, ensure_topics, require_append_time
-from tests.helpers import new_topic
+from tests.helpers import eventually, new_topic, produce
 
 services = pytest.mark.services
 
@@ -17,19 +18,18 @@ def test_missing_topics_are_created_and_existing_ones_kept(kafka: str) -> None:
 
     assert {existing: 3, missing: 2} == ensure_topics(kafka, [existing, missing], 2)
 
-    admin, resource = AdminClient({"bootstrap.servers": kafka}), ConfigResource(ResourceType.TOPIC, missing)
-    config = admin.describe_configs([resource])[resource].result(30)
-    assert "LogAppendTime" == config[CLOCK].value
+    # The local broker has the same default, which the existing topic uses.
+    require_append_time(kafka, [existing, missing], "")
 
 
 @services
 def test_programs_can_create_the_same_topics_at_once(kafka: str) -> None:
-    topics = [f"test-{uuid.uuid4().hex[:8]}" for _ in range(20)]
+    names = [f"test-{uuid.uuid4().hex[:8]}" for _ in range(20)]
 
     with ThreadPoolExecutor(8) as pool:
-        found = [pool.submit(ensure_topics, kafka, topics, 1) for _ in range(8)]
+        found = [pool.submit(ensure_topics, kafka, names, 1) for _ in range(8)]
 
-    assert [dict.fromkeys(topics, 1)] * 8 == [one.result() for one in found]
+    assert [dict.fromkeys(names, 1)] * 8 == [one.result() for one in found]
 
 
 @services
@@ -48,6 +48,42 @@ def test_topic_with_the_clock_of_the_senders_is_refused(kafka: str) -> None:
         require_append_time(kafka, [topic], "use another one")
 
 
-def test_absent_broker_is_an_error_instead_of_a_wait() -> None:
+def test_absent_broker_is_an_error_instead_of_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics, "LIST_TIMEOUT_SECONDS", 0.5)
+
     with pytest.raises(RuntimeError, match=r"no broker responds at '127\.0\.0\.1:1'.*KAFKA_BOOTSTRAP_SERVERS"):
         ensure_topics("127.0.0.1:1", ["any"], 1)
+
+
+@services
+def test_topic_is_read_to_its_end_in_the_order_of_each_partition(kafka: str) -> None:
+    topic = new_topic(kafka, 2)
+    produce(kafka, topic, [(n % 2, b"%d" % n) for n in range(2_500)])
+    produce(kafka, topic, [(1, None)])
+
+    records = read_topic(kafka, topic)
+
+    values = {partition: [r.value() for r in records if r.partition() == partition] for partition in (0, 1)}
+    assert {0: [b"%d" % n for n in range(0, 2_500, 2)], 1: [*(b"%d" % n for n in range(1, 2_500, 2)), None]} == values
+
+
+@services
+def test_missing_records_end_the_wait_with_what_was_read(kafka: str) -> None:
+    topic = new_topic(kafka, 1)
+    produce(kafka, topic, [(0, b"only")])
+
+    with pytest.raises(TimeoutError, match=rf"timed out after 1 s waiting for 2 or more records in {topic}; 1 arrived"):
+        read_topic(kafka, topic, min_records=2, deadline_seconds=1)
+
+
+@services
+def test_consumer_is_at_the_end_only_until_the_next_record(kafka: str) -> None:
+    topic = new_topic(kafka, 1)
+    consumer = consumer_from_start(kafka, {topic: 1})
+
+    assert is_at_end(consumer)
+    produce(kafka, topic, [(0, b"next")])
+    assert not is_at_end(consumer)
+    eventually(lambda: consumer.consume(1, 0.1), 60, "the record")
+    assert is_at_end(consumer)
+    consumer.close()
