@@ -15,12 +15,12 @@ from spark_rtm.realtime.queries import wait_until
 from spark_rtm.resize import ResizeError, compared, resize
 from tests.helpers import new_topic
 from tests.inspect.files import add_state, write_checkpoint
-from tests.realtime.test_control import TRANSFORMS, outputs, processed, read, start, written
+from tests.realtime.test_control import COUNTS, outputs, processed, read, start, written
 
 KEYS = 60
 QUERIES: dict[str, tuple[Callable[[DataFrame], DataFrame], int, list[str]]] = {
     "dropDuplicates": (lambda rows: rows.dropDuplicates(["key"]).select("key", "value"), 3, ["0"]),
-    "aggregation": (TRANSFORMS["counts"], 1, ["{key} 1", "{key} 2"]),
+    "aggregation": (lambda rows: rows.groupBy("key").count().selectExpr(COUNTS), 1, ["{key} 1", "{key} 2"]),
     "command": (processed, 3, ["{key} 1", "{key} 2"]),
 }
 """A query with two state partitions, the new number of partitions, and the results per key."""

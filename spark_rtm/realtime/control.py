@@ -85,24 +85,15 @@ def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> i
     """
     deadline = _Deadline(deadline_seconds)
     unread = _unread_after(query, _Deadline(deadline_seconds / 2))
-    stop_between_batches(query, deadline.left())
-    return unread
-
-
-def stop_between_batches(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> None:
-    """
-    Commit and stop `query` without draining it, so a restart repeats nothing and reads the remaining records.
-
-    The function ends the open batch, and the next batch reads nothing until the query has stopped. Raises the same
-    errors as `commit`; after the deadline, the query still runs.
-    """
-    commands, run, deadline = _commands(query), str(query.runId), _Deadline(deadline_seconds)
+    commands, run = _commands(query), str(query.runId)
     try:
+        # The next batch reads nothing until the query has stopped.
         _end_until(query, lambda: commands.isHeld(run), deadline, "to end", hold=True)
         stop_completely(SparkSession.active(), query, deadline_seconds=max(deadline.left(), 1))
     finally:
         if query.isActive:
             commands.end(run, False)
+    return unread
 
 
 def stop_all(

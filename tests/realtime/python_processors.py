@@ -84,7 +84,3 @@ class Reporting(StatefulProcessor):
 
     def _report(self, key: Any, number: int, report: str) -> Row:
         return Row(key=key[0], number=number, report=report, pid=os.getpid())
-
-
-def scored(row: Row) -> Row | None:
-    return Row(number=row.number, length=len(row.text)) if row.text else None

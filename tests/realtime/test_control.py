@@ -1,13 +1,12 @@
 """Ending a batch on command: one query, now, and without repeats after a restart."""
 
 import json
-import os
 import socket
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +22,7 @@ from benchmarks.probes import counted
 from spark_rtm import control_socket
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import ControlError
-from spark_rtm.realtime.keeper import Keeper
+from spark_rtm.realtime.latency import CLOCK_MS, METRIC, with_latency
 from spark_rtm.realtime.queries import KAFKA_SINK, stop_completely, wait_until
 from spark_rtm.services.scala import scala_object
 from tests.helpers import add_partition, end_offset, new_topic, produce, records_of, start_to_kafka
@@ -49,12 +48,6 @@ def processed(rows: DataFrame) -> DataFrame:
     arrivals = rows.selectExpr("cast(key as string) key", *numbers, "cast(null as boolean) _tick")
     counts = scala_object(rows.sparkSession, COUNTED, "counted.Counted").of(arrivals._jdf, 600_000, 3_600_000)  # noqa: SLF001 - for Scala
     return DataFrame(counts, rows.sparkSession).selectExpr(COUNTS)
-
-
-TRANSFORMS: dict[str, Callable[[DataFrame], DataFrame]] = {
-    "counts": lambda rows: rows.groupBy("key").count().selectExpr(COUNTS),
-    "transformWithState": processed,
-}
 
 
 @contextmanager
@@ -88,15 +81,14 @@ def written(kafka: str, topic: str) -> int:
     return end_offset(kafka, topic, 0) + end_offset(kafka, topic, 1)
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS)
 def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
-    spark: SparkSession, kafka: str, tmp_path: Path, transform: str
+    spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """Under traffic, a stopped query continues with the source `kafka`, and later with `rtm-kafka` again."""
+    """Under traffic, `transformWithState` continues with the source `kafka`, and later with `rtm-kafka` again."""
     source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
 
     def start_with(source_format: str) -> StreamingQuery:
-        return start(TRANSFORMS[transform](read(spark, kafka, source, source_format)), kafka, target, tmp_path)
+        return start(processed(read(spark, kafka, source, source_format)), kafka, target, tmp_path)
 
     query = start_with(control.SOURCE)
     other = start(read(spark, kafka, source), kafka, other_target, tmp_path / "other")
@@ -125,10 +117,10 @@ def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
 def test_copies_commit_between_the_commits_of_each_other(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     source, target, stop = new_topic(kafka, 2), new_topic(kafka, 2), threading.Event()
     rows = read(spark, kafka, source)
-    first = start(rows, kafka, target, tmp_path / "first", "5 seconds")
+    first = start(rows, kafka, target, tmp_path / "first", "3 seconds")
     second = start(rows, kafka, target, tmp_path / "second")
     wait_until(lambda: first.lastProgress, 60, "a batch of the first copy", [first, second])
-    arguments = (second, lambda: [batch.batchId for batch in first.recentProgress], 2.5, stop)
+    arguments = (second, lambda: [batch.batchId for batch in first.recentProgress], 1.5, stop)
     staggering = threading.Thread(target=control.stagger, args=arguments)
     staggering.start()
     with traffic(kafka, source) as sent:
@@ -149,10 +141,10 @@ def ended_at(batch: StreamingQueryProgress) -> float:
 
 
 def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Five restarts under traffic produce each result once; records that arrive during a stop are read later."""
+    """Two restarts under traffic produce each result once; records that arrive during a stop are read later."""
     source, target = new_topic(kafka, 2), new_topic(kafka, 2)
     with traffic(kafka, source) as sent:
-        for _ in range(5):
+        for _ in range(2):
             before = written(kafka, target)
             query = start(read(spark, kafka, source), kafka, target, tmp_path)
             wait_until(lambda before=before: written(kafka, target) > before + 20, 60, "results", [query])  # type: ignore[misc]
@@ -165,12 +157,13 @@ def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str,
     assert sorted(sent) == sorted(outputs(kafka, target))
 
 
-def test_idle_partitions_transactions_and_new_partitions_do_not_delay(
+def test_two_sources_with_transactions_and_new_partitions_end_together(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
     """Transaction markers are never read, and an added partition belongs to the next batch."""
     source, second, target = new_topic(kafka, 2), new_topic(kafka, 1), new_topic(kafka, 2)
-    query = start(read(spark, kafka, f"{source},{second}"), kafka, target, tmp_path)
+    rows = read(spark, kafka, source).union(read(spark, kafka, second))
+    query = start(rows, kafka, target, tmp_path)
     assert control.commit(query) == 0
     producer = Producer({"bootstrap.servers": kafka, "transactional.id": source, "log_level": 2})
     producer.init_transactions(60)
@@ -184,6 +177,11 @@ def test_idle_partitions_transactions_and_new_partitions_do_not_delay(
     assert {"transaction", "second topic"} == set(outputs(kafka, target))
     add_partition(kafka, second)
     wait_until(lambda: control.commit(query) and written(kafka, target) == 3, 60, "the new partition", [query])
+    assert control.stop(query) == 0
+    restarted = start(rows, kafka, target, tmp_path)
+    produce(kafka, source, [(0, b"last")])
+    wait_until(lambda: written(kafka, target) == 4, 60, "the last row", [restarted])
+    assert ["last", "new", "second topic", "transaction"] == sorted(outputs(kafka, target))
 
 
 def test_drain_reads_a_backlog_and_names_what_is_left(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
@@ -216,22 +214,6 @@ def test_commands_without_a_pause_do_not_keep_a_slow_batch_from_reading(
     wait_until(lambda: control.commit(query) + 1 and written(kafka, target), 30, "the row", [query])
 
 
-def test_two_sources_of_one_query_end_together(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    left, right, target = new_topic(kafka, 1), new_topic(kafka, 1), new_topic(kafka, 2)
-    rows = read(spark, kafka, left).union(read(spark, kafka, right))
-    query = start(rows, kafka, target, tmp_path)
-    produce(kafka, left, [(0, b"left")])
-    produce(kafka, right, [(0, b"right")])
-    wait_until(lambda: written(kafka, target) == 2, 60, "both rows", [query])
-
-    assert control.stop(query) == 0
-
-    restarted = start(rows, kafka, target, tmp_path)
-    produce(kafka, left, [(0, b"new")])
-    wait_until(lambda: written(kafka, target) == 3, 60, "the new row", [restarted])
-    assert ["left", "new", "right"] == sorted(outputs(kafka, target))
-
-
 def test_query_without_commands_is_refused_with_a_remedy(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """A plain source, a mixed query, micro-batch mode and a stopped query each name the reason."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 2)
@@ -252,29 +234,6 @@ def test_query_without_commands_is_refused_with_a_remedy(spark: SparkSession, ka
     plain.stop()
     with pytest.raises(ControlError, match="'plain' has stopped"):
         control.drain(plain)
-
-
-def test_keeper_stops_without_repeats(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """`Keeper.stop` drains the queries that support commands, and stops all other queries as before."""
-    source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
-    keeper = Keeper(
-        spark,
-        {
-            "obeys": lambda: start(read(spark, kafka, source), kafka, target, tmp_path / "obeys"),
-            "plain": lambda: start(read(spark, kafka, source, "kafka"), kafka, other_target, tmp_path / "plain"),
-        },
-    )
-    keeper.start()
-    produce(kafka, source, [(0, b"row"), (1, b"row")])
-    wait_until(lambda: written(kafka, target) == 2 == written(kafka, other_target), 60, "the rows")
-    keeper.stop()
-    keeper.start()
-    produce(kafka, source, [(0, b"new"), (1, b"new")])
-    wait_until(lambda: written(kafka, target) >= 4 and written(kafka, other_target) >= 6, 60, "the new rows")
-
-    assert ["new", "new", "row", "row"] == sorted(outputs(kafka, target))
-    assert ["new", "new", "row", "row", "row", "row"] == sorted(outputs(kafka, other_target))
-    keeper.stop()
 
 
 def test_socket_is_private_and_executes_the_commands_of_rtm(
@@ -308,24 +267,25 @@ def test_socket_is_private_and_executes_the_commands_of_rtm(
     assert "no job answers at" in output.err
 
 
-def test_other_engines_read_with_the_plain_source(tmp_path: Path) -> None:
-    """On Databricks, the source refuses to read, and `source_format` returns `kafka`, even with the jar."""
-    program = """
-from spark_rtm.realtime.control import SOURCE, source_format
-from spark_rtm.services.spark import build_session
-spark = build_session("databricks", slots=1)
-print(source_format())
-try:
-    spark.readStream.format(SOURCE).option("kafka.bootstrap.servers", "127.0.0.1:1").option("subscribe", "t").load()
-except Exception as error:
-    print(" ".join(str(error).split()))
-"""
-    environment = {**os.environ, "DATABRICKS_RUNTIME_VERSION": "18.1"}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(
-        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=True
-    )
-    name, refusal = done.stdout.splitlines()
-    assert name == "kafka"
-    assert "the source 'rtm-kafka' works only with open-source Spark 4.3.x" in refusal
-    assert "use the source 'kafka'" in refusal
+def test_progress_has_the_percentiles_of_the_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """At 1,000 records/s, each row contains its own latency, and the sketch agrees with the exact percentiles."""
+    source, target = new_topic(kafka, 2), new_topic(kafka, 2)
+    rows = with_latency(read(spark, kafka, source))
+    late = rows.selectExpr("key", f"cast(cast({CLOCK_MS} as bigint) - unix_millis(timestamp) as string) as value")
+    query = start(late, kafka, target, tmp_path)
+    control.commit(query)  # a batch without rows has no percentiles
+    with traffic(kafka, source, at_once=10):
+        wait_until(lambda: written(kafka, target) > 3_000, 60, "traffic", [query])
+    control.stop(query)
+    idle, progress = query.recentProgress[:2]
+    assert {"count": 0, "P50": None, "P99": None, "max": None} == idle.observedMetrics[METRIC].asDict()
+    reported = progress.observedMetrics[METRIC]
+    values = sorted(int(record.value() or b"") for number in (0, 1) for record in records_of(kafka, target, number))
+    exact = {"count": len(values), "P50": values[len(values) // 2], "P99": values[int(0.99 * len(values))]}
+
+    assert reported["count"] == progress.numInputRows
+    assert {"P50", "P99", "count", "max"} == set(reported.asDict())
+    for name in ("P50", "P99"):
+        assert abs(reported[name] - exact[name]) <= max(1, 0.05 * exact[name]), (name, reported, exact)
+    assert abs(reported["max"] - values[-1]) <= 5
+    assert reported["P50"] <= reported["P99"] <= reported["max"]

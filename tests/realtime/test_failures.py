@@ -103,27 +103,24 @@ def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
     assert 10 == capped.pause_seconds
 
 
-def test_too_few_slots_after_a_lost_executor_are_waited_for() -> None:
-    """The loss of an executor takes its slots from every query, so another query may also be restarted."""
-    lost = recorded("executor killed", query="another")
-
-    assert judge(recorded("too few slots", 1), [lost]).pause_seconds
-    assert judge(recorded("too few slots", LIMITS.window_seconds + 1), [lost]).pause_seconds is None
-
-
-def test_too_few_slots_for_the_next_batch_are_waited_for() -> None:
-    """An executor that is lost between two batches leaves no other error, and may be missing at the restart."""
-    between = failure_of("copy", RuntimeError(RECORDED["too few slots"]), 0, has_run=True)
-
-    assert [1, 2] == [decision.pause_seconds for decision in decisions(between, recorded("too few slots", 40))]
+SLOTS_EARLIER: dict[str, tuple[Failure, bool]] = {
+    # The loss of an executor takes its slots from every query, so another query may also be restarted.
+    "lost-executor": (recorded("executor killed", query="another"), True),
+    "long-ago": (recorded("executor killed", 4 - LIMITS.window_seconds, query="another"), False),
+    # The query had its slots before, so tasks that are ending hold them; at a first start, there is no such reason.
+    "restart": (recorded("poison record"), True),
+    "first-start": (recorded("poison record", query="another"), False),
+    # An executor that is lost between two batches leaves no other error.
+    "next-batch": (recorded("too few slots", has_run=True), True),
+}
 
 
-def test_too_few_slots_at_a_restart_are_waited_for() -> None:
-    """The query had its slots before, so tasks that are ending hold them; at a first start, there is no such reason."""
-    restart = recorded("too few slots", 5)
+@pytest.mark.parametrize(("earlier", "is_awaited"), SLOTS_EARLIER.values(), ids=SLOTS_EARLIER)
+def test_too_few_slots_are_waited_for_if_the_query_had_them(earlier: Failure, is_awaited: bool) -> None:
+    decision = judge(recorded("too few slots", 5), [earlier])
 
-    assert judge(restart, [recorded("poison record")]).pause_seconds
-    assert judge(restart, [recorded("poison record", query="another")]).pause_seconds is None
+    assert is_awaited == (decision.pause_seconds is not None)
+    assert judge(recorded("too few slots", has_run=True), []).pause_seconds
 
 
 @pytest.mark.parametrize("name", ["full disk under the state", "full disk under the checkpoint", "slow Python worker"])

@@ -1,6 +1,6 @@
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,11 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_rtm.realtime import control
 from spark_rtm.realtime.joins import TimeBound, inner_join
 from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
-from tests.helpers import kafka_rows, new_topic, produce, start_to_kafka, texts_of
+from tests.helpers import new_topic, produce, start_to_kafka, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
 
@@ -56,10 +57,10 @@ def history(seed: int = 7) -> list[Event]:
     return events
 
 
-def send(topics: Topics, events: Iterable[Event]) -> None:
-    for event in events:
-        value = json.dumps({"key": event.key, "at_ms": event.at_ms, "name": event.name}).encode()
-        produce(topics.kafka, (topics.left, topics.right)[event.side], [(0, value)])
+def send(topics: Topics, events: Sequence[Event]) -> None:
+    for side, topic in enumerate((topics.left, topics.right)):
+        rows = [{"key": key, "at_ms": at_ms, "name": name} for of, key, at_ms, name in events if of == side]
+        produce(topics.kafka, topic, [(0, json.dumps(row).encode()) for row in rows])
 
 
 def rows_of(records: DataFrame) -> DataFrame:
@@ -73,7 +74,10 @@ def start(
     spark: SparkSession, topics: Topics, checkpoint: Path, interval: str = "1 minute", bound: TimeBound = BOUND
 ) -> StreamingQuery:
     """Start the join, which writes each pair as text; without an interval, it reads what is there in micro-batches."""
-    left, right = (rows_of(kafka_rows(spark, topics.kafka, topic)) for topic in (topics.left, topics.right))
+    source = control.SOURCE if interval else "kafka"
+    reader = spark.readStream.format(source).option("kafka.bootstrap.servers", topics.kafka)
+    reader = reader.option("startingOffsets", "earliest")
+    left, right = (rows_of(reader.option("subscribe", topic).load()) for topic in (topics.left, topics.right))
     pairs = inner_join(left, right, bound)
     rows = pairs.select("key", F.concat_ws(" ", "key", "left.row", "right.row").alias("value"))
     trigger: tuple[Any, str] = (interval, "realTime") if interval else (True, "availableNow")
@@ -118,17 +122,17 @@ def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:
     """A row finds its partner at the limit of the lateness, not one millisecond later; an idle stream keeps state."""
-    query = start(spark, topics, tmp_path, "1 second")
+    query = start(spark, topics, tmp_path)
 
     def both(key: str, at_ms: int) -> None:
         """Send a pair to both streams and wait for the watermark."""
         send(topics, [Event(0, key, at_ms, "left"), Event(1, key, at_ms, "right")])
         wait_until(lambda: f"{key} left right" in texts_of(topics.kafka, topics.target), 60, key, [query])
-        wait_for_batches()
+        end_two_batches()
 
-    def wait_for_batches() -> None:
-        seen = query.lastProgress.batchId if query.lastProgress else -1
-        wait_until(lambda: query.lastProgress and query.lastProgress.batchId > seen + 1, 60, "2 batches", [query])
+    def end_two_batches() -> None:
+        for _ in range(2):
+            control.commit(query)
 
     def state_rows() -> int:
         return query.recentProgress[-1].stateOperators[0].numRowsTotal
@@ -144,12 +148,12 @@ def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
     assert 0 == dropped()
     both("c", START_MS + 30_000)
     send(topics, [Event(1, "a", START_MS + 19_999, "too-late")])
-    wait_until(lambda: dropped() > 0, 60, "a dropped row", [query])
+    wait_until(lambda: control.commit(query) and dropped() > 0, 60, "a dropped row", [query])
     send(topics, [Event(0, "d", START_MS + 3_600_000, "left")])
-    wait_for_batches()
+    control.drain(query)
     assert state_rows() > 2
     both("d", START_MS + 3_600_000)
-    wait_until(lambda: state_rows() <= 2, 60, "the state to be removed", [query])
+    wait_until(lambda: control.commit(query) and state_rows() <= 2, 60, "the state to be removed", [query])
 
     pairs = {"b left right", "a left in-time", "c left right", "d left right"}
     assert pairs == set(texts_of(topics.kafka, topics.target))

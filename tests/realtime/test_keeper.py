@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_rtm.realtime.control import SOURCE
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import GaveUpError, Keeper, Limits, keep
 from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
@@ -44,10 +45,14 @@ KAFKA_EXCEPTIONS = [
 QUICK = Limits(first_pause_seconds=0.1)
 
 
-def start(spark: SparkSession, kafka: str, topics: tuple[str, str], checkpoint: Path) -> StreamingQuery:
-    numbers = kafka_rows(spark, kafka, topics[0]).select(F.col("value").cast("string").cast("long"))
+def start(
+    spark: SparkSession, kafka: str, topics: tuple[str, str], checkpoint: Path, source: str = "kafka"
+) -> StreamingQuery:
+    reader = spark.readStream.format(source).option("kafka.bootstrap.servers", kafka).option("subscribe", topics[0])
+    numbers = reader.option("startingOffsets", "earliest").load().select(F.col("value").cast("string").cast("long"))
     rows = numbers.selectExpr("string(value) AS value")
-    return start_to_kafka(rows, kafka, checkpoint / "numbers", "1 second", topic=topics[1])
+    interval = "5 minutes" if source == SOURCE else "1 second"
+    return start_to_kafka(rows, kafka, checkpoint / "numbers", interval, topic=topics[1])
 
 
 def test_poison_record_stops_the_keeper_after_its_second_failure(
@@ -145,22 +150,24 @@ def signals() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("signals")
-def test_signal_ends_the_call_with_all_queries_stopped(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_signal_ends_the_call_with_all_queries_drained(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """After SIGTERM, all queries have stopped, and the next start repeats no result of the source `rtm-kafka`."""
     topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
-    produce(kafka, topics[0], [(0, b"1")])
 
     def starter() -> StreamingQuery:
-        started.append(start(spark, kafka, topics, tmp_path))
+        started.append(start(spark, kafka, topics, tmp_path, SOURCE))
         return started[-1]
 
-    def press() -> None:
-        eventually(lambda: end_offset(kafka, topics[1]) == 1, 60, "a row")
+    def press(number: int) -> None:
+        produce(kafka, topics[0], [(0, b"%d" % number)])
+        eventually(lambda: end_offset(kafka, topics[1]) == number, 60, "a row")
         os.kill(os.getpid(), signal.SIGTERM)
 
-    thread = threading.Thread(target=press)
-    thread.start()
-    keep(spark, {"numbers": starter})
-    thread.join()
+    for number in (1, 2):
+        thread = threading.Thread(target=press, args=(number,))
+        thread.start()
+        keep(spark, {"numbers": starter})
+        thread.join()
 
-    assert [False] == [query.isActive for query in started]
-    assert started[0].exception() is None
+    assert [(False, None)] * 2 == [(query.isActive, query.exception()) for query in started]
+    assert ["1", "2"] == texts_of(kafka, topics[1])

@@ -30,7 +30,7 @@ def copy(
     source: str,
     target: str,
     checkpoint: Path,
-    interval: str = "2 seconds",
+    interval: str = "1 second",
     **options: str,
 ) -> StreamingQuery:
     rows = kafka_rows(spark, kafka, source, **options).select("value")
@@ -40,58 +40,41 @@ def copy(
 def test_drained_query_repeats_nothing_although_its_last_batch_was_idle(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """After an idle batch, `numInputRows` is 0 while the open batch has read rows; `drain` waits for that batch."""
+    """
+    After an idle batch, `numInputRows` is 0 while the open batch has read rows; `drain` waits for that batch.
+
+    After the deadline, the query continues. A restarted query has no progress yet, and its first batch is not batch 0.
+    """
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    query = copy(spark, kafka, source, target, tmp_path)
+    query = copy(spark, kafka, source, target, tmp_path, "2 seconds")
     eventually(lambda: query.lastProgress, 60, "an idle batch")
     produce(kafka, source, [(0, str(number).encode()) for number in range(20)])
     wait_until(lambda: end_offset(kafka, target) == 20, 60, "the rows", [query])
     assert query.lastProgress
     assert 0 == query.lastProgress.numInputRows
 
+    with pytest.raises(TimeoutError, match=f"waiting for query '{tmp_path.name}' to commit a batch without input rows"):
+        drain(spark, query, 0)
+    assert query.isActive
     drain(spark, query, 30)
 
-    assert not query.isActive
-    restarted = copy(spark, kafka, source, target, tmp_path)
-    produce(kafka, source, [(0, b"new")])
-    wait_until(lambda: end_offset(kafka, target) > 20, 60, "the new row", [restarted])
-    stop_completely(spark, restarted)
-    assert [*map(str, range(20)), "new"] == texts_of(kafka, target)
-
-
-def test_drain_of_a_restarted_query_waits_for_the_batch_after_its_first(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
-    """A restarted query has no progress yet, and its first batch is not batch 0."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    query = copy(spark, kafka, source, target, tmp_path)
-    wait_until(lambda: query.lastProgress, 60, "the first batch", [query])
-    stop_completely(spark, query)
     restarted = copy(spark, kafka, source, target, tmp_path)
     assert restarted.lastProgress is None
-
     drain(spark, restarted, 30)
-
     batches = [progress.batchId for progress in restarted.recentProgress]
     assert batches[0] > 0
     assert len(batches) >= 2
-
-
-def test_query_with_input_is_not_drained(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """If the input does not end, `drain` raises an error after the deadline, and the query continues."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    query = copy(spark, kafka, source, target, tmp_path)
-
-    with pytest.raises(TimeoutError, match=f"waiting for query '{tmp_path.name}' to commit a batch without input rows"):
-        drain(spark, query, 0)
-
-    assert query.isActive
+    last = copy(spark, kafka, source, target, tmp_path)
+    produce(kafka, source, [(0, b"new")])
+    wait_until(lambda: end_offset(kafka, target) > 20, 60, "the new row", [last])
+    stop_completely(spark, last)
+    assert [*map(str, range(20)), "new"] == texts_of(kafka, target)
 
 
 def test_batch_whose_tasks_started_late_does_not_end_the_input(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """After a batch without rows that left a record unread, `drain` waits until a batch has read the record."""
     source, target, held = new_topic(kafka, 1), new_topic(kafka, 1), new_topic(kafka, SLOTS)
-    query = copy(spark, kafka, source, target, tmp_path / "late", interval="5 seconds")
+    query = copy(spark, kafka, source, target, tmp_path / "late", interval="2 seconds")
     eventually(lambda: slots_free(spark) == SLOTS - 1, 60, "the task of the first batch")
     # When the open batch of the first query ends, this query takes its slot.
     holder = copy(spark, kafka, held, target, tmp_path / "holder", interval="10 minutes")
@@ -101,8 +84,8 @@ def test_batch_whose_tasks_started_late_does_not_end_the_input(spark: SparkSessi
         drained = executor.submit(drain, spark, query, 60)
         eventually(lambda: len(query.recentProgress) > finished, 60, "the end of the open batch")
         produce(kafka, source, [(0, b"row")])
-        ended = time.monotonic() + 8
-        eventually(lambda: time.monotonic() > ended, 60, "the end of the next batch, whose interval is 5 seconds")
+        ended = time.monotonic() + 4
+        eventually(lambda: time.monotonic() > ended, 60, "the end of the next batch, whose interval is 2 seconds")
         holder.stop()
         drained.result()
 

@@ -11,6 +11,7 @@ import pytest
 
 from scripts.pack.files import ROOT
 from spark_rtm.services import connector, java_home
+from spark_rtm.services.spark import control_jar
 from tests.helpers import new_topic, produce
 
 FOLDER = ROOT / "spark_rtm" / "realtime"
@@ -20,7 +21,7 @@ import sys
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from jobs import decoding, keeper, proof, queries, slots, timers, warm_up
+from jobs import control, decoding, keeper, proof, queries, slots, timers, warm_up
 
 jars, servers, source_topic, target = sys.argv[1:]
 builder = SparkSession.builder.master("local[4]").config("spark.jars", jars).config("spark.ui.enabled", "false")
@@ -43,6 +44,11 @@ queries.raise_if_failed([query])
 queries.stop_completely(spark, query)
 assert all(map(callable, (timers.move_timer, keeper.keep, warm_up.warm_up)))
 print(f"slots {slots.slots_total(spark)} of default parallelism {spark.sparkContext.defaultParallelism}")
+print(control.source_format())
+try:
+    spark.readStream.format(control.SOURCE).options(**{"kafka.bootstrap.servers": servers, "subscribe": "t"}).load()
+except Exception as error:
+    print(error)
 """
 
 
@@ -66,18 +72,27 @@ def test_module_imports_only_pyspark_and_the_standard_library(path: Path) -> Non
 @pytest.mark.spark
 @pytest.mark.services
 def test_copied_folder_runs_a_query_in_a_project_of_its_own(kafka: str, tmp_path: Path) -> None:
-    """A program may set `spark.default.parallelism` for its batch jobs; the slots remain cores / `spark.task.cpus`."""
+    """
+    A program may set `spark.default.parallelism` for its batch jobs; the slots remain cores / `spark.task.cpus`.
+
+    On Databricks, the source `rtm-kafka` refuses to read, and `source_format` returns `kafka`, even with the jar.
+    """
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     produce(kafka, source, [(0, b'{"id": "a"}'), (0, b"not json")])
     shutil.copytree(FOLDER, tmp_path / "jobs", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "job.py").write_text(JOB)
-    jars = ",".join(str(jar) for jar in connector().jars)
+    jars = ",".join(map(str, (*connector().jars, control_jar())))
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
+    environment["DATABRICKS_RUNTIME_VERSION"] = "18.1"
 
     command = [sys.executable, "job.py", jars, kafka, source, target]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=110, check=False
     )
 
-    assert (0, "slots 2 of default parallelism 40\n") == (done.returncode, done.stdout), done.stderr
+    assert 0 == done.returncode, done.stderr
+    slots, source_format, *refusal = done.stdout.splitlines()
+    assert ("slots 2 of default parallelism 40", "kafka") == (slots, source_format)
+    assert "the source 'rtm-kafka' works only with open-source Spark 4.3.x" in " ".join(refusal)
+    assert "use the source 'kafka'" in " ".join(refusal)

@@ -118,12 +118,13 @@ def test_preflight_adds_up_all_queries(spark: SparkSession) -> None:
 
 @services
 def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A running aggregation over 3 partitions always holds 3 + 2 slots."""
+    """A real-time aggregation over 3 partitions always holds 3 + 2 slots."""
     source, target = new_topic(kafka, 3), new_topic(kafka, 1)
     produce(kafka, source, [(n, b"value") for n in range(3)])
 
-    query = start_to_kafka(counted(read(spark, kafka, source)), kafka, tmp_path / "running", topic=target)
+    query = start_to_kafka(counted(read(spark, kafka, source)), kafka, tmp_path / "running", "1 second", topic=target)
 
+    assert_real_time(query)
     eventually(lambda: slots_free(spark) == SLOTS - 5, 60, "five slots taken in the first batch")
     eventually(lambda: len(query.recentProgress) >= 1, 60, "a finished batch")
     # The number is the same during a batch and between two batches.
@@ -136,7 +137,9 @@ def test_preflight_counts_what_running_queries_hold(spark: SparkSession, kafka: 
 
 
 @services
-def test_preflight_counts_the_largest_stage_of_a_micro_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_micro_batch_is_found_in_the_plan_and_holds_its_largest_stage(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
     """The stages of a micro-batch run one after the other, so 3 + 2 tasks hold 3 slots; the other slots are free."""
     source, target = new_topic(kafka, 3), new_topic(kafka, 1)
     produce(kafka, source, [(n, b"value") for n in range(3)])
@@ -144,22 +147,11 @@ def test_preflight_counts_the_largest_stage_of_a_micro_batch(spark: SparkSession
     counts = counted(read(spark, kafka, source))
     query = start_to_kafka(counts, kafka, tmp_path / "batches", "0 seconds", "processingTime", topic=target)
 
+    with pytest.raises(NotRealTimeError, match="'batches' has no RealTimeStreamScan"):
+        assert_real_time(query)
     eventually(lambda: query.lastProgress, 60, "a finished batch")
     eventually(lambda: slots_free(spark) == SLOTS - 3, 60, "three slots taken")
     assert SLOTS - 3 == preflight(spark, {"another": (read(spark, kafka, source), SLOTS - 3)})
-    query.stop()
-
-
-@services
-def test_real_time_mode_is_proved_from_the_plan(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    stream = read(spark, kafka, source)
-    produce(kafka, source, [(0, b"value")])
-
-    assert_real_time(start_to_kafka(stream, kafka, tmp_path / "real-time", topic=target))
-    batches = start_to_kafka(stream, kafka, tmp_path / "micro-batch", "0 seconds", "processingTime", topic=target)
-    with pytest.raises(NotRealTimeError, match="'micro-batch' has no RealTimeStreamScan"):
-        assert_real_time(batches)
 
 
 @services

@@ -43,24 +43,24 @@ def test_runs_so_many_boundaries_and_leaves_nothing(spark: SparkSession, kafka: 
     assert before == spark.conf.get(MIN_INTERVAL_CONF)
 
 
-def test_refuses_a_source_with_records(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The next query would write their results to the sink again."""
+@pytest.mark.parametrize(
+    ("has_topic", "error", "message"),
+    [
+        (True, ValueError, "must not read rows during its warm-up, but it read 1 rows"),
+        (False, QueryFailedError, "UnknownTopicOrPartition"),
+    ],
+    ids=["source with records", "failed query"],
+)
+def test_query_that_cannot_warm_up_is_an_error_and_stopped(
+    spark: SparkSession, kafka: str, tmp_path: Path, has_topic: bool, error: type[Exception], message: str
+) -> None:
+    """A query that fails here would fail in production as well, and results of records would be written again."""
     source, target, started = new_topic(kafka, 2), new_topic(kafka, 1), list[StreamingQuery]()
     produce(kafka, source, [(0, b"a")])
+    stream = counting(spark, kafka, source if has_topic else "no-such-topic")
 
-    with pytest.raises(ValueError, match="must not read rows during its warm-up, but it read 1 rows"):
-        warm_up(spark, starting(counting(spark, kafka, source), kafka, target, started), batches=1000, parent=tmp_path)
-
-    assert [False] == [query.isActive for query in started]
-
-
-def test_shows_the_error_of_a_query_and_stops_it(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A query that fails here would fail in production as well."""
-    target, started = new_topic(kafka, 1), list[StreamingQuery]()
-    stream = counting(spark, kafka, "no-such-topic")
-
-    with pytest.raises(QueryFailedError, match="UnknownTopicOrPartition"):
-        warm_up(spark, starting(stream, kafka, target, started), batches=1, parent=tmp_path)
+    with pytest.raises(error, match=message):
+        warm_up(spark, starting(stream, kafka, target, started), batches=1000, parent=tmp_path)
 
     assert [False] == [query.isActive for query in started]
     assert [] == list(tmp_path.iterdir())
