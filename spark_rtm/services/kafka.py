@@ -11,7 +11,7 @@ import logging
 import os
 import subprocess
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,18 +34,14 @@ HEAP_SIZE = "512m"
 BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 
-def archive_folder(jars: Iterable[Path]) -> Path:
-    """Return the archive folder of a broker with these jars. `record_classes` creates the folder."""
-    return class_archive.archive_folder(cache_root(), "broker", java_home(), jars)
+def archive_folder() -> Path:
+    """Return the archive folder of the broker. `record_classes` creates the folder."""
+    return class_archive.archive_folder(cache_root(), "broker", java_home(), broker_jars())
 
 
 def archive_options() -> list[str]:
-    """
-    Return JVM options that load the broker's classes from the archive, if it exists.
-
-    A JVM can use the archive only if its class path begins with the broker's jars.
-    """
-    return class_archive.using(archive_folder(broker_jars()))
+    """Return JVM options that load the archive, if it exists and the class path begins with the broker's jars."""
+    return class_archive.using(archive_folder())
 
 
 def record_classes() -> Path:
@@ -56,7 +52,7 @@ def record_classes() -> Path:
             pass
         class_archive.require(folder)
 
-    return cached_folder(archive_folder(broker_jars()).relative_to(cache_root()).as_posix(), record)
+    return cached_folder(archive_folder().relative_to(cache_root()).as_posix(), record)
 
 
 def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:

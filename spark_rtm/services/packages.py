@@ -1,7 +1,9 @@
 """
 Download the jars of the Kafka broker, the Kafka connector and the Avro functions with PySpark's Ivy.
 
-The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use.
+The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. After a
+change of an Ivy file, run `python -m spark_rtm.services checksums IVY_FILE > CHECKSUMS_FILE`, and compare with the
+checksums that the repository publishes.
 """
 
 import os
@@ -16,8 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
-from spark_rtm.services.cache import cache_root, cached_folder
-from spark_rtm.services.files.checksums import checksum_lines, read_checksums, refuse_foreign_writers, verify_jars
+from spark_rtm.services.cache import cache_root, cached_folder, refuse_foreign_writers
 from spark_rtm.services.files.run_folder import run_folder
 from spark_rtm.services.java import java_home
 
@@ -67,20 +68,15 @@ def _spark_ivy() -> Path:
     return next(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
 
 
-def _ivy_command(ivy_file: Path, folder: Path, scratch: str) -> list[str]:
+def _fetch(ivy_file: Path, folder: Path, consequence: str = CONSEQUENCE) -> None:
     timeouts = ("defaultConnectTimeout", "defaultReadTimeout")
     options = [f"-Dsun.net.client.{name}={CONNECT_TIMEOUT_MILLISECONDS}" for name in timeouts]
     command = [str(java_home() / "bin" / "java"), *options, "-jar", str(_spark_ivy())]
     if settings := os.environ.get("RTM_IVY_SETTINGS"):
         command += ["-settings", settings]
     # Each run has a separate Ivy cache, because two processes must not write to the default cache at the same time.
-    command += ["-cache", scratch, "-ivy", str(ivy_file)]
-    return [*command, "-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
-
-
-def _fetch(ivy_file: Path, folder: Path, consequence: str = CONSEQUENCE) -> None:
     with tempfile.TemporaryDirectory(prefix="ivy-", dir=run_folder()) as scratch:
-        command = _ivy_command(ivy_file, folder, scratch)
+        command += ["-cache", scratch, "-ivy", str(ivy_file), "-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
         try:
             ivy = subprocess.run(command, capture_output=True, text=True, check=False, timeout=RESOLVE_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired as error:
@@ -94,7 +90,27 @@ def downloaded_checksums(ivy_file: Path) -> str:
     """Download the jars listed in an Ivy file, without using the cache, and return their checksums."""
     with tempfile.TemporaryDirectory(prefix="jars-", dir=run_folder()) as folder:
         _fetch(ivy_file, Path(folder))
-        return checksum_lines(Path(folder))
+        return "".join(f"{checksum}  {name}\n" for name, checksum in _checksums(Path(folder)).items())
+
+
+def read_checksums(path: Path) -> dict[str, str]:
+    """Return the committed checksums by jar name. Raise FileNotFoundError if there are none."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {name: checksum for checksum, name in lines}
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    return {jar.name: sha256(jar.read_bytes()).hexdigest() for jar in sorted(folder.glob("*.jar"))}
+
+
+def _verify(folder: Path, expected: dict[str, str]) -> None:
+    found = _checksums(folder)
+    wrong = sorted(name for name in found | expected if found.get(name) != expected.get(name))
+    if wrong:
+        raise RuntimeError(
+            f"the jars in {str(folder)!r} are not the tested ones, so they are not used (missing, unknown or "
+            f"different: {', '.join(wrong)}); delete the folder to download them again; if it recurs, check the mirror"
+        )
 
 
 def _failure(ivy_file: Path, output: str, consequence: str) -> str:
@@ -126,11 +142,11 @@ def jars(ivy_file: Path) -> tuple[Path, ...]:
 
     def fill(folder: Path) -> None:
         _fetch(ivy_file, folder)
-        verify_jars(folder, expected)
+        _verify(folder, expected)
 
     folder = cached_folder(_folder_name(ivy_file), fill)
     refuse_foreign_writers((cache_root(), folder.parent, folder))
-    verify_jars(folder, expected)
+    _verify(folder, expected)
     return tuple(sorted(folder.glob("*.jar")))
 
 

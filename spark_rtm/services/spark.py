@@ -41,6 +41,7 @@ LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 WORKER_START = Path(__file__).with_name("worker_start")
 """Folder of a module that connects Python workers before their imports."""
 
+JAVA_OPTIONS, EXECUTOR_JAVA_OPTIONS = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 CONFS = {
     # Spark sends a partly filled shuffle buffer after this many milliseconds. With the default of 50, a row
     # of a stateful query waits up to 50 ms at each shuffle. Spark reads the value when the context starts.
@@ -59,8 +60,8 @@ CONFS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": f"{COMPILE_LARGE_METHODS} -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
-    "spark.executor.extraJavaOptions": COMPILE_LARGE_METHODS,
+    JAVA_OPTIONS: f"{COMPILE_LARGE_METHODS} -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
+    EXECUTOR_JAVA_OPTIONS: COMPILE_LARGE_METHODS,
 }
 """Settings of every session, each with its reason."""
 FAST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
@@ -69,13 +70,10 @@ FAST_COMPILER_CONFS = {
     # few minutes ends before the faster code repays this cost. Without the optimizing compiler, the default code cache
     # is 48 MB, which five queries fill.
     name: f"{CONFS[name]} {FAST_COMPILER}"
-    for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+    for name in (JAVA_OPTIONS, EXECUTOR_JAVA_OPTIONS)
 }
 """JVM options for short runs at low rates on this machine. Other jobs should keep the optimizing compiler."""
 
-DEFAULT_SLOTS = 8
-JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-EXECUTOR_JAVA_OPTIONS = "spark.executor.extraJavaOptions"
 JVM_END_SECONDS = 60.0
 QUERY_SECONDS = 60
 # A JVM that records its classes writes them when it ends, which took over a minute on a busy machine.
@@ -86,7 +84,7 @@ def build_session(
     app_name: str,
     *,
     master: str = "",
-    slots: int = DEFAULT_SLOTS,
+    slots: int = 8,
     shuffle_partitions: int = 2,
     confs: Mapping[str, str] | None = None,
     archive_options: Sequence[str] = (),

@@ -16,8 +16,6 @@ from psycopg.conninfo import conninfo_to_dict
 from spark_rtm.services import kafka
 from spark_rtm.services.child import free_ports
 from spark_rtm.services.files import class_archive
-from spark_rtm.services.kafka import archive_folder
-from spark_rtm.services.packages import broker_jars
 from tests.helpers import is_alive
 
 pytestmark = pytest.mark.services
@@ -76,7 +74,7 @@ def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[s
 
     assert AdminClient({"bootstrap.servers": exports["KAFKA_BOOTSTRAP_SERVERS"]}).list_topics(timeout=10).brokers
     (broker,) = [server for server in servers if server.name() == "java"]
-    archive = archive_folder(broker_jars()) / class_archive.ARCHIVE
+    archive = kafka.archive_folder() / class_archive.ARCHIVE
     assert str(archive) in Path(f"/proc/{broker.pid}/maps").read_text()
     psycopg.connect(exports["POSTGRES_DSN"]).close()
     assert "password" not in conninfo_to_dict(exports["POSTGRES_DSN"])

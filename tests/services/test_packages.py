@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.other_engines.installation import IVY_FILES
-from spark_rtm.services.files.checksums import read_checksums
-from spark_rtm.services.packages import IVY_DIR, broker_jars, package_jars, pinned
+from spark_rtm.services.packages import IVY_DIR, broker_jars, package_jars, pinned, read_checksums
 from tests.helpers import ivy_settings
 
 pytestmark = pytest.mark.spark

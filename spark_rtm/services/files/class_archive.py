@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from spark_rtm.services.files.checksums import refuse_foreign_writers
+from spark_rtm.services.cache import refuse_foreign_writers
 
 ARCHIVE = "classes.jsa"
 # Otherwise, a JVM that cannot use its archive would write a warning to the standard output of the program.
