@@ -23,25 +23,14 @@ from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
-KAFKA_EXCEPTIONS = [
-    *(
-        f"org.apache.kafka.common.errors.{name}Exception"
-        for name in (
-            "Timeout",
-            "Disconnect",
-            "Network",
-            "NotEnoughReplicas",
-            "NotLeaderOrFollower",
-            "UnknownTopicOrPartition",
-            "TopicAuthorization",
-            "GroupAuthorization",
-            "SaslAuthentication",
-            "SslAuthentication",
-            "IllegalSaslState",
-        )
-    ),
-    "org.apache.kafka.clients.consumer.OffsetOutOfRangeException",
-]
+RETRIED = ("Timeout", "Disconnect", "Network", "NotEnoughReplicas", "NotLeaderOrFollower", "UnknownTopicOrPartition")
+NOT_RETRIED = (
+    "TopicAuthorization",
+    "GroupAuthorization",
+    "SaslAuthentication",
+    "SslAuthentication",
+    "IllegalSaslState",
+)
 QUICK = Limits(first_pause_seconds=0.1)
 
 
@@ -125,20 +114,17 @@ def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: st
 
 
 def test_transient_kafka_exceptions_are_those_that_clients_retry(spark: SparkSession) -> None:
-    """According to Kafka's own classes, a retry can help; this excludes missing permissions and offsets."""
+    """According to Kafka's own classes, a retry can help; this excludes missing permissions."""
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
     retried = loader.loadClass("org.apache.kafka.common.errors.RetriableException")
 
-    def kinds_of(is_retried: bool) -> dict[str, str]:
-        found = {}
-        for name in KAFKA_EXCEPTIONS:
-            java = loader.loadClass(name)
-            if retried.isAssignableFrom(java) == is_retried:
-                found[name] = failure_of("copy", RuntimeError(f"{name}: text"), 0).cause.kind.name
-        return found
+    kinds = list[tuple[bool, str]]()
+    for name in (*RETRIED, *NOT_RETRIED):
+        java = f"org.apache.kafka.common.errors.{name}Exception"
+        failure = failure_of("copy", RuntimeError(f"{java}: text"), 0)
+        kinds.append((retried.isAssignableFrom(loader.loadClass(java)), failure.cause.kind.name))
 
-    assert set(kinds_of(is_retried=True).values()) == {"TRANSIENT"}
-    assert set(kinds_of(is_retried=False).values()) == {"PERMANENT"}
+    assert [(True, "TRANSIENT")] * len(RETRIED) + [(False, "PERMANENT")] * len(NOT_RETRIED) == kinds
 
 
 @pytest.fixture

@@ -101,12 +101,6 @@ def histories() -> list[dict[str, Any]]:
     ]
 
 
-def in_plain_python(rows: list[dict[str, Any]]) -> dict[tuple[str, int], list[str]]:
-    """Return the reports for each row by key and number, from PySpark's in-memory handle."""
-    tester = TwsTester(Reporting(), timeMode="ProcessingTime", outputMode="Update")
-    return {(row["key"], row["number"]): [one.report for one in tester.test(row["key"], [Row(**row)])] for row in rows}
-
-
 def by_row(results: list[Any]) -> dict[tuple[str, int], set[str]]:
     found = defaultdict[tuple[str, int], set[str]](set)
     for one in results:
@@ -115,7 +109,10 @@ def by_row(results: list[Any]) -> dict[tuple[str, int], set[str]]:
 
 
 def expected_of(rows: list[dict[str, Any]]) -> dict[tuple[str, int], set[str]]:
-    return {row: set(reports) for row, reports in in_plain_python(rows).items() if reports}
+    """Return the reports for each row by key and number, from PySpark's in-memory handle."""
+    tester = TwsTester(Reporting(), timeMode="ProcessingTime", outputMode="Update")
+    reports = {(r["key"], r["number"]): {one.report for one in tester.test(r["key"], [Row(**r)])} for r in rows}
+    return {row: found for row, found in reports.items() if found}
 
 
 def test_random_histories_agree_with_micro_batch_mode(spark: SparkSession, tmp_path: Path) -> None:

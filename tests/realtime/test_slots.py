@@ -28,15 +28,11 @@ def counted(stream: DataFrame) -> DataFrame:
     return stream.groupBy("value").count().select(F.col("count").cast("string").alias("value"))
 
 
+# tests/pages/test_cluster_and_slots.py has further plans.
 PLANS: dict[str, tuple[Callable[[DataFrame, DataFrame], DataFrame], int]] = {
-    "stateless": (lambda stream, _: stream.select("value"), 8),
-    "aggregation": (lambda stream, _: stream.groupBy("key").count(), 8 + 2),
     "global-aggregation": (lambda stream, _: stream.groupBy().count(), 8 + 1),
-    "repartition": (lambda stream, _: stream.repartition(3), 8 + 3),
     "repartition-by-key": (lambda stream, _: stream.repartition(3, "key"), 8 + 3),
-    "repartition-then-aggregation": (lambda stream, _: stream.repartition(4).groupBy("key").count(), 8 + 4 + 2),
     "two-operators-on-one-key": (lambda s, _: s.dropDuplicates(["key"]).groupBy("key").count(), 8 + 2),
-    "two-operators-on-two-keys": (lambda s, _: s.dropDuplicates(["key"]).groupBy("value").count(), 8 + 2 + 2),
     "broadcast-join": (lambda stream, table: stream.join(F.broadcast(table), "key"), 8),
     "broadcast-join-of-an-aggregate": (
         lambda stream, table: stream.join(F.broadcast(table.groupBy("key").count()), "key"),

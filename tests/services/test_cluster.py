@@ -11,9 +11,7 @@ import shlex
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,32 +29,15 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
 SCALA = files.ROOT / "tests/pages/functions.scala"
 
 
-@dataclass(frozen=True)
-class Block:
-    url: str
-    end: Callable[[], None]
-    arguments_before: str | None
-    """The variable with the secret before the block."""
-
-
 @pytest.fixture(scope="module")
-def block() -> Iterator[Block]:
-    before = os.environ.get("PYSPARK_SUBMIT_ARGS")
-    with ExitStack() as stack:
-        url = stack.enter_context(standalone_cluster(workers=1, cores_per_worker=2))
-        yield Block(url, stack.close, before)
-
-
-@pytest.fixture
-def cluster(block: Block) -> str:
-    return block.url
-
-
-def _accepts(url: str) -> bool:
-    host, port = url.removeprefix("spark://").split(":")
-    with socket.socket() as probe:
-        probe.settimeout(2)
-        return probe.connect_ex((host, int(port))) == 0
+def cluster() -> Iterator[str]:
+    """Yield the master's URL. After the block, the master is gone, and the environment is as before."""
+    before = dict(os.environ)
+    with standalone_cluster(workers=1, cores_per_worker=2) as url:
+        yield url
+    assert before == dict(os.environ)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))
 
 
 def _secret() -> str:
@@ -86,7 +67,7 @@ import json, sys
 from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from spark_rtm.realtime.python_state import with_python
-from spark_rtm.services.scala import scala_object
+from spark_rtm.services.scala import SPARK_HOME, scala_object
 
 def seen(_):
     import os, sys
@@ -100,13 +81,14 @@ doubled = with_python(spark.range(3), lambda row: {"id": 2 * row.id}, "id long")
 functions = scala_object(spark, Path(sys.argv[1]), "row_functions.Functions")
 marked = DataFrame(functions.mapPartitions(doubled.selectExpr("string(id) as k")._jdf), spark)
 report = spark.sparkContext.parallelize([0], 1).mapPartitions(seen).first()
-print(json.dumps({**report, "marked": sorted(row.k for row in marked.collect())}))
+compilers = [jar.name for jar in SPARK_HOME.glob("jars/scala-compiler-*.jar")]
+print(json.dumps({**report, "marked": sorted(row.k for row in marked.collect()), "compilers": compilers}))
 """
 
 
 @pytest.mark.timeout(300)
 def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Path) -> None:
-    """A worker of another process also gets compiled classes, which the driver adds while it runs."""
+    """A worker of another process also gets compiled classes. The driver, which adds them, finds the compiler."""
     words = shlex.split(spark_submit_of("workers.md"))
     options = words[words.index("--py-files") : words.index("examples/attribution/demo/__main__.py")]
     confs = job_confs("examples")
@@ -117,12 +99,9 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     _, properties, _ = shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])
     program = tmp_path / "report.py"
     program.write_text(REPORT)
-    # The program compiles this file, because no other test has compiled the same text.
-    scala = tmp_path / SCALA.name
-    scala.write_text(f"{SCALA.read_text(encoding='utf-8')}// {tmp_path}\n", encoding="utf-8")
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", cluster, "--properties-file", properties]
     command += ["--jars", str(control_jar()), "--conf", "spark.ui.enabled=false"]
-    command += [*(archives.get(word, word) for word in options), str(program), str(scala)]
+    command += [*(archives.get(word, word) for word in options), str(program), str(SCALA)]
     own = {"JAVA_HOME": str(java_home()), "PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
     result = subprocess.run(
@@ -135,18 +114,8 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     assert seen["python"] == os.environ["PYSPARK_PYTHON"] != sys.executable
     assert "/work/app-" in seen["folder"]
     assert ["0!", "2!", "4!"] == seen["marked"]
+    assert 1 == len(seen["compilers"])
     assert all(file.startswith(f"{seen['folder']}/") for file in seen["files"]), seen["files"]
     # Spark's own modules are in archives inside the installation of Spark.
     folders = [entry for entry in seen["path"] if not entry.endswith((".zip", ".jar"))]
     assert [] == [entry for entry in folders if entry.startswith((str(files.ROOT), sys.prefix))]
-
-
-def test_cluster_ends_with_its_block(block: Block) -> None:
-    """The master accepts connections only inside the block; the pipeline's test shows that jobs run on it."""
-    inside = _accepts(block.url), os.environ.get("PYSPARK_SUBMIT_ARGS")
-
-    block.end()
-
-    assert inside[0]
-    assert inside[1] != block.arguments_before == os.environ.get("PYSPARK_SUBMIT_ARGS")
-    assert not _accepts(block.url)
