@@ -65,11 +65,7 @@ def is_temporary(error: KafkaException) -> bool:
 
 
 def first_offsets(consumer: Consumer, state: TopicState, stored: Mapping[int, int]) -> dict[int, int]:
-    """
-    Return the first offset to read in each partition: the stored offset, or the first existing record.
-
-    Raises RuntimeError if the records at a stored offset no longer exist.
-    """
+    """Return each partition's stored offset, or its first. Raise RuntimeError if records at an offset are gone."""
     offsets = {}
     for partition in range(state.partitions):
         low, high = _watermarks(consumer, TopicPartition(state.topic, partition))

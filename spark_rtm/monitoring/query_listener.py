@@ -1,9 +1,4 @@
-"""
-Export the progress of every streaming query of a session as Prometheus metrics.
-
-Spark reports progress once per batch, so these metrics can be one trigger interval old. `topic_watcher` exports newer
-values.
-"""
+"""Export the progress of every streaming query of a session, once per batch, as Prometheus metrics."""
 
 import json
 import time
@@ -23,11 +18,7 @@ PERCENTILES = ("p50", "p90", "p99")
 
 
 class QueryMetrics(StreamingQueryListener):
-    """
-    A listener for `spark.streams.addListener`. Its methods run in a thread of the driver.
-
-    Give each query a name; queries without a name share the label `unnamed`.
-    """
+    """A listener for `spark.streams.addListener`. Queries without a name share the label `unnamed`."""
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
 

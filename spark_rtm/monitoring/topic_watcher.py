@@ -31,11 +31,7 @@ QUANTILES = {"0.5": 0.5, "0.99": 0.99, "1": 1.0}
 
 @dataclass
 class TopicWatcher:
-    """
-    Reads the target and reject topics from their current end. Only one thread at a time may call its methods.
-
-    Without a broker, it begins when the broker and the topics exist.
-    """
+    """Reads the target and reject topics from their end at the first connection, in one thread at a time."""
 
     bootstrap_servers: str
     source: str

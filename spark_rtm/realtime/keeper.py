@@ -188,11 +188,7 @@ class Keeper:
         return bool(self._due) or any(query.isActive for query in self.queries.values())
 
     def stop(self) -> None:
-        """
-        Stop all queries, and wait until their tasks have ended.
-
-        Queries with the source `rtm-kafka` are drained first, so a restart repeats nothing.
-        """
+        """Stop all queries, and wait until their tasks have ended. Drain those that support commands first."""
         self._due.clear()
         stop_all(self._spark, self.queries.values())
 

@@ -1,8 +1,4 @@
-"""
-Size and value limits for Kafka records.
-
-This module imports nothing, so clients that do not use Spark can import it.
-"""
+"""Size and value limits for Kafka records, also for clients that do not use Spark."""
 
 MAX_RECORD_BYTES = 100_000
 """Maximum size of a record; larger ones are rejected as `oversized` without parsing."""

@@ -36,11 +36,7 @@ def password_login(
 
 
 def certificate_login(keystore: str, *, truststore: str = "") -> dict[str, str]:
-    """
-    Return the options of a login with a certificate.
-
-    `keystore` is a PEM file with the private key (PKCS #8) and the certificate of the client.
-    """
+    """Return the options of a login with the private key (PKCS #8) and certificate in the PEM file `keystore`."""
     keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": keystore}
     return _for_spark({"security.protocol": "SSL", **keys, **_trusted(truststore)})
 

@@ -1,8 +1,4 @@
-"""
-Keep one timer per key in a stateful processor.
-
-Timers accumulate if a processor sets a timer for each row without deleting the previous one.
-"""
+"""Keep one timer per key in a stateful processor, which would otherwise set a further timer for each row."""
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 

@@ -17,11 +17,7 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_root() -> Path:
-    """
-    Return the cache folder: the path in `RTM_CACHE`, or else `spark-rtm` in the user's cache folder.
-
-    The folder may not exist yet.
-    """
+    """Return the path in `RTM_CACHE`, or else `spark-rtm` in the user's cache folder. The folder may not exist yet."""
     if named := os.environ.get("RTM_CACHE"):
         return Path(named).expanduser().absolute()
     if user_cache := os.environ.get("XDG_CACHE_HOME"):

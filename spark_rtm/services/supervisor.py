@@ -42,11 +42,7 @@ def _end_group(leader: int, stop_signal: int, grace_seconds: float) -> None:
 
 
 def _message_of_parent(parent: int) -> bytes:
-    """
-    Return the parent's next message, or an empty one after its death.
-
-    The function also checks the parent process id, because a process forked from a dead parent can keep the pipe open.
-    """
+    """Return the parent's next message, or an empty one after its death, even if a fork of it keeps the pipe open."""
     while True:
         readable, _, _ = select.select([0], [], [], PARENT_CHECK_SECONDS)
         if readable:

@@ -1,8 +1,4 @@
-"""
-A TCP proxy on this machine that delays, changes or drops data.
-
-A loopback connection has no round-trip time and loses no replies. The proxy can add a delay and drop replies.
-"""
+"""A TCP proxy on this machine that delays, changes or drops data, which a loopback connection never does."""
 
 import socket
 import threading

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from spark_rtm.services.child import free_ports, running
+from spark_rtm.services.child import running
 from spark_rtm.services.postgres import LocalPostgres, postgres_server, without_password
 
 pytestmark = pytest.mark.services
@@ -40,25 +40,29 @@ def test_external_server_is_used_and_not_stopped(server: LocalPostgres, monkeypa
     assert server.child.is_running()
 
 
-def test_unreachable_external_server_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    port = free_ports(1)[0]
-    monkeypatch.setenv("POSTGRES_DSN", f"postgresql://writer:secret@127.0.0.1:{port}/ads")
+@pytest.mark.parametrize(
+    ("dsn", "message"),
+    [
+        (
+            "postgresql://writer:secret@127.0.0.1:1/ads",
+            r"'host=127.0.0.1 port=1 dbname=ads user=writer' \(POSTGRES_DSN\)",
+        ),
+        ("host=127.0.0.1 secret", "is not a PostgreSQL connection string"),
+    ],
+    ids=["unreachable", "malformed"],
+)
+def test_wrong_external_server_is_an_error_without_password(
+    monkeypatch: pytest.MonkeyPatch, dsn: str, message: str
+) -> None:
+    monkeypatch.setenv("POSTGRES_DSN", dsn)
 
-    with pytest.raises(RuntimeError) as failure, postgres_server():
-        pytest.fail("an unreachable server was accepted")
+    with (
+        pytest.raises(RuntimeError, match=f"{message}.* unset it to start a local server") as failure,
+        postgres_server(),
+    ):
+        pytest.fail("a wrong server was accepted")
 
-    assert f"'host=127.0.0.1 port={port} dbname=ads user=writer' (POSTGRES_DSN)" in str(failure.value)
-    assert "unset it to start a local server" in str(failure.value)
     assert "secret" not in f"{failure.value}{failure.value.__cause__}"
-
-
-def test_malformed_connection_string_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POSTGRES_DSN", "host=127.0.0.1 secret")
-
-    with pytest.raises(RuntimeError, match="is not a PostgreSQL connection string") as failure, postgres_server():
-        pytest.fail("a malformed connection string was accepted")
-
-    assert "secret" not in str(failure.value)
 
 
 def test_connection_string_without_password_names_a_private_file(server: LocalPostgres) -> None:

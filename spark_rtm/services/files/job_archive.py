@@ -27,11 +27,7 @@ PACKAGES_FOLDER = "packages"
 
 
 def write_code_archive(path: Path, packages: Iterable[str] = ()) -> Path:
-    """
-    Write Python modules to a zip file that Python imports without unpacking, and return its path.
-
-    The file contains `spark_rtm` and the named packages. Raise ValueError for a name that is not a package.
-    """
+    """Write the modules of `spark_rtm` and of the named packages to a zip file, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for folder in (LIBRARY, *map(_folder_of, packages)):
