@@ -60,18 +60,6 @@ def test_sqlstate_of_a_refusal_ends_the_query(state: str, is_refusal: bool) -> N
     assert is_refusal == (decision.pause_seconds is None)
 
 
-def test_same_condition_at_same_offsets_is_a_poison_record() -> None:
-    first, second = decisions(recorded("poison record"), recorded("poison record again", 5))
-
-    assert first.pause_seconds
-    assert second.pause_seconds is None
-    assert str(second).startswith(
-        'query \'copy\' failed with CAST_INVALID_INPUT after the committed offsets {"test-b3ef57bb":{"0":2}}; '
-        "the same error at the same offsets twice: a record after them probably ends each restart, so it "
-        "is not restarted; use try_cast, and send rows with a null result to a reject topic: [CAST_"
-    )
-
-
 @pytest.mark.parametrize(
     "earlier",
     [

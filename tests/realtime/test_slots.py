@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_rtm.realtime.proof import NotRealTimeError, assert_real_time
-from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, wait_until
+from spark_rtm.realtime.queries import wait_until
 from spark_rtm.realtime.slots import NotEnoughSlotsError, preflight, slots_free, slots_needed, slots_total
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka
@@ -148,22 +148,3 @@ def test_micro_batch_is_found_in_the_plan_and_holds_its_largest_stage(
     eventually(lambda: query.lastProgress, 60, "a finished batch")
     eventually(lambda: slots_free(spark) == SLOTS - 3, 60, "three slots taken")
     assert SLOTS - 3 == preflight(spark, {"another": (read(spark, kafka, source), SLOTS - 3)})
-
-
-@services
-def test_a_failure_after_the_start_surfaces_with_query_and_condition(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
-    """An ANSI cast of a bad row makes the query fail; the wait names the query and the condition."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    bad = read(spark, kafka, source).select(F.col("value").cast("string").cast("long").cast("string").alias("value"))
-    query = start_to_kafka(bad, kafka, tmp_path / "casting", topic=target)
-    assert_real_time(query)
-
-    produce(kafka, source, [(0, b"not a number")])
-    with pytest.raises(QueryFailedError, match="query 'casting' failed with CAST_INVALID_INPUT") as failed:
-        wait_until(lambda: False, 60, "a result", [query])
-
-    assert ("casting", "CAST_INVALID_INPUT") == (failed.value.query_name, failed.value.condition)
-    with pytest.raises(QueryFailedError):
-        raise_if_failed([query])

@@ -116,16 +116,6 @@ def test_child_of_an_ended_server_can_clean_up(tmp_path: Path) -> None:
     assert cleaned.exists()
 
 
-def test_log_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    target, log_path = tmp_path / "target", tmp_path / "log"
-    log_path.symlink_to(target)
-
-    with pytest.raises(OSError, match="symbolic links"):
-        _start_server(log_path, WAIT_FOREVER)
-
-    assert not target.exists()
-
-
 def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
     log_path = tmp_path / "log"
     server = _start_server(log_path, STUBBORN_SERVER)

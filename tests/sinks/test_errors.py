@@ -52,13 +52,3 @@ def test_errors_show_no_value_of_a_row(table: Table, refusal: str) -> None:
     assert "SQLSTATE" in text
     assert refusal != "check" or f"table '{table.name}', constraint 'adult'" in text
     do(table.dsn, f"drop function if exists {table.name}_age cascade")
-
-
-@pytest.mark.services
-def test_error_names_a_table_that_does_not_exist(table: Table) -> None:
-    """Messages about tables contain no values, so they stay in the error."""
-    with pytest.raises(RuntimeError) as failure:
-        write(sink_of(Table(table.dsn, "nowhere")), row("k", 1))
-
-    assert 'UndefinedTable, SQLSTATE 42P01, relation "public.nowhere" does not exist' == str(failure.value.__cause__)
-    assert "42P01" == getattr(failure.value.__cause__, "sqlstate", None)
