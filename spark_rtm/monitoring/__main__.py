@@ -15,8 +15,7 @@ from collections.abc import Sequence
 from confluent_kafka import KafkaException
 from prometheus_client import start_http_server
 
-from spark_rtm.monitoring.canary import Canary
-from spark_rtm.monitoring.topic_watcher import TopicWatcher
+from spark_rtm.monitoring.topic_watcher import Canary, TopicWatcher
 from spark_rtm.realtime.queries import stop_on_interrupt
 
 

@@ -13,9 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.monitoring.canary import Canary
 from spark_rtm.monitoring.query_listener import QueryMetrics
-from spark_rtm.monitoring.topic_watcher import TopicWatcher
+from spark_rtm.monitoring.topic_watcher import Canary, TopicWatcher
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
 from tests.helpers import eventually, kafka_rows, new_topic, produce, start_to_kafka

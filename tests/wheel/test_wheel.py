@@ -128,7 +128,7 @@ EXTRAS = {
     "prove": ("prove.command",),
     "testing": ("testing.plugin", "testing.run", "services.postgres", "services.spark"),
     "postgres": ("sinks",),
-    "monitoring": ("monitoring.query_listener", "monitoring.topic_watcher", "monitoring.canary"),
+    "monitoring": ("monitoring.query_listener", "monitoring.topic_watcher"),
     "spark": ("realtime.queries", "realtime.slots", "realtime.decoding", "realtime.warm_up"),
 }
 # PySpark depends on py4j.
