@@ -6,6 +6,7 @@ fail again after each restart, so these functions return None instead.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from types import UnionType
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 MAX_LONG = 2**63 - 1
 """Maximum number in a column of type `bigint`."""
 
+# PostgreSQL stores neither the character NUL nor half of a surrogate pair.
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 FieldTypes = Mapping[str, type | UnionType]
 
 
@@ -41,10 +44,5 @@ def _is_valid(value: Any, field_type: type | UnionType) -> bool:
     if isinstance(value, int):
         return isinstance(value, field_type) and abs(value) <= MAX_LONG
     if isinstance(value, str):
-        # PostgreSQL stores neither the character NUL nor half of a surrogate pair.
-        return isinstance(value, field_type) and "\0" not in value and (value.isascii() or _is_encodable(value))
+        return isinstance(value, field_type) and not UNSTORABLE.search(value)
     return isinstance(value, field_type)
-
-
-def _is_encodable(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -85,10 +85,12 @@ def route(
     the original length in bytes.
     """
     is_rejected = F.col("reason").isNotNull()
+    length = F.coalesce(F.length("value"), F.lit(0)).cast("string")
+    reject_headers = headers(reason=F.col("reason"), src=F.col("src"), bytes=length)
     return decoded.select(
         F.when(is_rejected, F.substring("key", 1, MAX_KEY_BYTES)).otherwise(key.cast("binary")).alias("key"),
         F.when(is_rejected, F.substring("value", 1, MAX_RAW_BYTES)).otherwise(value.cast("binary")).alias("value"),
-        F.when(is_rejected, _reject_headers()).otherwise(kept_headers).alias("headers"),
+        F.when(is_rejected, reject_headers).otherwise(kept_headers).alias("headers"),
         F.when(is_rejected, rejects).otherwise(topic).alias("topic"),
     )
 
@@ -96,11 +98,6 @@ def route(
 def headers(**values: Column) -> Column:
     """Return Kafka headers as an array of structs, each with a key and a binary value."""
     return F.array(*(F.struct(F.lit(k).alias("key"), v.cast("binary").alias("value")) for k, v in values.items()))
-
-
-def _reject_headers() -> Column:
-    length = F.coalesce(F.length("value"), F.lit(0)).cast("string")
-    return headers(reason=F.col("reason"), src=F.col("src"), bytes=length)
 
 
 def _is_one_object() -> Column:

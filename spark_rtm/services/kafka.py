@@ -99,10 +99,8 @@ class LocalKafka(LocalServer):
             self._format(properties)
         command = _java_command("kafka.Kafka", str(properties), archive=self.archive_options)
         self.child = start_child("Kafka broker", command, log_path=self.log_path)
-        wait_until_ready(self.child, self._is_ready, START_TIMEOUT_SECONDS)
-
-    def _is_ready(self) -> bool:
-        return _is_available(self.bootstrap_servers, PROBE_TIMEOUT_SECONDS)
+        servers = self.bootstrap_servers
+        wait_until_ready(self.child, lambda: _is_available(servers, PROBE_TIMEOUT_SECONDS), START_TIMEOUT_SECONDS)
 
     def _format(self, properties: Path) -> None:
         port, controller = self.ports

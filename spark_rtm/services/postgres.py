@@ -91,10 +91,9 @@ class LocalPostgres(LocalServer):
             stop_signal=signal.SIGINT,
             run_as=_server_user(),
         )
-        wait_until_ready(self.child, self._is_ready, START_TIMEOUT_SECONDS)
-
-    def _is_ready(self) -> bool:
-        return _connection_error(self.dsn, PROBE_TIMEOUT_SECONDS) is None
+        wait_until_ready(
+            self.child, lambda: not _connection_error(self.dsn, PROBE_TIMEOUT_SECONDS), START_TIMEOUT_SECONDS
+        )
 
 
 def _server_user() -> tuple[int, int] | None:

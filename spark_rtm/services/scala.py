@@ -7,7 +7,6 @@ necessary.
 
 import os
 import subprocess
-from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -39,10 +38,16 @@ def compiled(source: Path, *others: Path, data_source: str = "") -> Path:
     name = f"{source.stem}-{digest}"
 
     def fill(folder: Path) -> None:
-        _compile((source, *others), folder / f"{name}.jar")
+        jar, sources = folder / f"{name}.jar", [str(path) for path in (source, *others)]
+        command = [str(java_home() / "bin" / "java"), "-cp", str(SPARK_HOME / "jars" / "*"), "scala.tools.nsc.Main"]
+        command += ["-usejavacp", "-d", str(jar), *sources]
+        compiler = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILE_TIMEOUT_SECONDS)
+        if compiler.returncode:
+            errors = (compiler.stdout + compiler.stderr).strip()
+            raise RuntimeError(f"{', '.join(sources)} does not compile; correct these errors:\n{errors}")
         if data_source:
-            with ZipFile(folder / f"{name}.jar", "a") as jar:
-                jar.writestr(REGISTER, data_source)
+            with ZipFile(jar, "a") as archive:
+                archive.writestr(REGISTER, data_source)
 
     return cached_folder(f"scala/{name}", fill) / f"{name}.jar"
 
@@ -55,14 +60,3 @@ def scala_object(spark: SparkSession, source: Path, name: str) -> Any:
     for part in name.split("."):
         member = getattr(member, part)
     return member
-
-
-def _compile(sources: Sequence[Path], jar: Path) -> None:
-    command = [str(java_home() / "bin" / "java"), "-cp", str(SPARK_HOME / "jars" / "*"), "scala.tools.nsc.Main"]
-    command += ["-usejavacp", "-d", str(jar), *map(str, sources)]
-    compiler = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILE_TIMEOUT_SECONDS)
-    if compiler.returncode:
-        raise RuntimeError(
-            f"{', '.join(map(str, sources))} does not compile; correct these errors:\n"
-            f"{(compiler.stdout + compiler.stderr).strip()}"
-        )

@@ -98,9 +98,9 @@ class PostgresUpsertSink:
             )
         self.metrics = Metrics()
         self._encoder = RowEncoder(self.key, self.columns, self.version)
-        self._buffer = RowBuffer(
-            self.max_rows, self.linger_ms / 1000, self.max_pending, self._patience_seconds, self.metrics
-        )
+        # An attempt may start just before the retry deadline and then block until the watchdog cuts the connection.
+        patience_seconds = self.retry_deadline_seconds + 2 * self.flush_timeout_seconds
+        self._buffer = RowBuffer(self.max_rows, self.linger_ms / 1000, self.max_pending, patience_seconds, self.metrics)
         self._name = f"{'.'.join(self.table)} partition {partition_id} epoch {epoch_id}"
         connection = BatchConnection(
             self.connect,
@@ -167,8 +167,3 @@ class PostgresUpsertSink:
     @property
     def _described(self) -> str:
         return f"the sink for table {'.'.join(self.table)!r}"
-
-    @property
-    def _patience_seconds(self) -> float:
-        # An attempt may start just before the retry deadline and then block until the watchdog cuts the connection.
-        return self.retry_deadline_seconds + 2 * self.flush_timeout_seconds
