@@ -13,7 +13,6 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -28,7 +27,9 @@ def run_folder() -> Path:
     """Return the folder of this process. The first call creates it and deletes the folders of killed runs."""
     folder, lock = _create()
     atexit.register(_leave, folder, lock, os.getpid())
-    remove_unused(other for other in folder.parent.glob(f"{PREFIX}*") if other != folder)
+    for other in folder.parent.glob(f"{PREFIX}*"):
+        # The folder of this process has a lock.
+        _remove_unless_used(other)
     return folder
 
 
@@ -51,32 +52,22 @@ def admit_group(folder: Path, group: int) -> None:
         part.chmod(0o710)
 
 
-def remove_unused(folders: Iterable[Path]) -> None:
-    """Delete the run folders of this user that no process uses."""
-    for folder in folders:
-        # The error of a folder that is in use is a BlockingIOError. Another process can delete a folder first.
-        with suppress(OSError):
-            _remove_unless_used(folder)
-
-
 def _remove_unless_used(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        if os.fstat(folder).st_uid == os.geteuid():
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(path)
-    finally:
-        os.close(folder)
-
-
-def _remove(path: Path) -> None:
-    # A JVM that is shutting down can create a file while its folder is deleted, so one attempt may be too few.
     pause = threading.Event()
-    for _ in range(REMOVE_ATTEMPTS):
-        shutil.rmtree(path, ignore_errors=True)
-        if not path.exists():
-            return
-        pause.wait(PAUSE_SECONDS)
+    # The error of a folder that is in use is a BlockingIOError. Another process can delete a folder first.
+    with suppress(OSError):
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if os.fstat(folder).st_uid != os.geteuid():
+                return
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # A JVM that is shutting down can create a file meanwhile, so one attempt may be too few.
+            for _ in range(REMOVE_ATTEMPTS):
+                shutil.rmtree(path, ignore_errors=True)
+                if not path.exists() or pause.wait(PAUSE_SECONDS):
+                    return
+        finally:
+            os.close(folder)
 
 
 def _create() -> tuple[Path, int]:
@@ -98,4 +89,4 @@ def _leave(folder: Path, lock: int, owner: int) -> None:
     # A process that was forked from the owner must not delete the owner's folder.
     if os.getpid() == owner:
         os.close(lock)
-        remove_unused([folder])
+        _remove_unless_used(folder)
