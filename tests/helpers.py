@@ -112,10 +112,10 @@ def produce(kafka: str, topic: str, records: Iterable[tuple[int, bytes | None]])
     assert producer.flush(30) == 0
 
 
-def kafka_rows(spark: SparkSession, kafka: str, topics: str, **options: str) -> DataFrame:
+def kafka_rows(spark: SparkSession, kafka: str, topics: str, source: str = "kafka", **options: str) -> DataFrame:
     """Return a stream of the records of some topics, from the first one unless the options say otherwise."""
     options = {"kafka.bootstrap.servers": kafka, "subscribe": topics, "startingOffsets": "earliest", **options}
-    return spark.readStream.format("kafka").options(**{name: text for name, text in options.items() if text}).load()
+    return spark.readStream.format(source).options(**{name: text for name, text in options.items() if text}).load()
 
 
 def start_to_kafka(

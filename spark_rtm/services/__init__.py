@@ -12,14 +12,12 @@ from spark_rtm.services.child import running
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder, run_folder
 from spark_rtm.services.java import java_home
 from spark_rtm.services.kafka import LocalKafka, kafka_broker
-from spark_rtm.services.packages import Connector, avro_jars, broker_jars, connector
+from spark_rtm.services.packages import broker_jars, connector
 from spark_rtm.services.postgres import LocalPostgres, postgres_server
 
 __all__ = [
-    "Connector",
     "LocalKafka",
     "LocalPostgres",
-    "avro_jars",
     "broker_jars",
     "connector",
     "java_home",

@@ -25,7 +25,7 @@ from spark_rtm.realtime.control import ControlError
 from spark_rtm.realtime.latency import CLOCK_MS, METRIC, with_latency
 from spark_rtm.realtime.queries import KAFKA_SINK, stop_completely, wait_until
 from spark_rtm.services.scala import scala_object
-from tests.helpers import add_partition, end_offset, new_topic, produce, records_of, start_to_kafka
+from tests.helpers import add_partition, end_offset, kafka_rows, new_topic, produce, records_of, start_to_kafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -34,8 +34,7 @@ COUNTS = "cast(key as string) || ' ' || count as value"
 
 
 def read(spark: SparkSession, kafka: str, topics: str, source: str = control.SOURCE) -> DataFrame:
-    reader = spark.readStream.format(source).option("kafka.bootstrap.servers", kafka).option("subscribe", topics)
-    return reader.option("startingOffsets", "earliest").option("kafka.metadata.max.age.ms", "500").load()
+    return kafka_rows(spark, kafka, topics, source, **{"kafka.metadata.max.age.ms": "500"})
 
 
 def start(rows: DataFrame, kafka: str, target: str, checkpoint: Path, interval: str = "5 minutes") -> StreamingQuery:

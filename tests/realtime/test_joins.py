@@ -14,7 +14,7 @@ from spark_rtm.realtime.joins import TimeBound, inner_join
 from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
-from tests.helpers import new_topic, produce, start_to_kafka, texts_of
+from tests.helpers import kafka_rows, new_topic, produce, start_to_kafka, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(200)]
 
@@ -75,9 +75,7 @@ def start(
 ) -> StreamingQuery:
     """Start the join, which writes each pair as text; without an interval, it reads what is there in micro-batches."""
     source = control.SOURCE if interval else "kafka"
-    reader = spark.readStream.format(source).option("kafka.bootstrap.servers", topics.kafka)
-    reader = reader.option("startingOffsets", "earliest")
-    left, right = (rows_of(reader.option("subscribe", topic).load()) for topic in (topics.left, topics.right))
+    left, right = (rows_of(kafka_rows(spark, topics.kafka, topic, source)) for topic in (topics.left, topics.right))
     pairs = inner_join(left, right, bound)
     rows = pairs.select("key", F.concat_ws(" ", "key", "left.row", "right.row").alias("value"))
     trigger: tuple[Any, str] = (interval, "realTime") if interval else (True, "availableNow")

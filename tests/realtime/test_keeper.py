@@ -37,8 +37,7 @@ QUICK = Limits(first_pause_seconds=0.1)
 def start(
     spark: SparkSession, kafka: str, topics: tuple[str, str], checkpoint: Path, source: str = "kafka"
 ) -> StreamingQuery:
-    reader = spark.readStream.format(source).option("kafka.bootstrap.servers", kafka).option("subscribe", topics[0])
-    numbers = reader.option("startingOffsets", "earliest").load().select(F.col("value").cast("string").cast("long"))
+    numbers = kafka_rows(spark, kafka, topics[0], source).select(F.col("value").cast("string").cast("long"))
     rows = numbers.selectExpr("string(value) AS value")
     interval = "5 minutes" if source == SOURCE else "1 second"
     return start_to_kafka(rows, kafka, checkpoint / "numbers", interval, topic=topics[1])
