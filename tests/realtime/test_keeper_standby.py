@@ -34,7 +34,7 @@ for _ in range(turns):
         os.close(os.open(folder / "leader", os.O_CREAT | os.O_EXCL))
         (folder / "leader").unlink()
 (folder / f"raced-{os.getpid()}").touch()
-wait_until(lambda: len(list(folder.glob("raced-*"))) == 3, 120, "the end of the race")
+wait_until(lambda: len(list(folder.glob("raced-*"))) == 2, 120, "the end of the race")
 with leading(spark, standby, threading.Event()), (folder / "leaders").open("a", buffering=1) as leaders:
     leaders.write(f"{os.getpid()} {spark._jvm.java.lang.ProcessHandle.current().pid()}\\n")
     sys.stdin.read()
@@ -85,14 +85,14 @@ def wait_for_line(process: Popen[str], beginning: str) -> None:
 
 
 def test_processes_never_lead_at_once(tmp_path: Path) -> None:
-    """Three processes take the lead 50 times each. Then each leader is killed, and the next one waits for its JVM."""
+    """Two processes take the lead 50 times each. Then the leader is killed, and the other one waits for its JVM."""
     leaders = tmp_path / "leaders"
 
     def led() -> list[int]:
         return [int(pid) for pid in leaders.read_text().split()] if leaders.exists() else []
 
     with ExitStack() as stack:
-        pids = {stack.enter_context(running(RACER, str(tmp_path), "50")).pid for _ in range(3)}
+        pids = {stack.enter_context(running(RACER, str(tmp_path), "50")).pid for _ in range(2)}
         wait_until(lambda: len(led()) == 2, 120, "the end of the race")
         python, java = led()
         os.kill(java, signal.SIGSTOP)
@@ -102,8 +102,6 @@ def test_processes_never_lead_at_once(tmp_path: Path) -> None:
             wait_until(lambda: len(led()) > 2, 1, "a second leader")
         os.kill(java, signal.SIGKILL)
         wait_until(lambda: len(led()) == 4, 30, "the second leader")
-        os.kill(led()[2], signal.SIGKILL)
-        wait_until(lambda: len(led()) == 6, 30, "the third leader")
         assert pids == set(led()[::2])
 
 
