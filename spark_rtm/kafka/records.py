@@ -16,10 +16,9 @@ MAX_LONG = 2**63 - 1
 
 # PostgreSQL stores neither the character NUL nor half of a surrogate pair.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-FieldTypes = Mapping[str, type | UnionType]
 
 
-def json_object(value: bytes | None, fields: FieldTypes) -> dict[str, Any] | None:
+def json_object(value: bytes | None, fields: Mapping[str, type | UnionType]) -> dict[str, Any] | None:
     """
     Return the JSON object in `value`, or None for a tombstone, other JSON or a field of the wrong type.
 
@@ -30,12 +29,9 @@ def json_object(value: bytes | None, fields: FieldTypes) -> dict[str, Any] | Non
     # Deeply nested arrays raise RecursionError. All other invalid JSON raises ValueError.
     except (ValueError, RecursionError):
         return None
-    return row if isinstance(row, dict) and has_fields(row, fields) else None
-
-
-def has_fields(row: Mapping[str, Any], fields: FieldTypes) -> bool:
-    """Return whether each of `fields` has its type and fits into PostgreSQL."""
-    return all(_is_valid(row.get(name), field_type) for name, field_type in fields.items())
+    if not isinstance(row, dict) or not all(_is_valid(row.get(name), kind) for name, kind in fields.items()):
+        return None
+    return row
 
 
 def _is_valid(value: Any, field_type: type | UnionType) -> bool:
