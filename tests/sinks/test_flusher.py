@@ -1,6 +1,8 @@
 import math
 import traceback
 from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,6 +12,34 @@ from tests.sinks.helpers import COLUMNS, Table, do, row, sink_of, write
 pytestmark = pytest.mark.services
 
 PERSON = "alice@example.org"
+CYCLIC: dict[str, Any] = {"a": PERSON}
+CYCLIC["b"] = CYCLIC
+UNUSABLE: dict[str, tuple[str, str, Any]] = {
+    # NaN is higher than every number in PostgreSQL, so a row with this version could never be updated again.
+    "infinity": ("version", "double precision", math.inf),
+    "decimal-NaN": ("version", "numeric(20, 0)", Decimal("NaN")),
+    "NaN-for-bigint": ("version", "bigint", math.nan),
+    "text-for-bigint": ("version", "bigint", "10"),
+    "null": ("version", "bigint", None),
+    "cyclic": ("value", "jsonb", CYCLIC),
+    "no-json": ("value", "jsonb", {"at": {PERSON}}),
+    "no-time-in-utc": ("value", "timestamptz", datetime.max.replace(tzinfo=timezone(-timedelta(hours=9)))),
+}
+
+
+@pytest.mark.parametrize(("column", "type_name", "value"), UNUSABLE.values(), ids=UNUSABLE)
+def test_row_that_can_never_be_stored_is_refused_before_it_is_buffered(column: str, type_name: str, value: Any) -> None:
+    rejected = list[str]()
+    columns, bad_row = COLUMNS | {column: type_name}, {"key": PERSON, "version": 1, "value": PERSON, column: value}
+    nowhere = Table("host=127.0.0.1 port=1", "nowhere")
+
+    write(sink_of(nowhere, columns=columns, on_rejected=lambda _row, reason: rejected.append(reason)), bad_row)
+    with pytest.raises(ValueError, match="a row has an unusable") as failure:
+        write(sink_of(nowhere, columns=columns), bad_row)
+
+    assert [str(failure.value)] == rejected
+    assert rejected[0].startswith(f"a row has an unusable {column}: column ('{column}',)")
+    assert PERSON not in rejected[0]
 
 
 def test_keys_that_only_postgresql_finds_equal_keep_the_newest_version(table: Table) -> None:
