@@ -7,11 +7,8 @@ An expression that fails for one row makes the query fail, and each restart read
 import hashlib
 from dataclasses import replace
 
-from pyspark.sql import functions as F
-
 from tests.helpers import eventually, new_topic
-from tests.pages.operator_probe import LAST, OperatorProbe
-from tests.pages.outcomes import DEADLINE_SECONDS, Observe, together, writes
+from tests.pages.operator_probe import DEADLINE_SECONDS, LAST, Observe, OperatorProbe, once, together, writes
 
 JSON = """'{"a": 7}'"""
 VALUES = (
@@ -32,7 +29,7 @@ VALUES = (
         "length(uuid())": "36",
     },
 )
-"""Expressions that one query evaluates for the last row, with their values."""
+"""The expressions of each row, with their values for the last record."""
 ERRORS = (
     ("cast(k as int)", "to_timestamp(k)"),
     ("n / (n - 1)",),
@@ -41,25 +38,21 @@ ERRORS = (
     ("parse_json(k)", "from_json(k, 'a int', map('mode', 'FAILFAST'))"),
     ("from_json(k, 'a int', map('mode', 'DROPMALFORMED'))",),
 )
+CLOCKS = ("current_timestamp()", "reflect('java.lang.System', 'nanoTime')")
 
 
-def _name(expressions: tuple[str, ...] | dict[str, str]) -> str:
+def _name(*expressions: str) -> str:
     return "; ".join(f"`{expression}`" for expression in expressions)
 
 
-def _evaluate(values: dict[str, str]) -> Observe:
-    expected = f"{LAST} {' '.join(values.values())}"
-    return writes(lambda probe: probe.rows().where("k = 'z'").selectExpr("k", *values), expected)
-
-
-def _select(expression: str) -> Observe:
-    return writes(lambda probe: probe.rows().selectExpr(expression))
+def _select(*expressions: str, where: str = "true", expected: tuple[str, ...] = ()) -> Observe:
+    return writes(lambda probe: probe.rows().where(where).selectExpr(*expressions), *expected)
 
 
 def _clock(expression: str) -> Observe:
     def observe(probe: OperatorProbe) -> str:
         empty = replace(probe, topic=new_topic(probe.kafka, 1))
-        query = empty.write(empty.rows().select(F.expr(expression))).start()
+        query = empty.write(empty.rows().selectExpr(expression)).start()
         for sent in range(1, 4):
             empty.send(LAST, sent)
             eventually(lambda: len(empty.texts()) == sent, DEADLINE_SECONDS, "one output row for each row sent")  # noqa: B023
@@ -70,8 +63,10 @@ def _clock(expression: str) -> Observe:
     return observe
 
 
+_ALL_VALUES = {expression: value for values in VALUES for expression, value in values.items()}
+_EVALUATE = once(_select("k", *_ALL_VALUES, where="k = 'z'", expected=(" ".join([LAST, *_ALL_VALUES.values()]),)))
 FUNCTIONS = {
-    **{_name(values): _evaluate(values) for values in VALUES},
-    **{_name((clock,)): _clock(clock) for clock in ("current_timestamp()", "reflect('java.lang.System', 'nanoTime')")},
-    **{_name(expressions): together(*map(_select, expressions)) for expressions in ERRORS},
+    **{_name(*values): _EVALUATE for values in VALUES},
+    **{_name(clock): _clock(clock) for clock in CLOCKS},
+    **{_name(*expressions): together(*map(_select, expressions)) for expressions in ERRORS},
 }

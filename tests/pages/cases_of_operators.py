@@ -1,30 +1,31 @@
 """
-Cases for the tables of operators and joins.
+Cases for the tables of operators, joins and Python code.
 
 The allowlist applies to the physical plan, so refusals name the nodes of the plan.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf, pandas_udf
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from spark_rtm.services.scala import scala_object
 from tests.pages.cases_of_sources import ALL
-from tests.pages.operator_probe import OperatorProbe
-from tests.pages.outcomes import together, writes
+from tests.pages.operator_probe import Observe, OperatorProbe, once, together, writes
 
 FUNCTIONS = Path(__file__).with_name("functions.scala")
 NAMED = ("a 1 Ann", "a 1 Ann", "a 4 Ann", "z 9 Zoe")
 DISTINCT = ("a 1", "b 2", "a 4", "z 9")
-MARKED = ("a!", "a!", "a!", "b!", "z!")
+WITHOUT_EQUALITY = "select /*+ broadcast(names) */ rows.k from rows join names on rows.k < names.k"
 SUBQUERIES = "select k, (select max(name) from names) from rows where k in (select k from names) and n > 1"
-
-
-def _unknown_size(probe: OperatorProbe) -> DataFrame:
-    return probe.spark.createDataFrame([("a", "Ann"), ("z", "Zoe")], "k string, name string")
 
 
 def _with_itself(probe: OperatorProbe) -> DataFrame:
@@ -32,9 +33,12 @@ def _with_itself(probe: OperatorProbe) -> DataFrame:
     return rows.union(rows)
 
 
-def _joined_streams(probe: OperatorProbe, how: str) -> DataFrame:
-    left, right = probe.timed().alias("l"), probe.timed().alias("r")
-    return left.join(right, F.expr("l.k = r.k and l.at = r.at"), how).select("l.k")
+def _stream_stream(*types: str) -> Observe:
+    def join(how: str, probe: OperatorProbe) -> DataFrame:
+        left, right = probe.timed().alias("l"), probe.timed().alias("r")
+        return left.join(right, F.expr("l.k = r.k and l.at = r.at"), how).select("l.k")
+
+    return together(*(writes(partial(join, how)) for how in types))
 
 
 def _above_the_threshold(probe: OperatorProbe) -> DataFrame:
@@ -42,11 +46,6 @@ def _above_the_threshold(probe: OperatorProbe) -> DataFrame:
     session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     own = replace(probe, spark=session)
     return own.rows().join(F.broadcast(own.names()), "k")
-
-
-def _without_equality(probe: OperatorProbe) -> DataFrame:
-    names = F.broadcast(probe.names().alias("s"))
-    return probe.rows().alias("r").join(names, F.expr("r.k < s.k")).select("r.k")
 
 
 def _one_name(probe: OperatorProbe) -> DataFrame:
@@ -58,21 +57,13 @@ def _windows(probe: OperatorProbe, length: str, step: str) -> DataFrame:
     return counted.selectExpr("k", "minute(window.start)", "count")
 
 
-def _scala(name: str) -> Callable[[OperatorProbe], DataFrame]:
-    """Return a function that applies a method of `functions.scala` to the rows."""
-
-    def build(probe: OperatorProbe) -> DataFrame:
-        method = getattr(scala_object(probe.spark, FUNCTIONS, "row_functions.Functions"), name)
-        return DataFrame(method(probe.rows()._jdf), probe.spark)  # noqa: SLF001 - for Scala
-
-    return build
-
-
-def _java_and_typed(probe: OperatorProbe) -> DataFrame:
+def _java_and_scala(probe: OperatorProbe) -> DataFrame:
     functions = scala_object(probe.spark, FUNCTIONS, "row_functions.Functions")
     probe.spark.udf.registerJavaFunction("java_marked", "row_functions.Marked", "string")
-    marked = probe.rows().selectExpr("java_marked(k) as k")
-    return DataFrame(functions.typed(marked._jdf), probe.spark)  # noqa: SLF001 - for Scala
+    rows = probe.rows().selectExpr("java_marked(k) as k")
+    for apply in (functions.scalaUdf, functions.mapPartitions, functions.typed):
+        rows = DataFrame(apply(rows._jdf), probe.spark)  # noqa: SLF001 - for Scala
+    return rows
 
 
 def _columns_and_views(probe: OperatorProbe) -> DataFrame:
@@ -91,16 +82,22 @@ def _aggregates(probe: OperatorProbe, *expressions: str) -> DataFrame:
     return probe.rows().groupBy("k").agg(*map(F.expr, expressions))
 
 
+def _large(group: Callable[[DataFrame], DataFrame], *results: str) -> Observe:
+    return writes(lambda probe: group(probe.rows().where("n > 4")), *results)
+
+
+JVM_FUNCTIONS = once(writes(_java_and_scala, *("a!!!+", "a!!!+?") * 3, "b!!!+?", "z!!!+", "z!!!+?"))
+OBSERVED_UNION = once(
+    writes(lambda b: b.rows().union(b.rows()).observe("seen", F.count("*").alias("rows")), *ALL, *ALL)
+)
 STATELESS = {
     "`select`, `where`, `withColumn`; `selectExpr`, `drop`, temporary view; "
     "`explode`, `lateral view`; `unpivot`": writes(_columns_and_views, "z e 9"),
-    "`observe`": writes(lambda b: b.rows().observe("seen", F.count("*").alias("rows")), *ALL),
-    "Scala UDF": writes(_scala("scalaUdf"), *MARKED),
-    "Java UDF; typed `map`; typed `flatMap`; typed `filter`": writes(
-        _java_and_typed, *("a!+", "a!+?") * 3, "b!+?", "z!+", "z!+?"
-    ),
-    "`mapPartitions` in Scala": writes(_scala("mapPartitions"), *MARKED),
-    "`union` of two sources": writes(lambda b: b.rows().union(b.rows()), *ALL, *ALL),
+    "`observe`": OBSERVED_UNION,
+    "Scala UDF": JVM_FUNCTIONS,
+    "Java UDF; typed `map`; typed `flatMap`; typed `filter`": JVM_FUNCTIONS,
+    "`mapPartitions` in Scala": JVM_FUNCTIONS,
+    "`union` of two sources": OBSERVED_UNION,
     "`repartition(n)`, `repartition(n, column)`": writes(lambda b: b.rows().repartition(2).repartition(1, "k"), *ALL),
     "`union` of a stream with itself": writes(_with_itself),
     "`union` with a static table": writes(lambda b: b.rows().union(b.sql("select 'a', 1"))),
@@ -117,8 +114,9 @@ STATELESS = {
 }
 
 JOINS = {
-    "`join(broadcast(static))`; the same with `spark.sql.autoBroadcastJoinThreshold=-1`": together(
-        writes(lambda b: b.rows().join(F.broadcast(b.names()), "k"), *NAMED), writes(_above_the_threshold, *NAMED)
+    # The code blocks of joins.md run with the default threshold.
+    "`join(broadcast(static))`; the same with `spark.sql.autoBroadcastJoinThreshold=-1`": writes(
+        _above_the_threshold, *NAMED
     ),
     "broadcast join, `left`; `left_semi`; `left_anti`": writes(_left_joins, "z 9 -"),
     "broadcast join, `right`, static side on the left": writes(
@@ -127,20 +125,16 @@ JOINS = {
     "no broadcast hint, static side known to be small": writes(lambda b: b.rows().join(b.names(), "k"), *NAMED),
     "static table in a scalar subquery, and in an `in` subquery": writes(lambda b: b.sql(SUBQUERIES), "a Zoe", "z Zoe"),
     "no broadcast hint, static side of unknown size; hint `merge`": together(
-        writes(lambda b: b.rows().join(_unknown_size(b), "k")),
+        writes(lambda b: b.rows().join(b.spark.createDataFrame([("a", "Ann")], "k string, name string"), "k")),
         writes(lambda b: b.rows().join(b.names().hint("merge"), "k")),
     ),
     "hint `shuffle_hash`": writes(lambda b: b.rows().join(b.names().hint("shuffle_hash"), "k")),
     "`crossJoin`; broadcast join without an equality": together(
-        writes(lambda b: b.rows().crossJoin(b.names())), writes(_without_equality)
+        writes(lambda b: b.rows().crossJoin(b.names())), writes(lambda b: b.sql(WITHOUT_EQUALITY))
     ),
     "`full` join with a static table": writes(lambda b: b.rows().join(F.broadcast(b.names()), "k", "full")),
-    "stream-stream inner join; stream-stream `left_semi` join": together(
-        writes(lambda b: _joined_streams(b, "inner")), writes(lambda b: _joined_streams(b, "left_semi"))
-    ),
-    "stream-stream outer join; stream-stream `left_anti` join": together(
-        writes(lambda b: _joined_streams(b, "left")), writes(lambda b: _joined_streams(b, "left_anti"))
-    ),
+    "stream-stream inner join; stream-stream `left_semi` join": _stream_stream("inner", "left_semi"),
+    "stream-stream outer join; stream-stream `left_anti` join": _stream_stream("left", "left_anti"),
 }
 
 STATEFUL = {
@@ -161,12 +155,13 @@ STATEFUL = {
     ),
     "aggregation without keys; `having`; `cube`; `rollup`; `kll_sketch_agg_bigint`": together(
         writes(lambda b: b.rows().groupBy().agg(F.max("k")), "a", "b", "b", "b", "z"),
-        writes(lambda b: b.rows().groupBy("k").count().where("count > 2 or k = 'z'"), "a 3", "z 1"),
-        writes(lambda b: b.rows().where("n > 4").cube("k").count(), "z 1", "- 1"),
-        writes(lambda b: b.rows().where("n > 4").rollup("k").count(), "z 1", "- 1"),
+        _large(lambda rows: rows.cube("k").count(), "z 1", "- 1"),
+        _large(lambda rows: rows.rollup("k").count(), "z 1", "- 1"),
         writes(
-            lambda b: _aggregates(b, "kll_sketch_get_quantile_bigint(kll_sketch_agg_bigint(n), 0.5)"),
-            *("a 1", "b 2", "a 1", "a 1", "z 9"),
+            lambda b: _aggregates(b, "kll_sketch_get_quantile_bigint(kll_sketch_agg_bigint(n), 0.5) as median").where(
+                "median > 1"
+            ),
+            *("b 2", "z 9"),
         ),
     ),
     "`window`, tumbling; `window`, sliding": together(
@@ -192,4 +187,71 @@ STATEFUL = {
     ),
     "`pivot`": writes(lambda b: b.rows().groupBy("k").pivot("n").count()),
     "`session_window`": writes(lambda b: b.timed().groupBy(F.session_window("at", "5 minutes"), "k").count()),
+}
+
+
+COLUMNS = "k string, n int"
+# Its type hints do not accept the name of a type.
+_pandas_function: Any = pandas_udf
+_arrow_function: Any = arrow_udf
+
+
+class _Silent(StatefulProcessor):
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Create no state."""
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802, N803
+        return iter(())
+
+
+class _Double:
+    def eval(self, n: int) -> Iterator[tuple[int]]:
+        yield (2 * n,)
+
+
+def _identity(frames: Iterator[Any]) -> Iterator[Any]:
+    return frames
+
+
+def _identity_series(numbers: pd.Series) -> pd.Series:
+    return numbers
+
+
+def _identity_array(numbers: pa.Array) -> pa.Array:
+    return numbers
+
+
+def _table_function(probe: OperatorProbe) -> DataFrame:
+    function: Any = F.udtf(_Double, returnType="m int")
+    probe.spark.udtf.register("doubled", function)
+    return probe.sql("select k, m from rows, lateral doubled(n)")
+
+
+def _pandas_state(probe: OperatorProbe) -> DataFrame:
+    def count(key: Any, frames: Any, state: Any) -> Iterator[pd.DataFrame]:
+        return iter(())
+
+    return probe.rows().groupBy("k").applyInPandasWithState(count, COLUMNS, "n int", "update", "NoTimeout")
+
+
+PYTHON = {
+    "`udf`": writes(lambda b: b.rows().select(F.udf(str.upper)("k"))),
+    "`udf(useArrow=False)`": writes(lambda b: b.rows().select(F.udf(str.upper, useArrow=False)("k"))),
+    "`pandas_udf`; `arrow_udf`": together(
+        writes(lambda b: b.rows().select(_pandas_function(_identity_series, "int")("n"))),
+        writes(lambda b: b.rows().select(_arrow_function(_identity_array, "int")("n"))),
+    ),
+    "`udtf`": writes(_table_function),
+    "`mapInPandas`": writes(lambda b: b.rows().mapInPandas(_identity, COLUMNS)),
+    "`mapInArrow`": writes(lambda b: b.rows().mapInArrow(_identity, COLUMNS)),
+    "`groupBy(k).applyInPandas`": writes(
+        lambda b: b.rows().groupBy("k").applyInPandas(lambda frame: frame, COLUMNS),
+    ),
+    "`applyInPandasWithState`": writes(_pandas_state),
+    "`transformWithState` in Python": writes(
+        lambda b: b.rows().groupBy("k").transformWithState(_Silent(), COLUMNS, "Update", "None")
+    ),
+    "`transformWithStateInPandas`": writes(
+        lambda b: b.rows().groupBy("k").transformWithStateInPandas(_Silent(), COLUMNS, "Update", "None")
+    ),
 }

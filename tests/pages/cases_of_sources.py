@@ -1,45 +1,77 @@
 """
-Cases for the table of sources.
+Cases for the tables of sources and sinks.
 
 A source must support reading while the batch runs, as Kafka and `LowLatencyMemoryStream` do.
 """
 
-from collections.abc import Iterator
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, SimpleDataSourceStreamReader, WriterCommitMessage
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import StructType
 
-from tests.pages.operator_probe import INPUT, LAST, OperatorProbe
-from tests.pages.outcomes import Observe, together, writes
+from spark_rtm.realtime.queries import wait_until
+from tests.pages.operator_probe import (
+    DEADLINE_SECONDS,
+    INPUT,
+    LAST,
+    Observe,
+    OperatorProbe,
+    in_real_time,
+    once,
+    starts,
+    together,
+    writes,
+)
 
 NOT_FOUND = ("delta", "cloudFiles", "pubsub", "pulsar")
 ALL = tuple(f"{key} {number}" for key, number in INPUT)
 
-Offset = dict[str, int]
+
+class _DiscardingWriter(DataSourceStreamWriter):
+    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:  # noqa: ARG002 - Spark's signature
+        return WriterCommitMessage()
 
 
-class _EmptyReader(SimpleDataSourceStreamReader):
-    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        return {"next": 0}
-
-    def read(self, start: Offset) -> tuple[Iterator[tuple[str]], Offset]:
-        return iter([]), start
-
-    def readBetweenOffsets(self, start: Offset, end: Offset) -> Iterator[tuple[str]]:  # noqa: ARG002, N802 - Spark's
-        return iter([])
-
-
-class PythonSource(DataSource):
+class PythonSourceAndSink(DataSource):
     @classmethod
     def name(cls) -> str:
-        return "python_source"
+        return "in_python"
 
     def schema(self) -> str:
         return "k string"
 
-    def simpleStreamReader(self, schema: StructType) -> _EmptyReader:  # noqa: ARG002, N802 - Spark's signature
-        return _EmptyReader()
+    def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
+        # Spark refuses the source before it reads.
+        return SimpleDataSourceStreamReader()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> _DiscardingWriter:  # noqa: ARG002, N802 - Spark's
+        return _DiscardingWriter()
+
+
+STATE_STORE = "spark.sql.streaming.stateStore"
+
+
+def _accepted(probe: OperatorProbe) -> StreamingQuery:
+    own = replace(probe, spark=probe.spark.newSession())
+    own.spark.conf.set(f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled", "false")
+    own.spark.conf.set("spark.sql.adaptive.enabled", "true")
+    read = {"kafka.group.id": "cases", "kafka.fetch.max.wait.ms": "50", "kafka.isolation.level": "read_committed"}
+    write = {"kafka.acks": "all", "kafka.linger.ms": "0", "kafka.bogus": "1"}
+    return own.write(own.rows(**read), **write).outputMode("update").start()
+
+
+ACCEPTED = once(starts(_accepted, *ALL))
+"""A query with the source, the sink, the output mode, and all options and settings that change no result."""
 
 
 def _source(name: str, **options: str) -> Observe:
@@ -57,9 +89,9 @@ def _table(probe: OperatorProbe) -> DataFrame:
     return probe.spark.readStream.table(name)
 
 
-def _python(probe: OperatorProbe) -> DataFrame:
-    probe.spark.dataSource.register(PythonSource)
-    return probe.spark.readStream.format("python_source").load()
+def _python_source(probe: OperatorProbe) -> DataFrame:
+    probe.spark.dataSource.register(PythonSourceAndSink)
+    return probe.spark.readStream.format("in_python").load()
 
 
 def _low_latency_memory(probe: OperatorProbe) -> DataFrame:
@@ -72,7 +104,7 @@ def _low_latency_memory(probe: OperatorProbe) -> DataFrame:
 
 
 SOURCES = {
-    '`format("kafka")`': writes(OperatorProbe.rows, *ALL),
+    '`format("kafka")`': ACCEPTED,
     "`LowLatencyMemoryStream`, for tests in Scala": writes(_low_latency_memory, LAST),
     '`format("rate")`': _source("rate"),
     '`format("rate-micro-batch")`; `format("socket")`; files, such as `readStream.text(path)`; '
@@ -82,8 +114,114 @@ SOURCES = {
         writes(_files),
         writes(_table),
     ),
-    "Python `DataSource` with a stream reader": writes(_python),
+    "Python `DataSource` with a stream reader": writes(_python_source),
     '`format("kinesis")`': _source("kinesis"),
     '`format("eventhubs")`': _source("eventhubs"),
     "; ".join(f'`format("{name}")`' for name in NOT_FOUND): together(*map(_source, NOT_FOUND)),
+}
+
+
+INTERVAL_SECONDS, TOLERANCE_SECONDS = 2, 0.1
+INTERVAL = f"{INTERVAL_SECONDS} seconds"
+WRITES_AT_ONCE = "runs, each row is written immediately"
+
+
+def _writer(probe: OperatorProbe) -> DataStreamWriter:
+    return in_real_time(probe.rows().writeStream.option("checkpointLocation", probe.new_folder()))
+
+
+def _sink(name: str, mode: str = "update") -> Observe:
+    return starts(
+        lambda b: _writer(b).format(name).outputMode(mode).queryName("sink").option("path", b.new_folder()).start()
+    )
+
+
+def _python_sink(probe: OperatorProbe) -> StreamingQuery:
+    # Spark looks up a sink in the active session.
+    SparkSession.active().dataSource.register(PythonSourceAndSink)
+    return _writer(probe).format("in_python").start()
+
+
+def _no_mode(probe: OperatorProbe) -> StreamingQuery:
+    query: StreamingQuery = probe.rows().writeStream.format("console").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+    return query
+
+
+def delay(query: StreamingQuery, read: Callable[[], list[tuple[float, str]]], late: str, interval_seconds: int) -> str:
+    """Wait for all rows, and compare their times with the end of the batch; `read` returns write times and rows."""
+    try:
+        wait_until(lambda: len(read()) >= len(INPUT), DEADLINE_SECONDS, "all rows", [query])
+        wait_until(lambda: rows_of(query), DEADLINE_SECONDS, "the commit", [query])
+    finally:
+        query.stop()
+    # Tasks that start late on a busy machine read the rows in a later batch.
+    end = datetime.fromisoformat(rows_of(query)[0].timestamp).timestamp() + interval_seconds
+    times, rows = zip(*read(), strict=True)
+    if rows != ALL:
+        return f"wrote {rows}"
+    if min(times) > end - TOLERANCE_SECONDS:
+        return f"runs, but {late}"
+    return WRITES_AT_ONCE if max(times) < end else f"runs, and writes rows at {times}; the batch ends at {end}"
+
+
+def rows_of(query: StreamingQuery) -> list[StreamingQueryProgress]:
+    return [progress for progress in query.recentProgress if progress.numInputRows]
+
+
+def _observe_console(probe: OperatorProbe) -> str:
+    log = Path(probe.new_folder())
+    jvm: Any = probe.spark._jvm  # noqa: SLF001 - the console sink prints to Scala's console
+    console = getattr(getattr(jvm.scala, "Console$"), "MODULE$")
+    before = console.out()
+    # The thread of a query inherits the console of the thread that starts the query.
+    console.setOutDirect(jvm.java.io.PrintStream(str(log)))
+    try:
+        query = in_real_time(probe.rows().writeStream.format("console"), INTERVAL).start()
+    finally:
+        console.setOutDirect(before)
+    seen: dict[int, float] = {}
+
+    def read() -> list[tuple[float, str]]:
+        found = re.findall(r"^\|\s*(\w+)\|\s*(\d+)\|$", log.read_text(), re.MULTILINE)
+        return [(seen.setdefault(number, time.time()), " ".join(row)) for number, row in enumerate(found)]
+
+    return delay(query, read, "prints all rows of a batch at its end", INTERVAL_SECONDS)
+
+
+def _observe_foreach(probe: OperatorProbe) -> str:
+    log = Path(probe.new_folder())
+
+    def write(row: Row) -> None:
+        with log.open("a") as lines:
+            lines.write(f"{time.time()} {row.k} {row.n}\n")
+
+    def read() -> list[tuple[float, str]]:
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [(float(written), row) for written, row in (line.split(" ", 1) for line in lines)]
+
+    query = in_real_time(probe.rows().writeStream.foreach(write), INTERVAL).start()
+    return delay(query, read, "small rows wait for the end of the batch", INTERVAL_SECONDS)
+
+
+SINKS = {
+    '`format("kafka")`': ACCEPTED,
+    '`format("console")`': _observe_console,
+    "`foreach(function)` in Python": _observe_foreach,
+    "`foreachBatch(function)`": starts(lambda probe: _writer(probe).foreachBatch(lambda *_: None).start()),
+    '`format("memory")`': _sink("memory"),
+    '`format("noop")`': _sink("noop"),
+    "files in output mode `append`": _sink("parquet", "append"),
+    '`format("parquet")`; `toTable(name)` of a Parquet table': together(
+        _sink("parquet"), starts(lambda probe: _writer(probe).toTable("nowhere"))
+    ),
+    "Python `DataSource` with a stream writer": starts(_python_sink),
+    '`format("jdbc")`': _sink("jdbc"),
+    '`format("postgresql")`': _sink("postgresql"),
+    '`format("delta")`; `format("kinesis")`': together(_sink("delta"), _sink("kinesis")),
+    '`outputMode("update")`': ACCEPTED,
+    '`outputMode("append")`; `outputMode("complete")`; no output mode, which means `append`': together(
+        starts(lambda probe: probe.write(probe.rows()).outputMode("append").start()),
+        starts(lambda probe: probe.write(probe.rows().groupBy("k").count()).outputMode("complete").start()),
+        starts(_no_mode),
+    ),
 }

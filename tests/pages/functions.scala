@@ -13,11 +13,11 @@ class Marked extends UDF1[String, String] {
 object Functions {
   private val text = Encoders.STRING
 
-  def scalaUdf(rows: DataFrame): DataFrame = rows.select(udf((key: String) => key + "!").apply(col("k")))
+  def scalaUdf(rows: DataFrame): DataFrame = rows.select(udf((key: String) => key + "!").apply(col("k")).as("k"))
 
   def typed(rows: DataFrame): DataFrame =
     rows.select("k").as(text).map((key: String) => key + "+")(text)
-      .flatMap((key: String) => Seq(key, key + "?"))(text).filter((key: String) => key != "b!+").toDF("k")
+      .flatMap((key: String) => Seq(key, key + "?"))(text).filter((key: String) => key != "b!!!+").toDF("k")
 
   def mapPartitions(rows: DataFrame): DataFrame =
     rows.select("k").as(text).mapPartitions((keys: Iterator[String]) => keys.map(_ + "!"))(text).toDF("k")

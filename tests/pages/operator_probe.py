@@ -1,27 +1,39 @@
-"""Run one construct in real-time mode: a separate session, a source topic with five rows, an empty target topic."""
+"""
+Run one construct in real-time mode, and return its outcome as a cell of the pages' tables.
 
+Each construct has a separate session, a source topic with five rows, and an empty target topic. The outcome is `runs`,
+or the moment and the condition of the refusal. `start()` raises some refusals; others end the query when it plans its
+first batch.
+"""
+
+import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from confluent_kafka import Producer
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from tests.helpers import new_topic, texts_of
+from spark_rtm.realtime.failures import name_of
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed
+from tests.helpers import eventually, kafka_rows, new_topic, texts_of
 
 # Key and number of each input row. Kafka keeps their order, so when the last row is written, so are the others.
 INPUT = (("a", 1), ("b", 2), ("a", 1), ("a", 4), ("z", 9))
 LAST = "z"
 # Longer than any test, so a row that is written was not held until the end of the batch.
 INTERVAL = "10 minutes"
-
-Options = Mapping[str, str | None]
-"""Options of a source or sink; options with the value None are omitted."""
-NO_OPTIONS: Options = MappingProxyType({})
+DEADLINE_SECONDS = 60.0
+FAMILY = "STREAMING_REAL_TIME_MODE."
+NOT_ALLOWED = FAMILY + "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
+CLASSES = re.compile(r"The (?:operator|sink)\(s\): (.*?) (?:is|are) not in the (?:operator|sink) allowlist")
 
 
 @dataclass(frozen=True)
@@ -34,12 +46,9 @@ class OperatorProbe:
     target: str
     folder: Path
 
-    def records(self, options: Options = NO_OPTIONS) -> DataFrame:
-        defaults = {"kafka.bootstrap.servers": self.kafka, "subscribe": self.topic, "startingOffsets": "earliest"}
-        return self.spark.readStream.format("kafka").options(**_present({**defaults, **options})).load()
-
-    def rows(self, options: Options = NO_OPTIONS) -> DataFrame:
-        return self.records(options).selectExpr("cast(key as string) k", "cast(cast(value as string) as int) n")
+    def rows(self, **options: str) -> DataFrame:
+        records = kafka_rows(self.spark, self.kafka, self.topic, **options)
+        return records.selectExpr("cast(key as string) k", "cast(cast(value as string) as int) n")
 
     def timed(self) -> DataFrame:
         return self.rows().withColumn("at", F.expr("timestamp_seconds(60 * n)")).withWatermark("at", "1 minute")
@@ -52,19 +61,17 @@ class OperatorProbe:
         self.names().createOrReplaceTempView("names")
         return self.spark.sql(query)
 
-    def write(self, stream: DataFrame, options: Options = NO_OPTIONS) -> DataStreamWriter:
+    def write(self, stream: DataFrame, **options: str) -> DataStreamWriter:
         renamed = stream.toDF(*(f"c{number}" for number in range(len(stream.columns))))
         texts = [F.coalesce(F.col(name).cast("string"), F.lit("-")) for name in renamed.columns]
-        return self.write_columns(renamed.select(F.concat_ws(" ", *texts).alias("value")), options)
+        return self.write_columns(renamed.select(F.concat_ws(" ", *texts).alias("value")), **options)
 
-    def write_columns(self, stream: DataFrame, options: Options = NO_OPTIONS) -> DataStreamWriter:
-        """Return a writer that sends a stream with the columns of the sink to Kafka."""
-        defaults = {
-            "kafka.bootstrap.servers": self.kafka,
-            "topic": self.target,
-            "checkpointLocation": self.new_folder(),
-        }
-        return in_real_time(stream.writeStream.format("kafka").options(**_present({**defaults, **options})))
+    def write_columns(self, stream: DataFrame, **options: str) -> DataStreamWriter:
+        """Return a writer that sends a stream with the columns of the sink to Kafka; empty options are omitted."""
+        defaults = {"topic": self.target, "checkpointLocation": self.new_folder()}
+        options = {"kafka.bootstrap.servers": self.kafka, **defaults, **options}
+        writer = stream.writeStream.format("kafka")
+        return in_real_time(writer.options(**{name: text for name, text in options.items() if text}))
 
     def with_empty_target(self) -> "OperatorProbe":
         return replace(self, target=new_topic(self.kafka, 1))
@@ -104,5 +111,62 @@ def in_real_time(writer: DataStreamWriter, interval: str = INTERVAL) -> DataStre
     return real_time
 
 
-def _present(options: Options) -> dict[str, str]:
-    return {key: value for key, value in options.items() if value is not None}
+Observe = Callable[[OperatorProbe], str]
+"""A function that observes the outcome of a row of a table."""
+
+
+def writes(build: Callable[[OperatorProbe], DataFrame], *rows: str) -> Observe:
+    """Observe a DataFrame whose query writes exactly these rows to Kafka, or, without rows, is refused."""
+    return starts(lambda probe: probe.write(build(probe)).start(), *rows)
+
+
+def starts(start: Callable[[OperatorProbe], StreamingQuery], *rows: str) -> Observe:
+    """Observe a query, which must write its rows long before the batch ends, as `writes` does."""
+    count = sum(text.startswith(LAST) for text in rows) or 1
+
+    def observe(probe: OperatorProbe) -> str:
+        query = None
+        try:
+            query = running = start(probe)
+            eventually(
+                lambda: running.exception() or sum(text.startswith(LAST) for text in probe.texts()) >= count,
+                *(DEADLINE_SECONDS, f"{rows} or a failure"),
+            )
+            raise_if_failed([running])
+            assert_real_time(running)
+            written = probe.texts()
+            return "runs" if sorted(rows) == sorted(written) else f"runs and writes {written}"
+        except QueryFailedError as error:
+            return f"while running: {refusal(error.__cause__ or error)}"
+        except (PySparkException, Py4JJavaError, TypeError) as error:
+            return f"at start: {refusal(error)}"
+        finally:
+            if query:
+                query.stop()
+
+    return observe
+
+
+def together(*observes: Observe) -> Observe:
+    """Observe several constructs with the same outcome."""
+    return lambda probe: " or ".join(dict.fromkeys(observe(probe.with_empty_target()) for observe in observes))
+
+
+def once(observe: Observe) -> Observe:
+    """Observe a query that contains the constructs of several rows, and return its outcome for each of them."""
+    found: list[str] = []
+
+    def observed(probe: OperatorProbe) -> str:
+        found.extend(() if found else [observe(probe)])
+        return found[0]
+
+    return observed
+
+
+def refusal(error: BaseException) -> str:
+    """Return the classes that are not in the allowlist, else the condition without its family, else the message."""
+    name, message = name_of(error), str(error).partition("\n")[0]
+    listed = CLASSES.search(message)
+    if name == NOT_ALLOWED and listed:
+        return "not in allowlist: " + ", ".join(f"`{part.rpartition('.')[2]}`" for part in listed[1].split(", "))
+    return f'"{message}"' if name == StreamingQueryException.__name__ else f"`{name.removeprefix(FAMILY)}`"

@@ -1,22 +1,18 @@
 """Every OSS cell of the page is observed: accepted constructs write the expected rows, others fail as stated."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from scripts.pack import files
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.text import markdown
 from tests.pages.cases_of_functions import FUNCTIONS
-from tests.pages.cases_of_operators import JOINS, STATEFUL, STATELESS
+from tests.pages.cases_of_operators import JOINS, PYTHON, STATEFUL, STATELESS
 from tests.pages.cases_of_options import OPTIONS
-from tests.pages.cases_of_python import PYTHON
-from tests.pages.cases_of_sinks import SINKS
-from tests.pages.cases_of_sources import SOURCES
-from tests.pages.operator_probe import INPUT, create_input, in_real_time, open_probe
-from tests.pages.outcomes import Observe
+from tests.pages.cases_of_sources import SINKS, SOURCES
+from tests.pages.operator_probe import INPUT, Observe, create_input, in_real_time, open_probe
 
 PAGE = files.ROOT / "references" / "sources_sinks_operators.md"
 ENGINE = "OSS 4.3.0"
@@ -61,27 +57,23 @@ def test_construct_has_the_outcome_of_its_row(
 
 
 @pytest.mark.services
-@pytest.mark.parametrize(
-    ("withhold", "delivered"),
-    [(lambda rows: rows.coalesce(1), len(INPUT)), (lambda rows: rows.repartitionByRange(2, "k"), 0)],
-    ids=["coalesce", "repartitionByRange"],
-)
-def test_operator_outside_the_allowlist_withholds_rows(
-    withhold: Callable[[DataFrame], DataFrame], delivered: int, spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
-    probe = open_probe(spark, kafka, create_input(kafka, partitions=2), tmp_path)
-    probe.spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
-    query = in_real_time(probe.write(withhold(probe.rows())), "2 seconds").start()
+def test_operator_outside_the_allowlist_withholds_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """`coalesce` reads one of two partitions, and `repartitionByRange` writes nothing."""
+    coalesced = open_probe(spark, kafka, create_input(kafka, partitions=2), tmp_path)
+    coalesced.spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
+    ranged = coalesced.with_empty_target()
+    rows = coalesced.rows()
+    queries = [
+        in_real_time(probe.write(withheld), "2 seconds").start()
+        for probe, withheld in ((coalesced, rows.coalesce(1)), (ranged, rows.repartitionByRange(2, "k")))
+    ]
 
-    wait_until(
-        lambda: len([p for p in query.recentProgress if p.numInputRows]) and len(query.recentProgress) > 2,
-        60,
-        "batches",
-        [query],
-    )
+    def have_read() -> bool:
+        finished = [[batch.numInputRows for batch in query.recentProgress] for query in queries]
+        return all(len(rows) > 2 and any(rows) for rows in finished)
 
-    assert delivered == len(probe.texts())
-    assert query.isActive
+    wait_until(have_read, 60, "batches", queries)
+    assert [len(INPUT), 0] == [len(coalesced.texts()), len(ranged.texts())]
 
 
 def test_page_has_a_row_for_each_case_in_its_order() -> None:
