@@ -10,19 +10,18 @@ from spark_rtm.realtime.keeper import judge
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
 from spark_rtm.text import markdown
 from tests.pages.examples import Example
-from tests.pages.pipelined import PROVOKED
 from tests.pages.refusals import (
     PAGES,
     about_real_time_mode,
-    failure,
     quotes,
     refused_examples,
     spark_templates,
     unmatched_quotes,
     unproved,
 )
-from tests.pages.running import PageEnvironment
+from tests.pages.running import PageEnvironment, failure
 from tests.pages.samples import SOURCES
+from tests.pages.test_errors_while_running import PROVOKED
 
 FAMILY = "STREAMING_REAL_TIME_MODE"
 SQL_CLASSES = {f"{FAMILY}.{part}" for part in ("OUTPUT_MODE_NOT_SUPPORTED", "INPUT_STREAM_NOT_SUPPORTED")}

@@ -1,4 +1,9 @@
+import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -10,22 +15,17 @@ import pytest
 from pyspark import pipelines
 
 from scripts.pack import files
+from spark_rtm.services import java_home
 from spark_rtm.services.scala import scala_object
 from spark_rtm.text import markdown
 from tests.helpers import eventually, new_topic, produce, texts_of
-from tests.pages.java import compiled_java
-from tests.pages.other_sessions import outcomes_of
+from tests.pages import connect_session
 
 PAGE = files.ROOT / "references/runtimes.md"
 IVY = files.ROOT / "spark_rtm/services/ivy"
 CONNECT = "pyspark.errors.exceptions.connect"
 FAMILY = "STREAMING_REAL_TIME_MODE"
 ABORTABLE = "AbortableStreamBasedCheckpointFileManager"
-
-
-def code_of_page(language: str) -> str:
-    [code] = [fence.code for fence in markdown.fences(PAGE.read_text(encoding="utf-8")) if fence.language == language]
-    return code
 
 
 def version_on_page(part: str) -> str:
@@ -39,6 +39,17 @@ def revision(file: str, module: str) -> str:
     return found.attrib["rev"]
 
 
+def compiled_java(spark: Any, source: Path, classes: Path) -> Path:
+    """Compile a Java file against Spark's jars with the compiler in the JVM, and return the jar."""
+    command = ["--release", "17", "-cp", f"{Path(pyspark.__file__).parent}/jars/*", "-d", str(classes), str(source)]
+    arguments = spark._sc._gateway.new_array(spark._jvm.String, len(command))  # noqa: SLF001 - for the JVM
+    for number, argument in enumerate(command):
+        arguments[number] = argument
+    compiler = spark._jvm.javax.tools.ToolProvider.getSystemJavaCompiler()  # noqa: SLF001 - for the JVM
+    assert 0 == compiler.run(None, None, None, arguments)
+    return Path(shutil.make_archive(str(classes), "zip", classes)).rename(classes.with_suffix(".jar"))
+
+
 @pytest.mark.services
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize(("language", "expected"), [("scala", "CLICK"), ("java", "click")])
@@ -50,11 +61,11 @@ def test_program_of_page_and_its_twin_in_java_run_in_real_time_mode(
     produce(kafka, source, [(0, b"Click")])
     if language == "scala":
         scala = tmp_path / "page.scala"
-        scala.write_text(code_of_page("scala"))
+        [code] = [fence.code for fence in markdown.fences(PAGE.read_text("utf-8")) if fence.language == "scala"]
+        scala.write_text(code)
         program = scala_object(spark, scala, "runtimes.Upper")
     else:
-        code = Path(__file__).with_name("Lower.java").read_text(encoding="utf-8")
-        spark.sql(f"ADD JAR '{compiled_java(code, 'Lower')}'")
+        spark.sql(f"ADD JAR '{compiled_java(spark, Path(__file__).with_name('Lower.java'), tmp_path / 'classes')}'")
         program = spark._jvm.Lower  # noqa: SLF001 - PySpark has no public API for classes of a jar
 
     query = program.start(spark._jsparkSession, options, str(tmp_path / language))  # noqa: SLF001 - for the JVM
@@ -80,6 +91,10 @@ def test_form_of_databricks_is_the_same_trigger(spark: Any) -> None:
 @pytest.mark.timeout(200)
 def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
     """Queries run through Spark Connect; errors come from other classes; helpers that need the JVM fail."""
+    command = [sys.executable, "-m", connect_session.__name__, kafka]
+    completed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=180)
+
+    assert 0 == completed.returncode, completed.stderr[-2000:]
     assert {
         "copied": ["a", "a"],
         "counted": ["1", "2"],
@@ -87,15 +102,13 @@ def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
         "rows in progress": None,
         "append": f"{CONNECT}.AnalysisException {FAMILY}.OUTPUT_MODE_NOT_SUPPORTED",
         "noop": f"{CONNECT}.IllegalArgumentException {FAMILY}.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
-        "short": f"{CONNECT}.IllegalArgumentException INVALID_STREAMING_REAL_TIME_MODE_TRIGGER_INTERVAL",
-        "rate": f"QueryFailedError {FAMILY}.INPUT_STREAM_NOT_SUPPORTED",
         "udf": f"QueryFailedError {FAMILY}.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
         "sparkContext": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
         "assert_real_time": "builtins.AttributeError None",
         "stop_completely": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
         "spark.app.name": "connect",
         "spark.app.password": f"{CONNECT}.SparkNoSuchElementException SQL_CONF_NOT_FOUND",
-    } == outcomes_of("spark-connect", kafka)
+    } == json.loads(completed.stdout.partition("=> ")[2])
 
 
 def test_versions_on_the_page_are_those_that_are_installed() -> None:
@@ -130,3 +143,19 @@ def test_pyspark_contains_kubernetes_but_no_checkpoint_manager_for_s3() -> None:
     names = {name for jar in jars if jar.name.startswith("spark-") for name in zipfile.ZipFile(jar).namelist()}
     assert any(name.endswith("/FileSystemBasedCheckpointFileManager.class") for name in names)
     assert [] == [name for name in names if ABORTABLE in name]
+
+
+@pytest.mark.spark
+def test_standalone_cluster_refuses_python_driver() -> None:
+    """A standalone cluster has no cluster mode for Python, so the supervisor must restart the driver."""
+    programs, demo = Path(sys.executable).parent, "examples/attribution/demo/__main__.py"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    environment |= {"JAVA_HOME": str(java_home()), "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+
+    submitted = subprocess.run(
+        [str(programs / "spark-submit"), "--master", "spark://host:7077", "--deploy-mode", "cluster", demo],
+        cwd=files.ROOT, env=environment, text=True, capture_output=True, check=False, timeout=100,
+    )  # fmt: skip
+
+    assert 0 != submitted.returncode
+    assert "Cluster deploy mode is currently not supported for python applications" in submitted.stderr

@@ -1,0 +1,85 @@
+"""
+Run queries through a Spark Connect server in this process, and print what the client sees, as JSON.
+
+The argument is the address of a broker.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_rtm.realtime.proof import assert_real_time
+from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
+from spark_rtm.services import connector, java_home
+from tests.helpers import eventually, kafka_rows, new_topic, produce, texts_of
+
+CONFS = {
+    "spark.app.password": "secret",
+    "spark.app.name": "connect",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.ui.enabled": "false",
+}
+
+
+def seen_by_the_client(servers: str) -> dict[str, Any]:
+    os.environ["JAVA_HOME"] = str(java_home())
+    # The client also tries to set each option in the running session, and warns for those that need a new server.
+    warnings.simplefilter("ignore")
+    jars = ",".join(map(str, connector().jars))
+    session = SparkSession.builder.remote("local[8]").config(map={**CONFS, "spark.jars": jars}).getOrCreate()
+    source = new_topic(servers, 1)
+    produce(servers, source, [(0, b"a"), (0, b"a")])
+    rows = kafka_rows(session, servers, source)
+    counts = rows.groupBy("value").count().select(F.col("count").cast("string").alias("value"))
+    udf = F.udf(lambda value: value.upper())
+
+    def start(stream: DataFrame, interval: str = "5 minutes", sink: str = "kafka") -> tuple[str, Any]:
+        target = new_topic(servers, 1)
+        writer = stream.writeStream.format(sink).option("kafka.bootstrap.servers", servers).outputMode("update")
+        return target, writer.options(checkpointLocation=target, topic=target).trigger(realTime=interval).start()  # type: ignore[call-overload]
+
+    started = start(rows.select("value")), start(counts, "5 seconds"), start(rows.select(udf("value").alias("value")))
+    (copied, copy), (counted, counter), (_, refused) = started
+    for target, query in started[:2]:
+        wait_until(lambda: len(texts_of(servers, target)) == 2, 60, "two results", [query])  # noqa: B023
+    wait_until(lambda: counter.lastProgress, 60, "a batch", [counter])
+    eventually(refused.exception, 60, "a refusal")
+    append = rows.writeStream.format("console")
+    return {
+        "copied": texts_of(servers, copied),
+        "counted": texts_of(servers, counted),
+        "progress of the open batch": copy.lastProgress,
+        "rows in progress": counter.lastProgress["numInputRows"],
+        "append": _raised(lambda: append.trigger(realTime="5 minutes").start()),  # type: ignore[call-overload]
+        "noop": _raised(lambda: start(rows, sink="noop")),
+        "udf": _raised(lambda: raise_if_failed([refused])),
+        "sparkContext": _raised(lambda: session.sparkContext),
+        "assert_real_time": _raised(lambda: assert_real_time(copy)),
+        "stop_completely": _raised(lambda: stop_completely(session, copy)),
+        "spark.app.name": session.conf.get("spark.app.name"),
+        "spark.app.password": _raised(lambda: session.conf.get("spark.app.password")),
+    }
+
+
+def _raised(call: Callable[[], object]) -> str:
+    """Return the exception of a call: its module, class and condition."""
+    try:
+        return f"nothing: {call()}"
+    except QueryFailedError as error:
+        return f"QueryFailedError {error.condition}"
+    except Exception as error:  # noqa: BLE001 - the test compares any exception
+        condition = getattr(error, "getCondition", lambda: None)()
+        return f"{type(error).__module__}.{type(error).__name__} {condition}"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        print(f"=> {json.dumps(seen_by_the_client(sys.argv[1]))}")
