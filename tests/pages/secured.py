@@ -1,8 +1,12 @@
 """A broker and a database that require TLS and a login; the broker denies every operation without an ACL."""
 
 import secrets
+import socket
+import socketserver
+import ssl
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,13 +31,14 @@ from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.postgres import LocalPostgres
 from tests.certificates import Certificates
 from tests.pages.examples import Example, examples_of
-from tests.pages.tls_proxy import tls_proxy
 
 PACKAGE = "org.apache.kafka.common.security"
 USER = "pipeline"
 # Quotes and backslashes must be escaped in a login.
 PASSWORD = secrets.token_urlsafe(9) + '"\\'
-Acl = tuple[str, str, str]
+
+SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")
+CHUNK_BYTES = 65_536
 
 
 def secured_examples() -> list[Example]:
@@ -54,31 +59,23 @@ class SecuredKafka:
     """An authority that the broker does not trust, and that did not sign the broker's certificate."""
     keystore: str
 
-    def allow(self, *acls: Acl) -> None:
-        """Replace all ACLs with ACLs for `USER`: resource type, name and operation."""
+    def allow(self, *rights: tuple[str, str]) -> None:
+        """Replace all ACLs with rights of `USER`: the name of a topic, and an operation."""
         admin = AdminClient({"bootstrap.servers": self.setup})
         # The stub of the client lacks None, which means any name, user or host.
-        anything: Any = None
-        everything = AclBindingFilter(
-            ResourceType.ANY,
-            anything,
-            ResourcePatternType.ANY,
-            anything,
-            anything,
-            AclOperation.ANY,
-            AclPermissionType.ANY,
-        )
+        unknown: Any = None
+        kind, pattern, permission = ResourceType.ANY, ResourcePatternType.ANY, AclPermissionType.ANY
+        everything = AclBindingFilter(kind, unknown, pattern, unknown, unknown, AclOperation.ANY, permission)
         for deleted in admin.delete_acls([everything]).values():
             deleted.result(30)
-        for created in admin.create_acls([_binding(*acl) for acl in acls]).values():
+        bindings = [_binding(topic, AclOperation[name]) for topic, name in rights]
+        for created in admin.create_acls(bindings).values() if bindings else ():
             created.result(30)
 
 
-def _binding(kind: str, name: str, operation: str) -> AclBinding:
-    resource, allowed = ResourceType[kind], AclPermissionType.ALLOW
-    return AclBinding(
-        resource, name, ResourcePatternType.LITERAL, f"User:{USER}", "*", AclOperation[operation], allowed
-    )
+def _binding(topic: str, operation: AclOperation) -> AclBinding:
+    user, allowed = f"User:{USER}", AclPermissionType.ALLOW
+    return AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, user, "*", operation, allowed)
 
 
 def _broker_properties(ports: list[int], certificates: Certificates) -> dict[str, str]:
@@ -121,6 +118,50 @@ def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
         keystore = str(certificates.identity_file(USER))
         stranger = Certificates(folder / "stranger")
         yield SecuredKafka(broker.bootstrap_servers, login, mutual, str(certificates.trusted()), stranger, keystore)
+
+
+@contextmanager
+def tls_proxy(server: tuple[str, int], key: Path, certificate: Path) -> Iterator[int]:
+    """
+    Yield the port of a proxy that accepts only encrypted connections and forwards them to a PostgreSQL server.
+
+    The server of the tests is built without TLS. Clients negotiate TLS with the proxy, and the rest with the server.
+    """
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            if self.request.recv(len(SSL_REQUEST), socket.MSG_WAITALL) != SSL_REQUEST:
+                return
+            self.request.sendall(b"S")
+            # A client that refuses the certificate ends the handshake.
+            with (
+                suppress(ssl.SSLError, OSError),
+                context.wrap_socket(self.request, server_side=True) as client,
+                socket.create_connection(server) as end,
+            ):
+                _forward_both(client, end)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as proxy:
+        proxy.daemon_threads = True
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        yield proxy.server_address[1]
+        proxy.shutdown()
+
+
+def _forward_both(client: socket.socket, server: socket.socket) -> None:
+    back = threading.Thread(target=_forward, args=(server, client), daemon=True)
+    back.start()
+    _forward(client, server)
+    back.join()
+
+
+def _forward(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(CHUNK_BYTES):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
 
 
 @contextmanager

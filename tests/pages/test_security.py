@@ -1,10 +1,8 @@
 """The security page, on a broker with SASL over TLS, client certificates and ACLs, and on PostgreSQL behind TLS."""
 
-import os
 import re
 import subprocess
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psycopg
@@ -30,7 +28,6 @@ from tests.pages.secured import (
     PACKAGE,
     PASSWORD,
     USER,
-    Acl,
     SecuredKafka,
     secured_examples,
     secured_kafka,
@@ -39,7 +36,6 @@ from tests.pages.secured import (
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
-READ, WRITE, DESCRIBE = ("TOPIC", "source", "READ"), ("TOPIC", "target", "WRITE"), ("TOPIC", "target", "DESCRIBE")
 WRONG_PASSWORD = "wrong-word"
 Options = dict[str, str]
 
@@ -57,13 +53,6 @@ def _has_leaders(kafka: str) -> bool:
         return [end_offset(kafka, topic, number) for topic in ALL_TOPICS for number in range(PARTITIONS)] != []
     except KafkaException:
         return False
-
-
-@pytest.fixture(scope="module")
-def source(secured: SecuredKafka) -> str:
-    topic = new_topic(secured.setup, 1)
-    produce(secured.setup, topic, [(0, b"record")])
-    return topic
 
 
 @pytest.fixture(scope="module")
@@ -89,36 +78,6 @@ def unsigned_token(secured: SecuredKafka) -> Options:
     return password(secured) | token
 
 
-def with_own_producer(secured: SecuredKafka) -> Options:
-    # Spark shares the producers of equal options between queries, and the producer of another test has got its id.
-    return password(secured) | {"kafka.client.id": str(uuid.uuid4())}
-
-
-def start(
-    spark: SparkSession, source: str, target: str, reader: Options, writer: Options, folder: Path
-) -> StreamingQuery:
-    rows = kafka_rows(spark, "", source, **reader).select("value")
-    return start_to_kafka(rows, "", folder / "copy", topic=target, **writer)
-
-
-def outcome(secured: SecuredKafka, target: str, query: StreamingQuery) -> str:
-    """Return `copied`, or the query's last Kafka exception, after which the keeper must not restart it."""
-    # Neither the error nor the plan holds a password.
-    eventually(lambda: query.exception() or end_offset(secured.setup, target), 60, "a record or a failure")
-    if not (failure := query.exception()):
-        assert_real_time(query)
-        assert PASSWORD not in plan_of_query(query)
-        return "copied"
-    assert WRONG_PASSWORD not in str(failure)
-    assert PASSWORD not in str(failure)
-    decision = judge(failure_of("copy", failure, 0), [])
-    assert (None, "a login failed or a permission is missing") == (decision.pause_seconds, decision.reason)
-    return str(re.findall(r"org\.apache\.kafka\.common\.(?:errors|config)\.(\w+: [^\n]*)", str(failure))[-1])
-
-
-Login = Callable[[SecuredKafka], Options]
-
-
 def plain(secured: SecuredKafka) -> Options:
     return password(secured, "PLAIN")
 
@@ -127,21 +86,34 @@ def wrong_plain(secured: SecuredKafka) -> Options:
     return password(secured, "PLAIN", WRONG_PASSWORD)
 
 
-def own_certificate(secured: SecuredKafka) -> Options:
-    return certificate(secured, secured.keystore)
+def outcome(secured: SecuredKafka, topics: Mapping[str, str], query: StreamingQuery) -> str:
+    """Return `copied`, or the query's last Kafka exception, after which the keeper must not restart it."""
+    # Neither the error nor the plan holds a password.
+    eventually(lambda: query.exception() or end_offset(secured.setup, topics["target"]), 60, "a record or a failure")
+    if not (failure := query.exception()):
+        assert_real_time(query)
+        assert PASSWORD not in plan_of_query(query)
+        return "copied"
+    assert WRONG_PASSWORD not in str(failure)
+    assert PASSWORD not in str(failure)
+    decision = judge(failure_of("copy", failure, 0), [])
+    assert (None, "a login failed or a permission is missing") == (decision.pause_seconds, decision.reason)
+    found = str(re.findall(r"org\.apache\.kafka\.common\.(?:errors|config)\.(\w+: [^\n]*)", str(failure))[-1])
+    return found.replace(topics["source"], "source").replace(topics["target"], "target")
 
 
+Login = Callable[[SecuredKafka], Options]
+READ, WRITE, DESCRIBE = ("source", "READ"), ("target", "WRITE"), ("target", "DESCRIBE")
+# No right to a group, to the cluster or to DESCRIBE is necessary.
 BOTH = (READ, WRITE)
 REFUSED_PLAIN = "SaslAuthenticationException: Authentication failed: Invalid username or password"
 REFUSED_SCRAM = "SaslAuthenticationException: Authentication failed during authentication due to invalid credentials "
 REFUSED_SCRAM += "with SASL mechanism SCRAM-SHA-512"
 NOT_AUTHORIZED = "TopicAuthorizationException: Not authorized to access topics: "
-CASES: dict[str, tuple[Login, Login, tuple[Acl, ...], str]] = {
-    # No right to a group, to the cluster or to DESCRIBE is necessary.
-    "PLAIN": (plain, plain, BOTH, "copied"),
-    "SCRAM-SHA-512": (password, password, BOTH, "copied"),
-    "OAUTHBEARER": (unsigned_token, unsigned_token, BOTH, "copied"),
-    "certificate": (own_certificate, own_certificate, BOTH, "copied"),
+NO_WRITE = "WRITE on no topic"
+CASES: dict[str, tuple[Login, Login, tuple[tuple[str, str], ...], str]] = {
+    "PLAIN, SCRAM-SHA-512": (plain, password, BOTH, "copied"),
+    "OAUTHBEARER, certificate": (unsigned_token, lambda k: certificate(k, k.keystore), BOTH, "copied"),
     "wrong password of the source, PLAIN": (wrong_plain, password, BOTH, REFUSED_PLAIN),
     "wrong password of the source, SCRAM": (lambda k: password(k, word=WRONG_PASSWORD), password, BOTH, REFUSED_SCRAM),
     # The source and the sink log in separately, and the sink fails in a task.
@@ -156,49 +128,68 @@ CASES: dict[str, tuple[Login, Login, tuple[Acl, ...], str]] = {
         *(password, BOTH, "SslAuthenticationException: Failed to process post-handshake messages"),
     ),
     "nothing on the source": (
-        *(password, with_own_producer, (WRITE,), "TopicAuthorizationException: Topic authorization failed."),
+        *(password, password, (WRITE,), "TopicAuthorizationException: Topic authorization failed."),
     ),
     "DESCRIBE without READ on the source": (
-        *(password, with_own_producer, (("TOPIC", "source", "DESCRIBE"), WRITE), NOT_AUTHORIZED + "[source]"),
+        *(password, password, (("source", "DESCRIBE"), WRITE), NOT_AUTHORIZED + "[source]"),
     ),
-    "nothing on the target": (password, with_own_producer, (READ,), NOT_AUTHORIZED + "[target]"),
+    "nothing on the target": (password, password, (READ,), NOT_AUTHORIZED + "[target]"),
     # A broker gives a producer the id that it needs for idempotence if its user may write to any topic.
-    "WRITE on another target": (
-        *(password, with_own_producer, (READ, DESCRIBE, ("TOPIC", "another", "WRITE")), NOT_AUTHORIZED + "[target]"),
-    ),
-    "WRITE on no topic": (
-        *(password, with_own_producer, (READ, DESCRIBE)),
-        "ClusterAuthorizationException: Cluster authorization failed.",
+    "WRITE on another target": (password, password, (READ, DESCRIBE), NOT_AUTHORIZED + "[target]"),
+    NO_WRITE: (
+        *(password, password, (READ, DESCRIBE), "ClusterAuthorizationException: Cluster authorization failed."),
     ),
 }
-"""For each case: the logins of the source and the sink, the rights, and the beginning of the outcome."""
+"""For each case: the logins of the source and the sink, the rights to its topics, and the beginning of the outcome."""
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_right_login_with_two_rights_copies_a_record_and_others_end_the_query(
-    case: str, spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
-) -> None:
-    """The error names the topic, unless the query may not describe its source or may not write to any topic."""
-    reader, writer, acls, expected = CASES[case]
-    target = new_topic(secured.setup, 1)
-    names = {"source": source, "target": target}
-    secured.allow(*((kind, names.get(name, name), operation) for kind, name, operation in acls))
-    query = start(spark, source, target, reader(secured), writer(secured), tmp_path)
+def run_cases(
+    cases: Sequence[str], spark: SparkSession, secured: SecuredKafka, folder: Path
+) -> dict[str, tuple[StreamingQuery, str]]:
+    """Start the queries of some cases with all their rights at the same time; return each query and its outcome."""
+    queries, rights = {}, []
+    topics = {case: {name: new_topic(secured.setup, 1) for name in ("source", "target")} for case in cases}
+    for case in cases:
+        produce(secured.setup, topics[case]["source"], [(0, b"record")])
+        rights += [(topics[case][name], operation) for name, operation in CASES[case][2]]
+    secured.allow(*rights)
+    for case in cases:
+        reader, writer, *_ = CASES[case]
+        source, target = topics[case].values()
+        rows = kafka_rows(spark, "", source, **reader(secured)).select("value")
+        # Spark shares the producers of equal options between queries, and another query's producer has got its id.
+        options = {"topic": target, "kafka.client.id": target, **writer(secured)}
+        queries[case] = start_to_kafka(rows, "", folder / target, **options)
+    return {case: (query, outcome(secured, topics[case], query)) for case, query in queries.items()}
 
-    found = outcome(secured, target, query)
 
-    assert found.replace(source, "source").replace(target, "target").startswith(expected)
-    if expected == "copied":
-        # Rights can be withdrawn from a running query.
-        secured.allow(("TOPIC", target, "WRITE"))
+@pytest.fixture(scope="module")
+def outcomes(spark: SparkSession, secured: SecuredKafka, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    folder = tmp_path_factory.mktemp("copies")
+    found = run_cases([case for case in CASES if case != NO_WRITE], spark, secured, folder)
+    # Rights can be withdrawn from a running query.
+    secured.allow()
+    for query in [query for query, text in found.values() if text == "copied"]:
         eventually(query.exception, 60, "the failure")
         assert "TopicAuthorizationException" in str(query.exception())
-    query.stop()
+    found |= run_cases([NO_WRITE], spark, secured, folder)
+    return {case: text for case, (_, text) in found.items()}
 
 
-def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path) -> None:
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("case", CASES)
+def test_right_login_with_two_rights_copies_a_record_and_others_end_the_query(
+    case: str, outcomes: Mapping[str, str]
+) -> None:
+    """The error names the topic, unless the query may not describe its source or may not write to any topic."""
+    assert outcomes[case].startswith(CASES[case][-1])
+
+
+def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, tmp_path: Path) -> None:
     """A JKS file needs no password; no certificate of a PKCS12 file is read without its password."""
-    secured.allow(("TOPIC", source, "READ"))
+    source = new_topic(secured.setup, 1)
+    produce(secured.setup, source, [(0, b"record")])
+    secured.allow((source, "READ"))
     word, home = "of-the-file", spark._jvm.java.lang.System.getProperty("java.home")  # type: ignore[union-attr]  # noqa: SLF001 - not public
 
     def read(kind: str, word: str, **times: str) -> int:
@@ -213,12 +204,10 @@ def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, 
 
     assert [1, 1, 1] == [read("JKS", word), read("JKS", ""), read("PKCS12", word)]
     with pytest.raises(Exception, match="TimeoutException: Timed out waiting for a node assignment"):
-        read("PKCS12", "", **{"kafka.request.timeout.ms": "1000", "kafka.default.api.timeout.ms": "2000"})
+        read("PKCS12", "", **{"kafka.request.timeout.ms": "500", "kafka.default.api.timeout.ms": "1000"})
 
 
-def test_login_module_of_the_other_engine_is_not_found(
-    spark: SparkSession, secured: SecuredKafka, source: str, tmp_path: Path
-) -> None:
+def test_login_module_of_the_other_engine_is_not_found(spark: SparkSession) -> None:
     """The client of OSS has the login classes without the prefix that Databricks adds."""
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
     for name in ("scram.ScramLoginModule", "plain.PlainLoginModule"):
@@ -245,7 +234,7 @@ def login_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> PageEnvironment:
     """Return the environment of the page's code blocks; variables contain the logins that it reads."""
-    secured.allow(("TOPIC", "payments", "READ"), ("TOPIC", "payments-checked", "WRITE"))
+    secured.allow(("payments", "READ"), ("payments-checked", "WRITE"))
     dsn = conninfo_to_dict(postgres[0])
     variables = {
         "KAFKA_BOOTSTRAP_SERVERS": secured.login,
@@ -254,16 +243,13 @@ def login_environment(
         "KAFKA_PASSWORD": PASSWORD,
         "KAFKA_TRUSTSTORE": secured.trusted,
         "KAFKA_KEYSTORE": secured.keystore,
-        "POSTGRES_HOST": f"{dsn['host']}",
-        "POSTGRES_PORT": f"{dsn['port']}",
-        "POSTGRES_USER": f"{dsn['user']}",
-        "POSTGRES_PASSWORD": f"{dsn['password']}",
         "POSTGRES_DATABASE": f"{dsn['dbname']}",
         "POSTGRES_CA": postgres[1],
         "CHECKPOINTS": str(tmp_path / "checkpoints"),
+        **{f"POSTGRES_{name.upper()}": f"{dsn[name]}" for name in ("host", "port", "user", "password")},
     }
     for name, value in variables.items():
-        monkeypatch.setitem(os.environ, name, value)
+        monkeypatch.setenv(name, value)
     return PageEnvironment(spark, secured.setup, tmp_path)
 
 
