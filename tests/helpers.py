@@ -122,14 +122,14 @@ def start_to_kafka(
     rows: DataFrame,
     kafka: str,
     checkpoint: Path,
-    interval: str = "2 seconds",
+    interval: str | bool = "2 seconds",
     trigger: str = "realTime",
     **options: str,
 ) -> StreamingQuery:
     """Start a query; without the option `topic`, each row names its topic."""
     options = {"kafka.bootstrap.servers": kafka, "checkpointLocation": str(checkpoint), **options}
     writer = rows.writeStream.format("kafka").options(**options).queryName(checkpoint.name).outputMode("update")
-    return writer.trigger(**{trigger: interval}).start()
+    return writer.trigger(**{trigger: interval}).start()  # type: ignore[arg-type]
 
 
 def consumer_of(kafka: str) -> Consumer:

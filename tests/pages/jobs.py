@@ -1,6 +1,5 @@
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.realtime.queries import stop_completely, wait_until
-from tests.helpers import end_offset, kafka_rows, produce, start_to_kafka, texts_of
+from tests.helpers import end_offset, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -41,6 +40,15 @@ class ModeJob:
     def copy(self, rows: DataFrame, interval: str = "2 seconds", **options: str) -> StreamingQuery:
         """Start a query in real-time mode that writes rows to the target topic."""
         return start_to_kafka(rows, self.kafka, self.checkpoint, interval, **{"topic": self.target, **options})
+
+
+def new_job(spark: SparkSession, kafka: str, checkpoint: Path) -> ModeJob:
+    """Return a job with its own session, topics and checkpoint; the session has Spark's default state settings."""
+    session = spark.newSession()
+    for key in (FORMAT, PROVIDER):
+        session.conf.unset(key)
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    return ModeJob(session, kafka, new_topic(kafka, 1), new_topic(kafka, 1), checkpoint)
 
 
 def prepare(session: SparkSession) -> SparkSession:
@@ -122,9 +130,3 @@ def run_until(job: ModeJob, mode: Mode, count: int, interval: str = "2 seconds")
 
 def newest_entry(log: Path) -> int:
     return max((int(entry.name) for entry in log.glob("[0-9]*") if entry.suffix == ""), default=-1)
-
-
-def ends_of_batches(query: StreamingQuery, rows: int, interval_seconds: int) -> list[float]:
-    wait_until(lambda: sum(p.numInputRows for p in query.recentProgress) >= rows, 60, "the commit of all rows", [query])
-    starts = [progress.timestamp for progress in query.recentProgress if progress.numInputRows]
-    return [datetime.fromisoformat(start).timestamp() + interval_seconds for start in starts]

@@ -12,9 +12,9 @@ from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import judge
 from spark_rtm.realtime.queries import stop_completely
 from spark_rtm.text import markdown
-from tests.helpers import end_offset, eventually, new_topic, produce, texts_of
-from tests.pages.refusals import failure
-from tests.pages.running import PageEnvironment, fresh_session
+from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
+from tests.pages.jobs import ModeJob
+from tests.pages.running import PageEnvironment, failure, fresh_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -22,34 +22,24 @@ PAGE = (files.ROOT / "references/errors_kafka.md").read_text(encoding="utf-8")
 NO_BROKER = "localhost:1"
 # The words of the table for the moments that `failure` returns.
 MOMENTS = {"start": "at `start()`", "later": "after `start()`"}
-COUNT = ("cast(count as string) as value",)
 Row = tuple[str, ...]
 
 
 def rows_of_the_page() -> list[Row]:
     (table,) = (table for table in markdown.tables(PAGE) if table.header[0] == "value or option")
-    return [tuple(_without_code_marks(cell) for cell in cells[:4]) for _, cells in table.rows]
-
-
-def _without_code_marks(cell: str) -> str:
-    return cell.strip("`") if cell.startswith("`") else cell
+    return [tuple(cell.strip("`") if cell.startswith("`") else cell for cell in cells[:4]) for _, cells in table.rows]
 
 
 def start(
     session: SparkSession,
-    kafka: str,
+    environment: PageEnvironment,
     source: Mapping[str, str],
     sink: Mapping[str, str],
     columns: tuple[str, ...] = ("value",),
-    trigger: Mapping[str, object] | None = None,
 ) -> StreamingQuery:
-    reader = session.readStream.format("kafka").options(**{"kafka.bootstrap.servers": kafka, "subscribe": "clicks"})
-    rows = reader.options(**source).load()
-    rows = rows.groupBy("key").count() if columns == COUNT else rows
-    writer = rows.selectExpr(*columns).writeStream.format("kafka").outputMode("update")
-    writer = writer.options(**{"kafka.bootstrap.servers": kafka, "kafka.max.block.ms": "3000", **sink})
-    query: StreamingQuery = writer.trigger(**(trigger or {"realTime": "5 minutes"})).start()  # type: ignore[call-overload]
-    return query
+    rows = kafka_rows(session, environment.kafka, "clicks", **{"startingOffsets": "", **source}).selectExpr(*columns)
+    checkpoint = environment.folder / "checkpoints" / str(time.monotonic_ns())
+    return start_to_kafka(rows, environment.kafka, checkpoint, "5 minutes", **{"kafka.max.block.ms": "3000", **sink})
 
 
 @pytest.mark.proves("conditions provoked")
@@ -57,11 +47,10 @@ def start(
 def test_rejected_option_fails_as_the_row_states(row: Row, environment: PageEnvironment) -> None:
     given, set_on, when, message = row
     given, _, sink_option = given.partition("`, `")
-    target = {"topic": "copy", "checkpointLocation": str(environment.folder / "checkpoints" / str(time.monotonic_ns()))}
+    target = {"topic": "copy"}
     if " as topic" in given:
         # The broker refuses the name immediately; on a busy machine, its answer can take longer than three seconds.
-        del target["topic"]
-        target["kafka.max.block.ms"] = "60000"
+        target = {"kafka.max.block.ms": "60000"}
     columns: tuple[str, ...] = ("value",)
     if set_on == "rows":
         columns = (given,) if given.endswith((" as value", " as key")) else ("value", given)
@@ -70,7 +59,7 @@ def test_rejected_option_fails_as_the_row_states(row: Row, environment: PageEnvi
     if sink_option:
         target |= dict([sink_option.split("=", 1)])
 
-    moment, error = failure(lambda session: [start(session, environment.kafka, {}, target, columns)], environment)
+    moment, error = failure(lambda session: [start(session, environment, {}, target, columns)], environment)
 
     assert when == MOMENTS[moment]
     assert message in str(error)
@@ -81,109 +70,91 @@ def test_second_failure_names_only_the_invalid_topic(environment: PageEnvironmen
     # failed write before the next row.
     topic = new_topic(environment.kafka, 1)
     produce(environment.kafka, topic, [(0, b"a"), (0, b"b")])
-    source = {"subscribe": topic, "startingOffsets": "earliest"}
-    producer = {"kafka.client.id": topic, "kafka.max.block.ms": "60000"}
+    source, columns = {"subscribe": topic, "startingOffsets": "earliest"}, ("value", "'bad name!' as topic")
+    sink = {"kafka.client.id": topic, "kafka.max.block.ms": "60000"}
 
-    def message(number: int) -> str:
-        sink = {**producer, "checkpointLocation": f"{environment.folder}/{topic}-{number}"}
-        columns = ("value", "'bad name!' as topic")
-        _, error = failure(lambda session: [start(session, environment.kafka, source, sink, columns)], environment, ())
-        return str(error)
+    (_, first), (_, second) = (
+        failure(lambda session: [start(session, environment, source, sink, columns)], environment, ()) for _ in range(2)
+    )
 
-    first, second = message(1), message(2)
-
-    assert "InvalidTopicException: Invalid topics: [bad name!]" in first
-    assert "InvalidTopicException: bad name!" in second
+    assert "InvalidTopicException: Invalid topics: [bad name!]" in str(first)
+    assert "InvalidTopicException: bad name!" in str(second)
 
 
 def test_unreachable_source_fails_after_three_timeouts(environment: PageEnvironment) -> None:
-    short_timeouts = {"kafka.request.timeout.ms": "2000", "kafka.default.api.timeout.ms": "4000"}
+    short_timeouts = {"kafka.request.timeout.ms": "1000", "kafka.default.api.timeout.ms": "2000"}
     cases = [{"kafka.bootstrap.servers": NO_BROKER}, {"kafka.security.protocol": "SSL"}]
     with fresh_session(environment.spark) as session:
         began = time.monotonic()
-        queries = [
-            start(
-                session,
-                environment.kafka,
-                {**short_timeouts, **case},
-                {"topic": "copy", "checkpointLocation": f"{environment.folder}/t{n}"},
-            )
-            for n, case in enumerate(cases)
-        ]
+        queries = [start(session, environment, short_timeouts | case, {"topic": "copy"}) for case in cases]
 
         eventually(lambda: all(query.exception() for query in queries), 60, "the end of both queries")
 
-        assert 3 * 4 <= time.monotonic() - began < 30
+        assert 3 * 2 <= time.monotonic() - began < 30
         assert [None, None] == [query.lastProgress for query in queries]
         assert all("TimeoutException: Timed out waiting for a node" in str(query.exception()) for query in queries)
 
 
-def test_pattern_without_topic_commits_empty_batches(environment: PageEnvironment) -> None:
-    with fresh_session(environment.spark) as session:
-        reader = session.readStream.format("kafka").option("kafka.bootstrap.servers", environment.kafka)
-        rows = reader.option("subscribePattern", "nothing-.*").load()
-        query = rows.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+@pytest.mark.side_by_side
+def test_pattern_without_topic_commits_empty_batches(job: ModeJob) -> None:
+    query = job.copy(job.rows(subscribe="", subscribePattern="nothing-.*").select("value"), "5 minutes")
 
-        eventually(lambda: query.exception() or len(query.recentProgress) >= 5, 60, "five batches")
+    eventually(lambda: query.exception() or len(query.recentProgress) >= 5, 60, "five batches")
 
-        assert query.isActive
-        assert {0} == {progress.numInputRows for progress in query.recentProgress}
+    assert query.isActive
+    assert {0} == {progress.numInputRows for progress in query.recentProgress}
 
 
-def test_query_with_source_topic_column_reads_its_own_output(environment: PageEnvironment) -> None:
+@pytest.mark.side_by_side
+def test_query_with_source_topic_column_reads_its_own_output(job: ModeJob) -> None:
     """A sink without the option `topic` writes to the topic in the column `topic`, here the source."""
-    topic, options = new_topic(environment.kafka, 1), {"checkpointLocation": f"{environment.folder}/loop"}
-    produce(environment.kafka, topic, [(0, b"value")])
-    with fresh_session(environment.spark) as session:
-        reads = {"subscribe": topic, "startingOffsets": "earliest"}
+    produce(job.kafka, job.source, [(0, b"value")])
 
-        query = start(session, environment.kafka, reads, options, ("key", "value", "topic"))
+    query = start_to_kafka(job.rows().select("key", "value", "topic"), job.kafka, job.checkpoint, "5 minutes")
 
-        eventually(
-            lambda: query.exception() or end_offset(environment.kafka, topic) > 20, 60, "twenty rows from one record"
-        )
-        assert query.exception() is None
+    eventually(lambda: query.exception() or end_offset(job.kafka, job.source) > 20, 60, "twenty rows from one record")
+    assert query.exception() is None
+    query.stop()
 
 
-def test_query_with_deleted_records_continues_after_micro_batch(environment: PageEnvironment) -> None:
+@pytest.mark.side_by_side
+def test_query_with_deleted_records_continues_after_micro_batch(job: ModeJob) -> None:
     """
     Real-time mode fails with either value of the option; a micro-batch run on the same checkpoint skips the gap.
 
     The count of 10 comes from a batch that was not committed. Three of its records are then deleted.
     """
-    source, target = new_topic(environment.kafka, 1), new_topic(environment.kafka, 1)
-    reads = {"subscribe": source, "startingOffsets": "earliest"}
-    writes = {"topic": target, "checkpointLocation": f"{environment.folder}/{target}"}
     five_records = [(0, b"value")] * 5
 
-    def run(session: SparkSession, loss: str = "true", **trigger: object) -> StreamingQuery:
-        return start(session, environment.kafka, reads | {"failOnDataLoss": loss}, writes, COUNT, trigger)
+    def run(loss: str = "true", interval: str | bool = "5 minutes", trigger: str = "realTime") -> StreamingQuery:
+        counts = job.rows(failOnDataLoss=loss).groupBy("key").count().selectExpr("cast(count as string) as value")
+        return start_to_kafka(counts, job.kafka, job.checkpoint, interval, trigger, topic=job.target)
 
-    with fresh_session(environment.spark) as session:
-        produce(environment.kafka, source, five_records)
-        first = run(session, realTime="5 seconds")
-        eventually(lambda: first.exception() or first.lastProgress, 60, "a commit")
-        stop_completely(session, first)
-        produce(environment.kafka, source, five_records)
-        second = run(session)
-        eventually(lambda: second.exception() or end_offset(environment.kafka, target) == 10, 60, "five more results")
-        stop_completely(session, second)
-        admin = AdminClient({"bootstrap.servers": environment.kafka})
-        for deleted in admin.delete_records([TopicPartition(source, 0, 8)]).values():
-            deleted.result(30)
+    def wait_for(query: StreamingQuery, results: int) -> None:
+        eventually(lambda: query.exception() or end_offset(job.kafka, job.target) == results, 60, f"{results} results")
 
-        for loss in ("true", "false"):
-            error = eventually(run(session, loss).exception, 60, "the end of the query")
-            assert error is not None
-            assert "OffsetOutOfRangeException" in str(error)
-            decision = judge(failure_of("copy", error, 0), [])
-            assert (None, "unread records are missing in Kafka") == (decision.pause_seconds, decision.reason)
+    produce(job.kafka, job.source, five_records)
+    first = run(interval="2 seconds")
+    eventually(lambda: first.exception() or first.lastProgress, 60, "a commit")
+    stop_completely(job.spark, first)
+    produce(job.kafka, job.source, five_records)
+    second = run()
+    wait_for(second, 10)
+    stop_completely(job.spark, second)
+    admin = AdminClient({"bootstrap.servers": job.kafka})
+    for deleted in admin.delete_records([TopicPartition(job.source, 0, 8)]).values():
+        deleted.result(30)
 
-        run(session, "false", availableNow=True).awaitTermination(60)
-        resumed = run(session)
-        produce(environment.kafka, source, five_records[:1])
-        eventually(
-            lambda: resumed.exception() or end_offset(environment.kafka, target) == 10 + 1 + 1, 60, "the other records"
-        )
-        assert resumed.exception() is None
-    assert [*map(str, range(1, 11)), "7", "8"] == texts_of(environment.kafka, target)
+    for loss in ("true", "false"):
+        error = eventually(run(loss).exception, 60, "the end of the query")
+        assert error is not None
+        assert "OffsetOutOfRangeException" in str(error)
+        decision = judge(failure_of("copy", error, 0), [])
+        assert (None, "unread records are missing in Kafka") == (decision.pause_seconds, decision.reason)
+
+    run("false", True, "availableNow").awaitTermination(60)
+    resumed = run()
+    produce(job.kafka, job.source, five_records[:1])
+    wait_for(resumed, 10 + 1 + 1)
+    assert resumed.exception() is None
+    assert [*map(str, range(1, 11)), "7", "8"] == texts_of(job.kafka, job.target)

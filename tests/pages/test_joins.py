@@ -11,7 +11,7 @@ from spark_rtm.realtime.queries import QueryFailedError, wait_until
 from tests.helpers import eventually
 from tests.pages.jobs import ModeJob, send, written
 
-pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180), pytest.mark.side_by_side]
 
 
 def names(spark: SparkSession, name: str) -> DataFrame:

@@ -19,7 +19,7 @@ from spark_rtm.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, produce, records_of, start_to_kafka
 from tests.pages.jobs import ModeJob
 
-pytestmark = [pytest.mark.spark, pytest.mark.services]
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.side_by_side]
 
 SOURCE = "array(struct('src' as key, cast(concat_ws(':', topic, partition, offset) as binary) as value)) as headers"
 LONG = "5 minutes"
@@ -219,19 +219,14 @@ DEFAULTS = {
 }
 
 
-@pytest.mark.parametrize("name", DEFAULTS)
-def test_kafka_client_defaults_equal_the_table(spark: SparkSession, name: str) -> None:
+def test_kafka_client_defaults_equal_the_table(spark: SparkSession) -> None:
     loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
-    definition = loader.loadClass(f"org.apache.kafka.clients.{name}").getMethod("configDef", None).invoke(None, None)
-
-    defaults = definition.defaultValues()
-
-    assert DEFAULTS[name] == {key: str(defaults.get(key)).lower() for key in DEFAULTS[name]}
-    if "fetch.min.bytes" in DEFAULTS[name]:
-        assert "answered as soon as that many byte(s) of data is available" in definition.toHtml()
-
-
-def test_page_states_the_compared_defaults() -> None:
+    for name, options in DEFAULTS.items():
+        configuration = loader.loadClass(f"org.apache.kafka.clients.{name}")
+        definition = configuration.getMethod("configDef", None).invoke(None, None)
+        defaults = definition.defaultValues()
+        assert options == {key: str(defaults.get(key)).lower() for key in options}
+    assert "answered as soon as that many byte(s) of data is available" in definition.toHtml()
     compared = {f"kafka.{option}": value for options in DEFAULTS.values() for option, value in options.items()}
     tables = markdown.tables((files.ROOT / "references/kafka_patterns.md").read_text(encoding="utf-8"))
     [rows] = [table.rows for table in tables if tuple(table.header[:3]) == ("option", "side", "default")]

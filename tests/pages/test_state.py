@@ -1,5 +1,5 @@
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,49 +9,43 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from scripts.pack import files
-from spark_rtm.realtime.queries import raise_if_failed, wait_until
+from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services.scala import scala_object
 from spark_rtm.text import markdown
-from tests.helpers import new_topic
-from tests.pages.operator_probe import OperatorProbe, in_real_time, open_probe, send
+from tests.pages.operator_probe import OperatorProbe, in_real_time, send
 
-pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240), pytest.mark.side_by_side]
 
 PAGE = files.ROOT / "references" / "state.md"
-PROCESSORS = Path(__file__).with_name("processors.scala")
-TTL_MS = 5_000
-MINUTE_MS = 60_000
-DEADLINE_SECONDS = 90.0
+TTL_MS, MINUTE_MS = 5_000, 60_000
 # Long enough for rows that are sent directly after a commit to reach the next batch.
-LONG_INTERVAL = "6 seconds"
-# The first row of a query takes seconds on a busy machine, and its timer must not be due when the row is done.
-LONG_SILENCE_SECONDS = 10
+BATCH, ENDLESS = "6 seconds", "10 minutes"
+# Rows that are sent together are processed long before the timer is due, and the key `slow` long after it.
+SILENCE_SECONDS, SLOW_SECONDS = 3, 4
+PATIENT = {
+    "+ 1000)": f"+ {SILENCE_SECONDS}000)",
+    "    Iterator(s": f'    if (key == "slow") Thread.sleep({SLOW_SECONDS}000)\n    Iterator(s',
+}
+
+Streams = Mapping[str, Callable[..., DataFrame]]
+"""Functions that apply a Scala processor to rows, by name."""
 
 
-@pytest.fixture
-def probe(spark: SparkSession, kafka: str, tmp_path: Path) -> OperatorProbe:
-    return open_probe(spark, kafka, new_topic(kafka, 1), tmp_path)
-
-
-@pytest.fixture(scope="session")
-def silence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[DataFrame], DataFrame]:
-    return processor_of_page(spark, tmp_path_factory.mktemp("scala"))
-
-
-@pytest.fixture(scope="session")
-def processors(spark: SparkSession) -> Any:
-    return scala_object(spark, PROCESSORS, "processors.Processors")
-
-
-def processor_of_page(
-    spark: SparkSession, folder: Path, package: str = "state", old: str = "", new: str = ""
-) -> Callable[[DataFrame], DataFrame]:
-    """Return the Scala processor of the page from another package, with `new` instead of `old`."""
+@pytest.fixture(scope="module")
+def scala(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Streams:
     code = next(fence.code for fence in markdown.fences(PAGE.read_text("utf-8")) if fence.language == "scala")
-    assert old in code
-    source = folder / f"{package}.scala"
-    source.write_text(code.replace("package state", f"package {package}").replace(old, new))
-    return in_python(scala_object(spark, source, f"{package}.Silence").of)
+    patient = code.replace("package state", "package patient")
+    for old, new in PATIENT.items():
+        assert old in patient
+        patient = patient.replace(old, new)
+    page, changed = (tmp_path_factory.mktemp("scala") / f"{name}.scala" for name in ("state", "patient"))
+    page.write_text(code)
+    changed.write_text(patient)
+    others = scala_object(spark, Path(__file__).with_name("processors.scala"), "processors.Processors")
+    methods = {name: getattr(others, name) for name in ("fading", "overdue", "continued")}
+    methods |= {"silence": scala_object(spark, page, "state.Silence").of}
+    methods |= {"patient": scala_object(spark, changed, "patient.Silence").of}
+    return {name: in_python(method) for name, method in methods.items()}
 
 
 def in_python(method: Callable[..., Any]) -> Callable[..., DataFrame]:
@@ -64,16 +58,12 @@ def in_python(method: Callable[..., Any]) -> Callable[..., DataFrame]:
     return applied
 
 
-def counted(probe: OperatorProbe) -> DataFrame:
-    return probe.timed().groupBy("k", F.window("at", "1 minute")).count().select("k", "count")
-
-
 def start(probe: OperatorProbe, stream: DataFrame, interval: str) -> StreamingQuery:
     return in_real_time(probe.write(stream), interval).start()
 
 
 def wait_for(query: StreamingQuery, is_true: Callable[[], object], what: str) -> None:
-    wait_until(is_true, DEADLINE_SECONDS, what, [query])
+    wait_until(is_true, 90, what, [query])
 
 
 def wait_for_text(probe: OperatorProbe, query: StreamingQuery, *texts: str) -> None:
@@ -89,16 +79,22 @@ def wait_for_commit(query: StreamingQuery, rows: int) -> None:
     wait_for(query, lambda: rows <= sum(p.numInputRows for p in query.recentProgress), f"a commit of {rows} rows")
 
 
+def wait_for_time(query: StreamingQuery, seconds: float) -> None:
+    due = time.monotonic() + seconds
+    wait_for(query, lambda: time.monotonic() > due, "a time")
+
+
 def state_metric(query: StreamingQuery, name: str) -> list[int]:
     return [getattr(p.stateOperators[0], name) for p in query.recentProgress if p.stateOperators]
 
 
 def test_row_behind_watermark_counts_until_two_batches_later(probe: OperatorProbe) -> None:
     """The watermark advances between batches; one batch later Spark drops late rows and removes state."""
-    query = start(probe, counted(probe), LONG_INTERVAL)
+    counted = probe.timed().groupBy("k", F.window("at", "1 minute")).count().select("k", "count")
+    query = start(probe, counted, BATCH)
+
     send(probe.kafka, probe.topic, [("a", 1), ("a", 100), ("a", 1)])
     wait_for_text(probe, query, "a 1", "a 1", "a 2")
-
     wait_for_commit(query, 3)
     probe.send("a", 1)
     wait_for_text(probe, query, "a 1", "a 1", "a 2", "a 3")
@@ -117,8 +113,8 @@ def test_keys_without_event_time_stay_forever(probe: OperatorProbe) -> None:
     forgetting = start(probe, probe.timed().dropDuplicates(["k", "at"]).select("k", "n"), "2 seconds")
     kept = second_probe.timed().dropDuplicates(["k"]).groupBy("k").count()
     keeping = start(second_probe, kept, "2 seconds")
-    send(probe.kafka, probe.topic, [("a", 1), ("b", 2), ("a", 1), ("c", 100)])
 
+    send(probe.kafka, probe.topic, [("a", 1), ("b", 2), ("a", 1), ("c", 100)])
     wait_for(forgetting, lambda: state_metric(forgetting, "numRowsTotal")[-1:] == [1], "state of the newest row only")
     wait_for_commit(keeping, 4)
     for batch in range(3):
@@ -132,92 +128,74 @@ def test_keys_without_event_time_stay_forever(probe: OperatorProbe) -> None:
 
 
 def test_counts_are_written_in_input_order(probe: OperatorProbe) -> None:
-    query = start(probe, probe.rows().groupBy("k").count(), "10 minutes")
+    query = start(probe, probe.rows().groupBy("k").count(), ENDLESS)
 
     send(probe.kafka, probe.topic, [("abc"[number % 3], number) for number in range(30)])
-
     wait_for(query, lambda: 30 == len(probe.texts()), "30 results")
+
     expected = {key: [f"{key} {count}" for count in range(1, 11)] for key in "abc"}
     assert expected == {key: [text for text in probe.texts() if text[0] == key] for key in "abc"}
 
 
-def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, tmp_path: Path) -> None:
-    """Each call receives one row; a due timer fires with the next row of its state partition and any key."""
-    later = f"+ {1000 * LONG_SILENCE_SECONDS})"
-    silence = processor_of_page(probe.spark, tmp_path, "patient", "+ 1000)", later)
-    query = start(probe, silence(probe.rows().select("k")), "10 minutes")
+def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, scala: Streams) -> None:
+    """
+    Each call receives one row; a due timer fires with the next row of its state partition and any key.
+
+    A row that takes longer than the timer it sets is followed by the timer, without a next row.
+    """
+    query = start(probe, scala["patient"](probe.rows().select("k")), ENDLESS)
+
+    probe.send("slow", 1)
+    wait_for_text(probe, query, "slow 1 1", "slow silent")
     send(probe.kafka, probe.topic, [("a", 1), ("a", 2), ("a", 3)])
-    wait_for_text(probe, query, "a 1 1", "a 2 1", "a 3 1")
-    due = time.monotonic() + LONG_SILENCE_SECONDS
-    wait_for(query, lambda: time.monotonic() > due + 1, "the timer to be overdue")
-    assert ["a 1 1", "a 2 1", "a 3 1"] == probe.texts()
-
+    wait_for(query, lambda: "a 3 1" in probe.texts(), "three rows")
+    wait_for_time(query, SILENCE_SECONDS + 1)
+    assert ["a 1 1", "a 2 1", "a 3 1"] == probe.texts()[2:]
     probe.send("tick", 1)
+    wait_for(query, lambda: 7 == len(probe.texts()), "the tick and the timer")
 
-    wait_for(query, lambda: 5 == len(probe.texts()), "the tick and the timer")
-    assert {"tick 1 1", "a silent"} == set(probe.texts()[3:])
-
-
-def test_timer_that_is_due_when_its_row_is_done_fires_at_once(probe: OperatorProbe, tmp_path: Path) -> None:
-    """A row that takes longer than the timer it sets is followed by the timer, without a next row."""
-    silence = processor_of_page(
-        probe.spark, tmp_path, "slow", "    Iterator(s", "    Thread.sleep(1500)\n    Iterator(s"
-    )
-    query = start(probe, silence(probe.rows().select("k")), "10 minutes")
-
-    probe.send("a", 1)
-
-    wait_for_text(probe, query, "a 1 1", "a silent")
+    assert {"tick 1 1", "a silent"} == set(probe.texts()[5:])
     assert query.lastProgress is None
 
 
-def test_due_timer_without_rows_fires_at_end_of_batch(
-    probe: OperatorProbe, silence: Callable[[DataFrame], DataFrame]
-) -> None:
-    query = start(probe, silence(probe.rows().select("k")), LONG_INTERVAL)
+def test_due_timer_without_rows_fires_at_end_of_batch(probe: OperatorProbe, scala: Streams) -> None:
+    query = start(probe, scala["silence"](probe.rows().select("k")), BATCH)
 
     probe.send("a", 1)
-
     wait_for_text(probe, query, "a 1 1", "a silent")
-    raise_if_failed([query])
 
 
-def test_micro_batch_passes_all_rows_of_a_key_in_one_call(
-    probe: OperatorProbe, silence: Callable[[DataFrame], DataFrame]
-) -> None:
-    send(probe.kafka, probe.topic, [("a", 1), ("a", 2), ("a", 3)])
+def test_state_with_ttl_expires_within_the_batch(probe: OperatorProbe, scala: Streams) -> None:
+    query = start(probe, scala["fading"](probe.rows().select("k"), TTL_MS), ENDLESS)
 
-    query = probe.write(silence(probe.rows().select("k"))).trigger(availableNow=True).start()
-
-    wait_for(query, lambda: "a 3 3" in probe.texts(), "one call for three rows")
-    assert "a 3 3" == probe.texts()[0]
-
-
-def test_state_with_ttl_expires_within_the_batch(probe: OperatorProbe, processors: Any) -> None:
-    stream = in_python(processors.fading)(probe.rows().select("k"), TTL_MS)
-    query = start(probe, stream, "10 minutes")
     send(probe.kafka, probe.topic, [("a", 1), ("a", 2)])
     wait_for_text(probe, query, "a 1 1 1", "a 2 2 2")
-    expires_at = time.monotonic() + TTL_MS / 1000
-
-    wait_for(query, lambda: time.monotonic() > expires_at, "the expiry of the state")
+    wait_for_time(query, TTL_MS / 1000)
     probe.send("a", 3)
-
     wait_for_text(probe, query, "a 1 1 1", "a 2 2 2", "a 1 1 1")
+
     assert query.lastProgress is None
 
 
-def test_event_time_timer_fires_in_batch_after_watermark(probe: OperatorProbe, processors: Any) -> None:
-    query = start(probe, in_python(processors.overdue)(probe.timed().select("k", "at")), LONG_INTERVAL)
-    send(probe.kafka, probe.topic, [("a", 1), ("z", 100), ("b", 100)])
+def test_event_time_timer_fires_in_batch_after_watermark(probe: OperatorProbe, scala: Streams) -> None:
+    query = start(probe, scala["overdue"](probe.timed().select("k", "at")), BATCH)
 
+    send(probe.kafka, probe.topic, [("a", 1), ("z", 100), ("b", 100)])
     wait_for_text(probe, query, "a 0", "z 0", "b 0", f"a {99 * MINUTE_MS} due {2 * MINUTE_MS}")
 
 
-def test_initial_state_is_loaded_before_the_first_row(probe: OperatorProbe, processors: Any) -> None:
+def test_initial_state_is_loaded_before_the_first_row(probe: OperatorProbe, scala: Streams) -> None:
     initial = probe.spark.createDataFrame([("a", 100), ("c", 7)], "_1 string, _2 long")
-    query = start(probe, in_python(processors.continued)(probe.rows().select("k"), initial), "10 minutes")
+    query = start(probe, scala["continued"](probe.rows().select("k"), initial), ENDLESS)
 
     send(probe.kafka, probe.topic, [("a", 1), ("b", 1), ("a", 1)])
-
     wait_for_text(probe, query, "a 101", "b 1", "a 102")
+
+
+def test_micro_batch_passes_all_rows_of_a_key_in_one_call(probe: OperatorProbe, scala: Streams) -> None:
+    send(probe.kafka, probe.topic, [("a", 1), ("a", 2), ("a", 3)])
+
+    query = probe.write(scala["silence"](probe.rows().select("k"))).trigger(availableNow=True).start()
+
+    wait_for(query, lambda: "a 3 3" in probe.texts(), "one call for three rows")
+    assert "a 3 3" == probe.texts()[0]
