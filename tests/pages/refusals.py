@@ -1,35 +1,22 @@
-"""
-Read Spark's own error conditions and the messages that the error pages quote, and reproduce failures.
+"""Read Spark's own error conditions, and the messages that the error pages quote."""
 
-A real-time query can fail at the start or later, so a failure consists of a moment and an exception.
-"""
-
-import contextlib
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyspark
 from pyspark.errors.error_classes import ERROR_CLASSES_MAP
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from scripts.pack import files
 from spark_rtm.text import markdown
-from tests.helpers import eventually
 from tests.pages.examples import EXAMPLES, Example
-from tests.pages.running import PageEnvironment, fresh_session
-from tests.pages.samples import feed
 
 PAGES = sorted((files.ROOT / "references").glob("errors*.md"))
-DEADLINE_SECONDS = 60.0
 # Terms that Spark's list uses for real-time mode, and for the shuffle that only this mode uses.
 REAL_TIME_TERMS = re.compile(r"real.?time mode|real.?time trigger|pipelined(?![a-z])", re.IGNORECASE)
 QUOTE = re.compile(r"^> (`+) ?(?P<text>.+?) ?\1$")
-
-Failure = tuple[str, BaseException]
 
 
 def spark_templates() -> dict[str, str]:
@@ -90,25 +77,6 @@ def quotes(page: Path) -> dict[str, int]:
             end = min((start for start in headings if start > number), default=len(text))
             fence_lines[match["text"]] = min((start for start in fences if number < start < end), default=0)
     return fence_lines
-
-
-def failure(
-    run: Callable[[SparkSession], Iterable[object]], environment: PageEnvironment, topics: Iterable[str] = ("clicks",)
-) -> Failure:
-    """Run code that starts queries; return the moment of the failure, `start` or `later`, and the exception."""
-    with fresh_session(environment.spark) as session, contextlib.chdir(environment.folder):
-        try:
-            queries = [value for value in run(session) if isinstance(value, StreamingQuery)]
-        except Exception as error:  # noqa: BLE001 - the caller compares any exception
-            return "start", error
-
-        def first_exception() -> BaseException | None:
-            feed(environment.kafka, list(topics))
-            return next((error for query in queries if (error := query.exception())), None)
-
-        return "later", eventually(first_exception, DEADLINE_SECONDS, "a failure of the query") or AssertionError(
-            "none"
-        )
 
 
 def template(condition: str) -> str:

@@ -10,11 +10,11 @@ import functools
 import os
 import shutil
 import signal
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -25,40 +25,65 @@ from pytest_examples import EvalExample
 from spark_rtm.realtime.failures import name_of
 from spark_rtm.realtime.keeper import GaveUpError
 from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, wait_until
+from spark_rtm.realtime.queries import QueryFailedError, wait_until
+from tests.helpers import eventually
 from tests.pages.examples import Example
 from tests.pages.samples import ALL_TOPICS, PARTITIONS, SOURCES, feed
 
-FEED_PAUSE_SECONDS = 0.5
+DEADLINE_SECONDS = 90.0
 
 
 @dataclass(frozen=True)
 class PageEnvironment:
-    """The environment of code blocks: a session, a broker and a folder for checkpoints."""
+    """The environment of code blocks: a session, a broker, a folder for checkpoints, and the time for a first row."""
 
     spark: SparkSession
     kafka: str
     folder: Path
-    deadline_seconds: float = 90
+    output_seconds: float = DEADLINE_SECONDS
 
 
 def check_example(example: Example, runner: EvalExample, environment: PageEnvironment) -> None:
     """Run an example with the fate `run` or `raises`; raise AssertionError if the outcome differs."""
     shutil.rmtree(environment.folder / "checkpoints", ignore_errors=True)
-    with fresh_session(environment.spark) as session:
-        expected = example.fence.options.get("raises")
-        if expected:
-            raised = _raised_name(example, runner, environment, session)
-            if raised != expected:
-                raise AssertionError(f"{example} should raise {expected} but raised {raised}")
-            return
+    if expected := example.fence.options.get("raises"):
+        _, failed = failure(lambda session: _names(example, runner, session).values(), environment, _read(example))
+        raised = _condition(failed)
+        assert raised == expected, f"{example} should raise {expected} but raised {raised}: {failed}"
+        return
+    with fresh_session(environment.spark) as session, contextlib.chdir(environment.folder), _own_signals():
         try:
-            queries = _run(example, runner, environment, session)
-            if example.starts_query and not example.keeps_queries:
-                _prove(example, queries, environment)
+            _run(example, runner, environment, session)
         except Exception as error:  # noqa: BLE001 - report any failure with the page and line
             # Drop the cause: pytest cannot show frames of code that is not in a file.
             raise AssertionError(f"{example} failed with {name_of(error)}: {error}") from None
+
+
+def failure(
+    run: Callable[[SparkSession], Iterable[object]], environment: PageEnvironment, topics: Sequence[str] = ("clicks",)
+) -> tuple[str, BaseException]:
+    """Run code that starts queries; return the moment of the failure, `start` or `later`, and the exception."""
+    with fresh_session(environment.spark) as session, contextlib.chdir(environment.folder):
+        try:
+            queries = [value for value in run(session) if isinstance(value, StreamingQuery)]
+        except Exception as error:  # noqa: BLE001 - the caller compares any exception
+            return "start", error
+        if not queries:
+            return "later", AssertionError("the code ran to its end")
+
+        def first_exception() -> BaseException | None:
+            feed(environment.kafka, topics)
+            return next((error for query in queries if (error := query.exception())), None)
+
+        failed = eventually(first_exception, DEADLINE_SECONDS, "a failure of the query")
+        assert failed is not None
+        return "later", failed
+
+
+def _condition(error: BaseException) -> str:
+    if isinstance(error, GaveUpError):
+        return error.decision.failure.name
+    return name_of(error.__cause__ if isinstance(error, QueryFailedError) and error.__cause__ else error)
 
 
 @contextlib.contextmanager
@@ -73,21 +98,23 @@ def fresh_session(spark: SparkSession) -> Iterator[SparkSession]:
             query.stop()
 
 
-def _run(
-    example: Example, runner: EvalExample, environment: PageEnvironment, session: SparkSession
-) -> list[StreamingQuery]:
+def _names(example: Example, runner: EvalExample, session: SparkSession) -> dict[str, Any]:
     # `run_print_check` replaces `print`, so use it only for code that prints.
     run = runner.run_print_check if "print(" in example.fence.code else runner.run
-    with contextlib.chdir(environment.folder), _own_signals():
-        if example.keeps_queries:
-            with _interrupted(example, environment, session) as kept:
-                run(example.as_code_example(), module_globals={"spark": session})
-            return kept
-        names = run(example.as_code_example(), module_globals={"spark": session})
-    queries = [value for value in names.values() if isinstance(value, StreamingQuery)]
+    names: dict[str, Any] = run(example.as_code_example(), module_globals={"spark": session})
+    return names
+
+
+def _run(example: Example, runner: EvalExample, environment: PageEnvironment, session: SparkSession) -> None:
+    if example.keeps_queries:
+        with _interrupted(example, environment, session):
+            _names(example, runner, session)
+        return
+    queries = [value for value in _names(example, runner, session).values() if isinstance(value, StreamingQuery)]
     queries += [query for query in session.streams.active if query.id not in {known.id for known in queries}]
-    assert not example.starts_query or queries, f"{example} starts a query without binding it; assign it to a name"
-    return queries
+    if example.starts_query:
+        assert queries, f"{example} starts a query without binding it; assign it to a name"
+        _prove(example, queries, environment)
 
 
 @contextlib.contextmanager
@@ -101,46 +128,25 @@ def _own_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _interrupted(
-    example: Example, environment: PageEnvironment, session: SparkSession
-) -> Iterator[list[StreamingQuery]]:
-    """Prove the queries of the block while `keep` blocks it, then press Ctrl-C; yield the list of these queries."""
-    kept, errors, handler = list[StreamingQuery](), list[BaseException](), signal.getsignal(signal.SIGINT)
+def _interrupted(example: Example, environment: PageEnvironment, session: SparkSession) -> Iterator[None]:
+    """Prove the queries of the block while `keep` blocks it, then press Ctrl-C."""
+    kept, handler = list[StreamingQuery](), signal.getsignal(signal.SIGINT)
 
     def watch() -> None:
         try:
-            wait_until(lambda: session.streams.active, environment.deadline_seconds, "a query")
+            wait_until(lambda: session.streams.active, DEADLINE_SECONDS, "a query")
             kept.extend(session.streams.active)
             if example.starts_query:
                 _prove(example, kept, environment)
-        except BaseException as error:  # noqa: BLE001 - raised below, in the thread of the test
-            errors.append(error)
-        if signal.getsignal(signal.SIGINT) is not handler:
-            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            if signal.getsignal(signal.SIGINT) is not handler:
+                os.kill(os.getpid(), signal.SIGINT)
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield kept
-    finally:
-        watcher.join()
-    if errors:
-        raise errors[0]
+    with ThreadPoolExecutor(1) as pool:
+        watched = pool.submit(watch)
+        yield
+    watched.result()
     assert not any(query.isActive for query in kept), f"{example} leaves queries running after Ctrl-C"
-
-
-def _raised_name(example: Example, runner: EvalExample, environment: PageEnvironment, session: SparkSession) -> str:
-    try:
-        queries = _run(example, runner, environment, session)
-        if queries:
-            _wait(lambda: False, example, queries, environment)
-    except AssertionError as error:
-        return f"nothing within {environment.deadline_seconds:g} s ({error})"
-    except GaveUpError as error:
-        return error.decision.failure.name
-    except Exception as error:  # noqa: BLE001 - the caller compares the name of any exception
-        return name_of(error.__cause__ if isinstance(error, QueryFailedError) and error.__cause__ else error)
-    return "nothing: the code ran to its end"
 
 
 def _prove(example: Example, queries: list[StreamingQuery], environment: PageEnvironment) -> None:
@@ -149,27 +155,22 @@ def _prove(example: Example, queries: list[StreamingQuery], environment: PageEnv
         f"{example} has the mode {example.mode!r}, which its trigger contradicts"
     )
     for query in queries if example.mode == "real-time" else []:
-        assert_real_time(query, environment.deadline_seconds)
-    has_written = _has_committed if ".foreach(" in example.fence.code else lambda _: _written(environment) > before
-    _wait(lambda: has_written(queries), example, queries, environment)
-    raise_if_failed(queries)
+        assert_real_time(query, DEADLINE_SECONDS)
+
+    def has_written() -> bool:
+        feed(environment.kafka, _read(example))
+        if ".foreach(" in example.fence.code:
+            return all(any(progress.numInputRows for progress in query.recentProgress) for query in queries)
+        return _written(environment) > before
+
+    try:
+        wait_until(has_written, environment.output_seconds, "a record", queries)
+    except TimeoutError:
+        raise AssertionError(f"{example}: no record written after feeding {_read(example)}") from None
 
 
-def _has_committed(queries: list[StreamingQuery]) -> bool:
-    return all(any(progress.numInputRows for progress in query.recentProgress) for query in queries)
-
-
-def _wait(
-    is_done: Callable[[], bool], example: Example, queries: list[StreamingQuery], environment: PageEnvironment
-) -> None:
-    read = [topic for topic in SOURCES if f'"{topic}"' in example.fence.code or f",{topic}" in example.fence.code]
-    pause, end = threading.Event(), time.monotonic() + environment.deadline_seconds
-    while not is_done():
-        raise_if_failed(queries)
-        if time.monotonic() > end:
-            raise AssertionError(f"{example}: no record written after feeding {read or 'no known topic'}")
-        feed(environment.kafka, read)
-        pause.wait(FEED_PAUSE_SECONDS)
+def _read(example: Example) -> list[str]:
+    return [topic for topic in SOURCES if f'"{topic}"' in example.fence.code or f",{topic}" in example.fence.code]
 
 
 def _written(environment: PageEnvironment) -> int:

@@ -8,7 +8,9 @@ import functools
 import itertools
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from confluent_kafka import Producer
 
@@ -48,12 +50,11 @@ def _samples() -> dict[str, list[Sample]]:
     ads: dict[str, list[Sample]] = {topic: [] for topic in SOURCE_TOPICS}
     for record in itertools.islice(traffic.records(), 200):
         ads[record.topic].append((record.key, record.value or b""))
+    users: list[dict[str, Any]] = [{"user_id": f"u{n % 3}", "ad_id": f"a{n % 2}", "ts": now + n} for n in range(8)]
     return ads | {
-        "clicks": [
-            _json(f"u{n % 3}", click_id=f"k{n}", user_id=f"u{n % 3}", ad_id=f"a{n % 2}", ts=now + n) for n in range(8)
-        ],
+        "clicks": [_json(user["user_id"], click_id=f"k{n}", **user) for n, user in enumerate(users)],
         "clicks-avro": [(f"u{n % 3}", avro_click(1, f"k{n}", f"u{n % 3}")) for n in range(8)],
-        "impressions": [_json(f"u{n % 3}", user_id=f"u{n % 3}", ad_id=f"a{n % 2}", ts=now + n) for n in range(8)],
+        "impressions": [_json(user["user_id"], **user) for user in users],
         "payments": [
             _json(
                 f"c{n % 3}",
@@ -79,7 +80,7 @@ def create_page_topics(kafka: str) -> None:
     assert {PARTITIONS} == set(ensure_topics(kafka, ALL_TOPICS, PARTITIONS).values())
 
 
-def feed(kafka: str, topics: list[str]) -> None:
+def feed(kafka: str, topics: Sequence[str]) -> None:
     producer = _producer_of(kafka)
     for topic in topics:
         for number, (key, value) in enumerate(SAMPLES[topic]):

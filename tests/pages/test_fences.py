@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,6 @@ from spark_rtm.cli import COMMANDS
 from spark_rtm.services.scala import compiled
 from spark_rtm.text import markdown
 from tests.pages.examples import EXAMPLES, Example
-from tests.pages.java import compiled_java
 from tests.pages.refusals import refused_examples
 from tests.pages.running import PageEnvironment, check_example
 from tests.pages.secured import secured_examples
@@ -71,6 +71,47 @@ def test_python_fence_does_what_its_fate_says(
     check_example(example, eval_example, environment)
 
 
+MUTATIONS: dict[str, tuple[str, str, str]] = {
+    "append": ('outputMode("update")', 'outputMode("append")', "OUTPUT_MODE_NOT_SUPPORTED"),
+    "micro-batch": ('realTime="5 minutes"', 'processingTime="1 second"', "has the mode 'real-time'"),
+    "no-output": ("writeStream", 'where("1 = 0").writeStream', "no record written"),
+}
+
+
+@pytest.mark.services
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize(("right", "wrong", "message"), MUTATIONS.values(), ids=MUTATIONS)
+def test_broken_hard_rule_fails_with_its_reason(
+    right: str, wrong: str, message: str, eval_example: EvalExample, environment: PageEnvironment
+) -> None:
+    """A code block that passes fails with the reason after one change that breaks a hard rule."""
+    started = [example for example in EXAMPLES if example.fate == "run" and example.starts_query]
+    example = next(one for one in started if right in one.fence.code and 'realTime="5 minutes"' in one.fence.code)
+    mutated = example.with_code(example.fence.code.replace(right, wrong))
+    with pytest.raises(AssertionError) as failure:
+        check_example(mutated, eval_example, replace(environment, output_seconds=3))
+
+    assert message in str(failure.value)
+
+
+@pytest.mark.services
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ('spark.readStream.format("rate").load().writeStream.trigger(realTime=True)\n', "VALUE_NOT_NON_EMPTY_STR"),
+        ("answer = 1\n", "the code ran to its end"),
+    ],
+    ids=["other", "none"],
+)
+def test_other_or_missing_refusal_fails_the_check(
+    code: str, message: str, eval_example: EvalExample, environment: PageEnvironment
+) -> None:
+    example = next(one for one in EXAMPLES if one.fence.options.get("raises") == "ONLY_ALLOW_SINGLE_TRIGGER")
+
+    with pytest.raises(AssertionError, match=message):
+        check_example(example.with_code(code), eval_example, environment)
+
+
 @pytest.mark.proves("excerpts compared")
 @pytest.mark.parametrize("example", _examples_with("excerpt"), ids=str)
 def test_excerpt_equals_the_module(example: Example) -> None:
@@ -102,7 +143,7 @@ def test_python_fences_bind_their_own_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("example", [e for e in _examples_with("other") if e.fence.language != "sql"], ids=str)
 def test_fence_in_another_language_is_valid(example: Example, tmp_path: Path) -> None:
-    """Shell commands exist, data parses, Scala and Java compile; every other fence is marked as text."""
+    """Shell commands exist, data parses, Scala compiles; every other fence is marked as text."""
     assert CHECKERS[example.fence.language](example, tmp_path)
 
 
@@ -149,19 +190,12 @@ def _check_scala(example: Example, folder: Path) -> bool:
     return compiled(source).is_file()
 
 
-def _check_java(example: Example, _: Path) -> bool:
-    main_class = re.search(r"public class (\w+)", example.fence.code)
-    assert main_class, f"{example} has no public class"
-    return compiled_java(example.fence.code, main_class[1]).is_file()
-
-
 CHECKERS: dict[str, Callable[[Example, Path], object]] = {
     "bash": _check_shell,
     "json": lambda example, _: json.loads(example.fence.code),
     "yaml": lambda example, _: yaml.safe_load(example.fence.code),
     "toml": lambda example, _: tomllib.loads(example.fence.code),
     "scala": _check_scala,
-    "java": _check_java,
     **dict.fromkeys(("text", "markdown", "mermaid"), lambda example, _: example.fence.code.strip()),
 }
 """For each language, a function that raises an error or returns nothing for invalid code."""

@@ -2,6 +2,7 @@ import itertools
 import json
 import time
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,18 +10,19 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
 
 from scripts.pack import files
 from spark_rtm.realtime.queries import raise_if_failed, wait_until
 from spark_rtm.text import markdown
-from tests.helpers import eventually, new_topic, produce, records_of
+from tests.helpers import end_offset, eventually, new_topic, produce, records_of
+from tests.pages.examples import definition_of
 from tests.pages.jobs import ModeJob, send, start, written
 
-pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.timeout(180)
 
 PAGE = files.ROOT / "references" / "latency.md"
-INTERVAL_SECONDS = 2
+CASES = json.loads((files.ROOT / "references/measured/latency.json").read_text())["cases"]
+RUNS = [case for case in CASES if case["engine"] in ("real-time", "real-time, untuned")]
 UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
 
 
@@ -32,6 +34,7 @@ def create_topics(kafka: str, clocks: dict[str, str]) -> None:
         created.result(30)
 
 
+@pytest.mark.services
 def test_progress_follows_the_rows_and_contains_no_latency(job: ModeJob) -> None:
     """Rows are written before the batch ends; its event contains durations of the batch, but no latency of a row."""
     send(job, "a")
@@ -54,6 +57,7 @@ def test_clock_of_a_row_is_text(spark: SparkSession) -> None:
     assert [("clock", "string")] == clock.dtypes
 
 
+@pytest.mark.services
 def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = f"{job.source}-sent", f"{job.source}-received"
     create_topics(job.kafka, dict.fromkeys((source, target), "CreateTime"))
@@ -78,6 +82,7 @@ def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch
     assert {"records": 3, "missing": 1, "p99": 30} == names["row"].asDict()
 
 
+@pytest.mark.services
 def test_timestamp_type_names_the_clock_of_a_record(spark: SparkSession, kafka: str) -> None:
     """A record has the broker's time only if its topic is configured for it; timestampType names the clock."""
     topics = {clock: new_topic(kafka, 1) + clock for clock in ("LogAppendTime", "CreateTime")}
@@ -91,37 +96,54 @@ def test_timestamp_type_names_the_clock_of_a_record(spark: SparkSession, kafka: 
     assert {topics["LogAppendTime"]: 1, topics["CreateTime"]: 0} == {row.topic: row.timestampType for row in rows}
 
 
+@pytest.mark.services
 def test_row_between_two_batches_waits_for_the_next_batch(job: ModeJob) -> None:
     """A row after the end of a batch's tasks is written in the next batch."""
     rows = job.rows().groupBy(F.lit("all").alias("key"))
     newest = rows.agg(F.max(F.unix_millis("timestamp")).cast("string").alias("value")).select("value")
-    query = job.copy(newest)
-
-    def send_and_find_waiting_rows() -> list[tuple[int, float]]:
-        for _ in range(8):
-            send(job, "a")
+    query, producer = job.copy(newest, "1 second"), Producer({"bootstrap.servers": job.kafka, "linger.ms": 0})
+    sent = 0
+    # One record after the other, without a pause, so some are sent between two batches.
+    while len(query.recentProgress) < 4:
         raise_if_failed([query])
-        return between_batches(job, query)
-
-    waited = eventually(send_and_find_waiting_rows, 120, "a row between two batches")
-
-    assert all(out_at >= next_start for out_at, next_start in waited)
-    assert all(out_at >= appended_at for appended_at, out_at in times(job))
-    executions = [progress.durationMs["triggerExecution"] for progress in query.recentProgress]
-    assert min(executions) > 1000 * INTERVAL_SECONDS
-
-
-def between_batches(job: ModeJob, query: StreamingQuery) -> list[tuple[int, float]]:
-    """Return write times of rows between two batches, and the start of the next batch."""
+        producer.produce(job.source, b"a")
+        sent += 1 - producer.flush(30)
     batches = [(datetime.fromisoformat(p.timestamp).timestamp() * 1000, p.durationMs) for p in query.recentProgress]
-    results = times(job) if len(batches) > 2 else []
-    return [
-        (out_at, next_start)
+
+    wait_until(lambda: end_offset(job.kafka, job.target) == sent, 60, "all results", [query])
+
+    times = [(int(r.value() or b"0"), r.timestamp()[1]) for r in records_of(job.kafka, job.target)]
+    waited = [
+        out_at - next_start
         for (begin, durations), (next_start, _) in itertools.pairwise(batches)
-        for appended_at, out_at in results
+        for appended_at, out_at in times
         if begin + sum(durations[phase] for phase in UNTIL_TASKS_END) <= appended_at < next_start
     ]
+    assert waited
+    assert min(waited) >= 0
+    assert all(out_at >= appended_at for appended_at, out_at in times)
+    assert min(durations["triggerExecution"] for _, durations in batches) > 1000
 
 
-def times(job: ModeJob) -> list[tuple[int, int]]:
-    return [(int(r.value() or b"0"), r.timestamp()[1]) for r in records_of(job.kafka, job.target)]
+@pytest.mark.parametrize(
+    ("event", "latencies"),
+    [
+        ({"rtmMetrics": {"e2eLatencyMs": {"P0": 1, "P99": 9}}}, {"e2eLatencyMs": {"p0": 1, "p99": 9}}),
+        ({"latencies": {"e2eLatencyMs": {"p0": 1, "p99": 9}}}, {"e2eLatencyMs": {"p0": 1, "p99": 9}}),
+        ({}, {}),
+        ({"rtmMetrics": None}, {}),
+    ],
+)
+def test_both_documented_forms_have_the_same_keys(event: dict[str, Any], latencies: object) -> None:
+    """A caller reads `p50`, whichever field and whichever case the runtime uses; OSS 4.3.0 has no latencies."""
+    assert latencies == definition_of(PAGE, "latencies_of")(SimpleNamespace(json=json.dumps(event)))
+
+
+@pytest.mark.parametrize("percent", [99, 99.9])
+@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case['workload']}, {case['engine']}")
+def test_wait_at_a_percentile_follows_from_pause_and_interval(case: dict[str, float], percent: float) -> None:
+    pause_ms, interval_seconds = case["pause_median_ms"], 12
+
+    wait_ms = definition_of(PAGE, "wait_ms")(percent, pause_ms, interval_seconds)
+
+    assert case[f"p{percent:g}_ms"] == pytest.approx(case["p50_ms"] + wait_ms, abs=pause_ms / 4)

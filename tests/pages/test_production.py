@@ -2,7 +2,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,35 +20,32 @@ from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.realtime.slots import preflight
 from spark_rtm.text import markdown
-from tests.helpers import end_offset, kafka_rows, new_topic, produce, start_to_kafka, texts_of
+from tests.helpers import end_offset, kafka_rows, produce, texts_of
 from tests.pages.examples import EXAMPLES
+from tests.pages.jobs import ModeJob
 
-PAGE = files.ROOT / "references" / "production.md"
+FENCES = markdown.fences((files.ROOT / "references" / "production.md").read_text(encoding="utf-8"))
+BUNDLE, CODE = (next(fence.code for fence in FENCES if fence.language == language) for language in ("yaml", "python"))
+DEFINITION = yaml.safe_load(BUNDLE)
+TARGET = DEFINITION["targets"]["prod"]
+JOB = DEFINITION["resources"]["jobs"]["real_time_attribution"]
+CLUSTER = JOB["job_clusters"][0]["new_cluster"]
 DATABRICKS = files.ROOT / "databricks"
 CORES_PER_WORKER = 8
-PINNED = (files.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 REQUIREMENTS = {"confluent-kafka", "psutil", "psycopg", "rich", "protobuf", "pyspark"}
 
 
-def first_fence(language: str) -> str:
-    fences = markdown.fences(PAGE.read_text(encoding="utf-8"))
-    return next(fence.code for fence in fences if fence.language == language)
-
-
 def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
-    text = first_fence("yaml")
-    job = next(iter(yaml.safe_load(text)["resources"]["jobs"].values()))
-    cluster = job["job_clusters"][0]["new_cluster"]
     settings, stream = DemoSettings(), kafka_rows(spark, "127.0.0.1:1", "any", includeHeaders="true")
     partitions = dict.fromkeys(TOPICS, settings.partitions)
     streams = {query: query.transform(stream) for query in pipeline_queries(settings)}
     needs = {query.name: (rows, source_tasks(query, rows, partitions, settings)) for query, rows in streams.items()}
 
-    assert [] == definition_problems(text, read_yaml)
-    assert "true" == cluster["spark_conf"]["spark.databricks.streaming.realTimeMode.enabled"]
-    assert str(settings.shuffle_partitions) == cluster["spark_conf"]["spark.sql.shuffle.partitions"]
-    assert 22 == preflight(spark, needs) <= cluster["num_workers"] * CORES_PER_WORKER
-    assert "UNPAUSED" == job["continuous"]["pause_status"]
+    assert [] == definition_problems(BUNDLE, read_yaml)
+    assert "true" == CLUSTER["spark_conf"]["spark.databricks.streaming.realTimeMode.enabled"]
+    assert str(settings.shuffle_partitions) == CLUSTER["spark_conf"]["spark.sql.shuffle.partitions"]
+    assert 22 == preflight(spark, needs) <= CLUSTER["num_workers"] * CORES_PER_WORKER
+    assert "UNPAUSED" == JOB["continuous"]["pause_status"]
 
 
 SETTINGS_CALL = re.compile(r"\b(?:Demo)?Settings\([^()]*\)")
@@ -57,13 +53,9 @@ GROUPING_CALL = re.compile(r"\.groupBy\(((?:[^()]|\([^()]*\))*)\)")
 WINDOW_CALL = re.compile(r"F\.window\([^()]*\)")
 
 
-def settings_of(block: str) -> list[Settings]:
-    names = {"Settings": Settings, "DemoSettings": DemoSettings}
-    return [eval(call, names) for call in SETTINGS_CALL.findall(block)]
-
-
 def test_blocks_that_readers_paste_have_windows_of_full_length() -> None:
-    found = [settings for example in EXAMPLES for settings in settings_of(example.fence.code)]
+    names = {"Settings": Settings, "DemoSettings": DemoSettings}
+    found = [eval(call, names) for example in EXAMPLES for call in SETTINGS_CALL.findall(example.fence.code)]
 
     assert {(Windows(), 300)} == {(settings.windows, settings.interval_seconds) for settings in found}
 
@@ -104,19 +96,13 @@ def test_budget_has_a_key_for_each_hour_of_the_end_of_summer_time(spark: SparkSe
 
 
 def test_bundle_can_create_its_cluster_and_names_its_owner() -> None:
-    text = first_fence("yaml")
-    bundle = yaml.safe_load(text)
-    target = bundle["targets"]["prod"]
-    job = bundle["resources"]["jobs"]["real_time_attribution"]
-    cluster = job["job_clusters"][0]["new_cluster"]
-
-    assert set(re.findall(r"\$\{var\.(\w+)\}", text)) == set(bundle["variables"])
-    assert ("production", "${var.service_principal}") == (target["mode"], target["run_as"]["service_principal_name"])
+    assert set(re.findall(r"\$\{var\.(\w+)\}", BUNDLE)) == set(DEFINITION["variables"])
+    assert ("production", "${var.service_principal}") == (TARGET["mode"], TARGET["run_as"]["service_principal_name"])
     # AWS instances have a local disk only if the name of their family ends with d; others need an EBS volume.
-    assert cluster["node_type_id"].split(".")[0].endswith("d") or cluster["aws_attributes"]["ebs_volume_count"]
-    assert {"on_failure", "on_streaming_backlog_exceeded"} == set(job["email_notifications"])
-    assert ["STREAMING_BACKLOG_SECONDS"] == [rule["metric"] for rule in job["health"]["rules"]]
-    assert set(re.findall(r"environ\[\"(\w+)\"\]", first_fence("python"))) == set(cluster["spark_env_vars"])
+    assert CLUSTER["node_type_id"].split(".")[0].endswith("d") or CLUSTER["aws_attributes"]["ebs_volume_count"]
+    assert {"on_failure", "on_streaming_backlog_exceeded"} == set(JOB["email_notifications"])
+    assert ["STREAMING_BACKLOG_SECONDS"] == [rule["metric"] for rule in JOB["health"]["rules"]]
+    assert set(re.findall(r"environ\[\"(\w+)\"\]", CODE)) == set(CLUSTER["spark_env_vars"])
 
 
 def test_job_of_bundle_has_only_fields_and_values_of_the_jobs_api() -> None:
@@ -124,56 +110,29 @@ def test_job_of_bundle_has_only_fields_and_values_of_the_jobs_api() -> None:
     # The import takes over a second in each worker, so it is not at the top.
     from databricks.sdk.service.jobs import JobAccessControlRequest, JobRunAs, JobSettings  # noqa: PLC0415
 
-    bundle = yaml.safe_load(first_fence("yaml"))
-    job = bundle["resources"]["jobs"]["real_time_attribution"]
-    target = bundle["targets"]["prod"]
-
-    assert job == JobSettings.from_dict(job).as_dict()
-    assert target["run_as"] == JobRunAs.from_dict(target["run_as"]).as_dict()
-    for permission in target["permissions"]:
-        # Bundles have their own three levels, which they translate for each kind of resource.
-        assert permission.pop("level") in {"CAN_VIEW", "CAN_RUN", "CAN_MANAGE"}
-        assert permission == JobAccessControlRequest.from_dict(permission).as_dict()
+    assert JOB == JobSettings.from_dict(JOB).as_dict()
+    assert TARGET["run_as"] == JobRunAs.from_dict(TARGET["run_as"]).as_dict()
+    # Bundles have their own three levels, which they translate for each kind of resource.
+    assert {permission["level"] for permission in TARGET["permissions"]} <= {"CAN_VIEW", "CAN_RUN", "CAN_MANAGE"}
+    for permission in TARGET["permissions"]:
+        receiver = {name: value for name, value in permission.items() if name != "level"}
+        assert receiver == JobAccessControlRequest.from_dict(receiver).as_dict()
 
 
 def test_bundle_starts_the_job_of_the_page_from_its_folder() -> None:
     """The bundle and the job are files; the job ends with the code of the page, and the bundle sends its packages."""
-    bundle = yaml.safe_load((DATABRICKS / "databricks.yml").read_text(encoding="utf-8"))
-    task = bundle["resources"]["jobs"]["real_time_attribution"]["tasks"][0]["spark_python_task"]
-    job = (DATABRICKS / task["python_file"]).read_text(encoding="utf-8")
-    imports, calls = first_fence("python").removeprefix("import os\n\n").split("\n\n")
+    job = (DATABRICKS / JOB["tasks"][0]["spark_python_task"]["python_file"]).read_text(encoding="utf-8")
+    imports, calls = CODE.removeprefix("import os\n\n").split("\n\n")
 
-    assert first_fence("yaml") == (DATABRICKS / "databricks.yml").read_text(encoding="utf-8")
+    assert BUNDLE == (DATABRICKS / "databricks.yml").read_text(encoding="utf-8")
     assert f"{imports}\n\nspark = SparkSession.builder.getOrCreate()\n{calls}" in job
-    sent = {path.name for folder in bundle["sync"]["paths"] for path in (DATABRICKS / folder).iterdir()}
+    sent = {path.name for folder in DEFINITION["sync"]["paths"] for path in (DATABRICKS / folder).iterdir()}
     assert {line.split()[1].partition(".")[0] for line in imports.splitlines()} <= sent
 
 
-@pytest.mark.services
-def test_notebook_for_databricks_runs_as_far_as_open_source_can(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
-    """The linter finds nothing; the cell with a query runs, and passes on a record that is not text without a value."""
-    assert 0 == main(["lint", str(DATABRICKS)])
-    cells = (DATABRICKS / "start_here.py").read_text(encoding="utf-8").split("# COMMAND ----------")
-    [cell] = [cell for cell in cells if ".start()" in cell]
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    fields = {"bootstrap_servers": kafka, "checkpoints": str(tmp_path)}
-    widgets = SimpleNamespace(text=lambda *_: None, get=fields.__getitem__)
-    names: dict[str, Any] = {"spark": spark, "dbutils": SimpleNamespace(widgets=widgets)}
-
-    exec(cell.replace('"clicks"', repr(source)).replace('"shouts"', repr(target)), names)  # the notebook's own code
-
-    assert_real_time(names["query"])
-    produce(kafka, source, [(0, b"click"), (0, b"\xff")])
-    wait_until(lambda: end_offset(kafka, target) == 2, 60, "both records", [names["query"]])
-    assert ["CLICK", ""] == texts_of(kafka, target)
-
-
 def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
-    job = next(iter(yaml.safe_load(first_fence("yaml"))["resources"]["jobs"].values()))
-    installed = [library["pypi"]["package"] for library in job["tasks"][0]["libraries"]]
-    imports = [line for line in first_fence("python").splitlines() if line.startswith("from ")]
+    installed = [library["pypi"]["package"] for library in JOB["tasks"][0]["libraries"]]
+    imports = [line for line in CODE.splitlines() if line.startswith("from ")]
     listing = "import sys, importlib.metadata as m; found = m.packages_distributions()"
     listing += "; print(*{name for module in set(sys.modules) & set(found) for name in found[module]})"
 
@@ -183,29 +142,42 @@ def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
     )  # fmt: skip
 
     names = {package.partition("==")[0] for package in installed}
-    assert names == names & set(found.stdout.split())
-    assert set() == set(found.stdout.split()) & REQUIREMENTS - names - {"pyspark"}
-    assert [] == [package for package in installed if package not in PINNED]
+    assert names == set(found.stdout.split()) & REQUIREMENTS - {"pyspark"}
+    assert set(installed) <= set((files.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
 
 
 @pytest.mark.services
-def test_no_progress_event_while_results_are_written(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_notebook_for_databricks_runs_as_far_as_open_source_can(job: ModeJob) -> None:
+    """The linter finds nothing; the cell with a query runs, and passes on a record that is not text without a value."""
+    assert 0 == main(["lint", str(DATABRICKS)])
+    cells = (DATABRICKS / "start_here.py").read_text(encoding="utf-8").split("# COMMAND ----------")
+    [cell] = [cell for cell in cells if ".start()" in cell]
+    fields = {"bootstrap_servers": job.kafka, "checkpoints": str(job.checkpoint)}
+    widgets = SimpleNamespace(text=lambda *_: None, get=fields.__getitem__)
+    names: dict[str, Any] = {"spark": job.spark, "dbutils": SimpleNamespace(widgets=widgets)}
+
+    exec(cell.replace('"clicks"', repr(job.source)).replace('"shouts"', repr(job.target)), names)  # its own code
+
+    assert_real_time(names["query"])
+    produce(job.kafka, job.source, [(0, b"click"), (0, b"\xff")])
+    wait_until(lambda: end_offset(job.kafka, job.target) == 2, 60, "both records", [names["query"]])
+    assert ["CLICK", ""] == texts_of(job.kafka, job.target)
+
+
+@pytest.mark.services
+def test_no_progress_event_while_results_are_written(job: ModeJob) -> None:
     """During a five-minute batch, results are written without a progress event, so alerts need another signal."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    produce(kafka, source, [(0, b"a")])
-
-    counted = kafka_rows(spark, kafka, source).groupBy("value").count()
-    query = start_to_kafka(counted.select("value"), kafka, tmp_path / "silent", "5 minutes", topic=target)
-
-    wait_until(lambda: end_offset(kafka, target) == 1, 60, "the first count", [query])
+    produce(job.kafka, job.source, [(0, b"a")])
+    query = job.copy(job.rows().groupBy("value").count().select("value"), "5 minutes")
+    wait_until(lambda: end_offset(job.kafka, job.target) == 1, 60, "the first count", [query])
     assert query.lastProgress is None
     assert "Processing new data" == query.status["message"]
-    tracker = spark.sparkContext.statusTracker()
+    tracker = job.spark.sparkContext.statusTracker()
 
     def stages() -> list[tuple[int, int, int]]:
         jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(str(query.runId)))
         found = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
         return sorted((s.numTasks, s.numActiveTasks, s.numCompletedTasks) for s in found if s)
 
-    wait_until(lambda: stages() == [(1, 1, 0), (2, 2, 0)], 60, "two stages at the same time", [query])
+    wait_until(lambda: stages() == [(1, 1, 0)] * 2, 60, "two stages at the same time", [query])
     assert query.lastProgress is None

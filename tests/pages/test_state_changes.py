@@ -1,4 +1,5 @@
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,6 @@ def count(rows: DataFrame) -> DataFrame:
     return rows.groupBy("k").agg(F.count("*").alias("c"))
 
 
-def with_clock(rows: DataFrame) -> DataFrame:
-    return rows.withWatermark("timestamp", "1 minute")
-
-
 CHANGES: dict[str, list[tuple[Shape, str]]] = {
     "a column or filter is changed before or after the state": [
         (lambda rows: count(rows.withColumn("x", F.lit(1))).withColumn("y", F.lit(1)), ""),
@@ -46,7 +43,7 @@ CHANGES: dict[str, list[tuple[Shape, str]]] = {
     "a grouping column or result is renamed": [
         (lambda rows: rows.withColumnRenamed("k", "key").groupBy("key").agg(F.count("*").alias("number")), "")
     ],
-    "a watermark is added": [(lambda rows: count(with_clock(rows)), "")],
+    "a watermark is added": [(lambda rows: count(rows.withWatermark("timestamp", "1 minute")), "")],
     "a column or function is replaced by one of the same type": [
         (lambda rows: count(rows.withColumn("k", F.lit("x"))), ""),
         (lambda rows: rows.groupBy("k").agg(F.sum(F.lit(1).cast("long")).alias("c")), ""),
@@ -100,18 +97,14 @@ def copy_of(checkpoint: Path, folder: Path) -> Path:
     return Path(shutil.copytree(checkpoint, folder / "copy"))
 
 
-def listed() -> list[tuple[str, ...]]:
-    tables = markdown.tables(PAGE.read_text(encoding="utf-8"))
-    return next([cells for _, cells in table.rows] for table in tables if "change" in table.header)
-
-
 @pytest.mark.parametrize(("name", "shape", "condition"), CASES, ids=[f"{n}-{c[0]}" for n, c in enumerate(CASES)])
 def test_change_continues_or_is_refused_as_listed(
     session: SparkSession, counted: Path, tmp_path: Path, name: str, shape: Shape, condition: str
 ) -> None:
     failure = failure_of(shape(rows_of(session)), copy_of(counted, tmp_path))
 
-    [row] = [cells for cells in listed() if cells[0].startswith(name)]
+    tables = markdown.tables(PAGE.read_text(encoding="utf-8"))
+    [row] = [c for table in tables if "change" in table.header for _, c in table.rows if c[0].startswith(name)]
     assert condition == row[2].strip("`")
     assert ("continues" in row[1]) == (not failure)
     assert condition in failure
@@ -127,84 +120,85 @@ def test_change_back_is_refused_too(session: SparkSession, tmp_path: Path, name:
     assert condition in failure_of(count(rows_of(session)), tmp_path / "first")
 
 
+BEFORE = "n int, t string"
+SCHEMAS: dict[str, dict[str, tuple[str, str]]] = {
+    "a field is added": {"n int, t string, z string": (VALUE, "(7, 't', None)")},
+    "a field is widened": {
+        "n long, t string": (VALUE, "(7, 't')"),
+        "n int": (VALUE, "(7,)"),
+        "t string, n int": (VALUE, "('t', 7)"),
+    },
+    "a field is renamed": {"m int, t string": ("(7, 't')", "(None, 't')")},
+    "a field gets another type": {"n string, t string": (VALUE, EVOLUTION)},
+}
+"""For each change: the new schemas, and the outcomes for the value (7, 't') as `unsaferow` and as `avro`."""
+
+
 class Remembering(StatefulProcessor):
-    def __init__(self, schema: str, value: tuple[Any, ...], *, key: str = "k", key_of_map: str = "i int"):
-        """`key` is the grouping column; without `key_of_map`, the processor has no map."""
-        self.schema, self.value, self.key, self.key_of_map = schema, value, key, key_of_map
+    def __init__(self, *schemas: str, key: str = "k", map_name: str = "map", key_of_map: str = "i int"):
+        """`schemas` are those of the value states; `key` is the grouping column."""
+        self.schemas, self.key, self.map_name, self.key_of_map = schemas, key, map_name, key_of_map
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self.last = handle.getValueState("last", self.schema)
-        self.map = handle.getMapState("map", self.key_of_map, "v int") if self.key_of_map else None
+        self.values = [handle.getValueState(f"value{n}", schema) for n, schema in enumerate(self.schemas)]
+        self.map = handle.getMapState(self.map_name, self.key_of_map, "v int")
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        last = str(tuple(self.last.get() or ())) if self.last.exists() else "nothing"
-        self.last.update(self.value)
-        yield Row(last=last)
-
-
-class Renamed(Remembering):
-    """The same processor with a different map."""
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self.last = handle.getValueState("last", self.schema)
-        self.map = handle.getMapState("another", self.key_of_map, "v int")
-
-
-PROCESSORS: dict[str, list[tuple[Remembering, str, str]]] = {
-    "a field is added": [(Remembering("n int, t string, z string", (1, "t", "z")), VALUE, "(7, 't', None)")],
-    "a field is widened": [
-        (Remembering("n long, t string", (1, "t")), VALUE, "(7, 't')"),
-        (Remembering("n int", (1,)), VALUE, "(7,)"),
-        (Remembering("t string, n int", ("t", 1)), VALUE, "('t', 7)"),
-    ],
-    "a field is renamed": [(Remembering("m int, t string", (1, "t")), "(7, 't')", "(None, 't')")],
-    "a field gets another type": [(Remembering("n string, t string", ("1", "t")), VALUE, EVOLUTION)],
-    "the key of a map": [
-        (Remembering("n int, t string", (1, "t"), key_of_map="i string"), KEY, KEY),
-        (Remembering("n int, t string", (1, "t"), key="value"), KEY, KEY),
-    ],
-    "a variable is added or removed": [
-        (Remembering("n int, t string", (1, "t"), key_of_map=""), "(7, 't')", "(7, 't')"),
-        (Renamed("n int, t string", (1, "t")), "(7, 't')", "(7, 't')"),
-    ],
-}
+        found = [str(tuple(value.get() or ())) if value.exists() else "nothing" for value in self.values]
+        for value, schema in zip(self.values, self.schemas, strict=True):
+            value.update(tuple("t" if field.endswith("string") else 7 for field in schema.split(", ")))
+        yield Row(found=found)
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(("column", "encoding"), [(1, "unsaferow"), (2, "avro")], ids=["unsaferow", "avro"])
-def test_state_of_a_processor_changes_as_listed(
-    session: SparkSession, tmp_path: Path, column: int, encoding: str
-) -> None:
+@pytest.mark.parametrize("encoding", ["unsaferow", "avro"])
+def test_state_of_a_processor_changes_as_listed(session: SparkSession, tmp_path: Path, encoding: str) -> None:
     """Each change continues with the value of its row or is refused as listed; a later encoding is ignored."""
-    session = prepare(session.newSession())
-    session.conf.set(ENCODING, encoding)
-    assert {"nothing"} == outcome_of(session, Remembering("n int, t string", (7, "t")), tmp_path / "first")
-    session.conf.set(ENCODING, "avro")
-    assert "16" == session.conf.get("spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold")
     tables = markdown.tables(FORMATS.read_text(encoding="utf-8"))
     [table] = [table for table in tables if table.header[0] == "change to a state variable"]
+    column = ["unsaferow", "avro"].index(encoding)
+    expected = {schema: outcomes[column] for schemas in SCHEMAS.values() for schema, outcomes in schemas.items()}
+    refused = {schema: condition for schema, condition in expected.items() if condition.startswith("STATE_STORE")}
+    kept = {schema: value for schema, value in expected.items() if schema not in refused}
+    unchanged = [BEFORE] * len(kept)
+    session = prepare(session.newSession())
+    session.conf.set(ENCODING, encoding)
+    assert ["nothing"] * len(kept) == outcome_of(session, Remembering(*unchanged), tmp_path / "first")
+    session.conf.set(ENCODING, "avro")
+    assert "16" == session.conf.get("spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold")
 
-    for number, (name, processor, *expected) in enumerate(
-        (name, *change) for name, changes in PROCESSORS.items() for change in changes
-    ):
-        checkpoint = Path(shutil.copytree(tmp_path / "first", tmp_path / str(number)))
-        assert {expected[column - 1]} == outcome_of(session, processor, checkpoint), (name, encoding)
-        [cells] = [cells for _, cells in table.rows if cells[0].startswith(name)]
-        assert ("refused" in cells[column]) == expected[column - 1].startswith("STATE_STORE")
+    def outcome_after_change(processor: Remembering) -> list[str] | str:
+        return outcome_of(session, processor, copy_of(tmp_path / "first", Path(tempfile.mkdtemp(dir=tmp_path))))
+
+    # The variable `map` is removed, and `another` is added.
+    assert [*kept.values()] == outcome_after_change(Remembering(*kept, map_name="another"))
+    for schema, condition in refused.items():
+        assert condition == outcome_after_change(Remembering(schema, *unchanged[1:])), (schema, encoding)
+    for change in ({"key_of_map": "i string"}, {"key": "value"}):
+        assert KEY == outcome_after_change(Remembering(*unchanged, **change))
+    cells = {row[0]: row[column + 1] for _, row in table.rows}
+    for name, schemas in SCHEMAS.items():
+        [cell] = [cell for change, cell in cells.items() if change.startswith(name)]
+        assert ("refused" in cell) == (not schemas.keys().isdisjoint(refused))
+    *_, (key_change, key_cell), (variable_change, variable_cell) = cells.items()
+    assert ("the key", "a variable") == (key_change[:7], variable_change[:10])
+    assert (True, "continues") == ("refused" in key_cell, variable_cell)
 
 
-def outcome_of(session: SparkSession, processor: Remembering, checkpoint: Path) -> set[str]:
-    """Run one batch; return what the processor found in its state, or the condition of the refusal."""
-    found: list[str] = []
-    keyed = rows_of(session).groupBy(processor.key).transformWithState(processor, "last string", "Update", "none")
-    writer = keyed.writeStream.foreachBatch(lambda rows, _: found.extend(row.last for row in rows.collect()))
+def outcome_of(session: SparkSession, processor: Remembering, checkpoint: Path) -> list[str] | str:
+    """Run one batch; return what the processor found in its states, or the condition of the refusal."""
+    found: list[Row] = []
+    keyed = (
+        rows_of(session).groupBy(processor.key).transformWithState(processor, "found array<string>", "Update", "none")
+    )
+    writer = keyed.writeStream.foreachBatch(lambda rows, _: found.extend(rows.distinct().collect()))
+    writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update")
     try:
-        writer.option("checkpointLocation", str(checkpoint)).outputMode("update").trigger(
-            once=True
-        ).start().awaitTermination(60)
+        writer.trigger(once=True).start().awaitTermination(60)
     except Exception as error:  # noqa: BLE001 - a start and a batch raise different classes
-        return {next(condition for condition in (VALUE, KEY, EVOLUTION) if condition in str(error))}
-    return set(found)
+        return next(condition for condition in (VALUE, KEY, EVOLUTION) if condition in str(error))
+    [row] = found
+    return list(row.found)
 
 
 def test_number_of_partitions_comes_from_the_checkpoint(session: SparkSession, counted: Path, tmp_path: Path) -> None:
