@@ -39,15 +39,13 @@ def revision(file: str, module: str) -> str:
     return found.attrib["rev"]
 
 
-def compiled_java(spark: Any, source: Path, classes: Path) -> Path:
-    """Compile a Java file against Spark's jars with the compiler in the JVM, and return the jar."""
-    command = ["--release", "17", "-cp", f"{Path(pyspark.__file__).parent}/jars/*", "-d", str(classes), str(source)]
-    arguments = spark._sc._gateway.new_array(spark._jvm.String, len(command))  # noqa: SLF001 - for the JVM
-    for number, argument in enumerate(command):
-        arguments[number] = argument
-    compiler = spark._jvm.javax.tools.ToolProvider.getSystemJavaCompiler()  # noqa: SLF001 - for the JVM
-    assert 0 == compiler.run(None, None, None, arguments)
-    return Path(shutil.make_archive(str(classes), "zip", classes)).rename(classes.with_suffix(".jar"))
+def compiled_java(source: Path, classes: Path) -> str:
+    """Compile a Java file against Spark's jars, and return the jar."""
+    jars = f"{Path(pyspark.__file__).parent}/jars/*"
+    command = [f"{java_home()}/bin/javac", "--release", "17", "-cp", jars, "-d", str(classes), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert 0 == done.returncode, done.stderr
+    return shutil.move(shutil.make_archive(str(classes), "zip", classes), f"{classes}.jar")
 
 
 @pytest.mark.services
@@ -65,7 +63,8 @@ def test_program_of_page_and_its_twin_in_java_run_in_real_time_mode(
         scala.write_text(code)
         program = scala_object(spark, scala, "runtimes.Upper")
     else:
-        spark.sql(f"ADD JAR '{compiled_java(spark, Path(__file__).with_name('Lower.java'), tmp_path / 'classes')}'")
+        jar = compiled_java(Path(__file__).with_name("Lower.java"), tmp_path / "classes")
+        spark.sql(f"ADD JAR '{jar}'")
         program = spark._jvm.Lower  # noqa: SLF001 - PySpark has no public API for classes of a jar
 
     query = program.start(spark._jsparkSession, options, str(tmp_path / language))  # noqa: SLF001 - for the JVM
