@@ -199,42 +199,33 @@ def test_json_of_null_structs_and_null_fields(spark: SparkSession) -> None:
     assert [(None, "{}", '{"id":null}')] == [tuple(row) for row in spark.sql(NULL_STRUCT).collect()]
 
 
-DEFAULTS = {
-    "admin.AdminClientConfig": {"default.api.timeout.ms": "60000"},
-    "producer.ProducerConfig": {
-        "linger.ms": "0",
-        "acks": "all",
-        "enable.idempotence": "true",
-        "max.block.ms": "60000",
-        "delivery.timeout.ms": "120000",
-        "max.request.size": "1048576",
-        "buffer.memory": "33554432",
-    },
-    "consumer.ConsumerConfig": {
-        "fetch.min.bytes": "1",
-        "fetch.max.wait.ms": "500",
-        "ssl.truststore.type": "jks",
-        "ssl.endpoint.identification.algorithm": "https",
-    },
-}
+CLIENTS = {"source": "consumer.ConsumerConfig", "sink": "producer.ProducerConfig", "start": "admin.AdminClientConfig"}
+ON_OTHER_PAGES = [
+    ("start", "kafka.default.api.timeout.ms", "60000"),
+    ("sink", "kafka.delivery.timeout.ms", "120000"),
+    ("source", "kafka.ssl.truststore.type", "jks"),
+    ("source", "kafka.ssl.endpoint.identification.algorithm", "https"),
+]
 
 
 def test_kafka_client_defaults_equal_the_table(spark: SparkSession) -> None:
-    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
-    for name, options in DEFAULTS.items():
-        configuration = loader.loadClass(f"org.apache.kafka.clients.{name}")
-        definition = configuration.getMethod("configDef", None).invoke(None, None)
-        defaults = definition.defaultValues()
-        assert options == {key: str(defaults.get(key)).lower() for key in options}
-    assert "answered as soon as that many byte(s) of data is available" in definition.toHtml()
-    compared = {f"kafka.{option}": value for options in DEFAULTS.values() for option, value in options.items()}
     tables = markdown.tables((files.ROOT / "references/kafka_patterns.md").read_text(encoding="utf-8"))
     [rows] = [table.rows for table in tables if tuple(table.header[:3]) == ("option", "side", "default")]
-    stated = {
-        option: default.partition(";")[0].strip("`")
+    stated = [
+        (cells[1], option, default.strip("`"))
         for _, cells in rows
-        for option, default in zip(re.findall(r"`(kafka\.[\w.]+)`", cells[0]), cells[2].split(", "), strict=False)
-    }
+        if (options := re.findall(r"`(kafka\.[\w.]+)`", cells[0]))
+        for option, default in zip(options, cells[2].partition(";")[0].split(", "), strict=True)
+    ]
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]  # noqa: SLF001 - not public
+    classes = {side: loader.loadClass(f"org.apache.kafka.clients.{name}") for side, name in CLIENTS.items()}
+    definitions = {side: one.getMethod("configDef", None).invoke(None, None) for side, one in classes.items()}
 
-    assert {"kafka.max.block.ms", "kafka.buffer.memory", "kafka.acks"} <= compared.keys() & stated.keys()
-    assert {o: v for o, v in compared.items() if o in stated} == {o: v for o, v in stated.items() if o in compared}
+    found = [
+        (side, option, str(definitions[side].defaultValues().get(option.removeprefix("kafka."))).lower())
+        for side, option, _ in [*stated, *ON_OTHER_PAGES]
+    ]
+
+    assert [*stated, *ON_OTHER_PAGES] == found
+    assert {"kafka.max.block.ms", "kafka.fetch.min.bytes"} <= {option for _, option, _ in stated}
+    assert "answered as soon as that many byte(s) of data is available" in definitions["source"].toHtml()
