@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from scripts.pack import files
 from tests.helpers import program
-from tests.site.helpers import BUILD, SUBPATH, Document, documents
+from tests.site.helpers import BUILD, SUBPATH
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -39,8 +39,10 @@ def built(run_folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def pages(built: Path) -> dict[str, Document]:
-    return documents(built)
+def pages(built: Path) -> dict[str, str]:
+    """Return the HTML of each page but the one for missing addresses."""
+    paths = (path for path in sorted(built.rglob("*.html")) if path.name != "404.html")
+    return {path.relative_to(built).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Response
 
 from scripts.pack import files
 from scripts.site import redirects, tree
-from tests.site.helpers import SUBPATH, Document
+from tests.site.helpers import SUBPATH
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -80,7 +80,7 @@ def phone_visit(browser: Browser, address: str) -> Iterator[Visit]:
 
 
 def test_every_page_fits_a_phone_and_a_page_of_each_kind_loads_without_errors(
-    phone_visit: Visit, pages: dict[str, Document]
+    phone_visit: Visit, pages: dict[str, str]
 ) -> None:
     """Nothing moves while a page loads. The other pages differ in their text only, which one page shows in turn."""
     widths, shifts = {}, {}
