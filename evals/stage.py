@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import Any
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -117,18 +116,11 @@ def wait_until_read(query: StreamingQuery, count: int) -> None:
         raise query_ended(error) from error
 
 
-@contextmanager
-def new_topics(kafka: str, count: int, partitions: int) -> Iterator[list[str]]:
-    """Yield the names of new topics, and delete the topics afterwards."""
+def new_topics(kafka: str, count: int, partitions: int) -> list[str]:
+    """Create topics on the broker, which ends with the run, and return their names."""
     names = [f"eval-{uuid.uuid4().hex[:8]}" for _ in range(count)]
     ensure_topics(kafka, names, partitions)
-    try:
-        yield names
-    finally:
-        # The client must outlive its futures.
-        admin = AdminClient({"bootstrap.servers": kafka, "log_level": 3})
-        for deleted in admin.delete_topics(names).values():
-            deleted.result(30)
+    return names
 
 
 def produce(kafka: str, topic: str, records: Iterable[Sent], partitions: int = 1) -> None:

@@ -30,9 +30,9 @@ HEADERS = (("unit", b"\x00C"),)
 def verify(bench: Bench, answer: Answer) -> None:
     """Send each key to every source partition, and find its target partitions."""
     sent = [(key, b"%s at %d" % (key, place)) for key in KEYS for place in range(PARTITIONS)]
-    with new_topics(bench.kafka, 2, PARTITIONS) as (source, target):
-        produce(bench.kafka, source, [Sent(value, key, HEADERS) for key, value in sent], PARTITIONS)
-        messages = _written(bench, answer, source, target, len(sent))
+    source, target = new_topics(bench.kafka, 2, PARTITIONS)
+    produce(bench.kafka, source, [Sent(value, key, HEADERS) for key, value in sent], PARTITIONS)
+    messages = _written(bench, answer, source, target, len(sent))
     require_same(sent, [(message.key(), message.value()) for message in messages], "records")
     require(all(message.headers() == [*HEADERS] for message in messages), "the headers are lost or changed")
     places = defaultdict[bytes, set[int]](set)

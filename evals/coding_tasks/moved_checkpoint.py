@@ -23,19 +23,19 @@ PARTITIONS = 2
 def verify(bench: Bench, answer: Answer) -> None:
     """Copy some records in micro-batch mode, let the answer continue, and look for lost and repeated records."""
     folder = new_folder("eval")
-    with new_topics(bench.kafka, 2, PARTITIONS) as (source, target):
-        produce(bench.kafka, source, RECORDS[:BEFORE], PARTITIONS)
-        _copy_in_micro_batches(session(bench), bench.kafka, source, target, folder / "old")
-        produce(bench.kafka, source, RECORDS[BEFORE:], PARTITIONS)
-        spark = session(bench)
-        try:
-            old, new = str(folder / "old"), str(folder / "new")
-            query = answer(spark, bench.kafka, source, target, old, new, "1 second")
-            wait_until_read(query, len(RECORDS))
-        finally:
-            for active in spark.streams.active:
-                active.stop()
-        values = [message.value() for message in read_topic(bench.kafka, target, deadline_seconds=DEADLINE_SECONDS)]
+    source, target = new_topics(bench.kafka, 2, PARTITIONS)
+    produce(bench.kafka, source, RECORDS[:BEFORE], PARTITIONS)
+    _copy_in_micro_batches(session(bench), bench.kafka, source, target, folder / "old")
+    produce(bench.kafka, source, RECORDS[BEFORE:], PARTITIONS)
+    spark = session(bench)
+    try:
+        old, new = str(folder / "old"), str(folder / "new")
+        query = answer(spark, bench.kafka, source, target, old, new, "1 second")
+        wait_until_read(query, len(RECORDS))
+    finally:
+        for active in spark.streams.active:
+            active.stop()
+    values = [message.value() for message in read_topic(bench.kafka, target, deadline_seconds=DEADLINE_SECONDS)]
     require_same([record.value for record in RECORDS], values, "records")
 
 

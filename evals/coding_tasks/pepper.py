@@ -20,17 +20,17 @@ INTERVAL_MS = 1_000
 
 def verify(bench: Bench, answer: Answer) -> None:
     """Put the secret into a topic, compare the hashes, and search Spark's output and files."""
-    with new_topics(bench.kafka, 1, 1) as (topic,):
-        produce(bench.kafka, topic, [Sent(PEPPER.encode(), b"pepper")])
+    [topic] = new_topics(bench.kafka, 1, 1)
+    produce(bench.kafka, topic, [Sent(PEPPER.encode(), b"pepper")])
 
-        def with_secrets(records: DataFrame) -> DataFrame:
-            rows: DataFrame = answer(records, read_table(records.sparkSession, bench.kafka, topic))
-            return rows
+    def with_secrets(records: DataFrame) -> DataFrame:
+        rows: DataFrame = answer(records, read_table(records.sparkSession, bench.kafka, topic))
+        return rows
 
-        with trial(bench, with_secrets, "logins") as run:
-            query = run.start("query", INTERVAL_MS)
-            written = written_by(run, query, [Sent(json.dumps({"user": user}).encode()) for user in USERS])
-            places = _places(run, query)
+    with trial(bench, with_secrets, "logins") as run:
+        query = run.start("query", INTERVAL_MS)
+        written = written_by(run, query, [Sent(json.dumps({"user": user}).encode()) for user in USERS])
+        places = _places(run, query)
     require(not places, f"the secret is in {' and in '.join(places)}")
     hashes = [hashlib.sha256((PEPPER + user).encode()).hexdigest() for user in USERS]
     require_same(hashes, [fields(record).get("user") for record in written], "hashes")

@@ -10,7 +10,7 @@ import yaml
 from PIL import Image
 
 from scripts.pack import files, version
-from scripts.site import api, machines, redirects, rules, tree
+from scripts.site import machines, redirects, rules, tree
 from scripts.site.hooks import OTHER_LANGUAGES
 from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.engine import RULES
@@ -60,8 +60,8 @@ def test_pages_have_an_address_an_edit_link_a_version_licences_and_a_card(built:
 
 
 def test_api_pages_have_every_public_name(pages: dict[str, str]) -> None:
-    for name, text in api.pages(files.ROOT).items():
-        listed = api.modules(files.ROOT, f"spark_rtm/{Path(name).stem}")
+    for name, text in machines.api_pages(files.ROOT).items():
+        listed = machines.api_modules(files.ROOT, f"spark_rtm/{Path(name).stem}")
         wanted = {
             f"{module}.{node.name}"
             for module, path in listed.items()
