@@ -62,17 +62,11 @@ def ask(assistant: Assistant, prompt: str, folder: Path) -> Reply:
     hint = f"The folder {assistant.pack_dir} contains a skill; begin with its SKILL.md.\n\n" if pack else ""
     started = time.monotonic()
     text, error = _run(assistant, hint + prompt, folder)
-    return Reply(text, time.monotonic() - started, read_bytes(pack) if pack else None, error)
+    return Reply(text, time.monotonic() - started, _read_bytes(pack) if pack else None, error)
 
 
-def mark_unread(pack: Path) -> None:
-    """Set the access time of each file to 1970."""
-    for path in _files(pack):
-        os.utime(path, ns=(0, path.stat().st_mtime_ns))
-
-
-def read_bytes(pack: Path) -> int | None:
-    """Return the total size of the files opened after `mark_unread`, or None if it is unknown."""
+def _read_bytes(pack: Path) -> int | None:
+    """Return the total size of the files that were opened, or None if it is unknown."""
     found = [path.stat() for path in _files(pack)]
     # This check comes last. A file system without access times would report 0 for every file.
     probe = _files(pack)[0]
@@ -87,10 +81,11 @@ def _copied_pack(target: Path, *, only_skill: bool) -> Path:
     name = manifest.read(files.ROOT).name
     if problems or target.name != name:
         raise ValueError(f"cannot copy the pack to {target}: the last part of --pack-dir must be {name!r}")
-    for path in _files(target) if only_skill else ():
-        if path != target / files.SKILL:
+    for path in _files(target):
+        if only_skill and path != target / files.SKILL:
             path.unlink()
-    mark_unread(target)
+        else:
+            os.utime(path, ns=(0, path.stat().st_mtime_ns))
     return target
 
 
@@ -109,20 +104,15 @@ def _run(assistant: Assistant, prompt: str, folder: Path) -> tuple[str, str]:
     ) as process:
         try:
             text, errors = process.communicate(stdin, assistant.timeout_seconds)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            return "", f"the command did not end within {assistant.timeout_seconds:g} s"
-        except BaseException:
-            _kill(process)
+        except BaseException as error:
+            # The command may have started others, which would hold the pipe open.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return "", f"the command did not end within {assistant.timeout_seconds:g} s"
             raise
     failed = f"the command ended with status {process.returncode}: {errors.strip()[-MAX_ERROR:]}"
     return text, failed if process.returncode else ""
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    # The command may have started others, which would hold the pipe open.
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _files(pack: Path) -> list[Path]:
