@@ -138,7 +138,7 @@ def rows() -> list[Sequence[str]]:
             f"{one.name} (`{key}`)",
             "<br>".join(f"`{command}`" for command in one.commands) or "-",
             f"`~/{one.personal}`, `{one.project}`",
-            f"[docs]({one.source.replace(' read ', ') read ')}",
+            "[docs]({}) read {}".format(*one.source.split(" read ")),
         )
         for key, one in ASSISTANTS.items()
     ]
