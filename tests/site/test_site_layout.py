@@ -62,22 +62,6 @@ def test_wide_screen_has_a_sidebar_or_wide_tables(phone: Page, address: str) -> 
     assert phone.evaluate(width) > 1.5 * prose
 
 
-@pytest.mark.parametrize(
-    ("html", "expected"),
-    [
-        ("<code>a.b_c</code>", "<code>a.<wbr>b_<wbr>c</code>"),
-        (
-            "<code>FileContextBasedCheckpointFileManager</code>",
-            "<code>File<wbr>Context<wbr>Based<wbr>Checkpoint<wbr>File<wbr>Manager</code>",
-        ),
-        ("<pre><code>a.b</code></pre>", "<pre><code>a.b</code></pre>"),
-    ],
-    ids=["separators", "long name", "block of code"],
-)
-def test_names_may_wrap_after_separators_and_before_capitals(html: str, expected: str) -> None:
-    assert expected == layout.breakable(html)
-
-
 def test_answers_of_both_engines_have_a_mark_and_words() -> None:
     """The mark repeats the first words; other columns and other answers have no mark."""
     page = (
