@@ -21,7 +21,6 @@ class Partition:
     first: int
     """Offset of the oldest record that the broker still has."""
     end: int
-    """Offset of the next record."""
     newer: int
     """Offset of the first record newer than the requested time, or the end."""
 
@@ -32,7 +31,6 @@ class Connection:
 
     bootstrap_servers: str
     config: Path | None = None
-    """File with client properties for TLS and login."""
 
     def properties(self) -> dict[str, str]:
         """Return the properties of the client. Raise `UnreadableError` if the file cannot be read."""

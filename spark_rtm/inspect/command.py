@@ -5,10 +5,10 @@ import json
 import time
 from pathlib import Path
 
-from spark_rtm.inspect import text
 from spark_rtm.inspect.broker import Connection
 from spark_rtm.inspect.files.folder import UnreadableError
 from spark_rtm.inspect.inspection import inspect, starting_offsets
+from spark_rtm.inspect.report import render
 
 DESCRIPTION = """Read the checkpoint of a streaming query and explain it. Nothing is changed.
 
@@ -61,5 +61,5 @@ def run(options: argparse.Namespace) -> int:
         report = inspect(options.checkpoint, kafka)
     except UnreadableError as error:
         return int(options.program.wrong(str(error)))
-    print(json.dumps(report.content(), indent=2) if options.format == "json" else text.render(report, time.time()))
+    print(json.dumps(report.content(), indent=2) if options.format == "json" else render(report, time.time()))
     return 1 if report.has_problem else 0

@@ -91,16 +91,13 @@ def of_time(
         )
 
 
-def of_broker(partitions: Sequence[PartitionState], *, asked: bool) -> Iterator[Finding]:
-    """Yield findings from the broker's offsets. `asked` is true if the broker was asked."""
-    if not asked:
-        return
-    lost = sorted({each.topic for each in partitions if each.end is None})
-    for topic in lost:
-        numbers = [each.partition for each in partitions if each.topic == topic and each.end is None]
+def of_broker(partitions: Sequence[PartitionState]) -> Iterator[Finding]:
+    """Yield findings from the broker's offsets."""
+    for topic in sorted({each.topic for each in partitions if each.end is None}):
+        numbers = [str(each.partition) for each in partitions if each.topic == topic and each.end is None]
         yield Finding(
             PROBLEM,
-            f"the broker has no partition {_list(numbers)} of topic {topic}, so a restart fails",
+            f"the broker has no partition {', '.join(numbers)} of topic {topic}, so a restart fails",
             "check --bootstrap-servers; if the topic was deleted, start a new checkpoint",
         )
     for each in partitions:
@@ -133,7 +130,3 @@ def _of_partition(each: PartitionState, first: int, end: int) -> Iterator[Findin
             f"committed batch wait there (lag {each.lag})",
             f"give the query a task slot for each partition ({page('references/cluster_and_slots.md')})",
         )
-
-
-def _list(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))

@@ -2,13 +2,15 @@
 
 import json
 import time
+from itertools import pairwise
+from statistics import median
 
 from spark_rtm.inspect import findings, mode, next_mode
 from spark_rtm.inspect.broker import Connection, partitions_of
 from spark_rtm.inspect.files.content import Checkpoint, read_checkpoint
 from spark_rtm.inspect.files.folder import UnreadableError, open_folder
 from spark_rtm.inspect.files.logs import NUMBER
-from spark_rtm.inspect.report import LogSize, Pace, Report, pace_of
+from spark_rtm.inspect.report import LogSize, Pace, Report
 from spark_rtm.inspect.sources import Broker, Offsets, kafka_offsets, replay_of, sources_of
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -55,7 +57,7 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
         findings=(
             *findings.of_files(checkpoint, real_time, micro_batch),
             *findings.of_time(pace, last_commit, time.time(), written),
-            *findings.of_broker(partitions, asked=known is not None),
+            *(findings.of_broker(partitions) if known is not None else ()),
         ),
     )
 
@@ -99,18 +101,17 @@ def _with_new_partitions(offsets: Offsets, known: Broker) -> dict[str, dict[str,
 
 def _pace(checkpoint: Checkpoint) -> Pace | None:
     batches = sorted(set(checkpoint.planned) & set(checkpoint.committed))
-    started = [checkpoint.planned[batch].started_ms for batch in batches]
-    if all(each is not None for each in started):
-        return pace_of([each / 1000 for each in started if each is not None])
-    written = [checkpoint.committed[batch].written_seconds for batch in batches]
-    return pace_of([each for each in written if each is not None])
+    moments = [each / 1000 for batch in batches if (each := checkpoint.planned[batch].started_ms) is not None]
+    if len(moments) < len(batches):  # continuous mode records no start
+        moments = [at for batch in batches if (at := checkpoint.committed[batch].written_seconds) is not None]
+    intervals = [after - before for before, after in pairwise(moments)]
+    if not intervals:
+        return None
+    return Pace(round(median(intervals), 3), round(min(intervals), 3), round(max(intervals), 3), len(intervals))
 
 
 def _sizes(checkpoint: Checkpoint) -> list[LogSize]:
-    sizes = []
-    for log in (checkpoint.offsets, checkpoint.commits):
-        numbers = list(log.entries)
-        sizes.append(
-            LogSize(log.name, len(numbers), log.bytes, *((numbers[0], numbers[-1]) if numbers else (None, None)))
-        )
-    return sizes
+    return [
+        LogSize(log.name, len(log.entries), log.bytes, min(log.entries, default=None), max(log.entries, default=None))
+        for log in (checkpoint.offsets, checkpoint.commits)
+    ]

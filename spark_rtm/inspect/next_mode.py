@@ -92,7 +92,6 @@ def to_real_time(
 
 
 def _refusal(operators: Iterable[str], other_sources: list[str]) -> Move | None:
-    """Return why real-time mode refuses the query with any checkpoint, or None."""
     refused = [f"{REFUSED_OPERATORS[name]} ({name})" for name in operators if name in REFUSED_OPERATORS]
     if refused:
         return Move(False, f"{REFUSED_OPERATOR}: the state belongs to {', '.join(refused)}", "stay in micro-batch mode")

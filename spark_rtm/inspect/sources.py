@@ -88,7 +88,6 @@ def replay_of(checkpoint: Checkpoint, partitions: Sequence[PartitionState], mode
 
 
 def _between(checkpoint: Checkpoint, planned: Planned) -> int | None:
-    """Return the number of planned records that are not committed."""
     begin = checkpoint.position.sources if checkpoint.position else checkpoint.first_offsets
     total = 0
     for source, value in planned.sources.items():

@@ -10,7 +10,6 @@ from spark_rtm.inspect.files.logs import NUMBER, Committed, DamagedError, Log, P
 from spark_rtm.inspect.files.state import Operator, read_operators
 
 MAX_NAMES = 5
-"""Maximum number of names in a message."""
 _PASS_LOCATION = "pass the value of the query's checkpointLocation"
 
 
@@ -28,12 +27,10 @@ class Checkpoint:
     planned: Mapping[int, Planned]
     committed: Mapping[int, Committed]
     first_offsets: Mapping[str, Any]
-    """First offsets of each source; None for a source that does not store them."""
     operators: tuple[Operator, ...]
     stale: tuple[str, ...] = ()
     """Files that differ from their checksum files, and would make a start fail."""
     metadata_damage: str = ""
-    """Why the file `metadata` cannot be read."""
     lost_operators: tuple[str, ...] = ()
     """Operators without a folder below `state/`, although the last commit names their files."""
 

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 # A Windows drive is one letter, so a scheme has at least two.
@@ -39,16 +39,6 @@ class Entry:
     bytes: int
     modified_seconds: float | None
     """Time of the last change in seconds since 1970, or None if the store does not report it."""
-
-
-class Folder(Protocol):
-    """A folder that can be listed and read, but not changed."""
-
-    def entries(self, path: str = "") -> dict[str, Entry]:
-        """Return the entries of a subfolder by name, or an empty dictionary if the subfolder does not exist."""
-
-    def read(self, path: str) -> bytes:
-        """Return the content of a file."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +108,9 @@ class StoreFolder:
         """Return the content of a file."""
         with _reported(path):
             return _limited(bytes(self.system.cat_file(f"{self.root}/{path}", end=MAX_BYTES + 1)), path)
+
+
+Folder = LocalFolder | StoreFolder
 
 
 def open_folder(target: str) -> Folder:

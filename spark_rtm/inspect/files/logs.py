@@ -18,7 +18,6 @@ from spark_rtm.inspect.files.folder import Entry, Folder, LocalFolder
 T = TypeVar("T")
 
 MAX_ENTRIES = 20
-"""Maximum number of entries read from each log, newest first."""
 MAX_LONG = 2**63 - 1
 MAX_VERSIONS = {"offsets": 2, "commits": 3}
 """The newest version of each log that OSS 4.3.0 reads. Newer versions fail with INVALID_LOG_VERSION."""

@@ -11,7 +11,6 @@ from spark_rtm.inspect.files.folder import Folder, walk
 from spark_rtm.inspect.files.logs import NUMBER, DamagedError
 
 MAX_PARTITIONS = 100_000
-"""Maximum number of state partitions per operator."""
 DEFAULT_STORE = "default"
 # Format 1 names a file by its version, format 2 by its version and an id.
 _FILE = re.compile(r"(?P<version>[0-9]{1,19})(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
@@ -31,15 +30,12 @@ class Operator:
     files: int
     bytes: int
     versions: tuple[int, int] | None
-    """Oldest and newest version with files."""
     changes_bytes: Mapping[int, int]
-    """Size of the changes by version, over all partitions."""
     missing: tuple[str, ...]
     """Folders without the state of the last committed batch."""
     gaps: tuple[str, ...] = ()
     """Folders that lack a version between the newest snapshot and the last committed batch."""
     empty: tuple[str, ...] = ()
-    """Empty files that a start reads."""
 
 
 def read_operators(folder: Folder, last_batch: int | None, state_ids: Mapping[str, Any] | None) -> list[Operator]:
@@ -84,7 +80,6 @@ def _read_operator(folder: Folder, number: int, last_batch: int | None, ids: Any
 
 
 def _gap(matches: Iterable[re.Match[str]], last: int) -> int | None:
-    """Return the newest missing version that a start needs, or None."""
     versions: dict[bool, set[int]] = {True: set(), False: set()}
     for match in matches:
         versions[match["kind"] in _CHANGES].add(int(match["version"]))
