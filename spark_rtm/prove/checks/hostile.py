@@ -6,20 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DateType,
-    FractionalType,
-    MapType,
-    NumericType,
-    StringType,
-    StructType,
-    TimestampType,
-)
-
 from spark_rtm.prove.subjects.decoding import CSV, Decoding
+from spark_rtm.prove.subjects.filters import FRACTIONS, INTEGERS
 from spark_rtm.prove.subjects.samples import fields_of, is_time
 from spark_rtm.testing.records import Sent
 
@@ -57,12 +45,12 @@ LOST: dict[str, set[str]] = {
     NESTED: TEXTS | NUMBERS | {"true"},
 }
 """Changes that lose the value of a field, by type."""
-TYPES: dict[tuple[type[DataType], ...], str] = {
-    (BooleanType,): FLAG,
-    (TimestampType, DateType): TIME,
-    (FractionalType,): FRACTION,
-    (NumericType,): INTEGER,
-    (StructType, ArrayType, MapType): NESTED,
+TYPES = {
+    "boolean": FLAG,
+    **dict.fromkeys(("timestamp", "date"), TIME),
+    **dict.fromkeys(FRACTIONS, FRACTION),
+    **dict.fromkeys(INTEGERS, INTEGER),
+    **dict.fromkeys(("struct", "array", "map"), NESTED),
 }
 
 
@@ -142,7 +130,6 @@ def columns_of(sample: Sent, decoding: Decoding) -> dict[str, str]:
 
 
 def _is_short(text: bytes | None, decoding: Decoding) -> bool:
-    """Return whether a line has one column but the query reads several."""
     return len(decoding.schema) > 1 and decoding.separator.encode() not in (text or b"")
 
 
@@ -187,8 +174,8 @@ def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) 
 def _kind_of(decoding: Decoding, name: str, value: Any) -> str:
     """Return the type of a field from the query's schema, or else from a good value."""
     if decoding.schema.fields:
-        kind = decoding.schema[name].dataType if name in decoding.schema.names else StringType()
-        return next((holds for types, holds in TYPES.items() if isinstance(kind, types)), TEXT)
+        kind = decoding.schema[name].dataType.typeName() if name in decoding.schema.names else ""
+        return TYPES.get(kind, TEXT)
     if isinstance(value, bool) or not isinstance(value, int | float | dict | list):
         return FLAG if isinstance(value, bool) else TIME if _is_time(value) else TEXT
     return NESTED if isinstance(value, dict | list) else INTEGER if isinstance(value, int) else FRACTION

@@ -10,8 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
-from pyspark.sql.types import DataType, DateType, NumericType, StringType, TimestampType
+from pyspark.sql.types import DataType
 
+from spark_rtm.prove.subjects.filters import NUMBERS
 from spark_rtm.prove.subjects.placeholders import file_in
 from spark_rtm.prove.subjects.recorders import Options, Recording
 from spark_rtm.prove.subjects.target import roots_of
@@ -92,7 +93,6 @@ def _reading(name: str) -> Any:
 
 
 def _writing(name: str, target: str) -> Any:
-    """Return PySpark's method `name`, which writes to `target` only if the job may write."""
     method = getattr(DataFrameWriter, name)
 
     def write(self: TableWriter, *arguments: Any, **named: Any) -> None:
@@ -126,9 +126,6 @@ class TableCreator:
 
 
 def _made(kind: DataType) -> Column:
-    """Return generated values for a column of a missing table."""
-    if isinstance(kind, StringType):
-        return F.concat(F.lit("a"), F.col("id").cast("string"))
-    if isinstance(kind, DateType | TimestampType):
-        return F.current_timestamp()
-    return F.col("id") if isinstance(kind, NumericType) else F.lit(None)
+    made = {"string": F.concat(F.lit("a"), F.col("id").cast("string"))}
+    made |= {**dict.fromkeys(("date", "timestamp"), F.current_timestamp()), **dict.fromkeys(NUMBERS, F.col("id"))}
+    return made.get(kind.typeName(), F.lit(None))

@@ -61,7 +61,6 @@ class Started:
         return known.get(name)
 
     def _wait(self, timeout: float | None = None) -> bool:
-        """End the job, unless it waits for a limited time."""
         if timeout is None:
             end_job()
         self._ask()
@@ -131,7 +130,6 @@ class Dbutils(Anything):
             remove=lambda name: self._widgets.pop(name, None),
         )
         self.notebook = SimpleNamespace(exit=exit_, run=lambda *_, **__: "", entry_point=Anything())
-        self.jobs = SimpleNamespace(taskValues=SimpleNamespace(get=_task_value, set=lambda *_, **__: None))
 
     def set_arguments(self, text: str) -> None:
         """Set the widgets that `%run ./other $name="value"` passes to the other notebook."""
@@ -143,8 +141,6 @@ class Dbutils(Anything):
 
 
 class _Modules(MetaPathFinder, Loader):
-    """Finds missing modules of some packages."""
-
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
 
@@ -244,12 +240,6 @@ def file_in(folders: Sequence[Path], file: Any) -> Any:
         return file
     name = Path(file).relative_to(Path.cwd()) if Path(file).is_relative_to(Path.cwd()) else Path(file)
     return next((str(folder / name) for folder in folders if os.access(folder / name, os.F_OK)), file)
-
-
-def _task_value(taskKey: str = "", key: str = "", default: Any = None, debugValue: Any = None) -> Any:  # noqa: N803
-    del taskKey
-    value = default if debugValue is None else debugValue
-    return f"prove-{key}" if value is None else value
 
 
 def secret(scope: str = "", key: str = "", **names: str) -> str:

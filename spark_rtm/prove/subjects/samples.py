@@ -13,21 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    IntegralType,
-    MapType,
-    NumericType,
-    StringType,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from spark_rtm.prove.subjects.filters import Node, Plan, path_of, plan_of
+from spark_rtm.prove.subjects.decoding import CSV, decoding
+from spark_rtm.prove.subjects.filters import FRACTIONS, INTEGERS, NUMBERS, Node, Plan, path_of, plan_of
 from spark_rtm.testing.records import Sent, as_sent
 
 ENVELOPE = {"key", "value"}
@@ -37,6 +26,21 @@ MAX_FIELDS, MAX_VALUES, MAX_RECORDS = 4, 8, 60
 MAX_HEADER = 20
 DEFAULT = (Sent(b'{"id":"a1","value":1}', b"a1"), Sent(b"1", b"a1"))
 """Records for a query without a schema."""
+COLUMN = r"(?:\w+#\d+L?\.)?(?P<column>\w+)(?:#\d+L?)?"
+# `cast(data#5.price as double)`, and `to_timestamp(created#7, Some(dd/MM/yyyy), TimestampType, Some(UTC), true)`
+CAST = re.compile(rf"cast\({COLUMN} as (?P<kind>\w+)")
+PARSED = re.compile(
+    rf"(?:to_timestamp\w*|to_date|unix_timestamp|to_unix_timestamp|gettimestamp)\({COLUMN}, "
+    r"(?:None|(?:Some\()?(?P<format>[\w' :/.-]+)\)?),"
+)
+MADE = re.compile(r"a\d")
+MOMENT = "yyyy-MM-dd HH:mm:ss"
+SQL_NUMBERS = ("tinyint", "smallint", "int", "bigint", *FRACTIONS)
+# Letters of Java's patterns, longer ones first, and the equivalent directives of `strftime`.
+LETTERS = {
+    "yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "hh": "%I", "mm": "%M", "ss": "%S",
+    "SSSSSS": "%f", "SSS": "000", "XXX": "+00:00", "XX": "+0000", "X": "Z", "Z": "+0000", "a": "%p",
+}  # fmt: skip
 
 
 def read_samples(path: Path) -> list[Sent]:
@@ -56,20 +60,34 @@ def read_samples(path: Path) -> list[Sent]:
 
 
 def made_samples(rows: DataFrame) -> list[Sent]:
-    """Return two records for each schema that `rows` applies to its stream. Without a schema, return `DEFAULT`."""
-    plan = plan_of(rows)
-    return [sent(_Choice(plan, number)) for sent in _makers(plan) for number in (1, 2)]
+    """Return two records with all fields that `rows` reads from its stream. Without fields, return `DEFAULT`."""
+    plan, make = plan_of(rows), _maker(rows)
+    return [_sent(make, _Choice(plan, number)) for number in (1, 2)]
 
 
 def other_samples(rows: DataFrame) -> list[Sent]:
     """Return records on the other sides of the query's literals, in case `made_samples` produce no result."""
-    plan, found = plan_of(rows), list[Sent]()
-    for sent in _makers(plan):
-        sent(first := _Choice(plan, 1))
-        fields = sorted(name for name, count in first.counts.items() if count > 1)[:MAX_FIELDS]
-        picks = product(*(range(min(first.counts[name], MAX_VALUES)) for name in fields))
-        for chosen in islice(sorted(picks, key=sum), 1, MAX_RECORDS):
-            found.append(sent(_Choice(plan, 1, dict(zip(fields, chosen, strict=True)))))
+    plan, make = plan_of(rows), _maker(rows)
+    _sent(make, first := _Choice(plan, 1))
+    fields = sorted(name for name, count in first.counts.items() if count > 1)[:MAX_FIELDS]
+    picks = product(*(range(min(first.counts[name], MAX_VALUES)) for name in fields))
+    return [
+        _sent(make, _Choice(plan, 1, dict(zip(fields, chosen, strict=True))))
+        for chosen in islice(sorted(picks, key=sum), 1, MAX_RECORDS)
+    ]
+
+
+def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
+    """Return generated records with strings that `rows` can parse. Strings that the query compares do not change."""
+    plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
+    kept, found = compared_texts(rows), list[Sent]()
+    for position, sent in enumerate(made):
+        fields = fields_of(sent) or {}
+        texts = {name: text for name, text in _parsed_texts(plan, position % 2 + 1).items() if name not in kept}
+        # Any other text was chosen to pass a filter of the query.
+        changed = {n: text for n, text in texts.items() if is_time(n) or MADE.fullmatch(str(fields.get(n)))}
+        changed = {name: text for name, text in changed.items() if isinstance(fields.get(name), str)}
+        found.append(replace(sent, value=json.dumps(fields | changed).encode()) if changed else sent)
     return found
 
 
@@ -77,23 +95,18 @@ def compared_texts(rows: DataFrame) -> dict[str, str]:
     """Return the first text that the query compares with each column, keyed by column name."""
     found = dict[str, str]()
     for comparison in plan_of(rows, of_stream=False).comparisons:
-        text = comparison.value[0] if comparison.operator == "In" else comparison.value
-        if comparison.operator in {"EqualTo", "EqualNullSafe", "In"} and isinstance(text, str):
-            for name in comparison.names:
-                found.setdefault(name, text)
+        for text in comparison.texts[:1]:
+            found.update({name: text for name in comparison.names if name not in found})
     return found
 
 
 @dataclass
 class _Choice:
-    """The field values of one record."""
-
     plan: Plan
     number: int
     picks: Mapping[str, int] = field(default_factory=dict)
     """Index of each field's value among its candidates; the first by default."""
     counts: dict[str, int] = field(default_factory=dict)
-    """Number of candidates of each requested field."""
 
     def __call__(self, name: str, default: Any, allowed: Sequence[Any] = ()) -> Any:
         """Return a field's value, one of `allowed` if there are any."""
@@ -130,24 +143,16 @@ def _record(line: str) -> Sent:
     return Sent(line.encode())
 
 
-def _makers(plan: Plan) -> list[Callable[[_Choice], Sent]]:
-    """Return a record maker for each schema of the query: JSON, Avro, CSV or JSON paths."""
-    found, paths = dict[str, Callable[[_Choice], Any]](), list[str]()
+def _maker(rows: DataFrame) -> Callable[[_Choice], Any]:
+    plan, found = plan_of(rows), decoding(rows)
     for node in (node for _, tree in plan.expressions for node in tree.all()):
-        schema = node.content.get("schema")
-        if node.kind in {"JsonToStructs", "CsvToStructs"} and isinstance(schema, dict) and "fields" in schema:
-            kind = StructType.fromJson(schema)
-            make = _csv if node.kind == "CsvToStructs" else _of
-            found.setdefault(json.dumps([node.kind, schema]), partial(make, kind))
-        elif node.kind in {"FromAvro", "AvroDataToCatalyst"}:
+        if node.kind in {"FromAvro", "AvroDataToCatalyst"}:
             text = node.content["jsonFormatSchema"] if node.kind == "AvroDataToCatalyst" else path_of(node)[0]
-            found.setdefault(text, partial(_framed, _header(plan, node), json.loads(text)))
-        elif node.kind in {"GetJsonObject", "VariantGet", "JsonTuple"}:
-            paths += path_of(node)
-    # If a query reads both paths and a schema, it rejects records that contain only the paths.
-    if paths and not found:
-        found["paths"] = partial(_of_paths, list(dict.fromkeys(paths)))
-    return [partial(_sent, make) for make in (*found.values(),) or (_plain,)]
+            header, schema = _header(plan, node), json.loads(text)
+            return lambda choice: header + _avro(schema, choice, "", {})
+    if found.format == CSV:
+        return lambda choice: found.line(_of(found.schema, choice)).encode()
+    return partial(_of, found.schema) if found.schema.fields else _plain
 
 
 def _sent(make: Callable[[_Choice], Any], choice: _Choice) -> Sent:
@@ -160,22 +165,6 @@ def _plain(choice: _Choice) -> bytes:
     return str(choice("value", (DEFAULT[choice.number - 1].value or b"").decode())).encode()
 
 
-def _csv(kind: StructType, choice: _Choice) -> bytes:
-    return ",".join("" if value is None else str(value) for value in _of(kind, choice).values()).encode()
-
-
-def _of_paths(paths: list[str], choice: _Choice) -> dict[str, Any]:
-    """Return an object with a string at each path, such as `$.order.id`."""
-    found = dict[str, Any]()
-    for path in paths:
-        names, inner = re.findall(r"\w+", path), found
-        for name in names[:-1]:
-            inner = inner.setdefault(name, {}) if isinstance(inner.get(name, {}), dict) else {}
-        if names:
-            inner.setdefault(names[-1], choice(names[-1], _text(StringType(), choice.number, names[-1])))
-    return found
-
-
 def _header(plan: Plan, node: Node) -> bytes:
     """Return the bytes before the Avro data: the Confluent header if the query skips the first bytes."""
     skipped = [inner for child in node.children[:1] for inner in plan.behind(child) if inner.kind == "Substring"]
@@ -183,12 +172,7 @@ def _header(plan: Plan, node: Node) -> bytes:
     return bytes(starts[0] - 2) + b"\1" if starts and 2 <= starts[0] <= MAX_HEADER else b""
 
 
-def _framed(header: bytes, schema: Any, choice: _Choice) -> bytes:
-    return header + _avro(schema, choice, "", {})
-
-
 def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> bytes:
-    """Return a generated value for an Avro schema, in Avro's binary encoding."""
     if isinstance(schema, list):
         chosen = next((n for n, kind in enumerate(schema) if kind != "null"), 0)
         return _long(chosen) + _avro(schema[chosen], choice, name, named)
@@ -200,7 +184,7 @@ def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> byt
     if kind in ("int", "long", "float", "double", "boolean"):
         return _avro_number(kind, choice, name, schema.get("logicalType", ""))
     if kind in ("string", "bytes"):
-        text = str(choice(name, _text(StringType(), choice.number, name))).encode()
+        text = str(choice(name, _text(choice.number, name))).encode()
         return _long(len(text)) + text
     parts: dict[str, Callable[[], bytes]] = {
         "record": lambda: b"".join(_avro(f["type"], choice, f["name"], named) for f in schema["fields"]),
@@ -239,22 +223,29 @@ def _of(kind: DataType, choice: _Choice, name: str = "") -> Any:
     if isinstance(kind, ArrayType | MapType):
         inner = _of(kind.elementType if isinstance(kind, ArrayType) else kind.valueType, choice, name)
         return [inner] if isinstance(kind, ArrayType) else {"a": inner}
-    if isinstance(kind, BinaryType | TimestampType | DateType):
-        return _text(kind, choice.number, name)
-    if isinstance(kind, NumericType) and is_time(name):
+    type_, number, now = kind.typeName(), choice.number, datetime.now(UTC)
+    if type_ in {"date", "timestamp"}:
+        return now.isoformat() if type_ == "timestamp" else now.date().isoformat()
+    if type_ in NUMBERS and is_time(name):
         return int(time.time() * 1000)
-    defaults: dict[type[DataType], Any] = {
-        StringType: _text(kind, choice.number, name),
-        IntegralType: choice.number,
-        NumericType: float(choice.number),
-        BooleanType: choice.number == 1,
-    }
-    found = next((value for base, value in defaults.items() if isinstance(kind, base)), None)
-    return None if found is None else choice(name, found)
+    defaults = {"string": _text(number, name), "boolean": number == 1}
+    defaults |= {**dict.fromkeys(INTEGERS, number), **dict.fromkeys(FRACTIONS, float(number))}
+    return choice(name, defaults[type_]) if type_ in defaults else None
 
 
-def _text(kind: DataType, number: int, name: str) -> str:
-    now = datetime.now(UTC)
-    if isinstance(kind, DateType):
-        return now.date().isoformat()
-    return now.isoformat() if isinstance(kind, TimestampType) or is_time(name) else f"a{number}"
+def _text(number: int, name: str) -> str:
+    return datetime.now(UTC).isoformat() if is_time(name) else f"a{number}"
+
+
+def _parsed_texts(plan: str, number: int) -> dict[str, str]:
+    """Return a string for each column that an analysed plan parses as a time or a number."""
+    now = time_in(MOMENT)
+    of_kind = {**dict.fromkeys(SQL_NUMBERS, str(number)), "boolean": "true", "timestamp": now, "date": now[:10]}
+    casts = {match["column"]: of_kind[match["kind"]] for match in CAST.finditer(plan) if match["kind"] in of_kind}
+    return casts | {match["column"]: time_in(match["format"] or MOMENT) for match in PARSED.finditer(plan)}
+
+
+def time_in(pattern: str) -> str:
+    """Return the current time in a Java pattern."""
+    tokens = re.findall("'[^']*'|" + "|".join(LETTERS) + "|.", pattern)
+    return datetime.now(UTC).strftime("".join(LETTERS.get(token, token.strip("'")) for token in tokens))

@@ -16,10 +16,9 @@ from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.bench import Bench, in_time
 from spark_rtm.prove.subjects.build import StaticQuery, caught_rows, local_rows, rows_of, topics_of
 from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.subjects.samples import compared_texts, made_samples, other_samples
+from spark_rtm.prove.subjects.samples import adapted, compared_texts, made_samples, other_samples
 from spark_rtm.prove.subjects.settings import sink_options
 from spark_rtm.prove.subjects.target import Job, Target, TargetError
-from spark_rtm.prove.subjects.texts import adapted
 from spark_rtm.prove.verdicts.failure import failed, line_of_call
 from spark_rtm.prove.verdicts.verdict import UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.slots import slots_needed
@@ -38,7 +37,6 @@ class Subject:
     bench: Bench
     target: Target | Job
     line: int
-    """Default line of a verdict."""
     stream: str
     """Name of the stream for `--samples`."""
     trial: Trial
@@ -46,15 +44,10 @@ class Subject:
     others: list[Sent]
     """Other records to try if generated samples produce no result; afterwards, the records that were tried first."""
     rows_of: Callable[[list[Sent]], DataFrame]
-    """Returns a batch query's rows for some records."""
     is_made: bool
-    """Whether `prove` made the samples."""
     tables: Mapping[str, str] = field(default_factory=dict)
-    """The topic of each static DataFrame of a function."""
     number: int = 0
-    """Position of the query in its job."""
     reads: tuple[str, ...] = ()
-    """Topics that a job reads."""
     has_default_shuffles: bool = False
     """Whether a job uses the default of `spark.sql.shuffle.partitions`, which `prove` changes."""
     topics: set[str] = field(default_factory=set)
@@ -62,7 +55,6 @@ class Subject:
     is_accepted: bool = False
     """Whether a sample is known to produce a result that does not contain its bytes."""
     has_own_sink: bool = False
-    """Whether the sink has the client options of a job."""
 
     @property
     def path(self) -> Path:
