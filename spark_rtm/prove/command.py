@@ -71,14 +71,12 @@ def _stop(arguments: argparse.Namespace, progress: "_Progress", show: Callable[[
         _verdicts(arguments, progress, show)
         # The JVM is kept: it deletes its files and ends with this process.
         others |= {child for child in psutil.Process().children() if (spark := jvm()) and child.pid == spark.pid}
-    except (OSError, RuntimeError, ValueError, TimeoutError, Py4JError) as error:
+    except Exception as error:
         if progress.is_interrupted:
             raise KeyboardInterrupt from None
+        if not isinstance(error, OSError | RuntimeError | ValueError | Py4JError):
+            raise
         return f"{CANNOT if progress.has_started else 'prove'}: {error}"
-    except Exception:
-        if progress.is_interrupted:
-            raise KeyboardInterrupt from None
-        raise
     finally:
         kill_processes(others)
     progress.say("done")
@@ -143,15 +141,12 @@ def _names(text: str | None) -> list[str]:
 
 
 def _relative(verdict: Verdict, here: Path) -> Verdict:
-    """Return a verdict with a path relative to the folder `here`."""
     path = (here / verdict.path).resolve()
     is_inside = bool(verdict.path) and path.is_relative_to(here)
     return replace(verdict, path=path.relative_to(here).as_posix()) if is_inside else verdict
 
 
 class _Progress:
-    """Prints each step with the seconds since the start, and handles an interrupt."""
-
     def __init__(self) -> None:
         self._started = time.monotonic()
         self.is_interrupted = self.has_started = False

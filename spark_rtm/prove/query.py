@@ -42,7 +42,6 @@ class Options:
     duration: float = 10.0
     rate: float = 50.0
     topics: tuple[str, ...] = ()
-    """Topics in production; empty if unknown."""
     checks: frozenset[str] = frozenset(CHECKS)
     """The checks to run; the query always starts."""
     interval_ms: int = 5_000
@@ -113,7 +112,6 @@ def _not_restarted(
 
 
 def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
-    """Return the verdict on task slots, and whether the session of `prove` has enough."""
     partitions, free = sum(examined.trial.partitions.values()), options.slots or slots_total(examined.bench.spark)
     session = examined.trial.rows.sparkSession
 

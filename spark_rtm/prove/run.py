@@ -50,7 +50,6 @@ SOURCES_PAGE = "references/sources_sinks_operators.md"
 
 
 Say = Callable[[str], None]
-"""Prints a step of the run."""
 
 
 def prove(
@@ -186,13 +185,11 @@ def _refused_settings(recording: Recording, caught: Caught) -> Iterator[Verdict]
 
 
 def _is_deliberate(recording: Recording, caught: Caught) -> bool:
-    """Return whether a micro-batch query is deliberate: another query of the job has the trigger `realTime`."""
     has_real_time = any(other.is_real_time for other in recording.caught)
     return has_real_time and not caught.is_real_time and (bool(caught.trigger) or not caught.is_to_kafka)
 
 
 def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
-    """Start a query whose sink is not Kafka, and return the verdict on the sink."""
     try:
         query = caught.writer.really_start(str(new_checkpoints(bench.folder)))
         try:
@@ -218,7 +215,6 @@ def _install(name: str) -> str:
 
 
 def _stop(error: Exception, recording: Recording) -> str:
-    """Return where and why a job failed before it waited for its queries, with a remedy."""
     failure = failure_of(error, recording.path, recording.line_of(error))
     place = f"{recording.path}:{failure.line}" if failure.line else str(recording.path)
     fix = _fix(error, recording)

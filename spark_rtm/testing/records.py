@@ -32,7 +32,6 @@ class Received:
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
     appended_ms: int = field(compare=False)
-    """Append time at the broker."""
 
     def fields(self) -> Any:
         """Return the value, parsed as JSON."""

@@ -88,12 +88,9 @@ class Trial:
     bootstrap_servers: str
     rows: DataFrame
     partitions: Mapping[str, int]
-    """Source topics with their numbers of partitions."""
     folder: Path
-    """Folder for checkpoints."""
     target: str = field(default_factory=lambda: f"rtm-test-{uuid.uuid4().hex[:12]}")
     sink: Mapping[str, str] = field(default_factory=lambda: SINK)
-    """Options of the Kafka sink."""
 
     def __post_init__(self) -> None:
         """Create the target topic and the clients."""

@@ -125,7 +125,6 @@ def secrets_in(code: str) -> dict[str, int]:
 
 
 def _named(node: ast.AST) -> list[tuple[str, ast.expr | None]]:
-    """Return pairs of a name and a value: assignments, keywords, dictionary entries and `option(name, value)`."""
     match node:
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(target=ast.Name(id=name), value=value)

@@ -86,7 +86,6 @@ def _send(
     results: Mapping[str, list[Received] | Exception],
     outcome: Outcome,
 ) -> None:
-    """Send the records to the running query, and check that its results equal those of the batch query."""
     subject.trial.send([record for name, record in records.items() if name not in outcome.ends])
     subject.trial.wait_for_commit(query)
     written = len(subject.trial.received())
@@ -228,7 +227,6 @@ def _ended(subject: Subject, failure: Failure, names: Sequence[str]) -> Verdict:
 
 
 def _has_known_limit(subject: Subject) -> bool:
-    """Return whether the sink has the job's size limit, and the topics of `prove` accept larger records."""
     return subject.has_own_sink and subject.max_sink_bytes <= MAX_LIMIT
 
 

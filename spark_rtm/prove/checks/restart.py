@@ -112,7 +112,6 @@ def _killed(subject: Subject, process: OtherProcess) -> tuple[list[Received], in
 
 
 def _started_again(subject: Subject) -> list[Received]:
-    """Restart the query on the checkpoint of the killed process, and return its results for the same records."""
     query = subject.trial.start(CHECKPOINT, AGAIN_INTERVAL_MS)
     try:
         subject.trial.wait_for_commit(query)
@@ -144,7 +143,6 @@ def _position(subject: Subject) -> Position:
 
 
 def _written(subject: Subject, process: OtherProcess, expected: int) -> list[Received]:
-    """Wait for the expected number of results, or until the output stops, and return the results."""
     written, quiet = list[Received](), 0
 
     def is_written() -> bool:

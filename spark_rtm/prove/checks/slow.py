@@ -78,7 +78,6 @@ class Slow:
     """Duration, infinite if the record took longer than `RECORD_SECONDS`."""
     control_seconds: float = 0.0
     overflows: bool = False
-    """Whether the record overflows the stack of its thread."""
 
 
 @dataclass
@@ -88,7 +87,6 @@ class Found:
     fields: int
     slow: list[Slow] = field(default_factory=list)
     ends: dict[str, Sent] = field(default_factory=dict)
-    """Records that make the query fail, by kind."""
     tried: int = 0
     """The greatest length tried in every field that is not slow."""
 

@@ -67,7 +67,6 @@ def _records(subject: Subject) -> tuple[list[Sent], bool]:
 
 
 def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growth: str) -> Verdict:
-    """Send records with times up to 90 days later, and return the verdict on the rows that the watermark removes."""
     before = _watermark(query)
     removed = sum(_after(subject, query, subject.samples, days).removed for days in FORWARD_DAYS)
     if removed:
@@ -83,7 +82,6 @@ def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growt
 
 
 def _of_processor(query: StreamingQuery) -> Counter[str]:
-    """Return the summed metrics of `transformWithState` processors in the recent batches."""
     found = Counter[str]()
     for progress in query.recentProgress:
         for operator in progress.stateOperators:
@@ -107,15 +105,12 @@ def _after_own_rules(subject: Subject, rows: int, metrics: Counter[str]) -> Verd
 
 @dataclass(frozen=True)
 class _Size:
-    """The state after some records: its rows, removed rows and written bytes."""
-
     rows: int
     removed: int
     written: int
 
 
 def _after(subject: Subject, query: StreamingQuery, records: list[Sent], days: int = 0) -> _Size:
-    """Send records whose times are `days` later, and return the size of the state after the commit."""
     last = query.lastProgress.batchId if query.lastProgress else -1
     time_ms = round(time.time() * 1000) + days * DAY_SECONDS * 1000 if days else 0
     subject.trial.send([_moved(record, days) for record in records] if days else records, time_ms=time_ms)

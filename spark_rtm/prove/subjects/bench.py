@@ -48,11 +48,8 @@ class Bench:
     spark: SparkSession
     kafka: str
     folder: Path
-    """Folder for checkpoints and logs, deleted after the run."""
     log: Path | None = None
-    """File with Spark's output."""
     packages: tuple[str, ...] = ()
-    """Maven packages of the job."""
 
 
 @contextlib.contextmanager
@@ -183,7 +180,6 @@ def _stop(spark: SparkSession) -> None:
 
 @contextlib.contextmanager
 def _stderr_in(log: Path) -> Iterator[None]:
-    """Give processes that start in this block a file as standard error."""
     sys.stderr.flush()
     kept = os.dup(2)
     with log.open("ab") as file:

@@ -179,7 +179,6 @@ def _limited(path: Path, seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_program(recording: Recording) -> Iterator[None]:
-    """Give the job its own arguments, import path, output and log, as if it were the program."""
     job, log = recording.job, logging.getLogger()
     handlers, level = log.handlers[:], log.level
     folders = [str(folder) for folder in roots_of(job)]
@@ -197,7 +196,6 @@ def _as_program(recording: Recording) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _replaced(recording: Recording) -> Iterator[None]:
-    """Replace PySpark's entry points for the job, and restore them afterwards."""
     session, frame = type(recording.spark), type(recording.spark.range(0))
     roots = roots_of(recording.job)
     replaced: list[tuple[Any, str, Any]] = [
@@ -251,8 +249,6 @@ def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[
 
 
 def _exit_of(owner: int, exit_: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
-    """Return an exit function that ends a child process of the job, but not this process."""
-
     def end(status: int) -> NoReturn:
         if os.getpid() != owner:
             exit_(status)
@@ -262,8 +258,6 @@ def _exit_of(owner: int, exit_: Callable[[int], NoReturn]) -> Callable[[int], No
 
 
 def _sql_of(recording: Recording, sql: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
-    """Return a `SparkSession.sql` that records statements which change a table instead of running them."""
-
     def run(session: SparkSession, text: str, *arguments: Any, **named: Any) -> DataFrame:
         if found := SQL_WRITE.match(text):
             recording.note_write(f"SQL {(found['verb'] or found['later']).upper()}")

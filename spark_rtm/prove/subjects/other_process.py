@@ -36,16 +36,11 @@ class Order:
     target: Job | str
     """The job, or the name with which a function is loaded."""
     partitions: Mapping[str, int]
-    """Source topics with their numbers of partitions."""
     tables: Mapping[str, str]
-    """The topic of each static DataFrame of a function."""
     number: int
-    """Position of the query in its job."""
     kafka: str
     topic: str
-    """The output topic."""
     sink: Mapping[str, str]
-    """Options of the Kafka sink."""
     checkpoint: Path
     interval_ms: int
     slots: int

@@ -64,19 +64,14 @@ class Recording:
     static: DataFrame | None = None
     """Static source rows that replace each stream of the job."""
     on_static: "Recording | None" = None
-    """The recording of a second run of the job on static source rows, if there was one."""
     topics: list[str] = field(default_factory=list)
-    """Topics that the job reads as streams."""
     tables: list[str] = field(default_factory=list)
-    """Topics that the job reads as static DataFrames."""
     other_sources: list[tuple[str, int]] = field(default_factory=list)
     """Formats of streams that are not Kafka, with the lines of the job."""
     caught: list[Caught] = field(default_factory=list)
     source_options: dict[str, str] = field(default_factory=dict)
-    """Options of the Kafka streams as the job set them."""
     source_line: int = 0
     has_default_shuffles: bool = False
-    """Whether `spark.sql.shuffle.partitions` has Spark's default."""
     sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
     skipped: dict[tuple[str, int], None] = field(default_factory=dict)
     """Targets of batch writes that did not run, in order, with the lines of the job."""

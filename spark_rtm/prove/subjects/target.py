@@ -49,13 +49,11 @@ class Job:
 
     path: Path
     arguments: tuple[str, ...] = ()
-    """Command-line arguments of the job."""
     confs: Mapping[str, str] = field(default_factory=dict)
     """Settings from the job's cluster or from `spark-submit`."""
     side_effects: bool = False
     """Whether the job's batch writes run each time its code runs. Writes to Kafka always use the broker of `prove`."""
     folder: Path = field(default_factory=Path.cwd)
-    """The working folder of `prove`."""
 
 
 def code_of(path: Path) -> str:
@@ -143,7 +141,6 @@ def load(
 
 
 def _parameters(text: str, named: Callable[..., Any], function: Callable[..., Any]) -> tuple[list[str], dict[str, Any]]:
-    """Return the names of the DataFrame parameters, and a default for each other parameter."""
     hints = _hints(function)
     parameters = inspect.signature(named).parameters.values()
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]

@@ -24,7 +24,6 @@ class Failure:
 
     condition: str
     message: str
-    """The first line of the message, without the condition."""
     path: str
     line: int
     fix: str

@@ -20,13 +20,11 @@ class Verdict:
     status: str
     """`good`, `wrong`, or `unchecked` if an earlier problem prevented the check."""
     evidence: str
-    """The observation and its consequence."""
     fix: str = ""
     page: str = ""
     """Page of this skill, relative to its folder."""
     path: str = ""
     line: int = 0
-    """Line of the user's code, or 0."""
 
     @property
     def text(self) -> str:
