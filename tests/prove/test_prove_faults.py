@@ -1,17 +1,86 @@
 """`prove` names each fault of a copied job with its line, condition and fix, and no fault in the original."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from scripts.pack import files
 from spark_rtm.prove.subjects import target
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
 from spark_rtm.testing.records import as_sent
-from tests.prove.faults import FAULTS, FUNCTION, ORIGINAL, UDF, Fault, broken_copy
 from tests.prove.judge import Judge, line_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
+
+ORIGINAL = files.ROOT / "examples/alerts/payments_to_flagged.py"
+FUNCTION = "payments_to_flagged"
+
+
+@dataclass(frozen=True)
+class Fault:
+    right: str
+    wrong: str
+    check: str
+    condition: str
+    """Part of the evidence."""
+    fix: str
+    """Part of the fix."""
+    line_of: str = ""
+    """Text of the expected line; empty if the verdict names the function."""
+
+
+UDF = Fault(
+    'key=F.col("record.card")',
+    'key=F.udf(str.upper)(F.col("record.card"))',
+    "mode",
+    "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
+    "replace the Python function with SQL functions",
+    "F.udf(str.upper)",
+)
+"""Prevents the start of the query, so it hides other faults."""
+
+FAULTS = {
+    "row without a topic": Fault('.otherwise("payments-flagged")', "", "input", "null topic", "give every row a topic"),
+    "records that vanish": Fault(
+        "decode(payments, PAYMENTS,",
+        'decode(payments.where("value is not null and length(value) > 0").where(HARMLESS), PAYMENTS,',
+        "input",
+        "are dropped without a trace: a null value, an empty value",
+        "reject topic",
+    ),
+    "ANSI cast": Fault(
+        "HARMLESS",
+        "\n        F.coalesce(\n"
+        "            F.get_json_object(F.col('value').cast('string'), '$.amount_cents').cast('long') > 0, F.lit(True)\n"
+        "        )\n    ",
+        "input",
+        "CAST_INVALID_INPUT",
+        "try_cast",
+        ".cast('long')",
+    ),
+    "password in the plan": Fault(
+        "decoded = decode(",
+        'password = "geheim-0815"\n'
+        '    payments = payments.where(F.coalesce(F.col("key").cast("string"), F.lit("")) != password)\n'
+        "    decoded = decode(",
+        "secrets",
+        "the code contains a password or token, and Spark prints it in the plan and Spark's log",
+        "secret store",
+        'password = "geheim-0815"',
+    ),
+}
+"""Faults that do not hide each other, in one copy."""
+
+
+def broken_copy(folder: Path, *faults: Fault) -> Path:
+    text = ORIGINAL.read_text(encoding="utf-8")
+    for fault in faults:
+        assert fault.right in text
+        text = text.replace(fault.right, fault.wrong, 1)
+    path = folder / "payments.py"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def _load(path: Path) -> target.Target | target.Job:
@@ -19,7 +88,7 @@ def _load(path: Path) -> target.Target | target.Job:
 
 
 def test_job_of_the_repository_gets_only_good_verdicts(judge: Judge) -> None:
-    # The test of the command kills a query; here, only the fault that this check must name needs another JVM.
+    # The test of the command kills a query.
     verdicts = judge(_load(ORIGINAL), *set(CHECKS) - {"restart"})
 
     assert [] == [verdict.text for verdict in verdicts if verdict.status != GOOD]
