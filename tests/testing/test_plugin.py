@@ -18,12 +18,12 @@ SHELL = next(
 )
 
 
-def _run(folder: Path, commands: str) -> subprocess.CompletedProcess[str]:
+def _run(folder: Path, kafka: str, commands: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH" and "PYTEST" not in name}
     return subprocess.run(
         ["bash", "-euc", commands],
         cwd=folder,
-        env={**kept, "SKILL": str(files.ROOT)},
+        env={**kept, "SKILL": str(files.ROOT), "KAFKA_BOOTSTRAP_SERVERS": kafka},
         capture_output=True,
         text=True,
         timeout=110,
@@ -35,11 +35,11 @@ BREAK = "sed s/try_cast/cast/ job.py > broken.py; sed 's/from job/from broken/' 
 
 
 @pytest.mark.timeout(240)
-def test_new_project_passes_and_fails_when_its_job_is_broken(tmp_path: Path) -> None:
+def test_new_project_passes_and_fails_when_its_job_is_broken(kafka: str, tmp_path: Path) -> None:
     """A `cast` instead of `try_cast` makes a test of `run_real_time` fail with the condition and the line."""
     *files_of_project, run = SHELL.strip().splitlines()
 
-    done = _run(tmp_path, "\n".join([*files_of_project, BREAK, f"{run} -rA"]))
+    done = _run(tmp_path, kafka, "\n".join([*files_of_project, BREAK, f"{run} -rA"]))
 
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "PASSED test_job.py::test_payments_are_routed" in done.stdout
