@@ -1,12 +1,10 @@
 import importlib
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from spark_rtm.prove.subjects.placeholders import file_in, placeholders_for
-from spark_rtm.prove.subjects.samples import time_in
 from spark_rtm.prove.subjects.target import Job, matching, roots_of
 
 
@@ -26,19 +24,6 @@ def test_pattern_of_topics_names_one_topic(pattern: str, topic: str) -> None:
 def test_pattern_that_is_not_understood_is_named() -> None:
     with pytest.raises(ValueError, match="name the topics with the option subscribe"):
         matching("(?!orders).*x{3}")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "form"),
-    [
-        ("yyyy-MM-dd'T'HH:mm:ssXXX", "%Y-%m-%dT%H:%M:%S+00:00"),
-        ("MM-dd-yyyy hh:mm a", "%m-%d-%Y %I:%M %p"),
-    ],
-)
-def test_time_is_written_in_a_pattern_of_java(pattern: str, form: str) -> None:
-    written = datetime.strptime(time_in(pattern), form).replace(tzinfo=UTC)
-
-    assert timedelta(minutes=2) > datetime.now(UTC) - written
 
 
 def test_file_is_found_in_the_folders_of_a_job(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
@@ -36,11 +37,6 @@ PARSED = re.compile(
 MADE = re.compile(r"a\d")
 MOMENT = "yyyy-MM-dd HH:mm:ss"
 SQL_NUMBERS = ("tinyint", "smallint", "int", "bigint", *FRACTIONS)
-# Letters of Java's patterns, longer ones first, and the equivalent directives of `strftime`.
-LETTERS = {
-    "yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "hh": "%I", "mm": "%M", "ss": "%S",
-    "SSSSSS": "%f", "SSS": "000", "XXX": "+00:00", "XX": "+0000", "X": "Z", "Z": "+0000", "a": "%p",
-}  # fmt: skip
 
 
 def read_samples(path: Path) -> list[Sent]:
@@ -80,10 +76,10 @@ def other_samples(rows: DataFrame) -> list[Sent]:
 def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
     """Return generated records with strings that `rows` can parse. Strings that the query compares do not change."""
     plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
-    kept, found = compared_texts(rows), list[Sent]()
+    parsed, kept, found = _parsed_texts(rows, plan), compared_texts(rows), list[Sent]()
     for position, sent in enumerate(made):
-        fields = fields_of(sent) or {}
-        texts = {name: text for name, text in _parsed_texts(plan, position % 2 + 1).items() if name not in kept}
+        fields, number = fields_of(sent) or {}, str(position % 2 + 1)
+        texts = {name: text or number for name, text in parsed.items() if name not in kept}
         # Any other text was chosen to pass a filter of the query.
         changed = {n: text for n, text in texts.items() if is_time(n) or MADE.fullmatch(str(fields.get(n)))}
         changed = {name: text for name, text in changed.items() if isinstance(fields.get(name), str)}
@@ -237,15 +233,16 @@ def _text(number: int, name: str) -> str:
     return datetime.now(UTC).isoformat() if is_time(name) else f"a{number}"
 
 
-def _parsed_texts(plan: str, number: int) -> dict[str, str]:
-    """Return a string for each column that an analysed plan parses as a time or a number."""
-    now = time_in(MOMENT)
-    of_kind = {**dict.fromkeys(SQL_NUMBERS, str(number)), "boolean": "true", "timestamp": now, "date": now[:10]}
+def _parsed_texts(rows: DataFrame, plan: str) -> dict[str, str]:
+    """Return a string for each column that an analysed plan parses as a time; an empty one for a number."""
+
+    def now(pattern: str) -> str:
+        try:
+            return str(rows.sparkSession.sql("select date_format(now(), :p)", {"p": pattern}).collect()[0][0])
+        except PySparkException:  # The text is no pattern.
+            return datetime.now(UTC).isoformat()
+
+    moment = now(MOMENT)
+    of_kind = {**dict.fromkeys(SQL_NUMBERS, ""), "boolean": "true", "timestamp": moment, "date": moment[:10]}
     casts = {match["column"]: of_kind[match["kind"]] for match in CAST.finditer(plan) if match["kind"] in of_kind}
-    return casts | {match["column"]: time_in(match["format"] or MOMENT) for match in PARSED.finditer(plan)}
-
-
-def time_in(pattern: str) -> str:
-    """Return the current time in a Java pattern."""
-    tokens = re.findall("'[^']*'|" + "|".join(LETTERS) + "|.", pattern)
-    return datetime.now(UTC).strftime("".join(LETTERS.get(token, token.strip("'")) for token in tokens))
+    return casts | {match["column"]: now(match["format"] or MOMENT) for match in PARSED.finditer(plan)}
