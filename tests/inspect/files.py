@@ -1,4 +1,4 @@
-"""Write small checkpoints in the format of OSS 4.3.0, which `queries.py` writes with real queries, and inspect them."""
+"""Write small checkpoints in the format of OSS 4.3.0, and inspect them."""
 
 import json
 import os
