@@ -2,9 +2,10 @@ import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from examples.alerts.job import Job, Options
 from spark_rtm.kafka.consumer import consumer_from_start, is_record
 from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.testing.records import Received, received
 from tests.helpers import eventually
 
 START_SECONDS = 150
@@ -27,18 +29,6 @@ BROKEN: dict[str, bytes | None] = {
     "not_json": b"{bad",
 }
 """Records that no job can read, by the expected reason of their rejection."""
-
-
-class Output(NamedTuple):
-    """A record that a job wrote; `topic` is the name without the prefix."""
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: dict[str, bytes]
-
-    def fields(self) -> Any:
-        return json.loads(self.value or b"")
 
 
 @contextmanager
@@ -89,27 +79,26 @@ def send(options: Options, topic: str, records: Iterable[Record]) -> None:
     assert 0 == producer.flush(30)
 
 
-def received(
-    options: Options, job: Job, until: int | Callable[[list[Output]], bool], deadline_seconds: float = 60
-) -> list[Output]:
+def outputs_of(
+    options: Options, job: Job, until: int | Callable[[list[Received]], bool], deadline_seconds: float = 60
+) -> list[Received]:
     """
-    Read the job's target topics, and return the records sorted by source position.
+    Read the job's target topics, and return the records sorted by source position. Their topics have no prefix.
 
     `until` is the number of records, or a function that decides whether the records are complete.
     """
     topics = {options.topic_prefix + name: options.partitions for name in job.writes}
     consumer = consumer_from_start(options.bootstrap_servers, topics)
-    outputs: list[Output] = []
+    outputs: list[Received] = []
 
     def poll() -> bool:
         for message in filter(is_record, consumer.consume(1_000, 0.2)):
-            headers: Any = message.headers() or []
             topic = (message.topic() or "").removeprefix(options.topic_prefix)
-            outputs.append(Output(topic, message.key(), message.value(), dict(headers)))
+            outputs.append(replace(received(message), topic=topic))
         return until(outputs) if callable(until) else len(outputs) >= until
 
     try:
         eventually(poll, deadline_seconds, f"the records of {job.name}")
-        return sorted(outputs, key=lambda output: (output.headers["src"], output.topic))
+        return sorted(outputs, key=lambda output: (dict(output.headers)["src"] or b"", output.topic))
     finally:
         consumer.close()

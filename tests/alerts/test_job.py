@@ -18,7 +18,7 @@ from examples.alerts.job import Options, start
 from scripts.pack import files
 from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_needed, slots_total
 from spark_rtm.text import markdown
-from tests.alerts.helpers import START_SECONDS, create, encoded, received, send
+from tests.alerts.helpers import START_SECONDS, create, encoded, outputs_of, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -81,7 +81,7 @@ def test_ctrl_c_ends_job_with_status_zero(options: Options, tmp_path: Path) -> N
         words, cwd=files.ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         try:
-            found = received(options, job, 2, START_SECONDS)
+            found = outputs_of(options, job, 2, START_SECONDS)
             process.send_signal(signal.SIGINT)
             printed, errors = process.communicate(timeout=60)
         finally:
