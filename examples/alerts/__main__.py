@@ -2,28 +2,20 @@
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from examples.alerts import (
-    alarms_to_first,
-    heartbeats_to_offline,
-    lifts_to_notices,
-    logins_to_spikes,
-    logs_to_leaks,
-    payments_to_flagged,
-    readings_to_incidents,
-)
-from examples.alerts.job import run
+from examples.alerts.job import Job, run
 
-JOBS = {
-    module.JOB.name: module.JOB
-    for module in (
-        payments_to_flagged,
-        logs_to_leaks,
-        alarms_to_first,
-        heartbeats_to_offline,
-        logins_to_spikes,
-        lifts_to_notices,
-        readings_to_incidents,
+JOBS: dict[str, Job] = {
+    name: import_module(f"examples.alerts.{name}").JOB
+    for name in (
+        "payments_to_flagged",
+        "logs_to_leaks",
+        "alarms_to_first",
+        "heartbeats_to_offline",
+        "logins_to_spikes",
+        "lifts_to_notices",
+        "readings_to_incidents",
     )
 }
 USAGE = "usage: python -m examples.alerts JOB [OPTION ...]"

@@ -64,9 +64,8 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
 
 
 JOB = Job(
-    name="alarms_to_first",
-    summary="Pass on the first alarm of each device and code within ten minutes: alarms -> alarms-first.",
+    alarms_to_first,
+    "Pass on the first alarm of each device and code within ten minutes: alarms -> alarms-first.",
     reads=("alarms",),
     writes=("alarms-first", "alarms-rejected"),
-    transform=alarms_to_first,
 )

@@ -28,7 +28,17 @@ def decode(
     fields, its numbers are from 0 to `MAX_NUMBER`, and the fields in `ids` match `ID_PATTERN`. `checks` maps further
     reasons to conditions; for a valid row, all these conditions are false.
     """
-    return parse(records, schema, "record").withColumn("reason", first_reason(_reasons(schema, ids) | {**checks}))
+    strings = [field.name for field in schema if isinstance(field.dataType, StringType)]
+    numbers = [f"record.{field.name}" for field in schema if isinstance(field.dataType, LongType)]
+    required = [field.name for field in schema if not field.nullable]
+    reasons = {
+        **reasons_of_form("record", strings),
+        "bad_number": any_of(~F.col(name).between(0, MAX_NUMBER) for name in numbers),
+        **{f"missing:{name}": F.col(f"record.{name}").isNull() for name in required},
+        **{f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ids},
+        **checks,
+    }
+    return parse(records, schema, "record").withColumn("reason", first_reason(reasons))
 
 
 def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic: Column) -> DataFrame:
@@ -53,15 +63,3 @@ def newest(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     latest = records.groupBy("key").agg(F.max_by("value", "offset").alias("value")).where("value is not null")
     row = F.from_json(F.col("value").cast("string"), schema)
     return latest.select(F.col("key").cast("string").alias(f"{name}_key"), row.alias(name))
-
-
-def _reasons(schema: StructType, ids: Iterable[str]) -> dict[str, Column]:
-    strings = [field.name for field in schema if isinstance(field.dataType, StringType)]
-    numbers = [f"record.{field.name}" for field in schema if isinstance(field.dataType, LongType)]
-    required = [field.name for field in schema if not field.nullable]
-    return {
-        **reasons_of_form("record", strings),
-        "bad_number": any_of(~F.col(name).between(0, MAX_NUMBER) for name in numbers),
-        **{f"missing:{name}": F.col(f"record.{name}").isNull() for name in required},
-        **{f"bad_id:{name}": ~F.col(f"record.{name}").rlike(ID_PATTERN) for name in ids},
-    }

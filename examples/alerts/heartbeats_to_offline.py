@@ -97,11 +97,10 @@ def ticks_for(options: Options) -> AbstractContextManager[None]:
 
 
 JOB = Job(
-    name="heartbeats_to_offline",
-    summary="Raise an alarm when a device is silent for a second: heartbeats -> heartbeats-offline.",
+    heartbeats_to_offline,
+    "Raise an alarm when a device is silent for a second: heartbeats -> heartbeats-offline.",
     reads=("heartbeats", TICKS_TOPIC),
     streams=2,
     writes=("heartbeats-offline", "heartbeats-rejected"),
-    transform=heartbeats_to_offline,
     companion=ticks_for,
 )

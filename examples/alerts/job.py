@@ -69,16 +69,20 @@ class Job:
     have no prefix.
     """
 
-    name: str
+    transform: Callable[..., DataFrame]
     summary: str
     reads: tuple[str, ...]
     """Source topics. The topics that are read as streams come before those that are read as tables."""
     writes: tuple[str, ...]
-    transform: Callable[..., DataFrame]
     streams: int = 1
     """Number of topics in `reads` that are read as streams."""
     companion: Callable[[Options], AbstractContextManager[object]] = nullcontext
     """Context manager that is active while the query runs."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of `transform`."""
+        return self.transform.__name__
 
     def build(self, spark: SparkSession, options: Options) -> DataFrame:
         """Return the Kafka sink rows of the job."""

@@ -35,9 +35,8 @@ def lifts_to_notices(lifts: DataFrame, contacts: DataFrame) -> DataFrame:
 
 
 JOB = Job(
-    name="lifts_to_notices",
-    summary="Address a notice of each urgent event to the contact of the lift: lifts + lift-contacts -> lifts-notices.",
+    lifts_to_notices,
+    "Address a notice of each urgent event to the contact of the lift: lifts + lift-contacts -> lifts-notices.",
     reads=("lifts", "lift-contacts"),
     writes=("lifts-notices", "lifts-rejected"),
-    transform=lifts_to_notices,
 )

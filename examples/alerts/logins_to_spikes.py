@@ -65,9 +65,8 @@ def logins_to_spikes(logins: DataFrame) -> DataFrame:
 
 
 JOB = Job(
-    name="logins_to_spikes",
-    summary="Raise an alert when an account has ten failed logins within a minute: logins -> logins-spikes.",
+    logins_to_spikes,
+    "Raise an alert when an account has ten failed logins within a minute: logins -> logins-spikes.",
     reads=("logins",),
     writes=("logins-spikes", "logins-rejected"),
-    transform=logins_to_spikes,
 )

@@ -20,18 +20,6 @@ LOGS = (
 )
 """One log line. The job searches only `message` for personal data, and drops fields that are not in this schema."""
 
-LEAKS = (
-    StructType()
-    .add("service", "string", nullable=False)
-    .add("kinds", "string", nullable=False)
-    .add("leaks", "integer", nullable=False)
-)
-"""
-One alert: the service, the kinds of data joined by commas, and the number of distinct matches.
-
-The header `src` of an alert is the source position of the log line.
-"""
-
 EMAIL = r"([A-Za-z0-9._%+-]{1,64}+@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})"
 # The patterns for cards and IBANs are lookaheads, so digits directly before a card number or an IBAN cannot hide the
 # match.
@@ -49,7 +37,11 @@ MAX_LEAKS = 100
 
 
 def logs_to_leaks(logs: DataFrame) -> DataFrame:
-    """Convert Kafka source rows of log lines to Kafka sink rows: two for a line with a leak, one for any other line."""
+    """
+    Convert Kafka source rows of log lines to Kafka sink rows: two for a line with a leak, one for any other line.
+
+    An alert contains the service, the kinds of data joined by commas, and the number of distinct matches.
+    """
     service, level, message = (F.col(f"record.{name}") for name in LOGS.names)
     checks = {"bad_service": ~service.rlike(SERVICE), "bad_level": ~level.isin(*LEVELS)}
     decoded = decode(logs, LOGS, checks).withColumn("found", _leaks_in(message))
@@ -98,9 +90,8 @@ def _name_of(leak: Column) -> Column:
 
 
 JOB = Job(
-    name="logs_to_leaks",
-    summary="Find personal data in log lines: logs -> leaks (alerts without the data) and logs-masked.",
+    logs_to_leaks,
+    "Find personal data in log lines: logs -> leaks (alerts without the data) and logs-masked.",
     reads=("logs",),
     writes=("leaks", "logs-masked", "logs-rejected"),
-    transform=logs_to_leaks,
 )

@@ -28,16 +28,17 @@ The value of a rule record. The key of the record is the country.
 If the rule of a country is unreadable or has no limit, each payment from this country is flagged.
 """
 
-FLAGGED = StructType([*PAYMENTS]).add("flags", "string", nullable=False)
-"""A flagged payment. `flags` contains the names of the flags, joined by commas."""
-
 FLAGS = """concat_ws(',',
     if(rule.blocked, 'country_blocked', if(rule.limit_cents is null, 'no_rule', null)),
     if(record.amount_cents > rule.limit_cents, 'over_limit', null))"""
 
 
 def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
-    """Convert Kafka source rows of payments and rules to Kafka sink rows, one for each payment."""
+    """
+    Convert Kafka source rows of payments and rules to Kafka sink rows, one for each payment.
+
+    The field `flags` of a payment contains the names of its flags, joined by commas.
+    """
     decoded = decode(payments, PAYMENTS, ids=("payment_id", "card"))
     table = F.broadcast(newest(rules, RULES, "rule"))
     flagged = decoded.join(table, F.col("record.country") == F.col("rule_key"), "left").withColumn(
@@ -54,9 +55,8 @@ def payments_to_flagged(payments: DataFrame, rules: DataFrame) -> DataFrame:
 
 
 JOB = Job(
-    name="payments_to_flagged",
-    summary="Flag card payments by the rules of their country: payments + payment-rules -> payments-flagged.",
+    payments_to_flagged,
+    "Flag card payments by the rules of their country: payments + payment-rules -> payments-flagged.",
     reads=("payments", "payment-rules"),
     writes=("payments-flagged", "payments-passed", "payments-rejected"),
-    transform=payments_to_flagged,
 )

@@ -18,9 +18,6 @@ from examples.alerts.decoding import decode, route
 from examples.alerts.payments_to_flagged import PAYMENTS
 from spark_rtm.realtime.python_state import with_python
 
-SCORED = StructType([*PAYMENTS]).add("score", "double", nullable=False)
-"""A payment, and the probability that it is fraudulent, from 0 to 1."""
-
 MAX_SCORE = 0.9
 HOME = "NL"
 
@@ -36,7 +33,8 @@ def payments_to_scored(payments: DataFrame, model: Model) -> DataFrame:
     """
     Convert Kafka source rows of payments to Kafka sink rows, one for each payment.
 
-    The model is loaded on the driver, and each Python process gets a copy.
+    The field `score` is the probability, from 0 to 1, that the payment is fraudulent. The model is loaded on the
+    driver, and each Python process gets a copy.
     """
     decoded = decode(payments, PAYMENTS).select("key", "value", "src", "reason", "record")
     schema = StructType([*decoded.schema]).add("score", "double")

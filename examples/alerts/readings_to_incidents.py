@@ -105,9 +105,8 @@ def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
 
 
 JOB = Job(
-    name="readings_to_incidents",
-    summary="Raise one alert each time a machine exceeds its limit: readings + machine-limits -> readings-incidents.",
+    readings_to_incidents,
+    "Raise one alert each time a machine exceeds its limit: readings + machine-limits -> readings-incidents.",
     reads=("readings", "machine-limits"),
     writes=("readings-incidents", "readings-rejected"),
-    transform=readings_to_incidents,
 )

@@ -17,9 +17,9 @@ from examples.alerts import (
 from examples.alerts.alarms_to_first import LATENESS_MS, MINUTE_MS, REPEAT_MS, SKEW_MS
 from examples.alerts.job import Job, Options, start
 from examples.alerts.logins_to_spikes import MAX_FAILURES
-from examples.alerts.logs_to_leaks import LEAKS, MAX_LEAKS
+from examples.alerts.logs_to_leaks import MAX_LEAKS
 from spark_rtm.testing.run import RealTimeRun
-from tests.alerts.helpers import BROKEN, Record, create, encoded, received, send
+from tests.alerts.helpers import BROKEN, Record, create, encoded, outputs_of, send
 from tests.helpers import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -149,7 +149,7 @@ def logs() -> Case:
     for masked, kinds, leaks in LINES.values():
         written.append(("logs-masked", "checkout", {**LOG, "message": masked}))
         if kinds:
-            written.append(("leaks", "checkout", dict(zip(LEAKS.names, ("checkout", kinds, leaks), strict=True))))
+            written.append(("leaks", "checkout", {"service": "checkout", "kinds": kinds, "leaks": leaks}))
     return Case(
         logs_to_leaks.JOB,
         [encoded(LOG, message=line, user="ann@b.nl") for line in LINES],
@@ -229,10 +229,10 @@ def test_new_rule_applies_from_the_next_batch(spark: SparkSession, options: Opti
     send(options, "payment-rules", RULES)
     query = start(job, spark, replace(options, interval_seconds=2))
     send(options, "payments", [(b"k", encoded(PAYMENT))])
-    assert "payments-passed" == received(options, job, 1)[0].topic
+    assert "payments-passed" == outputs_of(options, job, 1)[0].topic
 
     send(options, "payment-rules", [(b"NL", b'{"limit_cents":1}')])
     batches = len(query.recentProgress)
     eventually(lambda: len(query.recentProgress) > batches + 1, 60, "the next batch")
     send(options, "payments", [(b"k", encoded(PAYMENT))])
-    assert "payments-flagged" == received(options, job, 2)[-1].topic
+    assert "payments-flagged" == outputs_of(options, job, 2)[-1].topic
