@@ -1,7 +1,7 @@
 """
 Define the stateful processor that loads, evaluates and stores a user's state, and emits the changed credit.
 
-The processor calls `update.advance` to evaluate the state. Spark can pass one row or many rows per call. The newest
+The processor calls `history.advance` to evaluate the state. Spark can pass one row or many rows per call. The newest
 version of each credit is the same in both cases. Databricks runs Python processors in real-time mode, but OSS 4.3.0
 runs them only in micro-batch mode.
 """
@@ -19,10 +19,9 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import LongType, StructField, StructType
 
-from examples.attribution.credit.history import UserHistory, next_timer_at
+from examples.attribution.credit.history import Update, UserHistory, advance, next_timer_at
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, OrderCredit, Touch
-from examples.attribution.credit.update import Update, advance
 from examples.attribution.schemas import struct_of
 from spark_rtm.realtime.timers import move_timer
 

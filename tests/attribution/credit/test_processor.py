@@ -83,7 +83,7 @@ def credit_of(row: Row) -> OrderCredit:
     return OrderCredit(**fields, credits=shares)
 
 
-@hypothesis_settings(max_examples=250, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
 def test_any_order_and_split_give_the_credit_of_the_rule(data: st.DataObject) -> None:
     history = data.draw(histories(SPAN_MS, DELAY_MS))
