@@ -48,38 +48,30 @@ def copied(kafka: str, rtm_postgres: str, settings: Settings) -> ResultsConsumer
 
 
 def test_restart_reads_only_new_records_unless_the_tables_are_lost(
-    kafka: str, rtm_postgres: str, settings: Settings
+    kafka: str, rtm_postgres: str, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Versions can have any order. With the tables, the offsets are lost, and all results are read again."""
+    """
+    Versions can have any order. With the tables, the offsets are lost, and all records are read again.
+
+    Records that are not results are skipped and counted.
+    """
+    wrong = [{"result_id": "a"}, result("a", 2, "\0"), result("a", 2, "\ud800"), {**result("a", 2), "deadline": 2**63}]
+    garbage = [None, b"", b"{bad", b"[]", b"\xff", b"[" * 100_000, *(json.dumps(row).encode() for row in wrong)]
+    produce(kafka, settings.topic(ATTRIBUTED_TOPIC), [(1, value) for value in garbage])
     versions = [("a", 2), ("bb", 6), ("a", 6), ("a", 4), ("bb", 2), ("a", 6)]
     publish(kafka, settings, *(result(*version) for version in versions))
-    rows = [copied(kafka, rtm_postgres, settings).metrics.rows]
+    runs = [copied(kafka, rtm_postgres, settings)]
     assert {"a": result("a", 6), "bb": result("bb", 6)} == stored_results(rtm_postgres, settings)
 
     publish(kafka, settings, result("a", 8))
-    rows.append(copied(kafka, rtm_postgres, settings).metrics.rows)
+    runs.append(copied(kafka, rtm_postgres, settings))
     with psycopg.connect(rtm_postgres) as connection:
         connection.execute(f"drop table {results_table(settings)}, {results_table(settings)}_offsets".encode())
-    rows.append(copied(kafka, rtm_postgres, settings).metrics.rows)
+    runs.append(copied(kafka, rtm_postgres, settings))
 
-    assert [6, 1, 7] == rows
+    assert [(6, len(garbage)), (1, 0), (7, len(garbage))] == [(run.metrics.rows, run.unreadable) for run in runs]
     assert {"a": result("a", 8), "bb": result("bb", 6)} == stored_results(rtm_postgres, settings)
-
-
-def test_records_that_are_not_results_are_skipped_and_counted(
-    kafka: str, rtm_postgres: str, settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
-    wrong = [{"result_id": "a"}, result("a", 2, "\0"), result("a", 2, "\ud800"), {**result("a", 2), "deadline": 2**63}]
-    garbage = [None, b"", b"{bad", b"[]", b"\xff", b"[" * 100_000, *(json.dumps(row).encode() for row in wrong)]
-    topic = settings.topic(ATTRIBUTED_TOPIC)
-    produce(kafka, topic, [(1, value) for value in garbage])
-    publish(kafka, settings, result("a", 2))
-
-    unreadable = [copied(kafka, rtm_postgres, settings).unreadable for _ in range(2)]
-
-    assert {"a": result("a", 2)} == stored_results(rtm_postgres, settings)
-    assert [len(garbage), 0] == unreadable
-    assert f"skipped record {topic}:1:0, which is not a result" in caplog.text
+    assert f"skipped record {settings.topic(ATTRIBUTED_TOPIC)}:1:0, which is not a result" in caplog.text
 
 
 def test_deleted_records_end_the_consumer_and_its_start(kafka: str, rtm_postgres: str, settings: Settings) -> None:

@@ -92,30 +92,20 @@ def publish(kafka: str, settings: Settings, *read: CampaignCount) -> None:
 
 @pytest.mark.services
 def test_restarted_throttle_reads_the_topic_from_its_start(kafka: str, settings: Settings) -> None:
+    """Records that are not counts are skipped and counted, and do not end the reader."""
+    garbage = [None, b"", b"{bad", b"[]", b"[" * 100_000, b"\xff", b'{"campaign_id": "c"}']
+    produce(kafka, settings.topic(PACING_TOPIC), [(0, value) for value in garbage])
     reached, reopened = counts((4, 6), (4, 5))
     publish(kafka, settings, reached)
 
     with delivery_throttle(kafka, settings, PARTITIONS, [GOAL]) as throttle:
-        eventually(lambda: not throttle.is_open("c"), 60, "the closed campaign")
+        eventually(lambda: not throttle.is_open("c") or throttle.future.done(), 60, "the closed campaign")
         publish(kafka, settings, reopened)
-        eventually(lambda: throttle.is_open("c"), 60, "the open campaign")
+        eventually(lambda: throttle.is_open("c") or throttle.future.done(), 60, "the open campaign")
         throttle.raise_if_failed()
 
     assert throttle.future.done()
     assert ["cap_reached", "cap_reopened"] == [notice.code for notice in throttle.notices]
-
-
-@pytest.mark.services
-def test_records_that_are_not_counts_are_skipped_and_counted(kafka: str, settings: Settings) -> None:
-    """A tombstone or garbage does not end the reader, so the reader still notices the cap."""
-    garbage = [None, b"", b"{bad", b"[]", b"[" * 100_000, b"\xff", b'{"campaign_id": "c"}']
-    produce(kafka, settings.topic(PACING_TOPIC), [(0, value) for value in garbage])
-    publish(kafka, settings, *counts((4, 6)))
-
-    with delivery_throttle(kafka, settings, PARTITIONS, [GOAL]) as throttle:
-        eventually(lambda: not throttle.is_open("c") or throttle.future.done(), 60, "the closed campaign")
-        throttle.raise_if_failed()
-
     assert len(garbage) == throttle.unreadable
 
 
