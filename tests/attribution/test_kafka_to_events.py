@@ -136,6 +136,7 @@ def good_records() -> Iterator[tuple[str, bytes]]:
         ("ad-requests", encoded(request_ts=NOW - HORIZON_MS)),
         ("ad-requests", encoded() + b" " * (MAX_RECORD_BYTES - len(encoded()))),
         ("ad-impressions", encoded("impression", creative_length_ms=2_000)),
+        *(("ad-requests", encoded(event_ts=NOW + off_ms)) for off_ms in (SKEW_MS, SKEW_MS + 1, -SKEW_MS, -SKEW_MS - 1)),
     )
 
 
@@ -173,23 +174,21 @@ def test_bad_record_is_rejected_with_reason_bytes_and_position(spark: SparkSessi
 
 
 def test_good_record_passes_with_typed_fields(spark: SparkSession) -> None:
-    """All kinds pass; unknown fields and all headers except `t0` are dropped."""
+    """
+    All kinds pass; unknown fields and all headers except `t0` are dropped.
+
+    The collector's time replaces the time of a device whose clock is off by more than the limit.
+    """
     records = list(good_records())
 
     routes = routed(spark, [*records])
 
     for n, ((topic, value), (target, headers, event)) in enumerate(zip(records, routes, strict=True)):
         sent = {k: v for k, v in json.loads(value).items() if k in EVENTS.names and v is not None}
-        added = {"effective_ts": NOW, "clock_skew": False, "src": f"{topic}:0:{n:012d}", "appended_at": NOW}
-        assert ("events", {"t0": b"1"}, {**sent, **added}) == (target, headers, json.loads(event)), value
-
-
-def test_collector_clock_replaces_a_device_clock_that_is_off(spark: SparkSession) -> None:
-    skewed = {SKEW_MS: False, SKEW_MS + 1: True, -SKEW_MS: False, -SKEW_MS - 1: True}
-    routes = routed(spark, [("ad-requests", encoded(event_ts=NOW + off_ms)) for off_ms in skewed])
-
-    found = [(event["effective_ts"], event["clock_skew"]) for event in (json.loads(value) for _, _, value in routes)]
-    assert [(NOW if is_off else NOW + off_ms, is_off) for off_ms, is_off in skewed.items()] == found
+        is_off = abs(sent["event_ts"] - NOW) > SKEW_MS
+        times = {"effective_ts": NOW if is_off else sent["event_ts"], "clock_skew": is_off, "appended_at": NOW}
+        expected = {**sent, **times, "src": f"{topic}:0:{n:012d}"}
+        assert ("events", {"t0": b"1"}, expected) == (target, headers, json.loads(event)), value
 
 
 KEPT_HEADERS: dict[str, tuple[Headers, dict[str, bytes]]] = {
@@ -205,19 +204,15 @@ KEPT_HEADERS: dict[str, tuple[Headers, dict[str, bytes]]] = {
 
 
 def test_only_the_first_valid_send_time_is_kept(spark: SparkSession) -> None:
-    headers = [sent for sent, _ in KEPT_HEADERS.values()]
-    routes = routed(spark, [("ad-requests", encoded()) for _ in headers], headers)
+    """A record whose headers would exceed the size limit of `events` goes to the reject topic, without its headers."""
+    headers = [*(sent for sent, _ in KEPT_HEADERS.values()), EMPTY * (MAX_HEADERS + 1)]
+
+    *routes, (target, rejected, raw) = routed(spark, [("ad-requests", encoded()) for _ in headers], headers)
 
     found = {name: (target, kept) for name, (target, kept, _) in zip(KEPT_HEADERS, routes, strict=True)}
     assert {name: ("events", kept) for name, (_, kept) in KEPT_HEADERS.items()} == found
-
-
-def test_record_with_too_many_headers_is_rejected(spark: SparkSession) -> None:
-    """A record whose headers would exceed the size limit of `events` goes to the reject topic, without its headers."""
-    ((target, headers, raw),) = routed(spark, [("ad-requests", encoded())], [EMPTY * (MAX_HEADERS + 1)])
-
-    assert ("ad-rejected", b"bad_headers", encoded()) == (target, headers["reason"], raw)
-    assert {"reason", "src", "bytes"} == headers.keys()
+    assert ("ad-rejected", b"bad_headers", encoded()) == (target, rejected["reason"], raw)
+    assert {"reason", "src", "bytes"} == rejected.keys()
 
 
 def test_random_damage_never_ends_the_query(spark: SparkSession) -> None:
