@@ -13,7 +13,6 @@ from rich.markup import escape
 
 from examples.attribution.attributed_table import SCHEMA, results_table, stored_results
 from examples.attribution.audit.reconciliation import reconcile
-from examples.attribution.audit.run_log import RunLog
 from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.chaos.cli import ChaosOptions
 from examples.attribution.chaos.faults import Fault
@@ -23,7 +22,6 @@ from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import POLL_SECONDS, is_past, poll_until_settled
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
 from examples.attribution.pipeline import RULES, micro_batch_with_python
-from examples.attribution.settings import Settings
 from examples.attribution.topics import SOURCE_TOPICS, TOPICS
 from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
@@ -37,41 +35,6 @@ MAX_NEWEST = 2_000
 CONNECT_SECONDS = 2
 
 
-class ResultFlow:
-    """Checks whether results of records sent after a given time are in Kafka and in the database."""
-
-    def __init__(self, log: RunLog, dsn: str, settings: Settings) -> None:
-        """Read from `log`, which another object fills, and from the results table."""
-        self._log, self._dsn = log, dsn
-        self._count = f"select count(distinct src) from {SCHEMA}.{results_table(settings)} where src = any(%s)".encode()
-        self._partitions = len(SOURCE_TOPICS) * settings.partitions
-        self._connection: psycopg.Connection | None = None
-
-    def flows_since(self, seconds: float) -> bool:
-        """Return whether each source partition has a stored result for a record sent after `seconds` (epoch time)."""
-        found = dict[str, str]()
-        for src in islice(reversed(self._log.first_result_at), MAX_NEWEST):
-            source = self._log.sources.get(src)
-            if source and source.t0 > seconds * 1000:
-                found.setdefault(src.rpartition(":")[0], src)
-        return len(found) == self._partitions and self._are_stored(list(found.values()))
-
-    def close(self) -> None:
-        """Close the connection to the database."""
-        if self._connection:
-            self._connection.close()
-
-    def _are_stored(self, sources: list[str]) -> bool:
-        try:
-            if self._connection is None or self._connection.closed:
-                self._connection = psycopg.connect(self._dsn, autocommit=True, connect_timeout=CONNECT_SECONDS)
-            stored = self._connection.execute(self._count, [sources]).fetchone()
-        except psycopg.OperationalError:
-            self.close()
-            return False
-        return stored is not None and stored[0] == len(sources)
-
-
 @dataclass
 class ChaosRun:
     """A run in progress. Ctrl-C calls `stop`."""
@@ -79,7 +42,6 @@ class ChaosRun:
     options: ChaosOptions
     system: System
     reader: RunLogReader
-    flow: ResultFlow
     throttle: DeliveryThrottle
     view: LiveView
     report: Callable[[str], None]
@@ -95,15 +57,12 @@ class ChaosRun:
 
     def wait_for_queries(self) -> None:
         """Wait until every query has committed a batch, so that no backlog delays the first recovery."""
-        deadline = time.monotonic() + START_SECONDS
-        while not self.system.have_all_committed() and not self.stop.is_set():
+
+        def is_over() -> bool:
             self.system.poll()
-            self.stop.wait(POLL_SECONDS)
-            if time.monotonic() > deadline:
-                raise TimeoutError(
-                    f"timed out after {START_SECONDS:g} s waiting for the first batch of every query, so no fault was "
-                    f"tried; the last line of {self.system.driver.log_path} is: {self.system.driver.last_line()}"
-                )
+            return self.system.have_all_committed() or self.stop.is_set()
+
+        wait_until(is_over, START_SECONDS, f"the first batch of every query ({self.system.driver.log_path})")
 
     def carry_out(self, faults: Sequence[Fault]) -> None:
         """Wait for the first results, and carry out the faults one by one. Stop after a fault without recovery."""
@@ -140,12 +99,28 @@ class ChaosRun:
         deadline = time.monotonic() + max_seconds
         while not self.stop.is_set() and time.monotonic() < deadline:
             self.poll()
-            if self.flow.flows_since(since := max(since, self.system.changed_at)):
+            if self.flows_since(since := max(since, self.system.changed_at)):
                 flowed_at = time.time()
                 self._poll_for(pause_seconds)
                 if self.system.changed_at <= since:
                     return flowed_at
         return None
+
+    def flows_since(self, seconds: float) -> bool:
+        """Return whether each source partition has a stored result for a record sent after `seconds` (epoch time)."""
+        log, settings, found = self.reader.log, self.system.settings, dict[str, str]()
+        for src in islice(reversed(log.first_result_at), MAX_NEWEST):
+            source = log.sources.get(src)
+            if source and source.t0 > seconds * 1000:
+                found.setdefault(src.rpartition(":")[0], src)
+        if len(found) < len(SOURCE_TOPICS) * settings.partitions:
+            return False
+        query = f"select count(distinct src) from {SCHEMA}.{results_table(settings)} where src = any(%s)"
+        try:
+            with psycopg.connect(self.system.database.dsn, connect_timeout=CONNECT_SECONDS) as connection:
+                return connection.execute(query.encode(), [list(found.values())]).fetchone() == (len(found),)
+        except psycopg.OperationalError:
+            return False
 
     def drain(self) -> None:
         """Poll until every result is final or the run makes no progress."""
@@ -232,11 +207,9 @@ def _observed(
     """Read all topics and campaign counts while the block runs, directly from the broker and not through the proxy."""
     settings, servers = system.settings, system.broker.bootstrap_servers
     reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
-    flow = ResultFlow(reader.log, system.database.dsn, settings)
     try:
         with delivery_throttle(servers, settings, settings.partitions, campaign_goals(system.traffic)) as throttle:
             system.traffic.is_open = throttle.is_open
-            yield ChaosRun(options, system, reader, flow, throttle, view, report, stop)
+            yield ChaosRun(options, system, reader, throttle, view, report, stop)
     finally:
-        flow.close()
         reader.close()
