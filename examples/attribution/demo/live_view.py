@@ -31,7 +31,6 @@ RATE_SECONDS = 5.0
 """Displayed rates are averages over this short period, so that they follow the warm-up and the end of traffic."""
 NEWEST = 10_000
 """Displayed latencies cover only this many newest records, so that the work does not grow with the run."""
-NO_CAP = "no cap reached"
 
 
 class LiveView:
@@ -50,7 +49,6 @@ class LiveView:
         self._throttle, self._title = DeliveryThrottle([]), ""
         self._hint = ""
         self._counted: deque[tuple[float, Counter[str]]] = deque()
-        self._at_cap: set[str] = set()
         self._drains_from = 0.0
 
     def __enter__(self) -> Self:
@@ -77,7 +75,6 @@ class LiveView:
         self._hint = "" if title else "COMPARE=1 shows the other mode here"
         self.curves = {mode: {} for mode in [settings.trigger, *(["micro-batch"] if self.beside else [])]}
         self._counted.clear()
-        self._at_cap.clear()
         self._drains_from = 0.0
 
     def update(self, log: RunLog, sink: Metrics | None = None, *, is_draining: bool = False) -> None:
@@ -111,17 +108,8 @@ class LiveView:
         return f"measuring, {settings.duration - measured_for:.0f} s left" if settings.duration else "running"
 
     def _print_plain(self, log: RunLog) -> None:
-        notices = list(self._throttle.notices)
-        for notice in notices:
-            if notice.campaign_id not in self._at_cap:
-                self._at_cap.add(notice.campaign_id)
-                self.print_line(
-                    f"{notice.at_ms / 1000 - self._sent.started_at:5.0f} s cap reached: "
-                    f"{campaign_name(notice.campaign_id)}, {notice.delivered} delivered and {notice.reserved} "
-                    f"reserved of {notice.delivered + notice.reserved + notice.available}"
-                )
-        codes = Counter(notice.code for notice in notices)
-        caps = f"caps reached {codes['cap_reached']}, reopened {codes['cap_reopened']}" if codes else NO_CAP
+        codes = Counter(notice.code for notice in list(self._throttle.notices))
+        caps = f"caps reached {codes['cap_reached']}, reopened {codes['cap_reopened']}" if codes else "no cap reached"
         rows = {row.hop: row for row in hop_latencies(log, self._shown_from(), NEWEST)}
         end_to_end = rows.get("end to end")
         latency = f"p50 {end_to_end.p50} p99 {end_to_end.p99} ms" if end_to_end else "no result yet"
@@ -143,9 +131,11 @@ class LiveView:
     def _screen(self, log: RunLog, sink: Metrics | None, now: float) -> Group:
         settings, mode = self._settings, self._settings.trigger
         elapsed = time.time() - self._sent.started_at
-        self._add_medians(mode, latencies_by_second(log, self._sent.started_at, NEWEST, decoded=bool(self.beside)))
-        if self.beside:
-            self._add_medians("micro-batch", self.beside.by_second(self._sent.started_at, NEWEST))
+        started_at, beside = self._sent.started_at, self.beside
+        newest = {mode: latencies_by_second(log, started_at, NEWEST, decoded=bool(beside))}
+        newest |= {"micro-batch": beside.by_second(started_at, NEWEST)} if beside else {}
+        for name, latencies_ms in newest.items():
+            self.curves[name] |= {second: median_ms for second, (median_ms, _) in latencies_ms.items()}
         rates = self.rates(log, sink, now)
         state = Text(f"{elapsed:3.0f} s  {self.phase(log)}", style="bold yellow" if self._drains_from else "bold")
         hint = "the check needs all results" if self._drains_from else "Ctrl-C ends the traffic"
@@ -168,9 +158,6 @@ class LiveView:
             *screen.curves(self.curves, total, columns, self._hint),
             screen.campaigns(self._throttle, self._sent.started_at),
         )
-
-    def _add_medians(self, mode: str, latencies_ms: Mapping[int, tuple[int, int]]) -> None:
-        self.curves[mode] |= {second: median_ms for second, (median_ms, _) in latencies_ms.items()}
 
     def rates(self, log: RunLog, sink: Metrics | None, now: float) -> Mapping[str, float]:
         """Return the recent records per second of each stage."""

@@ -57,17 +57,15 @@ def two_records() -> RunLog:
 
 
 def test_without_terminal_one_plain_line_per_period() -> None:
-    """A pipe or CI log receives whole lines without control characters, and one line per cap."""
+    """A pipe or CI log receives whole lines without control characters."""
     lines = printed(two_records(), terminal=False).splitlines()
 
-    assert ["starting", "    5 s cap reached: campaign-3, 8 delivered and 2 reserved of 10"] == lines[:2]
-    assert 3 == len(lines)
+    assert "starting" == lines[0]
+    assert 2 == len(lines)
     counts = "measuring, 55 s left: sent 2, results 1, rejected 1, waiting 1, pending 0, open orders 0, "
-    assert (
-        f"{counts}caps reached 2, reopened 1, p50 12 p99 12 ms, decode p50 5 ms, in micro-batch mode 1000 ms"
-        in lines[2]
-    )
-    assert "\x1b" not in lines[2]
+    caps = "caps reached 2, reopened 1, p50 12 p99 12 ms, decode p50 5 ms, in micro-batch mode 1000 ms"
+    assert counts + caps in lines[1]
+    assert "\x1b" not in lines[1]
 
 
 @pytest.mark.parametrize("size", [(100, 30), (80, 24)])
