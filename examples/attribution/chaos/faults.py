@@ -78,17 +78,10 @@ def killed_server(server: LocalServer) -> Iterator[None]:
 
 
 @contextmanager
-def killed(process: psutil.Process) -> Iterator[None]:
-    """Kill one process. If it has a supervisor, the supervisor restarts it."""
-    process.kill()
-    yield
-
-
-@contextmanager
-def killed_programs(*programs: Program) -> Iterator[None]:
-    """Kill programs. `Program.poll` restarts them."""
-    for program in programs:
-        program.kill()
+def killed(*targets: psutil.Process | Program) -> Iterator[None]:
+    """Kill processes or programs. Their supervisors restart them; `Program.poll` is the supervisor of a program."""
+    for target in targets:
+        target.kill()
     yield
 
 
@@ -204,11 +197,11 @@ KINDS: dict[str, Kind] = {
     "kill-driver": Kind(
         "kill -9 of the driver and its JVM, which the supervisor restarts",
         # Kill the standby first, because it would take over.
-        lambda s, _: killed_programs(*s.others, s.driver),
+        lambda s, _: killed(*s.others, s.driver),
     ),
     "kill-leader": Kind(
         "kill -9 of the driver and its JVM; a standby takes over",
-        lambda s, _: killed_programs(s.driver),
+        lambda s, _: killed(s.driver),
         needs="standby",
     ),
     "pause-driver": Kind(
@@ -219,7 +212,7 @@ KINDS: dict[str, Kind] = {
     "kill-jvm": Kind("kill -9 of only the driver's JVM", lambda s, _: killed(_jvm(s))),
     "pause-jvm": Kind("only the driver's JVM is suspended", lambda s, _: paused([_jvm(s)]), *PAUSE_SECONDS),
     "kill-follower": Kind(
-        "kill -9 of the process that copies results to the database", lambda s, _: killed_programs(s.follower)
+        "kill -9 of the process that copies results to the database", lambda s, _: killed(s.follower)
     ),
     "pause-follower": Kind(
         "the process that copies results to the database is suspended",
