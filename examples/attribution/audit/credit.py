@@ -1,12 +1,13 @@
 """Check that each order's credit is final, and equals the credit that the rule computes."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from examples.attribution.audit.replay import ReplayedOrder, replay_orders
+from examples.attribution.audit.replay import replay_orders
 from examples.attribution.audit.run_log import Row, RunLog, result_id_without_erasure
 from examples.attribution.credit.models import CreditRules
+from examples.attribution.credit.rule import Conversion, OrderCredit
 from examples.attribution.settings import Windows
 
 
@@ -23,35 +24,27 @@ class CreditAudit:
     compared: int
     """Number of orders whose credit was compared with the credit that the rule computes."""
     erased: int
-    """Number of orders that were not compared (`ReplayedOrder`)."""
+    """Number of orders that were not compared, because their users were erased."""
     differences: list[str]
 
 
 def audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAudit:
     """Compare each order's newest credit with the credit that the rule computes. `rules` must contain scaled times."""
-    expected = replay_orders(log, windows, rules)
+    orders = replay_orders(log, windows, rules)
     by_order: defaultdict[str, list[Row]] = defaultdict(list)
     for credit in log.credits.values():
         by_order[result_id_without_erasure(credit)].append(credit)
-    compared = {order_id for order_id, order in expected.items() if _is_determined(order, by_order.get(order_id, []))}
+    compared = [expected for _, expected in orders.values() if expected]
     return CreditAudit(
         conversions=_conversions(log),
         compared=len(compared),
-        erased=len(expected) - len(compared),
+        erased=len(orders) - len(compared),
         differences=[
-            *(text for order_id, order in expected.items() for text in _order_differences(order_id, order, by_order)),
-            *(text for order_id in compared for text in _rule_differences(expected[order_id], log.credits)),
-            *(f"credit {order_id} has no conversion in the replay" for order_id in by_order.keys() - expected.keys()),
+            *(text for name, (records, _) in orders.items() for text in _order_differences(name, records, by_order)),
+            *(text for expected in compared for text in _rule_differences(expected, log.credits)),
+            *(f"credit {order_id} has no conversion in the replay" for order_id in by_order.keys() - orders.keys()),
         ],
     )
-
-
-def _is_determined(order: ReplayedOrder, credits_of_order: list[Row]) -> bool:
-    if order.expected is None:
-        return False
-    # The query can read a record before an erasure even if the record was appended after the erasure.
-    result_ids = [credit["result_id"] for credit in credits_of_order]
-    return not order.is_after_erasure or [order.expected.result_id] == result_ids
 
 
 def _conversions(log: RunLog) -> Counter[str]:
@@ -62,22 +55,22 @@ def _conversions(log: RunLog) -> Counter[str]:
     return counts
 
 
-def _order_differences(order_id: str, order: ReplayedOrder, by_order: Mapping[str, list[Row]]) -> Iterator[str]:
+def _order_differences(
+    order_id: str, records: Sequence[Conversion], by_order: Mapping[str, list[Row]]
+) -> Iterator[str]:
     credits_of_order = by_order.get(order_id, [])
     if not credits_of_order:
-        yield f"credit {order_id} is missing for an order with {order.records} conversions"
-    elif (records := sum(credit["records"] for credit in credits_of_order)) != order.records:
-        yield f"credit {order_id} includes {records} conversions instead of {order.records}"
-    for credit in credits_of_order:
-        if not credit["final"]:
-            yield f"credit {credit['result_id']} is not final"
+        yield f"credit {order_id} is missing for an order with {len(records)} conversions"
+    elif (counted := sum(credit["records"] for credit in credits_of_order)) != len(records):
+        yield f"credit {order_id} includes {counted} conversions instead of {len(records)}"
+    yield from (f"credit {credit['result_id']} is not final" for credit in credits_of_order if not credit["final"])
 
 
-def _rule_differences(order: ReplayedOrder, credits_by_id: Mapping[str, Row]) -> Iterator[str]:
-    if order.expected and order.expected.result_id in credits_by_id:
-        fields = {name: value for name, value in order.expected.document().items() if name != "final"}
-        if wrong := field_differences(credits_by_id[order.expected.result_id], fields):
-            yield f"credit {order.expected.result_id} differs: {wrong}"
+def _rule_differences(expected: OrderCredit, credits_by_id: Mapping[str, Row]) -> Iterator[str]:
+    if expected.result_id in credits_by_id:
+        fields = {name: value for name, value in expected.document().items() if name != "final"}
+        if wrong := field_differences(credits_by_id[expected.result_id], fields):
+            yield f"credit {expected.result_id} differs: {wrong}"
 
 
 def field_differences(row: Row, fields: Row) -> str:

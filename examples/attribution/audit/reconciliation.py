@@ -10,7 +10,7 @@ from examples.attribution.audit.run_log import Row, RunLog
 from examples.attribution.correlation.rule import Result
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.events import STEPS
-from examples.attribution.pacing.rule import Goal, Pacing, count_slots, pacing
+from examples.attribution.pacing.rule import Goal, count_slots
 from examples.attribution.settings import Settings
 from spark_rtm.realtime.limits import MAX_RAW_BYTES
 
@@ -27,12 +27,12 @@ class CampaignOutcome:
     """
 
     goal: Goal
-    pacing: Pacing
+    delivered: int
 
     @property
     def over_delivered(self) -> int:
         """Return the number of impressions delivered beyond the campaign's goal. Nobody pays for these impressions."""
-        return max(self.pacing.delivered - self.goal.impressions, 0)
+        return max(self.delivered - self.goal.impressions, 0)
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,11 @@ def reconcile(
 
 
 def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[CampaignOutcome]:
-    """Return each campaign's goal and its delivery at the end time of the goal."""
-    delivered, reserved = Counter[str](), Counter[str]()
+    """Return each campaign's goal and its delivery."""
+    delivered = Counter[str]()
     for count in count_slots(expected, settings):
         delivered[count.campaign_id] += count.delivered
-        reserved[count.campaign_id] += count.reserved
-    return [
-        CampaignOutcome(goal, pacing(delivered[goal.campaign_id], reserved[goal.campaign_id], goal, goal.ends_at))
-        for goal in goals
-    ]
+    return [CampaignOutcome(goal, delivered[goal.campaign_id]) for goal in goals]
 
 
 def _decoding_differences(log: RunLog) -> Iterator[str]:

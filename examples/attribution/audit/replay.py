@@ -8,7 +8,7 @@ import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from examples.attribution.audit.run_log import Row, RunLog, SourceRecord, credit_key, order_result_id
 from examples.attribution.correlation.rule import Event, Result, correlate
@@ -24,20 +24,6 @@ INPUT_FIELDS = {field.name for field in dataclasses.fields(Event)} - {
 }
 AFTER_ALL_WINDOWS_MS = 10**14
 """A time after the end of all windows. At this time, the replay has no pending results."""
-
-
-@dataclass(frozen=True)
-class ReplayedOrder:
-    """The number of conversion records of an order, and the credit that the rule computes for the order."""
-
-    records: int
-    expected: OrderCredit | None
-    """
-    The expected credit. It is None if a record of the order was stored before the user was erased.
-
-    In that case, the credit depends on which records the query read before the erasure.
-    """
-    is_after_erasure: bool = False
 
 
 def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
@@ -62,27 +48,25 @@ def replay_results(log: RunLog, windows: Windows) -> dict[str, Result]:
     }
 
 
-def replay_orders(log: RunLog, windows: Windows, rules: CreditRules) -> dict[str, ReplayedOrder]:
-    """Return all orders, keyed by result id. `rules` must contain scaled times."""
+def replay_orders(
+    log: RunLog, windows: Windows, rules: CreditRules
+) -> dict[str, tuple[list[Conversion], OrderCredit | None]]:
+    """
+    Return the conversions and the credit of all orders, keyed by result id. `rules` must contain scaled times.
+
+    The credit of an erased user is None, because it depends on which records the query read before the erasure.
+    """
     by_order: defaultdict[tuple[str, str], list[Conversion]] = defaultdict(list)
     for src, record, fields in _accepted(log):
         if fields["kind"] == "conversion" and src in log.events:
             conversion = _conversion(src, record, fields, log.events[src].appended_at, windows)
             by_order[credit_key(fields), order_result_id(fields)].append(conversion)
-    return {result_id: _order(log, user, records, rules) for (user, result_id), records in by_order.items()}
-
-
-def _order(log: RunLog, user: str, records: list[Conversion], rules: CreditRules) -> ReplayedOrder:
-    erased_at = max(log.erasures.get(user, [0]))
-    if min(record.stored_at for record in records) <= erased_at:
-        return ReplayedOrder(len(records), None)
-    touches = log.touches.get(user, {}).values()
-    kept = (touch for touch in touches if min(touch.effective_ts, touch.stored_at) > erased_at)
-    credit = replace(assign_credit(user, records, kept, rules), final=True)
-    if not erased_at:
-        return ReplayedOrder(len(records), credit)
-    result_id = f"{credit.result_id}/{erased_at}"
-    return ReplayedOrder(len(records), replace(credit, result_id=result_id), is_after_erasure=True)
+    orders: dict[str, tuple[list[Conversion], OrderCredit | None]] = {}
+    for (user, result_id), records in by_order.items():
+        touches = log.touches.get(user, {}).values()
+        credit = replace(assign_credit(user, records, touches, rules), final=True)
+        orders[result_id] = records, None if user in log.erased else credit
+    return orders
 
 
 def _accepted(log: RunLog) -> Iterator[tuple[str, SourceRecord, Row]]:

@@ -57,8 +57,8 @@ class RunLog:
         """The result ids of all orders with a conversion in `events`."""
         self.credits: dict[str, Row] = {}
         """The newest version of each credit, by result id. Credit after an erasure has a separate result id."""
-        self.erasures: defaultdict[str, list[int]] = defaultdict(list)
-        """Append times of the tombstones in `ad-erasures`, by user."""
+        self.erased: set[str] = set()
+        """Users with a tombstone in `ad-erasures`."""
         self.counts: dict[str, Row] = {}
         """The newest version of each count in `ad-pacing`, by result id."""
         self.first_result_at: dict[str, int] = {}
@@ -124,10 +124,6 @@ class RunLog:
             self.final_at.setdefault(credit["result_id"], appended_at)
         self.written[CREDITS_TOPIC] += 1
         self._keep_newest(CREDITS_TOPIC, self.credits, credit)
-
-    def record_erasure(self, user: str, appended_at: int) -> None:
-        """Add a tombstone of `ad-erasures`."""
-        self.erasures[user].append(appended_at)
 
     def record_count(self, count: Row) -> None:
         """Add a record of `ad-pacing`. The query also emits unchanged counts, so repeated counts are no duplicates."""

@@ -68,7 +68,7 @@ class RunLogReader:
         elif name == REJECTED_TOPIC:
             self.log.record_reject(headers["src"].decode(), headers["reason"].decode(), message.value())
         elif name == ERASURES_TOPIC:
-            self.log.record_erasure((message.key() or b"").decode(), appended_at)
+            self.log.erased.add((message.key() or b"").decode())
         elif (row := json_object(message.value(), {})) is None:
             self.log.unreadable.append(src)
         else:

@@ -105,7 +105,7 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog)
     _print(
         console,
         f"credit: {outcome.credits.compared} orders compared with the rule, {outcome.credits.erased} excluded because "
-        "their users were erased later",
+        "their users were erased",
     )
     for difference in outcome.differences[:MAX_DIFFERENCES]:
         console.print(difference, style="red", highlight=False, soft_wrap=not console.is_terminal)
@@ -137,17 +137,16 @@ def campaigns_of(report: Report) -> page.Table:
         (
             campaign_name(campaign_id := campaign.goal.campaign_id),
             campaign.goal.impressions,
-            campaign.pacing.delivered,
+            campaign.delivered,
             campaign.over_delivered,
-            "none" if campaign.pacing.index is None else f"{campaign.pacing.index:.2f}",
             f"{reached[campaign_id] / 1000 - report.sent.started_at:.0f} s" if campaign_id in reached else "never",
             reopened[campaign_id],
         )
         for campaign in campaigns
     ]
     goal = sum(campaign.goal.impressions for campaign in campaigns)
-    rows.append(("all", goal, "", report.reconciliation.over_delivered, "", "", ""))
-    header = ("campaign", "goal", "delivered", "over-delivered", "pacing index", "cap first reached", "reopened")
+    rows.append(("all", goal, "", report.reconciliation.over_delivered, "", ""))
+    header = ("campaign", "goal", "delivered", "over-delivered", "cap first reached", "reopened")
     return page.Table("Caps", header, rows)
 
 

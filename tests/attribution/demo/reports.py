@@ -6,7 +6,7 @@ from examples.attribution.audit.latency import Latency
 from examples.attribution.audit.reconciliation import CampaignOutcome, Reconciliation
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.report import Report
-from examples.attribution.pacing.rule import Goal, pacing
+from examples.attribution.pacing.rule import Goal
 from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import DemoSettings
 from examples.attribution.traffic.producer import SendLog
@@ -25,7 +25,7 @@ def report(
     orders = Counter({"in": 3, "attributed": 2, "duplicate": 1})
     credit = CreditAudit(orders, 2, 1, differences=[])
     counts = {"slots": Counter({"in": 2, "filled": 1, "unfilled": 1}), "conversions": orders}
-    campaigns = [CampaignOutcome(goal, pacing(delivered, 0, goal, goal.ends_at))]
+    campaigns = [CampaignOutcome(goal, delivered)]
     return Report(
         DemoSettings(trigger=trigger),
         Reconciliation(counts, differences, 2, credit, campaigns),
