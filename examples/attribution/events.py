@@ -1,8 +1,4 @@
-"""
-Define the kinds of events, and the result codes of delivered impressions.
-
-This module does not import Spark, because the rules that use this module are plain Python.
-"""
+"""Define the kinds of events, and the result codes of delivered impressions. The rules need no Spark."""
 
 STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
 """Playback steps in chronological order."""

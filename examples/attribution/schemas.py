@@ -1,8 +1,4 @@
-"""
-Define the schemas of source records and of `events`, and derive other schemas from the rules' dataclasses.
-
-The dataclasses in `correlation/rule.py` and `credit/rule.py` define the columns of the results.
-"""
+"""Define the schemas of source records and of `events`, and derive other schemas from the rules' dataclasses."""
 
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType

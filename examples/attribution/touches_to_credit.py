@@ -2,9 +2,7 @@
 Credit each conversion to its user's touches, and emit the credit again whenever a late touch changes it.
 
 The query reads touches from `ad-attributed`, conversions from `events`, and erasures (tombstones keyed by user) from
-`ad-erasures`. OSS 4.3.0 refuses Python processors in real-time mode (STDS_FAILED_TO_READ_OPERATOR_METADATA), so by
-default this query runs in micro-batch mode. With ticks, it runs in real-time mode: `spark_rtm.realtime.python_state`
-calls the processor, and each tick fires the due timers. Databricks runs Python processors in real-time mode.
+`ad-erasures`. Like `events_to_timeouts`, it runs in micro-batch mode by default, and in real-time mode with ticks.
 """
 
 from pyspark.sql import Column, DataFrame

@@ -1,10 +1,4 @@
-"""
-Define the stateful processor that loads, evaluates and stores a transaction, and emits its timeouts.
-
-The processor calls `timeouts.advance` to evaluate a transaction. Spark can pass one row or many rows per call. The
-newest version of each result is the same in both cases. Databricks runs Python processors in real-time mode, but OSS
-4.3.0 runs them only in micro-batch mode.
-"""
+"""Define the stateful processor that loads, evaluates and stores a transaction, and emits its timeouts."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,11 +23,7 @@ EVENT = struct_of(Event)
 # The names are in the order of the tuple that `_store` writes. Checkpoints contain the names, so do not rename them.
 STATE_FIELDS = ("others", "looked_at", "active_at", "wakes_at")
 TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])
-"""
-Schema of the value state: the first request (null if none has arrived), the number of other records, and three times.
-
-These are the times of the last evaluation, of the last new record, and of the timer.
-"""
+"""Schema of the value state: the first request or null, the number of other records, and the three times."""
 
 
 class CorrelationProcessor(StatefulProcessor):

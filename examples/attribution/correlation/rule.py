@@ -1,9 +1,4 @@
-"""
-The correlation rule in plain Python: match impressions, clicks and playback steps to ad requests.
-
-Up to the maximum number of events, results depend only on the set of events, not on the order in which they arrive.
-Tests verify that `correlation/sql.py` returns the same results.
-"""
+"""The correlation rule in plain Python: match impressions, clicks and playback steps to ad requests."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable

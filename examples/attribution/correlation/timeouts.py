@@ -1,9 +1,4 @@
-"""
-Apply the correlation rule over time without Spark: keep each transaction's state, emit timeouts, and remove old state.
-
-A timeout never replaces a match. The version of a timeout is higher than that of the pending result, and lower than
-that of any result that includes one more record of the transaction.
-"""
+"""Apply the correlation rule over time without Spark: keep state, emit timeouts, and remove old state."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

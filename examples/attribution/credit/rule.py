@@ -1,8 +1,4 @@
-"""
-The credit rule in plain Python: divide the value of one order among the buyer's touches.
-
-The shares depend only on event times and append times. Processing time determines only when the credit becomes final.
-"""
+"""The credit rule in plain Python: divide the value of one order among the buyer's touches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,11 +9,7 @@ from examples.attribution.credit.models import MAX_MILLIONTHS, CreditRules, spli
 
 @dataclass(frozen=True)
 class Touch:
-    """
-    One version of the result for a click or an impression.
-
-    Of the versions that were stored in time, only the highest counts.
-    """
+    """One version of the result for a click or an impression. Of those stored in time, only the highest counts."""
 
     result_id: str
     version: int
@@ -74,11 +66,7 @@ class OrderCredit:
     result_id: str
     version: int
     code: str
-    """
-    `attributed` if at least one touch earns credit for the order, otherwise `unattributed`.
-
-    Unattributed orders are kept so that totals reconcile.
-    """
+    """`attributed` if at least one touch earns credit for the order, otherwise `unattributed`."""
     final: bool
     model: str
     advertiser_id: str

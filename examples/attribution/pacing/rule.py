@@ -1,8 +1,4 @@
-"""
-The pacing rule in plain Python: count delivered and reserved impressions, and compute how many remain.
-
-Each count is a total rather than an increment, so reading the same count twice does not change the sums.
-"""
+"""The pacing rule in plain Python: count delivered and reserved impressions, and compute how many remain."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -63,11 +59,7 @@ class Pacing:
     available: int
     """Number of impressions that can still be served. At 0 or less, the next ad slots can go to other campaigns."""
     index: float | None
-    """
-    Number of delivered impressions divided by the number that an even delivery would have reached by now.
-
-    The index is None before the start time of the goal.
-    """
+    """Delivered impressions divided by those of an even delivery until now, or None before the start of the goal."""
 
 
 def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Settings) -> list[CampaignCount]:

@@ -34,11 +34,7 @@ COUNT_FIELDS = get_type_hints(CampaignCount)
 
 @dataclass(frozen=True)
 class Notice:
-    """
-    A notice that a campaign has reached its cap, or can be served again.
-
-    A campaign can be served again after one of its reserved ad slots was released or changed.
-    """
+    """A notice that a campaign has reached its cap or, after a reserved ad slot was released, can be served again."""
 
     at_ms: int
     """Time at which the count was read, in UTC milliseconds."""
@@ -50,11 +46,7 @@ class Notice:
 
 
 class DeliveryThrottle:
-    """
-    Keeps the counts of all campaigns, and the set of campaigns at their caps.
-
-    A campaign without a goal is always open.
-    """
+    """Keeps the counts of all campaigns, and the set of campaigns at their caps. Without a goal, a campaign is open."""
 
     def __init__(self, goals: Iterable[Goal]) -> None:
         self.goals = {goal.campaign_id: goal for goal in goals}
