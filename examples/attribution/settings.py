@@ -1,7 +1,7 @@
 """
 Settings of the pipeline and its demonstration. Each setting documents its unit.
 
-`demo/cli.py` derives the command-line flags from these settings.
+The programs derive their command-line flags from these settings.
 """
 
 from dataclasses import dataclass, fields, replace

@@ -15,17 +15,18 @@ from pathlib import Path
 import psycopg
 from confluent_kafka import KafkaException
 
-from examples.attribution.chaos.cli import PROGRAM, ChaosOptions, parse
 from examples.attribution.chaos.faults import KINDS, plan
 from examples.attribution.chaos.parts import disk
 from examples.attribution.chaos.report import Outcome, print_outcome, write_page
-from examples.attribution.chaos.run import run
+from examples.attribution.chaos.run import ChaosOptions, run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
+from spark_rtm.command_line import arguments_of
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services.java import filter_stderr
 
+PROGRAM = "python -m examples.attribution.chaos"
 PUBLISHED_FILE = Path("references/measured/chaos.json")
 MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "python_trigger", "cluster", "standby", "publish")
 """Options that `make chaos` accepts as variables."""
@@ -49,6 +50,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return outcome.status
+
+
+def parse(arguments: Sequence[str] | None) -> ChaosOptions:
+    """Parse the command line into options. An invalid option ends the program with status 2."""
+    kinds = "\n".join(f"  {name:21} {kind.what}" for name, kind in KINDS.items())
+    return arguments_of(
+        ChaosOptions,
+        arguments,
+        program=PROGRAM,
+        description="Run the pipeline under random faults, and check that no result is lost or wrong.\n\n"
+        "The pipeline has recovered when every source partition has a result in the database for a record that was "
+        f"sent after the fault and after the last restart that the fault caused.\n\nfaults:\n{kinds}",
+        example=f"{PROGRAM} --seed 3 --count 5 --faults kill-broker,pause-database",
+        fixed={"trigger": "real-time", "master": "", "topic_prefix": "", "checkpoint_dir": ""},
+    )
 
 
 def _run(options: ChaosOptions) -> Outcome:

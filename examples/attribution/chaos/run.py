@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice
 
 import psycopg
@@ -14,14 +14,14 @@ from rich.markup import escape
 from examples.attribution.attributed_table import SCHEMA, results_table, stored_results
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.audit.run_log_reader import RunLogReader
-from examples.attribution.chaos.cli import ChaosOptions
-from examples.attribution.chaos.faults import Fault
+from examples.attribution.chaos.faults import KINDS, Fault
 from examples.attribution.chaos.parts.system import System, running_system
 from examples.attribution.chaos.report import Incident, Outcome
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import POLL_SECONDS, is_past, poll_until_settled
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
 from examples.attribution.pipeline import RULES, micro_batch_with_python
+from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import SOURCE_TOPICS, TOPICS
 from examples.attribution.traffic.generator import TrafficGenerator
 from examples.attribution.traffic.goals import campaign_goals
@@ -33,6 +33,70 @@ START_SECONDS = 600.0
 MAX_NEWEST = 2_000
 """Number of newest results that are searched for records sent after a fault."""
 CONNECT_SECONDS = 2
+SECONDS_PER_FAULT = 30
+"""Planned seconds per fault, including the recovery and the pause after it."""
+
+
+@dataclass(frozen=True)
+class ChaosOptions(DemoSettings):
+    """The pipeline's settings and the options specific to runs under faults."""
+
+    duration: float = 300
+    """Planned seconds of the run, with a fault every 30 s. The run ends after the last recovery."""
+    rate: float = 60
+    """Records per second, summed over all source topics."""
+    warm_up_seconds: float = 10
+    """Seconds of traffic at an increasing rate."""
+    interval_seconds: int = 10
+    """Seconds between two commits in real-time mode. A restart repeats at most the output of one interval."""
+    watermark_slack_ms: int = 600_000
+    """Maximum time (ms) that one partition may be read ahead of another before rows count as late (not time-scaled)."""
+    drain_seconds: float = 180
+    """Number of seconds without progress after which the run no longer waits for the last results."""
+    seed: int = 1
+    """Seed of the traffic and of the plan of faults. The same seed and options always produce the same plan."""
+    count: int = 0
+    """Number of faults; 0 means one for every 30 s of the duration."""
+    faults: str = ""
+    """Kinds of faults, separated by commas, for example kill-broker,pause-database. The default is all kinds."""
+    cluster: bool = False
+    """Start a standalone Spark cluster with two workers. Faults also affect the workers and their executors."""
+    standby: bool = False
+    """Start a second driver, which takes over when the first driver ends."""
+    deadline_seconds: float = 300
+    """Seconds after the end of a fault within which results must flow again. If not, the run ends with status 1."""
+    publish: bool = False
+    """Add the run to references/measured/chaos.json, replacing any run with the same command."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a setting is invalid, or if a chosen kind of fault is unknown or needs another option."""
+        super().__post_init__()
+        wrong = sorted(set(self.chosen) - KINDS.keys())
+        if wrong:
+            raise ValueError(f"faults contains {', '.join(map(repr, wrong))}; use some of {', '.join(sorted(KINDS))}")
+        for option in ("cluster", "standby"):
+            missing = [] if getattr(self, option) else sorted(n for n in self.chosen if KINDS[n].needs == option)
+            if missing:
+                raise ValueError(f"faults contains {', '.join(map(repr, missing))}, which need --{option}")
+        if self.cluster and self.standby:
+            raise ValueError("a standby needs its own task slots, which the cluster lacks; omit --cluster")
+        if self.count < 0 or self.duration <= 0:
+            raise ValueError(f"count is {self.count} and duration is {self.duration:g}; use positive numbers")
+
+    @property
+    def chosen(self) -> list[str]:
+        """Return the kinds of fault that the user chose."""
+        return [name for name in self.faults.replace(" ", "").split(",") if name]
+
+    @property
+    def planned(self) -> int:
+        """Return the number of planned faults."""
+        return self.count or max(round(self.duration / SECONDS_PER_FAULT), 1)
+
+    def settings(self) -> Settings:
+        """Return the pipeline's settings for the driver and the follower."""
+        names = {field.name for field in fields(Settings)}
+        return Settings(**{name: value for name, value in asdict(self).items() if name in names})
 
 
 @dataclass

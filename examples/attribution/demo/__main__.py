@@ -12,18 +12,57 @@ if __name__ == "__main__":  # Ctrl-C during the following imports ends the progr
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import psycopg
 from confluent_kafka import KafkaException
 
-from examples.attribution.demo.cli import DemoOptions, parse
 from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
-from examples.attribution.demo.publish import publish
+from examples.attribution.demo.publish import PROGRAM, publish
 from examples.attribution.demo.report import Report, print_report, print_verdict
-from examples.attribution.demo.run import run_all
+from examples.attribution.demo.run import HIGH_RATE, run_all
+from examples.attribution.settings import DemoSettings
+from spark_rtm.command_line import arguments_of
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.services.java import hide_logged
+
+HIGH_RATE_DEFAULTS = {
+    # The optimizing compiler itself needs CPU time. After a warm-up of 25 s, half of the results are still seconds
+    # late.
+    "warm_up_seconds": 60.0,
+    # Spark plans each batch again, and compiling the planner occupies the optimizing compiler. Longer intervals mean
+    # fewer plans.
+    "interval_seconds": 30,
+    "python_interval_seconds": 10.0,
+}
+CLUSTER_RATE = 60
+"""Default rate (records per second) on a cluster. It is low because each record costs more CPU time there."""
+
+
+@dataclass(frozen=True)
+class DemoOptions(DemoSettings):
+    """The pipeline's settings and the options of the demonstration."""
+
+    compare: bool = False
+    """Also run the first query in micro-batch mode, at the same time and on the same records."""
+    publish: bool = False
+    """
+    With --compare, run the whole pipeline in real-time mode and then in micro-batch mode, and compare both runs.
+
+    The latencies of both runs are written to references/measured/demo.json.
+    """
+    cluster: bool = False
+    """Start a standalone Spark cluster with two workers, and run the queries on it."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a setting or a combination of options is invalid."""
+        super().__post_init__()
+        if (self.publish and not self.compare) or (self.compare and self.trigger != "real-time"):
+            raise ValueError(
+                f"publish is True, compare is {self.compare!r} and trigger is {self.trigger!r}, but a "
+                f"comparison needs both modes; use --publish with --compare, and --compare with --trigger real-time"
+            )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,6 +88,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return exit_status(reports)
+
+
+def parse(arguments: Sequence[str] | None) -> DemoOptions:
+    """Parse the command line into options. An invalid option ends the program with status 2."""
+    return arguments_of(
+        DemoOptions,
+        arguments,
+        program=PROGRAM,
+        description="Send ad traffic through the pipeline (Kafka, Spark, Kafka, PostgreSQL) and check all results.",
+        example=f"{PROGRAM} --duration 60 --rate 200 --compare",
+        presets={"cluster": {"rate": CLUSTER_RATE}, f"rate {HIGH_RATE}": HIGH_RATE_DEFAULTS},
+    )
 
 
 def next_steps(options: DemoOptions) -> list[str]:

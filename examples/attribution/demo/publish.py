@@ -6,11 +6,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from examples.attribution.demo.cli import PROGRAM, DemoOptions
 from examples.attribution.demo.report import Report
 from examples.attribution.settings import Settings
 from spark_rtm.measure.machine import describe_machine
 
+PROGRAM = "python -m examples.attribution.demo"
 PUBLISHED_FILE = Path("references/measured/demo.json")
 MIN_MEASURED_SHARE = 0.95
 """Minimum share of the requested duration that must be measured. A run with a smaller share was interrupted."""
@@ -18,7 +18,7 @@ MAKE_VARIABLES = ("duration", "rate", "trigger", "python_trigger", "compare", "p
 """Options that `make demo` accepts as variables."""
 
 
-def publish(options: DemoOptions, real_time: Report, micro_batch: Report, path: Path = PUBLISHED_FILE) -> None:
+def publish(options: Settings, real_time: Report, micro_batch: Report, path: Path = PUBLISHED_FILE) -> None:
     """Write the conditions and results of both runs to `path`. Raise ValueError if a run is invalid."""
     for report in (real_time, micro_batch):
         differences, measured_seconds = len(report.reconciliation.differences), report.sent.measured_seconds

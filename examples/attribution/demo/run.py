@@ -19,7 +19,6 @@ from examples.attribution.audit.latency import hop_latencies, timer_latencies
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.demo.beside import micro_batch_beside, slots_beside
-from examples.attribution.demo.cli import HIGH_RATE
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.report import Report
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
@@ -47,6 +46,8 @@ from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Environment variable that `spark-submit` sets. If it is set, the workers already have the code of the job."""
+HIGH_RATE = 500
+"""Rate (records per second) from which five queries on two cores need the code of the JVM's optimizing compiler."""
 LONG_SECONDS = 3600
 POLL_SECONDS = 0.1
 MIN_SETTLED_POLLS = 3

@@ -15,12 +15,11 @@ import pytest
 from rich.console import Console
 
 from examples.attribution.audit.reconciliation import reconcile
-from examples.attribution.chaos.cli import ChaosOptions
 from examples.attribution.chaos.faults import KINDS, Fault
 from examples.attribution.chaos.parts.system import System
 from examples.attribution.chaos.processes import EXECUTOR, WORKER, find
 from examples.attribution.chaos.report import Outcome, print_outcome, write_page
-from examples.attribution.chaos.run import run
+from examples.attribution.chaos.run import ChaosOptions, run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.pipeline import RULES
 from spark_rtm.services.child import free_ports, start_child

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.attribution.demo.cli import DemoOptions
+from examples.attribution.demo.__main__ import DemoOptions
 from examples.attribution.demo.publish import command_of, publish
 from examples.attribution.traffic.producer import SendLog
 from spark_rtm.measure.machine import describe_machine

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from examples.attribution.demo.cli import CLUSTER_RATE, HIGH_RATE, HIGH_RATE_DEFAULTS, DemoOptions, parse
+from examples.attribution.demo.__main__ import CLUSTER_RATE, HIGH_RATE_DEFAULTS, DemoOptions, parse
+from examples.attribution.demo.run import HIGH_RATE
 from scripts.pack import files
 
 

@@ -8,10 +8,10 @@ import pytest
 from examples.attribution.audit.credit import CreditAudit
 from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import RunLog
-from examples.attribution.chaos.__main__ import publish
-from examples.attribution.chaos.cli import ChaosOptions
+from examples.attribution.chaos.__main__ import parse, publish
 from examples.attribution.chaos.faults import KINDS, Fault
 from examples.attribution.chaos.report import Incident, Outcome
+from examples.attribution.chaos.run import ChaosOptions
 
 OPTIONS = ChaosOptions(seed=3, publish=True)
 NO_CREDIT = CreditAudit(Counter(), 0, 0, [])
@@ -39,3 +39,24 @@ def test_run_is_added_and_replaces_the_one_with_its_command(tmp_path: Path) -> N
     # A run that ended with Ctrl-C has fewer faults than its command states.
     with pytest.raises(ValueError, match=r"Ctrl-C ended the run, so .* was not changed"):
         publish(OPTIONS, replace(OUTCOME, is_interrupted=True), path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--faults", "kill-broker,kill-everything"], "faults contains 'kill-everything'; use some of "),
+        (["--faults", "kill-executor, kill-worker"], "faults contains 'kill-executor', 'kill-worker', which need"),
+        (["--faults", "kill-leader"], "faults contains 'kill-leader', which need --standby"),
+        (["--cluster", "--standby"], "a standby needs its own task slots, which the cluster lacks"),
+        (["--count", "-1"], "count is -1 and duration is 300; use positive numbers"),
+        (["--rate", "0"], "rate is 0.0, but must be greater than 0"),
+    ],
+    ids=["unknown", "without-cluster", "without-standby", "standby-on-cluster", "negative", "setting"],
+)
+def test_invalid_options_end_the_command(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parse(arguments)
+
+    assert message in capsys.readouterr().err
