@@ -92,7 +92,7 @@ def killed_worker(system: System, worker: psutil.Process) -> Iterator[None]:
     worker.kill()
     yield
     log_path = folder / "Spark-workers-started-again.log"
-    system.workers.append(start_child("Spark worker", command, log_path=log_path, env=env))
+    system.cleanup.callback(start_child("Spark worker", command, log_path=log_path, env=env).stop)
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def replaced_worker(system: System, _fault: Fault) -> Iterator[None]:
     command, folder = old.cmdline(), Path(old.cwd())
     command[command.index("--webui-port") + 1] = str(free_ports(1)[0])
     worker = start_child("added worker", command, log_path=folder / "added-worker.log", env=old.environ())
-    system.workers.append(worker)
+    system.cleanup.callback(worker.stop)
     executor = find(EXECUTOR, worker.pid)[0]
     eventually(lambda: is_registered(executor), 120, "the registration of the added executor")
     leaving = find(EXECUTOR, old.pid)[0]

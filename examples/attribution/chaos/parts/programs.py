@@ -1,19 +1,14 @@
 """Start the driver and the follower as separate processes, restart them, and read their logs."""
 
-import json
-import os
 import re
-import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from examples.attribution.settings import Settings
 from spark_rtm.realtime.keeper import IS_READY, LEADS
 from spark_rtm.services.child import Child, start_child
 
-CHECKOUT = Path(__file__).parents[4]
 RESTART_PAUSE_SECONDS = 1.0
 STANDBY_PAUSE_SECONDS = 20.0
 """Pause before a driver restarts as a standby. An earlier restart would take CPU time from the new leader."""
@@ -28,15 +23,12 @@ class Program:
     """A program of the pipeline. `poll` restarts it, as a supervisor would in production."""
 
     name: str
-    settings: Settings
-    folder: Path
+    command: Sequence[str]
+    log_path: Path
+    """File for the program's output."""
     env: Mapping[str, str]
     report: Callable[[str], None]
     """Called with each line for the user."""
-    module: str = ""
-    """Name of the program's module, if it differs from `name`."""
-    arguments: tuple[str, ...] = ()
-    """Command-line arguments after the settings."""
     changed_at: float = 0
     """Time of the last start, end or keeper decision of the program, in epoch seconds."""
     led_at: float = 0
@@ -47,11 +39,6 @@ class Program:
     _read_bytes: int = field(default=0, init=False)
     _due: float = field(default=0, init=False)
     _is_killed: bool = field(default=False, init=False)
-
-    @property
-    def log_path(self) -> Path:
-        """Return the path of the file with the program's output."""
-        return self.folder / f"{self.name}.log"
 
     @property
     def pid(self) -> int:
@@ -66,18 +53,8 @@ class Program:
 
     def start(self) -> None:
         """Start the program."""
-        command = [
-            sys.executable,
-            "-m",
-            f"examples.attribution.chaos.parts.{self.module or self.name}",
-            json.dumps(asdict(self.settings)),
-            *self.arguments,
-        ]
-        # On a cluster, the path already contains packages (`standalone_cluster`).
-        path = os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")]))
-        env = {**os.environ, "PYTHONPATH": path, **self.env}
         self.child = start_child(
-            f"the {self.name}", command, log_path=self.log_path, env=env, grace_seconds=STOP_SECONDS
+            f"the {self.name}", self.command, log_path=self.log_path, env=self.env, grace_seconds=STOP_SECONDS
         )
         self.changed_at, self.is_ready = time.time(), False
 

@@ -1,8 +1,11 @@
 """Start the servers and programs of a run, and the proxies that slow connections."""
 
+import json
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
@@ -13,7 +16,7 @@ from examples.attribution.pipeline import pipeline_queries
 from examples.attribution.settings import Settings
 from examples.attribution.topics import create_topics
 from examples.attribution.traffic.generator import TrafficGenerator
-from spark_rtm.services.child import Child, free_ports, running
+from spark_rtm.services.child import free_ports, running
 from spark_rtm.services.cluster import standalone_cluster
 from spark_rtm.services.files.run_folder import new_folder
 from spark_rtm.services.kafka import LocalKafka
@@ -21,6 +24,8 @@ from spark_rtm.services.postgres import LocalPostgres
 from spark_rtm.services.tcp_proxy import TcpProxy
 
 HOST = "127.0.0.1"
+CHECKOUT = Path(__file__).parents[4]
+PARTS = "examples.attribution.chaos.parts"
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,8 @@ class System:
     """The driver and, if the run has one, its standby."""
     follower: Program
     traffic: TrafficGenerator
-    workers: list[Child]
-    """Spark workers that were restarted after a kill."""
+    cleanup: ExitStack
+    """Functions that are called at the end of the run."""
 
     @property
     def driver(self) -> Program:
@@ -111,26 +116,26 @@ def running_system(
             report("starting a standalone Spark cluster")
             settings = replace(settings, master=stack.enter_context(standalone_cluster(2, -(-settings.slots // 2))))
         env = {
+            **os.environ,
+            # On a cluster, the path already contains packages (`standalone_cluster`).
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH")])),
             "KAFKA_BOOTSTRAP_SERVERS": f"{HOST}:{broker_proxy.port}",
             "POSTGRES_DSN": make_conninfo(database.dsn, port=database_proxy.port),
         }
         folder = new_folder("programs")
-        arguments = (str(checkpoints / "driver.lock"),) if has_standby else ()
-        names = ("driver", "standby") if has_standby else ("driver",)
-        drivers = tuple(Program(name, settings, folder, env, report, "driver", arguments) for name in names)
-        follower = Program("follower", settings, folder, env, report)
-        workers: list[Child] = []
-        stack.callback(_stop_all, workers)
-        for program in (follower, *drivers):
-            stack.callback(program.stop)
+
+        def program(name: str, module: str, *arguments: str) -> Program:
+            command = [sys.executable, "-m", f"{PARTS}.{module}", json.dumps(asdict(settings)), *arguments]
+            return Program(name, command, folder / f"{name}.log", env, report)
+
+        lock = (str(checkpoints / "driver.lock"),) if has_standby else ()
+        drivers = tuple(program(name, "driver", *lock) for name in ("driver", "standby")[: 1 + has_standby])
+        follower = program("follower", "follower")
+        for each in (follower, *drivers):
+            stack.callback(each.stop)
         follower.start()
         drivers[0].start()
-        yield System(settings, broker, database, broker_proxy, database_proxy, drivers, follower, traffic, workers)
-
-
-def _stop_all(workers: list[Child]) -> None:
-    for worker in workers:
-        worker.stop()
+        yield System(settings, broker, database, broker_proxy, database_proxy, drivers, follower, traffic, stack)
 
 
 def _broker(stack: ExitStack) -> tuple[LocalKafka, TcpProxy]:

@@ -1,6 +1,11 @@
+import json
+import os
+import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from examples.attribution.chaos.parts.programs import Program
+from examples.attribution.chaos.parts.system import PARTS
 from examples.attribution.settings import DemoSettings
 from spark_rtm.realtime.keeper import IS_READY, LEADS
 from tests.helpers import eventually
@@ -10,8 +15,9 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(tmp_path: Pat
     """Without a broker and a database, the follower cannot start, so its supervisor restarts it repeatedly."""
     lines: list[str] = []
     dsn = "postgresql://127.0.0.1:1/none"
-    env = {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "POSTGRES_DSN": dsn}
-    follower = Program("follower", DemoSettings(), tmp_path, env, lines.append)
+    env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "POSTGRES_DSN": dsn}
+    command = [sys.executable, "-m", f"{PARTS}.follower", json.dumps(asdict(DemoSettings()))]
+    follower = Program("follower", command, tmp_path / "log", env, lines.append)
 
     def reported(number: int) -> bool:
         follower.poll()
@@ -32,7 +38,7 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(tmp_path: Pat
 
 def test_driver_is_the_program_that_took_over_last(tmp_path: Path) -> None:
     """A standby with the lock is the driver; a standby that waits for the lock is ready."""
-    first, second = (Program(name, DemoSettings(), tmp_path, {}, print, "driver") for name in ("driver", "standby"))
+    first, second = (Program(name, (), tmp_path / name, {}, print) for name in ("driver", "standby"))
     first.log_path.write_text(f"spark_rtm.realtime.keeper: {LEADS}\n")
     second.log_path.write_text(f"spark_rtm.realtime.keeper: {IS_READY}\n")
     seen = []
