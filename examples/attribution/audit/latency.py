@@ -4,22 +4,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
 
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.credit.models import CreditRules
 from spark_rtm.measure.percentiles import percentiles
 
-LatencyHop = Literal["kafka_to_events", "events_to_attributed", "end to end", "from intended send"]
-Timer = Literal["deadline to timeout", "deadline to credit"]
-LATENCY_HOPS: tuple[LatencyHop, ...] = ("kafka_to_events", "events_to_attributed", "end to end", "from intended send")
+HOPS = ("kafka_to_events", "events_to_attributed", "end to end", "from intended send")
 
 
 @dataclass(frozen=True)
 class Latency:
     """Latency percentiles of one hop in whole milliseconds, because Kafka append times have this resolution."""
 
-    hop: LatencyHop | Timer
+    hop: str
     records: int
     p50: int
     p90: int
@@ -35,7 +32,7 @@ def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) 
     set, only the `newest` most recently read source records count. A hop starts when the broker appends the input
     record and ends when the broker appends the first output record.
     """
-    values: dict[LatencyHop, list[int]] = {hop: [] for hop in LATENCY_HOPS}
+    values: dict[str, list[int]] = {hop: [] for hop in HOPS}
     for src, source in islice(reversed(log.sources.items()), newest):
         event = log.events.get(src)
         result_at = log.first_result_at.get(src)
@@ -60,7 +57,7 @@ def timer_latencies(log: RunLog, rules: CreditRules, since: float = 0) -> list[L
     single = {key: log.events.get(credit["src"]) for key, credit in log.credits.items() if credit["records"] == 1}
     stored = {key: event.appended_at for key, event in single.items() if event and event.appended_at >= since}
     due = {key: at + rules.lateness_ms + rules.settle_ms for key, at in stored.items()}
-    values: dict[Timer, list[int]] = {
+    values = {
         "deadline to timeout": _late_ms(deadlines, log.unfilled_at),
         "deadline to credit": _late_ms(due, log.final_at),
     }
@@ -92,7 +89,7 @@ def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int,
     return {second: (sorted(each)[(len(each) - 1) // 2], max(each)) for second, each in values.items()}
 
 
-def order_statistics(hop: LatencyHop | Timer, values: Sequence[int]) -> Latency:
+def order_statistics(hop: str, values: Sequence[int]) -> Latency:
     """Return the number, the percentiles and the maximum of one hop's latencies, which are in milliseconds."""
     p50, p90, p99 = percentiles(values, (0.5, 0.9, 0.99))
     return Latency(hop, len(values), int(p50), int(p90), int(p99), max(values))

@@ -11,7 +11,7 @@ from itertools import islice
 
 from pyspark.sql import SparkSession
 
-from examples.attribution.audit.latency import Latency, LatencyHop, by_second, order_statistics
+from examples.attribution.audit.latency import Latency, by_second, order_statistics
 from examples.attribution.kafka_to_events import kafka_to_events
 from examples.attribution.pipeline import SOURCE_OPTIONS
 from examples.attribution.settings import Settings
@@ -23,7 +23,7 @@ from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed
 from spark_rtm.realtime.slots import preflight
 from spark_rtm.services import new_folder
 
-HOP: LatencyHop = "kafka_to_events"
+HOP = "kafka_to_events"
 """The query that runs in both modes."""
 TRIGGER = "1 second"
 """Trigger interval of the second copy. Without a pause between batches, it would take CPU time from the pipeline."""

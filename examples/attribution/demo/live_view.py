@@ -181,7 +181,7 @@ def _stages(
     rows: Sequence[Latency], rates: Mapping[str, float], waiting: Mapping[str, int], sink: Metrics | None
 ) -> Table:
     """Return a table with the rate, the latencies and the number of waiting records of each stage."""
-    known: dict[str, Latency] = {row.hop: row for row in rows}
+    known = {row.hop: row for row in rows}
     table = screen.grid(("stage", 33), ("records/s", 10), ("p50 ms", 9), ("p99 ms", 9), ("waiting", 9))
     for hop, text in (("kafka_to_events", "decode"), ("events_to_attributed", "correlate")):
         table.add_row(f"{text}: {hop}", *_cells(rates.get(hop, 0), known.get(hop)), f"{waiting[hop]:,}")
