@@ -5,9 +5,10 @@ All numbers come from Kafka, because Spark does not report a real-time query's p
 screen fits a terminal of 80 columns and 24 lines.
 """
 
+import math
 import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 from rich.console import Console, Group
@@ -17,7 +18,6 @@ from rich.text import Text
 
 from examples.attribution.audit.latency import Latency, hop_latencies, latencies_by_second
 from examples.attribution.audit.run_log import RunLog
-from examples.attribution.demo import screen
 from examples.attribution.demo.beside import Beside
 from examples.attribution.pacing.throttle import DeliveryThrottle
 from examples.attribution.settings import Settings
@@ -31,6 +31,13 @@ RATE_SECONDS = 5.0
 """Displayed rates are averages over this short period, so that they follow the warm-up and the end of traffic."""
 NEWEST = 10_000
 """Displayed latencies cover only this many newest records, so that the work does not grow with the run."""
+BLOCKS = "▁▂▃▄▅▆▇█"
+DECADES = 4
+"""Range of a block's logarithmic scale. The lowest block means one millisecond, and the full block ten seconds."""
+LABEL_COLUMNS = 13
+VALUE_COLUMNS = 12
+BAR_COLUMNS = 24
+COLORS = {"real-time": "bright_blue", "micro-batch": "yellow"}
 
 
 class LiveView:
@@ -141,7 +148,7 @@ class LiveView:
         hint = "the check needs all results" if self._drains_from else "Ctrl-C ends the traffic"
         rows = hop_latencies(log, self._shown_from(), NEWEST)
         total = settings.warm_up_seconds + settings.duration if settings.duration else elapsed
-        columns = screen.curve_columns(self.console.width)
+        columns = max(self.console.width - LABEL_COLUMNS - VALUE_COLUMNS - 1, 10)
         return Group(
             Text(self._title, style="bold cyan"),
             state,
@@ -155,8 +162,8 @@ class LiveView:
                 + "p50 per second, 1 ms to 10 s",
                 style="dim",
             ),
-            *screen.curves(self.curves, total, columns, self._hint),
-            screen.campaigns(self._throttle, self._sent.started_at),
+            *_curves(self.curves, total, columns, self._hint),
+            _campaigns(self._throttle, self._sent.started_at),
         )
 
     def rates(self, log: RunLog, sink: Metrics | None, now: float) -> Mapping[str, float]:
@@ -177,12 +184,65 @@ class LiveView:
         return {name: (counts[name] - before[name]) / max(now - since, TABLE_PERIOD_SECONDS) for name in counts}
 
 
+def _grid(*columns: tuple[str, int]) -> Table:
+    """Return a table without lines. Columns have a fixed width: the first contains text, the others numbers."""
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
+    for number, (name, width) in enumerate(columns):
+        table.add_column(name, width=width, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
+def sparkline(medians_ms: Mapping[int, int], seconds: float, columns: int) -> str:
+    """Return one character per column, whose height shows the highest median in that column."""
+    per_column = max(seconds / columns, 1)
+    highest: dict[int, int] = {}
+    for second, median_ms in medians_ms.items():
+        column = min(int(max(second, 0) / per_column), columns - 1)
+        highest[column] = max(highest.get(column, 0), median_ms)
+    return "".join(_block(highest[column]) if column in highest else " " for column in range(columns))
+
+
+def _block(latency_ms: float) -> str:
+    level = math.log10(max(latency_ms, 1)) / DECADES * (len(BLOCKS) - 1)
+    return BLOCKS[min(round(level), len(BLOCKS) - 1)]
+
+
+def _curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns: int, hint: str) -> Iterator[Text]:
+    """Yield one line per execution mode with its curve and newest value, and `hint` if there is only one mode."""
+    for name, medians_ms in curves_ms.items():
+        text = Text(f"{name:<{LABEL_COLUMNS}}")
+        text.append(sparkline(medians_ms, seconds, columns), style=COLORS[name])
+        if medians_ms:
+            text.append(f" {medians_ms[max(medians_ms)]:>6,} ms", style="bold")
+        yield text
+    if len(curves_ms) == 1 and hint:
+        yield Text(hint, style="dim")
+
+
+def _campaigns(throttle: DeliveryThrottle, started_at: float) -> Table:
+    """Return a table with the goal, the delivered and reserved ad slots, and the time of the cap of each campaign."""
+    table = _grid(("campaign", 12), ("goal", 6), ("delivered", 9), ("reserved", 8))
+    table.add_column("", width=BAR_COLUMNS, no_wrap=True)
+    table.add_column("cap", no_wrap=True)
+    reached = {n.campaign_id: n.at_ms for n in reversed(list(throttle.notices)) if n.code == "cap_reached"}
+    for campaign_id, goal in throttle.goals.items():
+        count = throttle.pacing_of(campaign_id, goal.ends_at)
+        share = min(count.delivered / goal.impressions, 1)
+        full, both = int(share * BAR_COLUMNS), min(share + count.reserved / goal.impressions, 1)
+        bar = Text("█" * full, style="green").append("░" * (math.ceil(both * BAR_COLUMNS) - full))
+        state = [f"{reached[campaign_id] / 1000 - started_at:.0f} s"] if campaign_id in reached else []
+        state += [] if throttle.is_open(campaign_id) else ["stopped"]
+        numbers = (f"{number:,}" for number in (goal.impressions, count.delivered, count.reserved))
+        table.add_row(campaign_name(campaign_id), *numbers, bar, ", ".join(state))
+    return table
+
+
 def _stages(
     rows: Sequence[Latency], rates: Mapping[str, float], waiting: Mapping[str, int], sink: Metrics | None
 ) -> Table:
     """Return a table with the rate, the latencies and the number of waiting records of each stage."""
     known = {row.hop: row for row in rows}
-    table = screen.grid(("stage", 33), ("records/s", 10), ("p50 ms", 9), ("p99 ms", 9), ("waiting", 9))
+    table = _grid(("stage", 33), ("records/s", 10), ("p50 ms", 9), ("p99 ms", 9), ("waiting", 9))
     for hop, text in (("kafka_to_events", "decode"), ("events_to_attributed", "correlate")):
         table.add_row(f"{text}: {hop}", *_cells(rates.get(hop, 0), known.get(hop)), f"{waiting[hop]:,}")
     table.add_row("both, Kafka to Kafka", *_cells(rates.get("events_to_attributed", 0), known.get("end to end")), "")

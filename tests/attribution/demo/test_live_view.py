@@ -7,9 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from examples.attribution.audit.run_log import RunLog, SourceRecord
-from examples.attribution.demo import screen
 from examples.attribution.demo.beside import Beside
-from examples.attribution.demo.live_view import LiveView
+from examples.attribution.demo.live_view import LiveView, sparkline
 from examples.attribution.pacing.rule import CampaignCount, Goal
 from examples.attribution.pacing.throttle import DeliveryThrottle
 from examples.attribution.settings import DemoSettings
@@ -119,4 +118,4 @@ def test_rate_is_that_of_the_last_seconds() -> None:
 
 
 def test_sparkline_has_the_highest_median_of_its_seconds() -> None:
-    assert "▁ █▆" == screen.sparkline({0: 1, 1: 1, 4: 10_000, 5: 2, 7: 1_000}, 8, 4)
+    assert "▁ █▆" == sparkline({0: 1, 1: 1, 4: 10_000, 5: 2, 7: 1_000}, 8, 4)
