@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.attribution.audit.credit import CreditAudit
-from examples.attribution.audit.reconciliation import Reconciliation
+from examples.attribution.audit.reconciliation import CreditAudit, Reconciliation
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.chaos.__main__ import parse, publish
 from examples.attribution.chaos.faults import KINDS, Fault

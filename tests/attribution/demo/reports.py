@@ -1,9 +1,8 @@
 from collections import Counter, deque
 from typing import Literal
 
-from examples.attribution.audit.credit import CreditAudit
 from examples.attribution.audit.latency import Latency
-from examples.attribution.audit.reconciliation import CampaignOutcome, Reconciliation
+from examples.attribution.audit.reconciliation import CampaignOutcome, CreditAudit, Reconciliation
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.report import Report
 from examples.attribution.pacing.rule import Goal
