@@ -11,28 +11,11 @@ from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, OrderCredit
 from examples.attribution.events import STEPS
 from examples.attribution.pacing.rule import Goal, count_slots
-from examples.attribution.settings import Settings, Windows
+from examples.attribution.settings import Settings
 from spark_rtm.realtime.limits import MAX_RAW_BYTES
 
 FAMILY_OF_KIND = {"request": "requests", "impression": "impressions", "click": "clicks"}
 FAMILY_OF_KIND |= dict.fromkeys(STEPS, "playback steps")
-
-
-@dataclass(frozen=True)
-class CreditAudit:
-    """The outcome of the credit audit of one run. A correct run has no differences."""
-
-    conversions: Counter[str]
-    """
-    Number of conversion records by outcome, with the total number under the key `in`.
-
-    One record of each order counts under the code of the order's credit; all others count as `duplicate`.
-    """
-    compared: int
-    """Number of orders whose credit was compared with the credit that the rule computes."""
-    erased: int
-    """Number of orders that were not compared, because their users were erased."""
-    differences: list[str]
 
 
 @dataclass(frozen=True)
@@ -65,7 +48,10 @@ class Reconciliation:
     differences: list[str]
     results: int
     """Number of results in the replay, each of which was compared with the run's result."""
-    credits: CreditAudit
+    orders: int
+    """Number of orders whose credit was compared with the credit that the rule computes."""
+    erased_orders: int
+    """Number of orders that were not compared, because their users were erased."""
     campaigns: list[CampaignOutcome]
     """The goal of each campaign, and the campaign's delivery according to the replay."""
 
@@ -86,13 +72,14 @@ def reconcile(
     expected = replay_results(log, settings.windows)
     results = {result_id: asdict(result) for result_id, result in expected.items()}
     slots = {count.result_id: vars(count) for count in count_slots(expected.values(), settings)}
-    credit_audit = _audit_credit(log, settings.windows, rules.scaled(settings.time_scale))
-    counts = _counts(log, expected) | {"conversions": credit_audit.conversions}
+    orders = replay_orders(log, settings.windows, rules.scaled(settings.time_scale))
+    compared = sum(credit is not None for _, credit in orders.values())
+    counts = _counts(log, expected) | {"conversions": _conversions(log)}
     differences = [
         *_decoding_differences(log),
         *_differences("result", log.results, results, "code"),
         *_differences("row", stored, results, "code"),
-        *credit_audit.differences,
+        *_credit_differences(log, orders),
         *_differences("count", log.counts, slots, "slots"),
         *_sum_differences(counts),
         *(
@@ -102,7 +89,7 @@ def reconcile(
         *(f"record {src} was not written by the pipeline: its value is no JSON object" for src in log.unreadable),
     ]
     campaigns = campaign_outcomes(expected.values(), goals, settings)
-    return Reconciliation(counts, differences, len(expected), credit_audit, campaigns)
+    return Reconciliation(counts, differences, len(expected), compared, len(orders) - compared, campaigns)
 
 
 def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[CampaignOutcome]:
@@ -160,23 +147,19 @@ def _sum_differences(counts: dict[str, Counter[str]]) -> Iterator[str]:
             yield f"{family}: input is {codes['in']}, but the outcomes add up to {outcomes}"
 
 
-def _audit_credit(log: RunLog, windows: Windows, rules: CreditRules) -> CreditAudit:
-    """Compare each order's newest credit with the credit that the rule computes. `rules` must contain scaled times."""
-    orders = replay_orders(log, windows, rules)
+def _credit_differences(
+    log: RunLog, orders: Mapping[str, tuple[list[Conversion], OrderCredit | None]]
+) -> Iterator[str]:
     by_order: defaultdict[str, list[Row]] = defaultdict(list)
     for credit in log.credits.values():
         by_order[result_id_without_erasure(credit)].append(credit)
-    compared = [expected for _, expected in orders.values() if expected]
-    return CreditAudit(
-        conversions=_conversions(log),
-        compared=len(compared),
-        erased=len(orders) - len(compared),
-        differences=[
-            *(text for name, (records, _) in orders.items() for text in _order_differences(name, records, by_order)),
-            *(text for expected in compared for text in _rule_differences(expected, log.credits)),
-            *(f"credit {order_id} has no conversion in the replay" for order_id in by_order.keys() - orders.keys()),
-        ],
-    )
+    for order_id, (records, expected) in orders.items():
+        yield from _order_differences(order_id, len(records), by_order.get(order_id, []))
+        if expected and expected.result_id in log.credits:
+            fields = {name: value for name, value in expected.document().items() if name != "final"}
+            if wrong := _field_differences(log.credits[expected.result_id], fields):
+                yield f"credit {expected.result_id} differs: {wrong}"
+    yield from (f"credit {order_id} has no conversion in the replay" for order_id in by_order.keys() - orders.keys())
 
 
 def _conversions(log: RunLog) -> Counter[str]:
@@ -187,22 +170,12 @@ def _conversions(log: RunLog) -> Counter[str]:
     return counts
 
 
-def _order_differences(
-    order_id: str, records: Sequence[Conversion], by_order: Mapping[str, list[Row]]
-) -> Iterator[str]:
-    credits_of_order = by_order.get(order_id, [])
+def _order_differences(order_id: str, records: int, credits_of_order: Sequence[Row]) -> Iterator[str]:
     if not credits_of_order:
-        yield f"credit {order_id} is missing for an order with {len(records)} conversions"
-    elif (counted := sum(credit["records"] for credit in credits_of_order)) != len(records):
-        yield f"credit {order_id} includes {counted} conversions instead of {len(records)}"
+        yield f"credit {order_id} is missing for an order with {records} conversions"
+    elif (counted := sum(credit["records"] for credit in credits_of_order)) != records:
+        yield f"credit {order_id} includes {counted} conversions instead of {records}"
     yield from (f"credit {credit['result_id']} is not final" for credit in credits_of_order if not credit["final"])
-
-
-def _rule_differences(expected: OrderCredit, credits_by_id: Mapping[str, Row]) -> Iterator[str]:
-    if expected.result_id in credits_by_id:
-        fields = {name: value for name, value in expected.document().items() if name != "final"}
-        if wrong := _field_differences(credits_by_id[expected.result_id], fields):
-            yield f"credit {expected.result_id} differs: {wrong}"
 
 
 def _field_differences(row: Row, fields: Row) -> str:

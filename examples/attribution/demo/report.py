@@ -104,7 +104,7 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog)
     )
     _print(
         console,
-        f"credit: {outcome.credits.compared} orders compared with the rule, {outcome.credits.erased} excluded because "
+        f"credit: {outcome.orders} orders compared with the rule, {outcome.erased_orders} excluded because "
         "their users were erased",
     )
     for difference in outcome.differences[:MAX_DIFFERENCES]:
@@ -159,7 +159,7 @@ def latencies_of(report: Report) -> page.Table:
 
 def verdict(outcome: Reconciliation, log: RunLog) -> Text:
     """Return one line that states how many results, orders and counts were checked, and how many differences exist."""
-    checked = f"{outcome.results:,} results, {outcome.credits.compared:,} orders and {len(log.counts):,} counts"
+    checked = f"{outcome.results:,} results, {outcome.orders:,} orders and {len(log.counts):,} counts"
     if not outcome.results:
         return Text("nothing was checked: the run ended before its first result", "bold yellow")
     if outcome.differences:

@@ -267,7 +267,7 @@ def test_order_of_an_erased_user_is_counted_but_not_compared() -> None:
     wrong = outcome_of(log)
 
     assert [] == split.differences
-    assert (0, 1) == (split.credits.compared, split.credits.erased)
+    assert (0, 1) == (split.orders, split.erased_orders)
     assert {"in": 2, "unattributed": 2, "duplicate": 0} == split.counts["conversions"]
     assert [
         f"credit {ORDER} includes 3 conversions instead of 2",

@@ -1,11 +1,10 @@
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from examples.attribution.audit.reconciliation import CreditAudit, Reconciliation
+from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.chaos.__main__ import parse, publish
 from examples.attribution.chaos.faults import KINDS, Fault
@@ -13,10 +12,9 @@ from examples.attribution.chaos.report import Incident, Outcome
 from examples.attribution.chaos.run import ChaosOptions
 
 OPTIONS = ChaosOptions(seed=3, publish=True)
-NO_CREDIT = CreditAudit(Counter(), 0, 0, [])
 OUTCOME = Outcome(
     [Incident(Fault("kill-broker", 0, 0.5, 4, KINDS["kill-broker"].begin), begun_at=1_000, seconds=8.2, replayed=12)],
-    Reconciliation({}, ["row t/1/slot/s is missing; expected code 'filled'", "row a differs: x"], 90, NO_CREDIT, []),
+    Reconciliation({}, ["row t/1/slot/s is missing; expected code 'filled'", "row a differs: x"], 90, 0, 0, []),
     RunLog(),
     sent=100,
     failed_sends=0,

@@ -2,7 +2,7 @@ from collections import Counter, deque
 from typing import Literal
 
 from examples.attribution.audit.latency import Latency
-from examples.attribution.audit.reconciliation import CampaignOutcome, CreditAudit, Reconciliation
+from examples.attribution.audit.reconciliation import CampaignOutcome, Reconciliation
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.report import Report
 from examples.attribution.pacing.rule import Goal
@@ -22,12 +22,11 @@ def report(
     sink = Metrics(flushed=4, flushes=3, oldest_ms=deque([2.0, 5.0]))
     goal = Goal("1f-campaign-0", 10, 0, 60_000)
     orders = Counter({"in": 3, "attributed": 2, "duplicate": 1})
-    credit = CreditAudit(orders, 2, 1, differences=[])
     counts = {"slots": Counter({"in": 2, "filled": 1, "unfilled": 1}), "conversions": orders}
     campaigns = [CampaignOutcome(goal, delivered)]
     return Report(
         DemoSettings(trigger=trigger),
-        Reconciliation(counts, differences, 2, credit, campaigns),
+        Reconciliation(counts, differences, 2, 2, 1, campaigns),
         [Latency("end to end", 1, *(milliseconds,) * 4)],
         SendLog(started_at=0, measured_seconds=60),
         RunLog(),
