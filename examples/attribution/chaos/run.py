@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice
 
@@ -245,35 +245,26 @@ def run(
     with ExitStack() as stack:
         parts = {"on_cluster": options.cluster, "is_mounted": is_mounted, "has_standby": options.standby}
         system = stack.enter_context(running_system(traffic, report, **parts))
-        chaos = stack.enter_context(_observed(options, system, view, report, stop))
+        settings, servers = system.settings, system.broker.bootstrap_servers
+        # The audit connects directly to the broker, and not through the proxy.
+        reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
+        stack.callback(reader.close)
+        goals = campaign_goals(traffic)
+        throttle = stack.enter_context(delivery_throttle(servers, settings, settings.partitions, goals))
+        traffic.is_open = throttle.is_open
+        chaos = ChaosRun(options, system, reader, throttle, view, report, stop)
         report("starting the queries")
         chaos.wait_for_queries()
         sent.started_at = traffic.started_at = time.time()
         title = f"{len(faults)} faults hit the pipeline at {options.rate:g} records/s, then each result is checked"
-        view.start_run(sent, replace(system.settings, warm_up_seconds=0, duration=0), chaos.throttle, title)
+        view.start_run(sent, replace(settings, warm_up_seconds=0, duration=0), throttle, title)
         end_of_traffic = threading.Event()
-        with sending(system.broker.bootstrap_servers, system.settings, traffic.records(), sent, end_of_traffic):
+        with sending(servers, settings, traffic.records(), sent, end_of_traffic):
             chaos.carry_out(faults)
             end_of_traffic.set()
         is_interrupted = stop.is_set()
         chaos.drain()
         system.stop_programs()
-        stored = stored_results(system.database.dsn, system.settings)
-    log = chaos.reader.log
-    reconciliation = reconcile(log, system.settings, RULES, chaos.throttle.goals.values(), stored)
-    return Outcome(chaos.incidents, reconciliation, log, sent.records, sent.failed, is_interrupted)
-
-
-@contextmanager
-def _observed(
-    options: ChaosOptions, system: System, view: LiveView, report: Callable[[str], None], stop: threading.Event
-) -> Iterator[ChaosRun]:
-    """Read all topics and campaign counts while the block runs, directly from the broker and not through the proxy."""
-    settings, servers = system.settings, system.broker.bootstrap_servers
-    reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
-    try:
-        with delivery_throttle(servers, settings, settings.partitions, campaign_goals(system.traffic)) as throttle:
-            system.traffic.is_open = throttle.is_open
-            yield ChaosRun(options, system, reader, throttle, view, report, stop)
-    finally:
-        reader.close()
+        stored = stored_results(system.database.dsn, settings)
+    reconciliation = reconcile(reader.log, settings, RULES, goals, stored)
+    return Outcome(chaos.incidents, reconciliation, reader.log, sent.records, sent.failed, is_interrupted)
