@@ -37,13 +37,10 @@ class RunLogReader:
         counts = {topic: partitions[name] for topic, name in self._names.items()}
         self._consumer = consumer_from_start(bootstrap_servers, counts, CONSUMER_CONF)
 
-    def poll(self, seconds: float) -> int:
-        """Read available records for at most `seconds`, and return the number of messages read."""
-        messages = self._consumer.consume(MAX_MESSAGES, seconds)
-        for message in messages:
-            if is_record(message):
-                self._record(message)
-        return len(messages)
+    def poll(self, seconds: float) -> None:
+        """Read available records for at most `seconds`."""
+        for message in filter(is_record, self._consumer.consume(MAX_MESSAGES, seconds)):
+            self._record(message)
 
     def is_settled(self) -> bool:
         """Return whether all topics have been read to the end and every record has a final result."""
