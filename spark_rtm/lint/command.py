@@ -21,27 +21,47 @@ from spark_rtm.text.finding import Finding, printable, render, show, summary
 STDIN = Path("-")
 
 
+Texts = Mapping[Path, str]
+"""The text of standard input, by its file name; empty if files are checked."""
+
+
 def run(options: argparse.Namespace) -> int:
     """Run `lint` and return its exit status."""
     if options.explain:
         show(_explained(options.explain))
         return 0
     paths, name, settings = _inputs(options)
+    given = {name: _stdin()} if STDIN in paths else {}
     if options.claims:
-        return _list_claims(paths, name, settings, options)
-    if STDIN in paths:
-        return _check_stdin(_stdin(), name, settings, options)
-    findings = lint_paths(paths, settings=settings)
-    changes = _changed(findings, settings) if options.fix or options.diff else {}
+        return _list_claims(paths, given, settings, options)
+    findings = _findings(paths, given, settings)
+    changes = _changed(findings, given, settings) if options.fix or options.diff else {}
     if options.diff:
         return _show_changes(changes, findings, options)
+    if given and options.fix:
+        after = {path: changes[path][1] if path in changes else text for path, text in given.items()}
+        sys.stdout.writelines(after.values())
+        findings = _findings(paths, after, settings)
+        print(render(findings), end="\n" if findings else "", file=sys.stderr)  # standard output contains the text
+        return _status(findings, settings)
     failed = {path: problem for path, (_, after) in changes.items() if (problem := _written(path, after))}
     if changes:
-        findings = lint_paths(paths, settings=settings)
-    status = _reported(findings, settings, options)
+        findings = _findings(paths, given, settings)
+    status = _reported(findings, given, settings, options)
     for path, problem in failed.items():
         options.program.wrong(f"{path} was not corrected: {problem}; correct it by hand")
     return 2 if failed else status
+
+
+def _findings(paths: Sequence[Path], given: Texts, settings: Settings) -> list[Finding]:
+    if not given:
+        return lint_paths(paths, settings=settings)
+    return [
+        finding
+        for path, text in given.items()
+        if not settings.excludes(path)
+        for finding in lint_text(with_line_feeds(text), path.as_posix(), settings.engine, settings=settings)
+    ]
 
 
 def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
@@ -71,35 +91,13 @@ def _show_changes(
     return 1 if changes else 0
 
 
-def _list_claims(paths: Sequence[Path], name: Path, settings: Settings, options: argparse.Namespace) -> int:
-    unread: list[str] = []
-    if STDIN not in paths:
-        lines, unread = claims(paths, settings)
-    else:
-        lines = claims_in(with_line_feeds(_stdin()), name.as_posix())
-    show("\n".join(lines))
+def _list_claims(paths: Sequence[Path], given: Texts, settings: Settings, options: argparse.Namespace) -> int:
+    lines = [line for path, text in given.items() for line in claims_in(with_line_feeds(text), path.as_posix())]
+    found, unread = ([], []) if given else claims(paths, settings)
+    show("\n".join([*lines, *found]))
     for problem in unread:
         options.program.wrong(problem)
     return 2 if unread else 0
-
-
-def _check_stdin(text: str, name: Path, settings: Settings, options: argparse.Namespace) -> int:
-    findings = _findings_in(text, name, settings)
-    if not (options.fix or options.diff):
-        return _reported(findings, settings, options, {name: text})
-    after = fixed(text, name.as_posix(), findings, settings)
-    if options.diff:
-        return _show_changes({name: (text, after)} if after != text else {}, findings, options)
-    sys.stdout.write(after)
-    findings = _findings_in(after, name, settings)
-    print(render(findings), end="\n" if findings else "", file=sys.stderr)  # standard output contains the text
-    return _status(findings, settings)
-
-
-def _findings_in(text: str, name: Path, settings: Settings) -> list[Finding]:
-    if settings.excludes(name):
-        return []
-    return lint_text(with_line_feeds(text), name.as_posix(), settings.engine, settings=settings)
 
 
 def _stdin() -> str:
@@ -129,11 +127,11 @@ def _written(path: Path, text: str) -> str:
     return ""
 
 
-def _changed(findings: Sequence[Finding], settings: Settings) -> dict[Path, tuple[str, str]]:
+def _changed(findings: Sequence[Finding], given: Texts, settings: Settings) -> dict[Path, tuple[str, str]]:
     """Return the text of each file that can be corrected, before and after the correction."""
     changes = {}
     for path, found in _by_path(findings).items():
-        before = _text_of(path) if is_complete(found) else ""
+        before = _text_of(path, given) if is_complete(found) else ""
         mark = MARK if before.startswith(MARK) else ""
         after = mark + fixed(before.removeprefix(mark), str(path), found, settings)
         if after != before:
@@ -149,22 +147,20 @@ def _by_path(findings: Sequence[Finding]) -> dict[Path, list[Finding]]:
     return by_path
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: Path, given: Texts) -> str:
     try:
-        return read_original(path)
+        return given[path] if path in given else read_original(path)
     except UncheckedError:  # it is unreadable, or has changed since the check
         return ""
 
 
-def _reported(
-    findings: list[Finding], settings: Settings, options: argparse.Namespace, texts: Mapping[Path, str] | None = None
-) -> int:
+def _reported(findings: list[Finding], given: Texts, settings: Settings, options: argparse.Namespace) -> int:
     details = _details(findings)
     has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     show(render(findings, options.format, details, has_colors=has_colors))
     if findings and options.format == "text":
         count = sum(
-            fixable((texts or {}).get(path) or _text_of(path).removeprefix(MARK), str(path), found)
+            fixable(_text_of(path, given).removeprefix(MARK), str(path), found)
             for path, found in _by_path(findings).items()
         )
         remedy = f"; {count} fixable with --fix" if count else ""
