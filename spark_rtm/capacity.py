@@ -5,7 +5,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +133,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     }
     for option, (default, text) in numbers.items():
         suffix = "" if default is None else f" (default: {default:g})"
-        required = option == "--rate"
         parser.add_argument(
-            option, type=_number, required=required, default=default, metavar="N", help=f"{text}{suffix}"
+            option, type=_number, required=option == "--rate", default=default, metavar="N", help=f"{text}{suffix}"
         )
     parser.add_argument("--queries", type=_count, default=1, metavar="N", help="number of such queries (default: 1)")
     parser.add_argument(
@@ -157,34 +156,26 @@ def run(options: argparse.Namespace) -> int:
                 f"create it with `{COMMAND}`, which takes about an hour"
             )
         )
-    demand = Demand(
-        options.rate,
-        options.record_bytes,
-        options.keys,
-        max(options.state_keys or 0, options.keys),
-        options.interval,
-        options.queries,
-        options.partitions,
-    )
+    state_keys = max(options.state_keys or 0, options.keys)
+    given = {**vars(options), "interval_seconds": options.interval, "state_keys": state_keys}
+    demand = Demand(**{field.name: given[field.name] for field in fields(Demand)})
     try:
-        lines, warnings = _estimate(path, demand, options.price)
+        content = _content(path)
+        needed = capacity(content, demand)
+        lines = [f"{name:18}{value}" for name, value in _lines(content, demand, needed, options.price)]
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         problem = f"{path} is not the JSON of `{COMMAND}` ({type(error).__name__}: {str(error)[:99]})"
         return int(options.program.wrong(f"{problem}, so nothing was estimated; create it again"))
     print("\n".join(map(printable, lines)))
-    for sentence in warnings:
+    for sentence in needed.outside:
         print(f"warning: {printable(sentence)}", file=sys.stderr)
     return 0
 
 
-def _estimate(path: Path, demand: Demand, price: float | None) -> tuple[list[str], tuple[str, ...]]:
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
+def _content(path: Path) -> Any:
+    if path.stat().st_size > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
-    content = json.loads(data)
-    needed = capacity(content, demand)
-    return [f"{name:18}{value}" for name, value in _lines(content, demand, needed, price)], needed.outside
+    return json.loads(path.read_bytes())
 
 
 def _lines(

@@ -19,7 +19,6 @@ from tests.realtime.test_control import COUNTS, outputs, processed, read, start,
 
 KEYS = 60
 QUERIES: dict[str, tuple[Callable[[DataFrame], DataFrame], int, list[str]]] = {
-    "dropDuplicates": (lambda rows: rows.dropDuplicates(["key"]).select("key", "value"), 3, ["0"]),
     "aggregation": (lambda rows: rows.groupBy("key").count().selectExpr(COUNTS), 1, ["{key} 1", "{key} 2"]),
     "command": (processed, 3, ["{key} 1", "{key} 2"]),
 }
