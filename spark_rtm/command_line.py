@@ -59,11 +59,7 @@ def arguments_of(
 
 
 def docstrings_of(kind: type) -> dict[str, str]:
-    """
-    Return the first paragraph of the docstring below each field, keyed by field name.
-
-    If a subclass redefines a field without a docstring, the docstring from the base class applies.
-    """
+    """Return the first paragraph of the docstring below each field by its name, also from base classes."""
     texts = dict[str, str]()
     for base in reversed(kind.__mro__[:-1]):
         body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]

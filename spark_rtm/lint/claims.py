@@ -1,8 +1,4 @@
-"""
-List the sentences about real-time mode in the given pages, each with the rule in SKILL.md that applies.
-
-The list gives no verdict. It is for an assistant, which judges sentences better than a regular expression does.
-"""
+"""List the sentences about real-time mode, each with the applicable rule in SKILL.md, for an assistant to judge."""
 
 import re
 from collections.abc import Iterable

@@ -1,9 +1,4 @@
-"""
-Find mistakes in code and pages about Spark's real-time mode, using only the standard library.
-
-Rules about real-time mode apply only to queries with a real-time trigger.
-The linter does not report code that the file itself marks as wrong.
-"""
+"""Find mistakes in code and pages about Spark's real-time mode, using only the standard library."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -43,11 +38,7 @@ DEFAULTS = Settings()
 def lint_paths(
     paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS
 ) -> list[Finding]:
-    """
-    Return the sorted findings for the given files, and for all files in the given folders and their subfolders.
-
-    A minimum batch duration or a number of shuffle partitions set in one Python file applies to all files.
-    """
+    """Return the sorted findings for files and folders. A minimum duration in one Python file applies to all files."""
     sources = read_sources([Path(path) for path in paths], settings.excludes)
     findings = {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
     for path in sources.paths:

@@ -70,7 +70,6 @@ def difference(path: Path, before: str, after: str) -> str:
 
 
 def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
-    """Return the edits for each finding."""
     if not path.endswith(".py") or tree_of(text) is None:
         return []
     starts = [match.end() for match in re.finditer(r"\A|\r\n?|\n", text)]

@@ -1,8 +1,4 @@
-"""
-Find and read the files to lint.
-
-An unreadable file that may be about real-time mode becomes a finding `unchecked`.
-"""
+"""Find and read the files to lint."""
 
 # ruff: noqa: PTH110, PTH112, PTH113, PTH114, PTH118, PTH122
 # Functions of `os.path` return False for a path below an inaccessible folder. Methods of `Path` raise.

@@ -1,8 +1,4 @@
-"""
-Define a finding of `validate` or `lint`, and render findings as text, JSON, GitHub annotations or SARIF.
-
-Each finding names its engines.
-"""
+"""Define a finding of `validate` or `lint`, and render findings as text, JSON, GitHub annotations or SARIF."""
 
 import hashlib
 import io

@@ -31,11 +31,7 @@ REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?
 
 
 def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[RuleProblem]:
-    """
-    Return the problems in a cluster or job definition.
-
-    Other documents and definitions without real-time mode have no problems, so they are not parsed.
-    """
+    """Return the problems in a cluster or job definition, which is parsed only if it names real-time mode."""
     if not (REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)) or not any(key in text for key in RELEVANT_KEYS):
         return []
     found = [each for root in read(text) for each in _Clusters().below(_in_one_form(root))]

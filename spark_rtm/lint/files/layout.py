@@ -1,8 +1,4 @@
-"""
-Find the headings and fences of a page, and the places that the page marks as wrong.
-
-Text under a heading such as "Mistakes" is not advice, and a fence after "This fails:" is a counterexample.
-"""
+"""Find the headings and fences of a page, and the places that the page marks as wrong."""
 
 import re
 from bisect import bisect_left
@@ -63,12 +59,7 @@ def _announces_mistakes(title: str) -> bool:
 
 
 def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
-    """
-    Return whether a lead-in sentence or a heading introduces a mistake.
-
-    A lead-in sentence that calls the passage correct or wrong takes precedence. Otherwise, the nearest heading with
-    such a word decides.
-    """
+    """Return whether a lead-in sentence, or else the nearest heading that judges code, introduces a mistake."""
     if lead and (is_right_comment(lead) or _announces_fix(lead)):
         return False
     if lead and is_wrong_lead(lead):

@@ -1,8 +1,4 @@
-"""
-Check the fences, code spans, tables and prose of Markdown pages.
-
-The linter does not report code and text that the page itself marks as wrong.
-"""
+"""Check the fences, code spans, tables and prose of Markdown pages, except what the page marks as wrong."""
 
 import re
 from collections.abc import Iterator
@@ -112,7 +108,6 @@ def _after_diff(code: str) -> str:
 
 
 def _span_problems(sentence: Sentence, min_batch_ms: float | None) -> list[RuleProblem]:
-    """Return wrong triggers in code spans as warnings, unless the sentence denies them."""
     spans = markdown.code_spans(sentence.text)
     said = markdown.replace_code_spans(f"{sentence.text} {sentence.around}", lambda _: "x")
     is_denied = WRONG.search(said) or SIGN.search(said) or CONDITION.search(f"{sentence.text} {sentence.around}")

@@ -1,9 +1,4 @@
-"""
-Check Scala and Java code: queries, with the Python rules that also apply to the JVM, and forms of triggers.
-
-In Scala and Java, a real-time trigger is an object with one optional argument: the interval as a string or in
-milliseconds.
-"""
+"""Check Scala and Java code: queries, with the Python rules that also apply to the JVM, and forms of triggers."""
 
 import re
 from dataclasses import replace

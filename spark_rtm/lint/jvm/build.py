@@ -105,7 +105,6 @@ def _keyword(arg: str | None, value: ast.expr) -> ast.keyword:
 
 
 def _trigger(owner: ast.expr | None, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
-    """Return PySpark's keyword arguments for a trigger object, as a dictionary."""
     if member == "RealTimeTrigger":
         keyword = "realTime"
     elif member in TRIGGERS and _member(owner) == "Trigger":

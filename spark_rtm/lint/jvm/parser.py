@@ -1,8 +1,4 @@
-"""
-Parse Scala and Java into a Python syntax tree for the rules.
-
-The parser reads declarations, functions, conditions, calls and blocks. It skips everything else, so it never fails.
-"""
+"""Parse the calls and blocks of Scala and Java into a Python syntax tree. It skips other code and never fails."""
 
 import ast
 from collections.abc import Callable
@@ -231,7 +227,6 @@ class _Parser(Expressions):
         return [at(ast.Return(value), line, self.last_line())]
 
     def _java_declaration(self) -> list[ast.stmt] | None:
-        """Parse a Java variable or method, or return None."""
         start = self.position
         self.skip_java_type()
         token, following = self.peek, self.after(1)

@@ -212,7 +212,6 @@ class Calls(Evaluator):
 
 
 def _table_method(table: Table, name: str, given: Arguments) -> Value:
-    """Return the result of a dictionary method."""
     views: dict[str, list[Value]] = {
         "items": [Items((Const(key), value)) for key, value in table.items.items()],
         "values": list(table.items.values()),

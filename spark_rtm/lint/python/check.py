@@ -51,11 +51,7 @@ def python_problems(
     min_batch_ms: float | None = None,
     rules: Sequence[Rule] = CODE_RULES,
 ) -> list[RuleProblem] | None:
-    """
-    Return the problems in Python code, or None if the code cannot be parsed.
-
-    An excerpt may be incomplete. Notebook code counts as an excerpt, because it may contain magics.
-    """
+    """Return the problems in Python code, or None if it cannot be parsed. Notebook code counts as an excerpt."""
     tree, python = parse(code, is_excerpt=is_excerpt)
     if tree is None:
         return None

@@ -1,8 +1,4 @@
-"""
-Recognize marks that label code or text as a counterexample, and comments that silence rules.
-
-Documentation must be able to show mistakes, so the linter does not report code marked as wrong.
-"""
+"""Recognize marks that label code or text as a counterexample, and comments that silence rules."""
 
 import ast
 import re

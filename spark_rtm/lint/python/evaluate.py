@@ -1,9 +1,4 @@
-"""
-Evaluate expressions to abstract values, without running the code.
-
-Code often sets a query's options and trigger through constants, dictionaries, `**kwargs`, conditional expressions
-and functions in the same module. The linter therefore evaluates all of these.
-"""
+"""Evaluate expressions to abstract values, without running the code."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -62,11 +57,7 @@ class Evaluator(ABC):
         self.steps.spend(state.join(paths, before))
 
     def value(self, node: ast.expr | None, state: State) -> Value:
-        """
-        Return the value of an expression, or the constant None without an expression.
-
-        The expression costs one step, and one more for each entry of its value, which may be a copy.
-        """
+        """Return the value of an expression, or the constant None without one. Each entry of the value costs a step."""
         if node is None:
             return Const(None)
         self.steps.spend()

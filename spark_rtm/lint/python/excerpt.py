@@ -1,9 +1,4 @@
-"""
-Parse Python code, or the parsable parts of an excerpt.
-
-Documentation often shows a method chain without its first object or the enclosing parentheses.
-The parser adds the missing parts without changing line numbers.
-"""
+"""Parse Python code, or an excerpt such as a method chain without its first object or its parentheses."""
 
 import ast
 import re

@@ -8,11 +8,7 @@ MAX_ROUNDS = 3
 
 
 def expected_failures(tree: ast.Module) -> set[int]:
-    """
-    Return the lines of the statements that build an expected failure.
-
-    A query can be built in one statement and fail in another: `query.awaitTermination()` in `with pytest.raises(...)`.
-    """
+    """Return the lines of the statements that build an expected failure, also outside of `with pytest.raises(...)`."""
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     lines: set[int] = set()
     for scope in [tree, *functions.values()]:

@@ -1,8 +1,4 @@
-"""
-Update the values of names according to each kind of statement.
-
-Each branch changes its own copy of the values, and the copies are joined where the branches end.
-"""
+"""Update the values of names according to each kind of statement, on a copy in each branch."""
 
 import ast
 from abc import abstractmethod
@@ -199,7 +195,6 @@ class Statements(Calls):
     _follow_asyncfunctiondef = _follow_functiondef
 
     def _record_flow(self, statement: Definition, function: Function, state: State) -> None:
-        """Record a function as a pipeline flow if a decorator sets the real-time trigger."""
         for decorator in statement.decorator_list:
             if isinstance(decorator, ast.Call):
                 for _, given in self.arguments(decorator, state):

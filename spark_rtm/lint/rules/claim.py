@@ -1,8 +1,4 @@
-"""
-Rules for advice in prose: fixed phrases, reported as warnings.
-
-A phrase is silent if its sentence denies it. An assistant judges all other sentences: `lint --claims` lists them.
-"""
+"""Rules for advice in prose: fixed phrases, reported as warnings unless their sentence denies them."""
 
 import re
 from collections.abc import Iterator

@@ -1,8 +1,4 @@
-"""
-Evaluate PySpark attributes, functions and columns.
-
-A mark on a column records a property that rules check: the use of a Python function, a clock or a session window.
-"""
+"""Evaluate PySpark attributes, functions and columns. A mark on a column is a property that rules check."""
 
 import re
 from collections.abc import Iterable

@@ -66,11 +66,7 @@ def not_a_text(value: Value) -> str:
 
 
 def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
-    """
-    Return the interval, its problem and the affected engines, or three empty values if there is no problem.
-
-    With a problem, an empty tuple of engines means both.
-    """
+    """Return the interval, its problem and its only engine (empty for both), or empty values without a problem."""
     if isinstance(value, Text):
         return _template_problem(value.template)
     text = text_of(value)

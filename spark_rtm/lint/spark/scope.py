@@ -111,11 +111,7 @@ class State:
         return frozenset(self.decided.items() - before.items())
 
     def join(self, paths: Sequence[State], before: Mapping[str, bool]) -> int:
-        """
-        Merge the values of all open paths that began under the same conditions, and continue with the result.
-
-        Return the cost in steps.
-        """
+        """Merge the values of all open paths that began under the same conditions. Return the cost in steps."""
         going = [path for path in paths if not path.has_ended]
         self.has_ended = not going
         if not going:

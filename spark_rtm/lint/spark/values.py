@@ -41,17 +41,14 @@ class Number(Value):
 
 @dataclass(frozen=True, eq=False)
 class Unknown(Value):
-    """
-    An unknown value.
-
-    `origin` is the dotted name of the library function that returned it, or an empty string. Conditions on the
-    execution path can restrict the value: `truth` is its truth value, or None if unknown; `excluded` are constants that
-    it does not equal.
-    """
+    """An unknown value."""
 
     origin: str = ""
+    """The dotted name of the library function that returned it, if known."""
     truth: bool | None = None
+    """The truth value that conditions on the path imply, if known."""
     excluded: frozenset[object] = frozenset()
+    """Constants that it does not equal on the path."""
 
 
 @dataclass(frozen=True)
@@ -234,11 +231,7 @@ def known(value: Value | None) -> list[Value]:
 
 
 def as_text(value: Value | None) -> str | None:
-    """
-    Return a value as the text that Spark reads, or None if unknown.
-
-    A value is probable if the code names only one, such as the default of a parameter. Rules treat it as known.
-    """
+    """Return a value, or its only known alternative, as the text that Spark reads, or None if unknown."""
     constants = known(value)
     if len(constants) != 1:
         return None
