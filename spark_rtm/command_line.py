@@ -72,11 +72,7 @@ def docstrings_of(kind: type) -> dict[str, str]:
 
 
 def _options(field: "Field[Any]", kind: Any) -> dict[str, Any]:
-    """
-    Return the keyword arguments of `add_argument` for a field.
-
-    Supported types are bool, numbers, str, Literal, and tuples and optionals of these types.
-    """
+    """Return the keyword arguments of `add_argument` for a field."""
     if kind is bool:
         return {"action": argparse.BooleanOptionalAction if field.default is True else "store_true"}
     if get_origin(kind) in {Union, UnionType}:

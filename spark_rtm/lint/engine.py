@@ -1,7 +1,7 @@
 """Find mistakes in code and pages about Spark's real-time mode, using only the standard library."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -11,7 +11,6 @@ from spark_rtm.lint.files.documents import UnreadableError, read_python
 from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
-from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.python.check import CODE_RULES, python_problems
 from spark_rtm.lint.python.counterexamples import silenced_in_file, silenced_lines
 from spark_rtm.lint.rules.claim import CLAIM_RULES
@@ -20,14 +19,13 @@ from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import UNCHECKED, Problem, Rule, RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import is_relevant, read_sources, read_text
-from spark_rtm.text.finding import ENGINES, Finding, in_order
+from spark_rtm.text.finding import ENGINES, Finding
 
 RULES: list[Rule] = [*CODE_RULES, *CLAIM_RULES, *CLUSTER_RULES]
-DEFINITIONS = {f".{language}": read for language, read in markdown.DEFINITIONS.items()}
-OTHER_LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
+DEFINITIONS = {f".{language}" for language in markdown.DEFINITIONS}
+OTHER_LANGUAGES = {f".{language}": check for language, check in markdown.LANGUAGES.items()} | {
     ".scala": partial(scala_problems, is_excerpt=False),
     ".java": partial(scala_problems, is_java=True, is_excerpt=False),
-    ".sql": sql_problems,
 }
 PAGES = {".md", ".markdown"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
@@ -49,7 +47,7 @@ def lint_paths(
             findings.add(_finding(*error.problem, path.as_posix()))
     if sources.sets_shuffle_partitions:
         findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
-    return in_order(finding for finding in findings if settings.reports(finding.rule, finding.path))
+    return sorted(finding for finding in findings if settings.reports(finding.rule, finding.path))
 
 
 def lint_text(
@@ -63,15 +61,13 @@ def lint_text(
     """
     Return the sorted findings for one text. The suffix of `path` determines the format of the text.
 
-    If `engine` is None, the linter infers the engine from the text, for example from a Databricks notebook header.
-    If the engine cannot be inferred, the linter reports findings for both engines.
-    The finding `unchecked` names a part that was not checked because of its syntax or a limit of the linter.
-    A text without `realTime` that cannot be parsed produces no findings.
+    If `engine` is None, the text decides, for example by a Databricks notebook header, or both engines apply.
+    The finding `unchecked` names a part that was not checked. A text without `realTime` may be unparsable.
     """
     problems = _reported_problems(text, Path(path).suffix.lower(), engine, min_batch_ms)
     lines = text.split("\n") if problems else []
     findings = {_finding(*entry, path, lines) for entry in problems}
-    return in_order(finding for finding in findings if settings.reports(finding.rule, path))
+    return sorted(finding for finding in findings if settings.reports(finding.rule, path))
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:
@@ -86,7 +82,7 @@ def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms:
     # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
     is_for_both = suffix in PAGES or suffix in DEFINITIONS
     engines = (engine,) if engine else ENGINES if is_for_both else markdown.target_engines(text)
-    silenced, silenced_everywhere = silenced_lines(text, suffix), silenced_in_file(text)
+    silenced, silenced_everywhere = silenced_lines(text), silenced_in_file(text)
     problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
     return [entry for entry in problems if _is_reported(*entry, engines, silenced)]
 
@@ -114,8 +110,6 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
         return notebook_problems(cells, min_batch_ms=min_batch_ms)
     if suffix in PAGES:
         return markdown.layout_problems(layout_of(text), min_batch_ms=min_batch_ms)
-    if suffix in DEFINITIONS:
-        return definition_problems(text, DEFINITIONS[suffix])
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
     if problems is None:
         raise UnreadableError

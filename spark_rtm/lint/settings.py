@@ -43,19 +43,15 @@ class Settings:
     def reports(self, rule: str, path: str) -> bool:
         """Return whether a finding of this rule in this file is reported. `unchecked` is always reported."""
         is_selected = not self.select or rule == UNCHECKED.id or _names(self.select, rule)
-        return is_selected and not _names(self.ignore, rule) and not _names(self._ignored_in(path), rule)
+        is_ignored = _names(self.ignore, rule) or any(
+            _names(rules, rule) and _matches(self._relative(Path(path)), pattern)
+            for pattern, rules in self.per_file_ignores.items()
+        )
+        return is_selected and not is_ignored
 
     def excludes(self, path: Path) -> bool:
         """Return whether a pattern excludes a file or one of its folders."""
-        return bool(self.exclude) and any(_matches(self._relative(path), pattern) for pattern in self.exclude)
-
-    def _ignored_in(self, path: str) -> list[str]:
-        if not self.per_file_ignores:
-            return []
-        relative = self._relative(Path(path))
-        return [
-            rule for pattern, rules in self.per_file_ignores.items() if _matches(relative, pattern) for rule in rules
-        ]
+        return any(_matches(self._relative(path), pattern) for pattern in self.exclude)
 
     def _relative(self, path: Path) -> str:
         try:
@@ -83,11 +79,9 @@ def _project_file(paths: list[Path]) -> Path | None:
 
 
 def _content(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        data = opened.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
+    if file.stat().st_size > MAX_BYTES:
         raise SettingsError(f"{file} has more than {MAX_BYTES:,} bytes, so nothing was checked; shorten it")
-    return data
+    return file.read_bytes()
 
 
 def _read(file: Path, rules: set[str]) -> Settings:

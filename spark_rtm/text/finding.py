@@ -7,8 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
-from operator import attrgetter
+from dataclasses import asdict, dataclass
 from urllib.parse import quote
 
 from spark_rtm import DOCUMENTATION, __version__
@@ -63,16 +62,11 @@ class Finding:
         return ":".join([self.path, str(self.line), *([str(self.column)] if self.column else [])])
 
 
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings sorted by path, line number and rule."""
-    return sorted(findings, key=attrgetter(*(field.name for field in fields(Finding))))
-
-
 def render(
     findings: Iterable[Finding], style: str = "text", rules: RuleDetails | None = None, *, has_colors: bool = False
 ) -> str:
     """Return `findings` in one of `STYLES`, sorted and without duplicates. Without findings, `text` is empty."""
-    ordered = in_order(set(findings))
+    ordered = sorted(set(findings))
     if style == "text":
         return "\n".join(_line(finding, has_colors=has_colors) for finding in ordered)
     if style == "json":

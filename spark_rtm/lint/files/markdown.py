@@ -1,9 +1,9 @@
 """Check the fences, code spans, tables and prose of Markdown pages, except what the page marks as wrong."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from spark_rtm.lint.files.definitions import definition_problems
 from spark_rtm.lint.files.documents import UnreadableError, read_json, read_yaml
@@ -27,7 +27,13 @@ DEFINITIONS = {
     **dict.fromkeys(("yaml", "yml"), read_yaml),
     **dict.fromkeys(("hcl", "tf", "terraform"), read_hcl),
 }
-"""Suffix of each fence language, which selects the check."""
+LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
+    "scala": scala_problems,
+    "java": partial(scala_problems, is_java=True),
+    "sql": sql_problems,
+    **{language: partial(definition_problems, read=read) for language, read in DEFINITIONS.items()},
+}
+"""The check of each other language, which is also the suffix of its files."""
 SPAN_RULES = {rule.id for rule in TRIGGER_RULES}
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
 CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")
@@ -90,13 +96,7 @@ def _code_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float
         code = _after_diff(code)
     if fence.is_python or fence.language in {"", "diff"}:
         return python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms) or []
-    if fence.language in {"scala", "java"}:
-        return scala_problems(code, is_java=fence.language == "java")
-    if fence.language in DEFINITIONS:
-        return definition_problems(code, DEFINITIONS[fence.language])
-    if fence.language == "sql":
-        return sql_problems(code)
-    return []
+    return LANGUAGES[fence.language](code) if fence.language in LANGUAGES else []
 
 
 def _after_diff(code: str) -> str:

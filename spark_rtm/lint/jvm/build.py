@@ -65,8 +65,6 @@ def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
 
 def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
     """Return a call, in PySpark's form."""
-    if isinstance(function, ast.Call) and not function.args and not function.keywords and _member(function) in CALLED:
-        function = function.func  # `.load` was already called without parentheses
     if isinstance(function, ast.Constant):
         return function  # `OutputMode.Update()`
     while isinstance(function, ast.Attribute) and function.attr == "apply":
@@ -74,7 +72,7 @@ def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
     member = _member(function)
     if isinstance(function, ast.Attribute) and member in ATTRIBUTES and not given:
         return function
-    if isinstance(function, ast.Call):  # a second list of arguments
+    if isinstance(function, ast.Call):  # a second list of arguments, or the parentheses of `.load()`
         return at(ast.Call(function.func, [*function.args, *given], function.keywords), line)
     return _special(function, member, given, line) or at(ast.Call(function, given, []), line)
 

@@ -30,7 +30,7 @@ class Expressions(Reader, ABC):
             return None
         self.depth += 1
         value, parts = self._operand(), list[ast.expr]()
-        while value is not None and self._is_operator():
+        while value is not None and self.peek.kind == "sign" and self.peek.text not in NO_OPERATORS:
             sign = self.take()
             right = self._operand()
             if sign is not None and sign.text in {"=>", "->"} and not self._is_pair(value):
@@ -44,10 +44,6 @@ class Expressions(Reader, ABC):
 
     def _is_pair(self, value: ast.expr) -> bool:
         return not self.is_java and isinstance(value, ast.Constant | ast.JoinedStr)
-
-    def _is_operator(self) -> bool:
-        token = self.peek
-        return token.kind == "sign" and token.text not in NO_OPERATORS
 
     def _lambda(self, value: ast.expr, body: ast.expr | None) -> ast.expr:
         elements = value.elts if isinstance(value, ast.Tuple) else [value]

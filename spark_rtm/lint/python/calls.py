@@ -32,6 +32,7 @@ from spark_rtm.lint.spark.values import (
     chosen,
     marks_of,
     string,
+    template_of,
     under,
 )
 
@@ -166,7 +167,7 @@ class Calls(Evaluator):
             self.spark.add_sink(given, line)
             return Unknown()
         if name == "os.path.join" and positional:
-            return string("/".join(_path(value) for value in positional))
+            return string("/".join(template_of(value) for value in positional))
         return positional[0] if name in {"pathlib.Path", "pathlib.PurePosixPath"} and len(positional) == 1 else None
 
     def _reduced(self, given: tuple[Value, ...], line: int, state: State) -> Value:
@@ -240,13 +241,8 @@ def _deleted(name: str, given: tuple[Value, ...]) -> Value | None:
         return first
     if isinstance(first, Items) and [getattr(each, "value", None) for each in first.values[:1]] == ["rm"]:
         return first.values[-1]
-    command = re.fullmatch(r"\s*rm\s+-\w*r\w*\s+['\"]?(.+?)['\"]?\s*", _path(first) if first else "", re.DOTALL)
+    command = re.fullmatch(r"\s*rm\s+-\w*r\w*\s+['\"]?(.+?)['\"]?\s*", template_of(first) if first else "", re.DOTALL)
     return string(command[1]) if command else None
-
-
-def _path(value: Value) -> str:
-    content = value.template if isinstance(value, Text) else getattr(value, "value", None)
-    return content if isinstance(content, str) else "\0"
 
 
 def _is_path(value: Value) -> bool:

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 
 CONDITION = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b|\b\w+(?:Exception|Error)\b")
@@ -56,11 +55,10 @@ STRING_OR_COMMENT = re.compile(
     r"'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''|'(?:[^'\\\n]|\\.)*+'|(?P<comment>#[^\n]*)",
     re.DOTALL,
 )
-IGNORE = re.compile(r"(?:#|//|<!--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)\])?", re.IGNORECASE)
+IGNORE = re.compile(r"(?:#|//|<!--|--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)\])?", re.IGNORECASE)
 FILE_IGNORE = re.compile(
     r"^[^\S\n]*(?:#|//|<!--|--)[^\S\n]*rtm:[^\S\n]*file-ignore\[(?P<rules>[\w\s,*-]+)\]", re.IGNORECASE | re.MULTILINE
 )
-SQL_COMMENT = re.compile(r"--(?=\s*rtm:)")
 MAX_COMMENT = 2000
 """Number of characters at the start of a comment that can mark code as wrong."""
 
@@ -80,19 +78,13 @@ def is_right_comment(text: str) -> bool:
     return bool(RIGHT.search(text) or RIGHT_SIGN.search(text)) and not SIGN.search(text)
 
 
-def _announces_wrong(text: str) -> bool:
-    if RIGHT_SIGN.search(text):
-        return False
-    return bool(SIGN.search(text) or WRONG.search(text) or CONDITION.search(text))
-
-
 def is_wrong_lead(text: str) -> bool:
     """Return whether the line before a fence calls its code wrong."""
     if re.match(r"\W*before\b[^:]{0,20}:", text, re.IGNORECASE):
         return True
-    return _announces_wrong(text) and not LEAD_RIGHT.search(
-        re.sub(r"(?:\bnot|n't|\bnever) (?:right|correct|work|write|use|do)\b(?: this)?", "", text)
-    )
+    is_wrong = SIGN.search(text) or WRONG.search(text) or CONDITION.search(text)
+    without_negations = re.sub(r"(?:\bnot|n't|\bnever) (?:right|correct|work|write|use|do)\b(?: this)?", "", text)
+    return bool(is_wrong) and not RIGHT_SIGN.search(text) and not LEAD_RIGHT.search(without_negations)
 
 
 def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> set[int]:
@@ -127,27 +119,23 @@ def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: b
     Such a comment covers the code below it up to the next blank line.
     In an excerpt, it covers all lines up to the next comment that calls code correct.
     """
-    marked: set[int] = set()
-    rights = [number for number, text in comments.items() if is_right_comment(text) and not is_wrong_comment(text)]
-    end_of_range = 0
-    for number, text in comments.items():
-        if not is_wrong_comment(text):
-            continue
-        points_up = text.startswith(("->", "=>", "\u2192", "^"))
-        if points_up or (CONDITION.search(text) and not COMMENT_WRONG.search(text) and number - 1 not in comments):
-            marked.add(number - 1)
-        if number < end_of_range:  # the range of an earlier comment includes this one and has the same end
-            continue
-        later_right = bisect_right(rights, number)
-        next_right = rights[later_right] if later_right < len(rights) else len(lines) + 1
-        spans_blank_lines = is_excerpt and later_right < len(rights)
-        end_of_range = number + 1
-        while end_of_range < min(next_right, len(lines) + 1):
-            if not lines[end_of_range - 1].strip() and not spans_blank_lines:
-                break
-            end_of_range += 1
-        marked.update(range(number + 1, end_of_range))
+    wrong = {number for number, text in comments.items() if is_wrong_comment(text)}
+    right = {number for number, text in comments.items() if is_right_comment(text)} - wrong
+    # A comment with a sign that points up, or with only an error condition, also covers the line above it.
+    marked = {number - 1 for number in wrong if _points_up(comments[number], is_first=number - 1 not in comments)}
+    last_right, is_marking = max(right, default=0), False
+    for number, line in enumerate(lines, 1):
+        is_end = number in right or (not line.strip() and not (is_excerpt and number < last_right))
+        is_marking &= number in wrong or not is_end
+        if is_marking:
+            marked.add(number)
+        is_marking |= number in wrong
     return marked
+
+
+def _points_up(comment: str, *, is_first: bool) -> bool:
+    is_condition = CONDITION.search(comment) is not None and not COMMENT_WRONG.search(comment)
+    return comment.startswith(("->", "=>", "\u2192", "^")) or (is_condition and is_first)
 
 
 def _whole_statements(tree: ast.Module, marked: set[int]) -> set[int]:
@@ -180,24 +168,17 @@ def _is_wrong_statement(node: ast.stmt, marked: set[int], span: range) -> bool:
     return bool(marked.intersection(span))
 
 
-def silenced_lines(text: str, suffix: str) -> dict[int, set[str]]:
+def silenced_lines(text: str) -> dict[int, set[str]]:
     """Map each line to the rule ids that a comment silences there. `*` means all rules."""
-    if "rtm:" not in text.lower():
-        return {}
-    if suffix == ".sql":
-        text = SQL_COMMENT.sub("//", text)
     silenced: dict[int, set[str]] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        match = IGNORE.search(line)
-        if match:
+    for number, line in enumerate(text.splitlines() if "rtm:" in text.lower() else (), 1):
+        if match := IGNORE.search(line):
             silenced[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
-            if line.lstrip().startswith(("#", "//", "<!--")):  # a comment on its own line covers the next line
+            if line.lstrip().startswith(("#", "//", "<!--", "--")):  # alone on its line, it covers the next line
                 silenced[number + 1] = silenced[number] | silenced.get(number + 1, set())
     return silenced
 
 
 def silenced_in_file(text: str) -> set[str]:
     """Return the rule ids that comments `rtm: file-ignore[rule]` silence."""
-    if "file-ignore" not in text.lower():
-        return set()
     return {rule.strip() for match in FILE_IGNORE.finditer(text) for rule in match["rules"].split(",")}

@@ -2,7 +2,7 @@
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from spark_rtm.lint.rules.rule import Steps
 from spark_rtm.lint.spark import columns
@@ -27,11 +27,13 @@ from spark_rtm.lint.spark.values import (
     Unknown,
     Value,
     chosen,
+    elements,
     mapped,
     marks_of,
     one_of,
     plain,
     string,
+    template_of,
     text_of,
     under,
 )
@@ -68,7 +70,8 @@ class Evaluator(ABC):
         return value
 
     def _value_of_parts(self, node: ast.expr, state: State) -> Value:
-        marks = marks_of(*[self.value(part, state) for part in _parts(node)])
+        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        marks = marks_of(*[self.value(part, state) for part in parts])
         return Column(marks) if marks else Unknown()
 
     def _value_constant(self, node: ast.Constant, _state: State) -> Value:
@@ -87,8 +90,7 @@ class Evaluator(ABC):
                 known = self.value(part.value, state)
                 if not template and isinstance(known, Unknown) and known.origin.startswith("tempfile."):
                     return known
-                is_plain = part.format_spec is None and isinstance(known, Const)
-                template += plain(known.value) if is_plain and isinstance(known, Const) else "\0"
+                template += plain(known.value) if isinstance(known, Const) and part.format_spec is None else "\0"
             else:
                 template += text if isinstance(text := getattr(part, "value", ""), str) else ""
             if len(template) > MAX_TEXT:
@@ -182,24 +184,20 @@ class Evaluator(ABC):
     def attribute(self, value: Value, name: str, line: int) -> Value:
         """Return an attribute of `value`."""
         if isinstance(value, Instance | Class):
-            attribute = value.attributes.get(name)
-            if attribute is None and isinstance(value, Instance):
-                attribute = value.of.attributes.get(name)
+            inherited = value.of.attributes.get(name) if isinstance(value, Instance) else None
+            attribute = value.attributes.get(name, inherited)
             if isinstance(attribute, Function) and isinstance(value, Instance):
                 return Function(attribute.node, attribute.scopes, value)
-            if attribute is None:
-                return Session() if name in SESSION_NAMES else Unknown()
-            return attribute
+            return attribute or (Session() if name in SESSION_NAMES else Unknown())
         return columns.attribute(value, name, line)
 
     def _value_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, state: State) -> Value:
         """Evaluate the element for each known item. Other loops of a comprehension are unknown."""
         loop = node.generators[0]
-        items = self.value(loop.iter, state)
-        is_known = isinstance(items, Items) and not items.is_open and len(items.values) <= MAX_ALTERNATIVES
-        is_open = not is_known or bool(loop.ifs) or len(node.generators) > 1
+        known = elements(self.value(loop.iter, state))
+        is_open = known is None or bool(loop.ifs) or len(node.generators) > 1
         results = []
-        for item_value in items.values if is_known and isinstance(items, Items) else (Unknown(),):
+        for item_value in (Unknown(),) if known is None else known:
             inner = state.inner([*state.scopes, {}])
             self.steps.spend(1 + len(state.decided))
             if isinstance(loop.target, ast.Name):
@@ -215,12 +213,6 @@ def _negated(value: Value) -> Value:
     return Unknown() if known is None else Const(not known)
 
 
-def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    for part in ast.iter_child_nodes(node):
-        if isinstance(part, ast.expr):
-            yield part
-
-
 def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
     """Return the result of an arithmetic operator."""
     if isinstance(operator, ast.Div) and isinstance(left, Unknown) and left.origin.startswith("tempfile."):
@@ -229,11 +221,8 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
     if len(numbers) > 1 or (isinstance(left, Number) and isinstance(right, Number | Const)):
         return Number()
     if any(isinstance(each, Const | Text) and isinstance(getattr(each, "value", ""), str) for each in (left, right)):
-        parts = [each.template if isinstance(each, Text) else getattr(each, "value", "\0") for each in (left, right)]
         separator = {ast.Add: "", ast.Div: "/"}.get(type(operator))  # `/` joins the parts of a path
-        if separator is None:
-            return Text("\0")
-        return string(separator.join(part if isinstance(part, str) else "\0" for part in parts))
+        return Text("\0") if separator is None else string(separator.join([template_of(left), template_of(right)]))
     if isinstance(left, Table) and isinstance(right, Table):
         return Table(left.items | right.items, left.is_open or right.is_open, left.lines | right.lines)
     return Unknown()
@@ -260,8 +249,7 @@ def item(value: Value, key: Value) -> Value:
     """Return the value of `value[key]`."""
     if isinstance(value, Table):
         if isinstance(key, Const):
-            known = value.items.get(plain(key.value))
-            return known if known is not None else Unknown()
+            return value.items.get(plain(key.value)) or Unknown()
         # An unknown key may select any entry. Keep only dictionaries, because a call may expand one into its arguments.
         return one_of([each for each in value.items.values() if isinstance(each, Table)][:MAX_ALTERNATIVES])
     if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):

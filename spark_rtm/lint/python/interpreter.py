@@ -176,6 +176,15 @@ class Interpreter(Statements):
         return scope
 
     @staticmethod
+    def _variadic(arguments: ast.arguments, names: list[str], given: Arguments, scope: dict[str, Value]) -> None:
+        if arguments.vararg:
+            scope[arguments.vararg.arg] = Items(given.positional[len(names) :], given.is_open)
+        if arguments.kwarg:
+            rest = {name: entry for name, entry in given.keywords.items() if name not in scope}
+            items, lines = ({name: entry[part] for name, entry in rest.items()} for part in (0, 1))
+            scope[arguments.kwarg.arg] = Table(items, given.is_open, lines)  # type: ignore[arg-type]  # an entry is a value and a line
+
+    @staticmethod
     def _unknown_arguments(arguments: ast.arguments) -> dict[str, Value]:
         """Return the initial value of each argument, which is a session if its name or annotation suggests it."""
         values: dict[str, Value] = {}
@@ -184,15 +193,6 @@ class Interpreter(Statements):
             is_session = argument.arg in SESSION_NAMES or annotation.rpartition(".")[2] == "SparkSession"
             values[argument.arg] = Session() if is_session else Unknown()
         return values
-
-    @staticmethod
-    def _variadic(arguments: ast.arguments, names: list[str], given: Arguments, scope: dict[str, Value]) -> None:
-        if arguments.vararg:
-            scope[arguments.vararg.arg] = Items(given.positional[len(names) :], given.is_open)
-        if arguments.kwarg:
-            rest = {name: entry for name, entry in given.keywords.items() if name not in scope}
-            items, lines = ({name: entry[part] for name, entry in rest.items()} for part in (0, 1))
-            scope[arguments.kwarg.arg] = Table(items, given.is_open, lines)  # type: ignore[arg-type]  # an entry is a value and a line
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:

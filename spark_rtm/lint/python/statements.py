@@ -20,11 +20,11 @@ from spark_rtm.lint.spark.values import (
     Udf,
     Unknown,
     Value,
+    elements,
     one_of,
     plain,
 )
 
-MAX_LOOP_ITEMS = 8
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -58,9 +58,6 @@ class Statements(Calls):
         for part in ast.iter_child_nodes(statement):
             if isinstance(part, ast.expr):
                 self.value(part, state)
-
-    def _follow_expr(self, statement: ast.Expr, state: State) -> None:
-        self.value(statement.value, state)
 
     def _follow_return(self, statement: ast.Return, state: State) -> None:
         self.returned[-1].append(self.value(statement.value, state))
@@ -123,9 +120,8 @@ class Statements(Calls):
         self.join(state, [*arms, state], dict(state.decided))
 
     def _follow_for(self, statement: ast.For | ast.AsyncFor, state: State) -> None:
-        items = self.value(statement.iter, state)
-        is_known = isinstance(items, Items) and not items.is_open and len(items.values) <= MAX_LOOP_ITEMS
-        for value in items.values if is_known and isinstance(items, Items) else (Unknown(),):
+        known = elements(self.value(statement.iter, state))
+        for value in (Unknown(),) if known is None else known:
             self._bind(statement.target, value, state)
             self._follow_loop(statement.body, state)
         self.block(statement.orelse, state)

@@ -9,7 +9,7 @@ from spark_rtm.lint.rules.source import CHECKPOINT_CONF
 from spark_rtm.lint.spark.intervals import interval_ms
 from spark_rtm.lint.spark.steps import is_stateful, output_columns, stateful_steps
 from spark_rtm.lint.spark.streams import Deletion, Query
-from spark_rtm.lint.spark.values import Text, Unknown, Value, alternatives, plain, quoted, text_of, texts_of
+from spark_rtm.lint.spark.values import Unknown, Value, alternatives, plain, quoted, template_of, texts_of
 
 JOB_RULES = Rules()
 SHUFFLE_CONF = "spark.sql.shuffle.partitions"
@@ -153,15 +153,15 @@ def _deletes(deletion: Deletion, query: Query) -> bool:
     if value is None or value is deletion.path:
         return value is not None
     # Equal strings with unknown parts, such as f"{base}/checkpoint", name the same folder.
-    texts = [each.template if isinstance(each, Text) else text_of(each) for each in (value, deletion.path)]
-    paths = [(text or "").strip("\0").rstrip("/") and (text or "").rstrip("/") for text in texts]
+    texts = [template_of(each) for each in (value, deletion.path)]
+    paths = [text.strip("\0").rstrip("/") and text.rstrip("/") for text in texts]
     return all(paths) and (paths[0] == paths[1] or paths[0].startswith(f"{paths[1]}/"))
 
 
 def _path_problem(value: Value) -> str:
     if isinstance(value, Unknown):
         return "is in a temporary folder" if value.origin.startswith("tempfile.") else ""
-    path = value.template if isinstance(value, Text) else text_of(value)
+    path = template_of(value)
     if not path:
         return ""
     shown = quoted(path.replace("\0", "..."))

@@ -27,7 +27,7 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
-    for trigger, receiver in _spark_triggers(module):
+    for trigger, receiver in module.triggers:
         value = trigger.arguments.get("realTime")
         line = trigger.line_of("realTime")
         if value == Const(None) and not trigger.kinds and not trigger.arguments.is_open:
@@ -53,7 +53,7 @@ def trigger_form(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
-    for trigger, receiver in _spark_triggers(module):
+    for trigger, receiver in module.triggers:
         for form in _unsupported_forms(trigger):
             message = f"PySpark does not accept {form}, so the call fails and no query starts"
             yield Problem(trigger.line, message, f"{FIX} in trigger(...)", lines=_lines(receiver))
@@ -86,7 +86,7 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
-    for trigger, receiver in _spark_triggers(module):
+    for trigger, receiver in module.triggers:
         line = trigger.line_of("realTime")
         for each in alternatives(trigger.value("realTime")):
             interval, problem, engine = interval_problem(each, module.min_batch_ms)
@@ -113,13 +113,6 @@ def trigger_several(module: Module) -> Iterator[Problem]:
         if "realTime" in certain and len(certain) > 1:
             message = f"{' and '.join(certain)} are mutually exclusive, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
             yield Problem(trigger.line, message, "keep only realTime", lines=_lines(receiver))
-
-
-def _spark_triggers(module: Module) -> Iterator[tuple[Trigger, Value]]:
-    for trigger, receiver in module.triggers:
-        # In a file that does not use Spark, a `trigger` method of an unknown object belongs to another library.
-        if module.is_spark or isinstance(receiver, Writer):
-            yield trigger, receiver
 
 
 def _lines(receiver: Value) -> frozenset[int]:

@@ -131,13 +131,9 @@ class SparkCalls:
             self.settings.append(Setting(key, given.get("value", 1) or Unknown(), line, path, order))
         if name == "sql" and (match := SET_STATEMENT.match(text_of(given.get("sqlQuery", 0)) or "")):
             self.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path, order))
-        if name in {"config", "setAll"}:
-            for table in map(as_table, (given.get("map", 0), given.get("map"))):
-                if table:
-                    self.settings += [
-                        Setting(text, value, table.lines.get(text, line), path, order)
-                        for text, value in table.items.items()
-                    ]
+        table = as_table(given.get("map", 0)) if name in {"config", "setAll"} else None
+        for text, value in table.items.items() if table else ():
+            self.settings.append(Setting(text, value, table.lines.get(text, line) if table else line, path, order))
 
     def _session_method(self, name: str, given: Arguments) -> Value:
         view = self.views.get(text_of(given.get("tableName", 0)) or "")

@@ -217,6 +217,18 @@ def texts_of(value: Value | None) -> list[str]:
     return [text for text in map(text_of, alternatives(value)) if text is not None]
 
 
+def template_of(value: Value) -> str:
+    """Return a string with a NUL character for each unknown part, which can be all of it."""
+    content = value.template if isinstance(value, Text) else getattr(value, "value", None)
+    return content if isinstance(content, str) else "\0"
+
+
+def elements(value: Value) -> tuple[Value, ...] | None:
+    """Return the elements of a short and completely known collection, or None for other values."""
+    is_known = isinstance(value, Items) and not value.is_open and len(value.values) <= MAX_ALTERNATIVES
+    return value.values if isinstance(value, Items) and is_known else None
+
+
 def as_table(value: Value | None) -> Table | None:
     """Return a dictionary, a list of pairs as a dictionary, or None for other values."""
     if not isinstance(value, Items):
