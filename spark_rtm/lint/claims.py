@@ -6,7 +6,7 @@ from pathlib import Path
 
 from spark_rtm.lint.engine import PAGES
 from spark_rtm.lint.files.layout import layout_of
-from spark_rtm.lint.files.prose import Sentence, sentences
+from spark_rtm.lint.files.prose import sentences
 from spark_rtm.lint.rules.rule import UncheckedError
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import read_sources, read_text
@@ -47,11 +47,10 @@ def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[s
 
 def claims_in(text: str, name: str) -> list[str]:
     """Return a line for each sentence about real-time mode on one page."""
-    found = sorted(sentences(layout_of(text)), key=lambda one: one.line)
-    return [_line(name, sentence) for sentence in found if sentence.is_about]
-
-
-def _line(name: str, sentence: Sentence) -> str:
-    words = " ".join(sentence.text.split())
-    rules = [rule for rule, pattern in SUBJECTS.items() if re.search(pattern, words, re.IGNORECASE)]
-    return printable(f"{name}:{sentence.line}: {words[:300]} [{'; '.join(rules) or OTHER}]")
+    lines = []
+    for sentence in sorted(sentences(layout_of(text)), key=lambda one: one.line):
+        if sentence.is_about:
+            words = " ".join(sentence.text.split())
+            rules = [rule for rule, pattern in SUBJECTS.items() if re.search(pattern, words, re.IGNORECASE)]
+            lines.append(printable(f"{name}:{sentence.line}: {words[:300]} [{'; '.join(rules) or OTHER}]"))
+    return lines

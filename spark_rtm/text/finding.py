@@ -74,9 +74,7 @@ def render(
         return json.dumps(list(rows), indent=2)
     if style == "github":
         return "\n".join(_annotation(finding) for finding in ordered)
-    if style == "sarif":
-        return json.dumps(_sarif(ordered, rules or {}), indent=2)
-    raise ValueError(f"unknown style {style!r}; use one of {', '.join(STYLES)}")
+    return json.dumps(_sarif(ordered, rules or {}), indent=2)
 
 
 def summary(findings: Iterable[Finding]) -> str:

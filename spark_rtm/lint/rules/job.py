@@ -7,7 +7,7 @@ from dataclasses import replace
 from spark_rtm.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
 from spark_rtm.lint.rules.source import CHECKPOINT_CONF
 from spark_rtm.lint.spark.intervals import interval_ms
-from spark_rtm.lint.spark.steps import is_stateful, output_columns, stateful_steps
+from spark_rtm.lint.spark.steps import output_columns, stateful_steps
 from spark_rtm.lint.spark.streams import Deletion, Query
 from spark_rtm.lint.spark.values import Unknown, Value, alternatives, plain, quoted, template_of, texts_of
 
@@ -45,7 +45,7 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
         events.groupBy("key").count()
     Source: [test], [setup]
     """
-    queries = [query for query in module.real_time if is_stateful(query.writer.frame)]
+    queries = [query for query in module.real_time if stateful_steps(query.writer.frame)]
     if not (queries or module.is_for_real_time):
         return
     limit = min(MAX_PARTITIONS, module.local_slots - 1) if module.local_slots else MAX_PARTITIONS
@@ -109,7 +109,7 @@ def connector_version(module: Module) -> Iterator[Problem]:
         events.groupBy("key").count()
     Source: [guide], [features](runtimes.md#open-source-spark)
     """
-    stateful = [query for query in module.real_time if is_stateful(query.writer.frame)]
+    stateful = [query for query in module.real_time if stateful_steps(query.writer.frame)]
     places = [(line, number) for number, line in enumerate(module.lines, 1)]
     known = {match[0] for line, _ in places if (match := CONNECTOR.search(line))}
     settings = [(text or "", line) for text, line in module.setting("spark.jars.packages")]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
-from spark_rtm.lint.spark.steps import JOINS, is_stateful
+from spark_rtm.lint.spark.steps import JOINS, stateful_steps
 from spark_rtm.lint.spark.streams import Query
 from spark_rtm.lint.spark.values import alternatives, as_text, known, quoted
 
@@ -52,7 +52,7 @@ def async_state(module: Module) -> Iterator[Problem]:
     Source: [test], [async]
     """
     for query, line in _async_queries(module):
-        if is_stateful(query.writer.frame):
+        if stateful_steps(query.writer.frame):
             message = "asynchronous progress tracking does not support state, so the query fails after it starts"
             yield Problem(line, message, "remove the option", lines=query.writer.lines)
 
@@ -73,7 +73,7 @@ def async_interval(query: Query) -> Iterator[Problem]:
     options = query.writer.options
     value, line = options.get(INTERVAL, (None, 0))
     text = as_text(value)
-    is_ignored = is_stateful(query.writer.frame) and ENABLED not in options
+    is_ignored = stateful_steps(query.writer.frame) and ENABLED not in options
     if text is not None and text.strip() != "0" and not is_ignored:
         message = f"asyncProgressTrackingCheckpointIntervalMs is {quoted(text)}, which real-time mode refuses"
         yield Problem(line, message, "remove the option or set it to 0")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Problem, Rules
-from spark_rtm.lint.spark.steps import JOINS, UNIONS, is_stateful, joins_streams
+from spark_rtm.lint.spark.steps import JOINS, UNIONS, joins_streams, stateful_steps
 from spark_rtm.lint.spark.streams import Query, Step
 from spark_rtm.lint.spark.values import quoted, texts_of
 
@@ -116,7 +116,7 @@ def union_after_state(query: Query) -> Iterator[Problem]:
     Source: [test], [guide], [limitations]
     """
     for step in query.steps(*UNIONS):
-        if is_stateful(step.left) or (step.other and is_stateful(step.other)):
+        if stateful_steps(step.left) or (step.other and stateful_steps(step.other)):
             message = "real-time mode refuses a union after a stateful operator"
             fix = "union first, then aggregate or drop duplicates"
             yield Problem(step.line, message, fix)

@@ -26,11 +26,6 @@ OPERATORS = KEEPING | JOINS | {
 AGGREGATES = {"count", "sum", "avg", "mean", "min", "max", "agg", "pivot"}
 
 
-def is_stateful(frame: Frame) -> bool:
-    """Return whether any operator of the stream keeps state."""
-    return bool(stateful_steps(frame))
-
-
 def stateful_steps(frame: Frame) -> list[Step]:
     """Return the stateful operators of the stream."""
     return [step for step in frame.steps if step.name in STATEFUL or (step.name == "join" and joins_streams(step))]
