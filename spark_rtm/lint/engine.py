@@ -13,15 +13,14 @@ from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_no
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.python.check import CODE_RULES, python_problems
 from spark_rtm.lint.python.counterexamples import silenced_in_file, silenced_lines
-from spark_rtm.lint.rules.claim import CLAIM_RULES
-from spark_rtm.lint.rules.cluster import CLUSTER_RULES
+from spark_rtm.lint.rules import claim, cluster
 from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import UNCHECKED, Problem, Rule, RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import is_relevant, read_sources, read_text
 from spark_rtm.text.finding import ENGINES, Finding
 
-RULES: list[Rule] = [*CODE_RULES, *CLAIM_RULES, *CLUSTER_RULES]
+RULES: list[Rule] = [*CODE_RULES, *claim.RULES, *cluster.RULES]
 DEFINITIONS = {f".{language}" for language in markdown.DEFINITIONS}
 OTHER_LANGUAGES = {f".{language}": check for language, check in markdown.LANGUAGES.items()} | {
     ".scala": partial(scala_problems, is_excerpt=False),

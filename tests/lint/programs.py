@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from spark_rtm.lint.engine import RULES
-from spark_rtm.lint.rules.job import JOB_RULES
+from spark_rtm.lint.rules.job import RULES as JOB_RULES
 
 ALLOWLIST = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 CONDITIONS = {

@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
-from spark_rtm.lint.rules.cluster import CLUSTER_RULES, Cluster
+from spark_rtm.lint.rules.cluster import RULES as CLUSTER_RULES
+from spark_rtm.lint.rules.cluster import Cluster
 from spark_rtm.lint.rules.rule import Module, RuleProblem, Steps
-from spark_rtm.lint.rules.setting import SETTING_RULES
+from spark_rtm.lint.rules.setting import RULES as SETTING_RULES
 from spark_rtm.lint.spark.known_settings import FLAG
 from spark_rtm.lint.spark.streams import Setting
 from spark_rtm.lint.spark.values import Const

@@ -14,9 +14,10 @@ from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.python.check import SPARK, python_problems
 from spark_rtm.lint.python.counterexamples import CONDITION, SIGN, WRONG
-from spark_rtm.lint.rules.claim import CLAIM_RULES, is_silent
+from spark_rtm.lint.rules.claim import RULES as CLAIM_RULES
+from spark_rtm.lint.rules.claim import is_silent
 from spark_rtm.lint.rules.rule import RuleProblem, UncheckedError
-from spark_rtm.lint.rules.trigger import TRIGGER_RULES
+from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
 from spark_rtm.lint.spark.scope import FRAGMENT
 from spark_rtm.text import markdown
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS

@@ -10,7 +10,7 @@ from spark_rtm.lint.python.counterexamples import is_right_comment, is_wrong_com
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules.rule import Problem, RuleProblem, steps_for
-from spark_rtm.lint.rules.trigger import TRIGGER_RULES
+from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 
 PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}

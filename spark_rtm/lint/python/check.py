@@ -8,14 +8,8 @@ from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, counterexam
 from spark_rtm.lint.python.excerpt import parse
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
-from spark_rtm.lint.rules.job import JOB_RULES
-from spark_rtm.lint.rules.mode import MODE_RULES
-from spark_rtm.lint.rules.operator import OPERATOR_RULES
+from spark_rtm.lint.rules import job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, steps_for
-from spark_rtm.lint.rules.setting import SETTING_RULES
-from spark_rtm.lint.rules.source import SOURCE_RULES
-from spark_rtm.lint.rules.state import STATE_RULES
-from spark_rtm.lint.rules.trigger import TRIGGER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.streams import Writer
 
@@ -32,13 +26,7 @@ SPARK = re.compile(
 SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|\bdlt\b|(?<![\w.])databricks\b", re.IGNORECASE)
 WRITER_PARAMETER = re.compile(r"\bdef\s+\w+\((?:[^)]*?,)?\s*\w*writer\s*[,)=]")
 CODE_RULES: list[Rule] = [
-    *TRIGGER_RULES,
-    *SOURCE_RULES,
-    *OPERATOR_RULES,
-    *STATE_RULES,
-    *SETTING_RULES,
-    *MODE_RULES,
-    *JOB_RULES,
+    rule for module in (trigger, source, operator, state, setting, mode, job) for rule in module.RULES
 ]
 
 

@@ -8,7 +8,7 @@ from spark_rtm.lint.rules.cluster import MIN_RUNTIME
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 from spark_rtm.text import markdown
 
-CLAIM_RULES = Rules()
+RULES = Rules()
 DENIED = re.compile(
     r"\b(?:not|no|nor|never|none|cannot|off|disable[ds]?|without|avoid\w*|instead|rather|unlike|except|unsupported|"
     r"incompatible|offending|refuse[sd]?|reject(?:s|ed)?|forbid\w*|fail(?:s|ed)?|errors?|wrong|false|myth|claims?|if|"
@@ -108,7 +108,7 @@ def advised(sentence: Sentence, subject: str) -> Iterator[int]:
         yield sentence.line_at(match.start() + (named.start() if named else 0))
 
 
-@CLAIM_RULES.add("claim-photon", DATABRICKS_ONLY, severity="warning", subject="page")
+@RULES.add("claim-photon", DATABRICKS_ONLY, severity="warning", subject="page")
 def claim_photon(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for the advice to use Photon with real-time mode.
@@ -123,7 +123,7 @@ def claim_photon(sentence: Sentence) -> Iterator[Problem]:
         yield Problem(line, "real-time mode does not run with Photon", "advise readers to turn Photon off")
 
 
-@CLAIM_RULES.add("claim-serverless", DATABRICKS_ONLY, severity="warning", subject="page")
+@RULES.add("claim-serverless", DATABRICKS_ONLY, severity="warning", subject="page")
 def claim_serverless(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for the advice to run real-time mode on serverless compute.
@@ -140,7 +140,7 @@ def claim_serverless(sentence: Sentence) -> Iterator[Problem]:
             yield Problem(line, message, "recommend classic compute or a declarative pipeline")
 
 
-@CLAIM_RULES.add("claim-autoscaling", DATABRICKS_ONLY, severity="warning", subject="page")
+@RULES.add("claim-autoscaling", DATABRICKS_ONLY, severity="warning", subject="page")
 def claim_autoscaling(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for the advice to use autoscaling or spot instances with real-time mode.
@@ -157,7 +157,7 @@ def claim_autoscaling(sentence: Sentence) -> Iterator[Problem]:
             yield Problem(line, message, "recommend a fixed number of on-demand workers")
 
 
-@CLAIM_RULES.add("claim-runtime", DATABRICKS_ONLY, severity="warning", subject="page")
+@RULES.add("claim-runtime", DATABRICKS_ONLY, severity="warning", subject="page")
 def claim_runtime(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for the claim that a Databricks Runtime below 16.4 LTS is sufficient for real-time mode.
@@ -177,7 +177,7 @@ def claim_runtime(sentence: Sentence) -> Iterator[Problem]:
             yield Problem(sentence.line_at(match.start()), message, fix)
 
 
-@CLAIM_RULES.add("claim-delta", severity="warning", subject="page")
+@RULES.add("claim-delta", severity="warning", subject="page")
 def claim_delta(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for the claim that real-time mode reads from Delta tables or writes to them.
@@ -196,7 +196,7 @@ def claim_delta(sentence: Sentence) -> Iterator[Problem]:
         yield Problem(line, "Delta is neither a source nor a sink of real-time mode", fix)
 
 
-@CLAIM_RULES.add("claim-continuous", severity="warning", subject="page")
+@RULES.add("claim-continuous", severity="warning", subject="page")
 def claim_continuous(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for sentences that call continuous processing real-time mode.
@@ -212,7 +212,7 @@ def claim_continuous(sentence: Sentence) -> Iterator[Problem]:
         yield Problem(sentence.line_at(match.start()), message, 'write .trigger(realTime="5 minutes")')
 
 
-@CLAIM_RULES.add("claim-latency", severity="warning", subject="page")
+@RULES.add("claim-latency", severity="warning", subject="page")
 def claim_latency(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for the claim that real-time mode is only for latencies below 800 ms.

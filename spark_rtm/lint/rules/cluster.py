@@ -8,7 +8,7 @@ from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 from spark_rtm.lint.spark.known_settings import FLAG
 from spark_rtm.lint.spark.values import quoted
 
-CLUSTER_RULES = Rules()
+RULES = Rules()
 VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
 WITHOUT_DISK = re.compile(r"^[mcrt][2-9](?:-?flex|[abeginz])*\.\w+$")
 """AWS machine types without a local disk. Types with one have a `d` after the number."""
@@ -39,7 +39,7 @@ class Cluster:
         return Problem(self.lines.get(key, self.line), message, fix)
 
 
-@CLUSTER_RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
+@RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
 def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for autoscaling on clusters that run real-time mode.
@@ -59,7 +59,7 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
         yield cluster.problem("autoscale", message, "replace autoscale with num_workers")
 
 
-@CLUSTER_RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
+@RULES.add("cluster-photon", DATABRICKS_ONLY, subject="cluster")
 def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for Photon on clusters that run real-time mode.
@@ -80,7 +80,7 @@ def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
             yield cluster.problem(key, message, 'write "runtime_engine": "STANDARD"')
 
 
-@CLUSTER_RULES.add("cluster-spot", DATABRICKS_ONLY, subject="cluster")
+@RULES.add("cluster-spot", DATABRICKS_ONLY, subject="cluster")
 def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for spot instances in clusters that run real-time mode.
@@ -113,7 +113,7 @@ def _are_on_demand(cluster: Cluster, attributes: object) -> bool:
     return first.isdecimal() and workers.isdecimal() and int(first[:9]) > int(workers[:9])
 
 
-@CLUSTER_RULES.add("cluster-runtime", DATABRICKS_ONLY, subject="cluster")
+@RULES.add("cluster-runtime", DATABRICKS_ONLY, subject="cluster")
 def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for clusters that run real-time mode on a Databricks Runtime below 16.4 LTS.
@@ -134,7 +134,7 @@ def cluster_runtime(cluster: Cluster) -> Iterator[Problem]:
         yield cluster.problem("spark_version", message, "use 16.4 LTS or later, preferably 18 LTS")
 
 
-@CLUSTER_RULES.add("cluster-flag", DATABRICKS_ONLY, subject="cluster")
+@RULES.add("cluster-flag", DATABRICKS_ONLY, subject="cluster")
 def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for clusters whose name refers to real-time mode, but whose settings lack the real-time mode flag.
@@ -155,7 +155,7 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
         yield cluster.problem(place, message, f'add "{FLAG}": "true" to spark_conf')
 
 
-@CLUSTER_RULES.add("cluster-volumes", DATABRICKS_ONLY, subject="cluster")
+@RULES.add("cluster-volumes", DATABRICKS_ONLY, subject="cluster")
 def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for AWS clusters that run real-time mode with neither local disks nor EBS volumes.
@@ -181,7 +181,7 @@ def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
         yield cluster.problem("node_type_id", f"{problem}, so its creation fails", fix)
 
 
-@CLUSTER_RULES.add("pipeline-continuous", DATABRICKS_ONLY, subject="cluster")
+@RULES.add("pipeline-continuous", DATABRICKS_ONLY, subject="cluster")
 def pipeline_continuous(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for declarative pipelines with the real-time mode flag that are not continuous.
@@ -202,7 +202,7 @@ def pipeline_continuous(cluster: Cluster) -> Iterator[Problem]:
         yield cluster.problem(place, message, "set continuous to true")
 
 
-@CLUSTER_RULES.add("job-serverless", DATABRICKS_ONLY, subject="cluster")
+@RULES.add("job-serverless", DATABRICKS_ONLY, subject="cluster")
 def job_serverless(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for serverless tasks in jobs whose name refers to real-time mode.

@@ -11,7 +11,7 @@ from spark_rtm.lint.spark.steps import output_columns, stateful_steps
 from spark_rtm.lint.spark.streams import Deletion, Query
 from spark_rtm.lint.spark.values import Unknown, Value, alternatives, plain, quoted, template_of, texts_of
 
-JOB_RULES = Rules()
+RULES = Rules()
 SHUFFLE_CONF = "spark.sql.shuffle.partitions"
 NO_SHUFFLE_CONF = f'set "{SHUFFLE_CONF}" to the number of task slots that you want to spend on state'
 MAX_PARTITIONS = 127
@@ -28,7 +28,7 @@ TEMPORARY = re.compile(r"(?:file:/*|dbfs:/*|/dbfs/)?/?(?:tmp|temp|var/tmp|local_
 ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
 
 
-@JOB_RULES.add("shuffle-partitions", severity="warning")
+@RULES.add("shuffle-partitions", severity="warning")
 def shuffle_partitions(module: Module) -> Iterator[Problem]:
     """
     Checks for stateful real-time queries in jobs whose number of shuffle partitions is high or not set.
@@ -63,7 +63,7 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
                 yield Problem(line, message, NO_SHUFFLE_CONF, lines=query.writer.lines)
 
 
-@JOB_RULES.add("checkpoint-path", severity="warning")
+@RULES.add("checkpoint-path", severity="warning")
 def checkpoint_path(module: Module) -> Iterator[Problem]:
     """
     Checks for jobs whose real-time queries keep their checkpoint in a temporary folder or at a relative path.
@@ -89,7 +89,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
             yield Problem(line, f"the checkpoint {problem}, so the query can lose its state", fix, severity=severity)
 
 
-@JOB_RULES.add("connector-version", OSS_ONLY, "warning")
+@RULES.add("connector-version", OSS_ONLY, "warning")
 def connector_version(module: Module) -> Iterator[Problem]:
     """
     Checks for Kafka connectors from a Spark version that lacks a feature which the query uses.
@@ -123,7 +123,7 @@ def connector_version(module: Module) -> Iterator[Problem]:
             yield Problem(number, message, "use Spark 4.3.0 with the connector of the same version")
 
 
-@JOB_RULES.add("checkpoint-deleted", severity="warning")
+@RULES.add("checkpoint-deleted", severity="warning")
 def checkpoint_deleted(module: Module) -> Iterator[Problem]:
     """
     Checks for jobs that delete the checkpoint of a real-time query before they start the query.
@@ -170,7 +170,7 @@ def _path_problem(value: Value) -> str:
     return "" if ABSOLUTE.match(path) else f"{shown} is at a relative path"
 
 
-@JOB_RULES.add("kafka-columns", severity="warning")
+@RULES.add("kafka-columns", severity="warning")
 def kafka_columns(module: Module) -> Iterator[Problem]:
     """
     Checks for jobs that write the rows of a Kafka source to Kafka without selecting columns.
@@ -196,7 +196,7 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
             yield Problem(writer.line or query.start_line, message, fix, lines=writer.lines)
 
 
-@JOB_RULES.add("foreach-interval", OSS_ONLY, "warning", subject="query")
+@RULES.add("foreach-interval", OSS_ONLY, "warning", subject="query")
 def foreach_interval(query: Query) -> Iterator[Problem]:
     """
     Checks for Python `foreach` in real-time queries with an interval of more than 10 seconds.

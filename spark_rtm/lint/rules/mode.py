@@ -8,7 +8,7 @@ from spark_rtm.lint.spark.steps import JOINS, stateful_steps
 from spark_rtm.lint.spark.streams import Query
 from spark_rtm.lint.spark.values import alternatives, as_text, known, quoted
 
-MODE_RULES = Rules()
+RULES = Rules()
 ENABLED = "asyncprogresstrackingenabled"
 COMMENT = re.compile(r"(?:#|//|/?\*).*")
 REAL_TIME = re.compile(r"real[- ]?time\s+(?:mode|trigger|processing)|\brtm\b", re.IGNORECASE)
@@ -16,7 +16,7 @@ OTHER = re.compile(r"\b(?:not?|never|instead|unlike|replace\w*|old\w*|before|tha
 INTERVAL = "asyncprogresstrackingcheckpointintervalms"
 
 
-@MODE_RULES.add("async-trigger")
+@RULES.add("async-trigger")
 def async_trigger(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking together with `availableNow` or `once`.
@@ -36,7 +36,7 @@ def async_trigger(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, "remove the option", lines=query.writer.lines)
 
 
-@MODE_RULES.add("async-state", OSS_ONLY)
+@RULES.add("async-state", OSS_ONLY)
 def async_state(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking in stateful queries.
@@ -57,7 +57,7 @@ def async_state(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, "remove the option", lines=query.writer.lines)
 
 
-@MODE_RULES.add("async-interval", subject="query")
+@RULES.add("async-interval", subject="query")
 def async_interval(query: Query) -> Iterator[Problem]:
     """
     Checks for real-time queries that set `asyncProgressTrackingCheckpointIntervalMs` to a value other than 0.
@@ -79,7 +79,7 @@ def async_interval(query: Query) -> Iterator[Problem]:
         yield Problem(line, message, "remove the option or set it to 0")
 
 
-@MODE_RULES.add("continuous-operator", OSS_ONLY)
+@RULES.add("continuous-operator", OSS_ONLY)
 def continuous_operator(module: Module) -> Iterator[Problem]:
     """
     Checks for aggregation, deduplication, `repartition`, joins and current-time functions in continuous mode.
@@ -104,7 +104,7 @@ def continuous_operator(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, fix, lines=query.writer.lines)
 
 
-@MODE_RULES.add("continuous-name", severity="warning")
+@RULES.add("continuous-name", severity="warning")
 def continuous_name(module: Module) -> Iterator[Problem]:
     """
     Checks for comments that call a continuous trigger real-time mode.
@@ -131,7 +131,7 @@ def continuous_name(module: Module) -> Iterator[Problem]:
                 yield Problem(trigger.line, message, 'write .trigger(realTime="5 minutes")', lines=query.writer.lines)
 
 
-@MODE_RULES.add("foreach-writer-import")
+@RULES.add("foreach-writer-import")
 def foreach_writer_import(module: Module) -> Iterator[Problem]:
     """
     Checks for imports of `ForeachWriter`, which exists only in Scala and Java.
@@ -150,7 +150,7 @@ def foreach_writer_import(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, "write a class with open, process and close, without a base class")
 
 
-@MODE_RULES.add("frozen-clock", severity="warning", subject="query")
+@RULES.add("frozen-clock", severity="warning", subject="query")
 def frozen_clock(query: Query) -> Iterator[Problem]:
     """
     Checks for `current_timestamp()` in latency calculations of real-time queries.
@@ -169,7 +169,7 @@ def frozen_clock(query: Query) -> Iterator[Problem]:
         yield Problem(mark.line, message, fix)
 
 
-@MODE_RULES.add("pipeline-flow", DATABRICKS_ONLY)
+@RULES.add("pipeline-flow", DATABRICKS_ONLY)
 def pipeline_flow(module: Module) -> Iterator[Problem]:
     """
     Checks for pipeline tables, views and append flows with the real-time trigger.

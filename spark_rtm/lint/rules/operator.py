@@ -7,13 +7,13 @@ from spark_rtm.lint.spark.steps import JOINS, UNIONS, joins_streams, stateful_st
 from spark_rtm.lint.spark.streams import Query, Step
 from spark_rtm.lint.spark.values import quoted, texts_of
 
-OPERATOR_RULES = Rules()
+RULES = Rules()
 INNER_JOINS = {"inner", "cross"}
 SORT_HINTS = {"merge", "shuffle_merge", "mergejoin", "shuffle_hash", "shuffle_replicate_nl"}
 BROADCAST_FIX = "wrap the static side in F.broadcast(...)"
 
 
-@OPERATOR_RULES.add("stream-join", subject="query")
+@RULES.add("stream-join", subject="query")
 def stream_join(query: Query) -> Iterator[Problem]:
     """
     Checks for joins of two streams.
@@ -38,7 +38,7 @@ def stream_join(query: Query) -> Iterator[Problem]:
             yield Problem(step.line, message, fix, OSS_ONLY if is_inner else BOTH)
 
 
-@OPERATOR_RULES.add("static-join", subject="query")
+@RULES.add("static-join", subject="query")
 def static_join(query: Query) -> Iterator[Problem]:
     """
     Checks for joins of a stream with a static table that is not wrapped in `broadcast`, or that has another join hint.
@@ -82,7 +82,7 @@ def _sort_hint(step: Step) -> str:
     return next((name for name in names if name.lower() in SORT_HINTS), "")
 
 
-@OPERATOR_RULES.add("union-self", subject="query")
+@RULES.add("union-self", subject="query")
 def union_self(query: Query) -> Iterator[Problem]:
     """
     Checks for unions of streams that read the same source DataFrame.
@@ -102,7 +102,7 @@ def union_self(query: Query) -> Iterator[Problem]:
             yield Problem(step.line, message, fix)
 
 
-@OPERATOR_RULES.add("union-after-state", subject="query")
+@RULES.add("union-after-state", subject="query")
 def union_after_state(query: Query) -> Iterator[Problem]:
     """
     Checks for stateful operators before a union.
@@ -122,7 +122,7 @@ def union_after_state(query: Query) -> Iterator[Problem]:
             yield Problem(step.line, message, fix)
 
 
-@OPERATOR_RULES.add("sort-or-coalesce", subject="query")
+@RULES.add("sort-or-coalesce", subject="query")
 def sort_or_coalesce(query: Query) -> Iterator[Problem]:
     """
     Checks for sorts, limits, `coalesce` and `repartitionByRange` in real-time queries.

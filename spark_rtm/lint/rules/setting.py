@@ -9,7 +9,7 @@ from spark_rtm.lint.spark.known_settings import ALLOWLIST_CHECK, CHECKPOINT_V1, 
 from spark_rtm.lint.spark.streams import Query, Source
 from spark_rtm.lint.spark.values import as_text, quoted
 
-SETTING_RULES = Rules()
+RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
 SOURCE_OPTIONS = {
     "maxoffsetspertrigger": ("has no effect, because real-time mode reads without a limit; OSS refuses it", ()),
@@ -55,7 +55,7 @@ CHECKS = {
 OBSOLETE = ("MultiShuffleManager", "StreamingShuffleManager", "ConcurrentStageDAGScheduler")
 
 
-@SETTING_RULES.add("option", subject="query")
+@RULES.add("option", subject="query")
 def option(query: Query) -> Iterator[Problem]:
     """
     Checks for Kafka options that real-time mode refuses or ignores.
@@ -83,7 +83,7 @@ def option(query: Query) -> Iterator[Problem]:
                 yield Problem(line, f"the option {key!r} {reason}", "remove the option", engines, severity)
 
 
-@SETTING_RULES.add("option-name", severity="warning")
+@RULES.add("option-name", severity="warning")
 def option_name(module: Module) -> Iterator[Problem]:
     """
     Checks for misspelled options of the Kafka source and sink, and of asynchronous progress tracking.
@@ -107,7 +107,7 @@ def option_name(module: Module) -> Iterator[Problem]:
                 yield Problem(line, message, f"did you mean {names[near[0]]!r}?", lines=query.writer.lines)
 
 
-@SETTING_RULES.add("setting", OSS_ONLY)
+@RULES.add("setting", OSS_ONLY)
 def setting(module: Module) -> Iterator[Problem]:
     """
     Checks for session settings that prevent a real-time query from starting.
@@ -139,7 +139,7 @@ def setting(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, f"leave the key unset or use {right}")
 
 
-@SETTING_RULES.add("unknown-setting", severity="warning")
+@RULES.add("unknown-setting", severity="warning")
 def unknown_setting(module: Module) -> Iterator[Problem]:
     """
     Checks for settings of streaming or real-time mode that do not exist.
@@ -170,7 +170,7 @@ def unknown_setting(module: Module) -> Iterator[Problem]:
             yield Problem(each.line, message, "remove it", OSS_ONLY)
 
 
-@SETTING_RULES.add("check-off", severity="warning")
+@RULES.add("check-off", severity="warning")
 def check_off(module: Module) -> Iterator[Problem]:
     """
     Checks for settings that switch off a check of real-time mode or of state.
@@ -190,7 +190,7 @@ def check_off(module: Module) -> Iterator[Problem]:
                 yield Problem(line, message, "remove the setting, and correct the code that the check refuses")
 
 
-@SETTING_RULES.add("shuffle-manager", severity="warning")
+@RULES.add("shuffle-manager", severity="warning")
 def shuffle_manager(module: Module) -> Iterator[Problem]:
     """
     Checks for the shuffle manager and the scheduler that early demonstrations of real-time mode set.
@@ -210,7 +210,7 @@ def shuffle_manager(module: Module) -> Iterator[Problem]:
                 yield Problem(line, message, "remove the setting")
 
 
-@SETTING_RULES.add("flag-in-session", DATABRICKS_ONLY)
+@RULES.add("flag-in-session", DATABRICKS_ONLY)
 def flag_in_session(module: Module) -> Iterator[Problem]:
     """
     Checks for sessions that set the Databricks real-time mode flag, which must be set on the cluster.

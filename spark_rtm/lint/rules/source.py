@@ -7,7 +7,7 @@ from spark_rtm.lint.spark.steps import output_columns
 from spark_rtm.lint.spark.streams import Query, Source
 from spark_rtm.lint.spark.values import known, quoted, text_of
 
-SOURCE_RULES = Rules()
+RULES = Rules()
 ADD_UPDATE = 'add .outputMode("update")'
 CHECKPOINT_CONF = "spark.sql.streaming.checkpointLocation"
 EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -32,7 +32,7 @@ REFUSED_SINKS = {
 }
 
 
-@SOURCE_RULES.add("output-mode", subject="query")
+@RULES.add("output-mode", subject="query")
 def output_mode(query: Query) -> Iterator[Problem]:
     """
     Checks for real-time queries whose output mode is missing or not `update`.
@@ -58,7 +58,7 @@ def output_mode(query: Query) -> Iterator[Problem]:
         yield Problem(writer.mode[1], message, 'write .outputMode("update")')
 
 
-@SOURCE_RULES.add("checkpoint")
+@RULES.add("checkpoint")
 def checkpoint(module: Module) -> Iterator[Problem]:
     """
     Checks for real-time queries that write to Kafka without a `checkpointLocation`.
@@ -84,7 +84,7 @@ def checkpoint(module: Module) -> Iterator[Problem]:
             yield Problem(query.start_line, message, fix, lines=writer.lines)
 
 
-@SOURCE_RULES.add("value-column", subject="query")
+@RULES.add("value-column", subject="query")
 def value_column(query: Query) -> Iterator[Problem]:
     """
     Checks for real-time queries that write rows without a column `value` to Kafka.
@@ -106,7 +106,7 @@ def value_column(query: Query) -> Iterator[Problem]:
         yield Problem(writer.line or query.start_line or 1, message, fix)
 
 
-@SOURCE_RULES.add("source", subject="query")
+@RULES.add("source", subject="query")
 def source(query: Query) -> Iterator[Problem]:
     """
     Checks for sources that real-time mode refuses.
@@ -131,7 +131,7 @@ def source(query: Query) -> Iterator[Problem]:
             yield Problem(each.line, message, fix, REFUSED_SOURCES[each.name])
 
 
-@SOURCE_RULES.add("sink", subject="query")
+@RULES.add("sink", subject="query")
 def sink(query: Query) -> Iterator[Problem]:
     """
     Checks for sinks that real-time mode refuses.
@@ -161,7 +161,7 @@ def sink(query: Query) -> Iterator[Problem]:
         yield Problem(writer.format[1], message, fix, REFUSED_SINKS[writer.sink])
 
 
-@SOURCE_RULES.add("foreach-batch", subject="query")
+@RULES.add("foreach-batch", subject="query")
 def foreach_batch(query: Query) -> Iterator[Problem]:
     """
     Checks for `foreachBatch` in real-time queries.
@@ -184,7 +184,7 @@ def foreach_batch(query: Query) -> Iterator[Problem]:
             yield Problem(line, message, fix)
 
 
-@SOURCE_RULES.add("source-name", OSS_ONLY)
+@RULES.add("source-name", OSS_ONLY)
 def source_name(module: Module) -> Iterator[Problem]:
     """
     Checks for named sources in sessions that do not enable source evolution.

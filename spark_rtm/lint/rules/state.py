@@ -6,10 +6,10 @@ from spark_rtm.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, DATABRICKS_ONLY
 from spark_rtm.lint.spark.streams import Query
 from spark_rtm.lint.spark.values import texts_of
 
-STATE_RULES = Rules()
+RULES = Rules()
 
 
-@STATE_RULES.add("session-window", subject="query")
+@RULES.add("session-window", subject="query")
 def session_window(query: Query) -> Iterator[Problem]:
     """
     Checks for session windows in real-time queries.
@@ -28,7 +28,7 @@ def session_window(query: Query) -> Iterator[Problem]:
         yield Problem(mark.line, message, fix)
 
 
-@STATE_RULES.add("dedup-within-watermark", subject="query")
+@RULES.add("dedup-within-watermark", subject="query")
 def dedup_within_watermark(query: Query) -> Iterator[Problem]:
     """
     Checks for `dropDuplicatesWithinWatermark` in real-time queries.
@@ -56,7 +56,7 @@ def dedup_within_watermark(query: Query) -> Iterator[Problem]:
         yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning")
 
 
-@STATE_RULES.add("legacy-state", subject="query")
+@RULES.add("legacy-state", subject="query")
 def legacy_state(query: Query) -> Iterator[Problem]:
     """
     Checks for `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in real-time queries.
@@ -77,7 +77,7 @@ def legacy_state(query: Query) -> Iterator[Problem]:
         yield Problem(step.line, f"real-time mode refuses {step.name}", fix)
 
 
-@STATE_RULES.add("event-time-timer", DATABRICKS_ONLY, subject="query")
+@RULES.add("event-time-timer", DATABRICKS_ONLY, subject="query")
 def event_time_timer(query: Query) -> Iterator[Problem]:
     """
     Checks for `transformWithState` with `timeMode="EventTime"` in real-time queries on Databricks.
@@ -98,7 +98,7 @@ def event_time_timer(query: Query) -> Iterator[Problem]:
             yield Problem(step.line, message, fix)
 
 
-@STATE_RULES.add("python-udf", OSS_ONLY, subject="query")
+@RULES.add("python-udf", OSS_ONLY, subject="query")
 def python_udf(query: Query) -> Iterator[Problem]:
     """
     Checks for Python and pandas UDFs in real-time queries.
@@ -117,7 +117,7 @@ def python_udf(query: Query) -> Iterator[Problem]:
         yield Problem(mark.line, message, fix)
 
 
-@STATE_RULES.add("map-in-pandas", subject="query")
+@RULES.add("map-in-pandas", subject="query")
 def map_in_pandas(query: Query) -> Iterator[Problem]:
     """
     Checks for `mapInPandas` and `mapInArrow` in real-time queries.
@@ -141,7 +141,7 @@ def map_in_pandas(query: Query) -> Iterator[Problem]:
         yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning")
 
 
-@STATE_RULES.add("python-state", subject="query")
+@RULES.add("python-state", subject="query")
 def python_state(query: Query) -> Iterator[Problem]:
     """
     Checks for Python processors in real-time queries.

@@ -8,13 +8,13 @@ from spark_rtm.lint.spark.intervals import interval_problem, not_a_text
 from spark_rtm.lint.spark.streams import Trigger, Writer
 from spark_rtm.lint.spark.values import Const, Items, Library, Number, Table, Text, Value, alternatives, quoted, text_of
 
-TRIGGER_RULES = Rules()
+RULES = Rules()
 FIX = 'write realTime="5 minutes"'
 SCALA_TRIGGERS = {"RealTimeTrigger", "Trigger", "Triggers"}
 STREAMING_MODULES = ("pyspark.sql.streaming", "pyspark.sql.streaming.readwriter", "pyspark.sql")
 
 
-@TRIGGER_RULES.add("trigger-duration")
+@RULES.add("trigger-duration")
 def trigger_duration(module: Module) -> Iterator[Problem]:
     """
     Checks for `realTime` values that are not duration strings: booleans, numbers, `None`, empty strings, objects.
@@ -40,7 +40,7 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
                 yield Problem(line, message, FIX, lines=_lines(receiver))
 
 
-@TRIGGER_RULES.add("trigger-form")
+@RULES.add("trigger-form")
 def trigger_form(module: Module) -> Iterator[Problem]:
     """
     Checks for triggers in a form that PySpark does not support: Scala objects, misspelled keywords, writer options.
@@ -70,7 +70,7 @@ def trigger_form(module: Module) -> Iterator[Problem]:
                 yield Problem(writer.options[key][1], message, f"{FIX} in trigger(...)", lines=writer.lines)
 
 
-@TRIGGER_RULES.add("trigger-interval")
+@RULES.add("trigger-interval")
 def trigger_interval(module: Module) -> Iterator[Problem]:
     """
     Checks for durations that Spark cannot parse or that are too short.
@@ -95,7 +95,7 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
                 yield Problem(line, message, FIX, engine, lines=_lines(receiver))
 
 
-@TRIGGER_RULES.add("trigger-several")
+@RULES.add("trigger-several")
 def trigger_several(module: Module) -> Iterator[Problem]:
     """
     Checks for `realTime` together with another trigger keyword.
