@@ -23,7 +23,9 @@ MAX_CALL = 300
 TEXT = r"""(?:"[^"\n]*"|'[^'\n]*')"""
 CLASS = r"(?:Trigger|RealTimeTrigger|Triggers)"
 KEY = r"real_?time(?:mode)?\s*=\s*"
-IMPORT = re.compile(rf"^from [\w.]+ import {CLASS}[ \t]*(?:\r?\n|\Z)|,\s*{CLASS}\b(?! as)|\b{CLASS},\s*", re.MULTILINE)
+IMPORT = re.compile(
+    rf"^from [\w.]+ import {CLASS}[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)|,\s*{CLASS}\b(?! as)|\b{CLASS},\s*", re.MULTILINE
+)
 TRIGGER = re.compile(
     rf"(?P<call>\.trigger\(\s*)(?:{KEY}(?P<kept>{TEXT})|"
     rf"(?:{KEY})?(?:True|{TEXT}|[\w.]*Trigger[\w.]*\(\s*(?P<given>{TEXT})?\s*\)))(?=\s*,?\s*\))",
@@ -33,7 +35,8 @@ DURATION = re.compile(r"\b(?P<call>realTime\s*=\s*)True\b")
 MODE = re.compile(rf"(?P<call>\boutputMode\s*[(=]\s*(?:outputMode\s*=\s*)?){TEXT}")
 NO_MODE = re.compile(r"(?P<call>(?P<gap>(?:\r?\n)?[ \t]*))\.(?=(?:start|toTable)\s*\()")
 JOIN = re.compile(
-    r"(?P<call>\.join\(\s*)(?![^,\n]*\.hint\(|[\w.]*broadcast\()(?P<other>[\w.]+(?:\([^()]*\)[\w.]*)*)(?=\s*[,)])"
+    r"(?P<call>\.join\(\s*)(?![^,\n]*\.hint\(|[\w.]*broadcast\()"
+    r"(?P<other>[\w.]+(?:\((?:[^()]|\([^()]*\))*+\)[\w.]*)*)(?=\s*[,)])"
 )
 FUNCTIONS = re.compile(
     r"^(?:from pyspark\.sql import (?:[\w, ]*, )?functions(?: as (?P<name>\w+))?|"
@@ -43,6 +46,7 @@ FUNCTIONS = re.compile(
 BROADCAST_IMPORT = re.compile(r"^from pyspark\.sql\.functions import .*(?:\bbroadcast\b|\*)", re.MULTILINE)
 EARLIER_IMPORT = re.compile(r"^from (?:__future__|pyspark(?:\.sql)?) import [^(\\\n]*?(?P<end>\r?\n)", re.MULTILINE)
 FIRST_IMPORT = re.compile(r"^(?=(?:from|import) [^\n]*?(?P<end>\r?\n))", re.MULTILINE)
+FIRST_CODE = re.compile(r"\A(?:#[^\n]*\n|[ \t\r]*\n)*(?=[^\n]*?(?P<end>\r?\n))")
 Edit = tuple[int, int, str]
 """A replacement for a range of the text."""
 
@@ -109,7 +113,8 @@ def _broadcast(text: str) -> tuple[str, list[Edit]]:
         return f"{module['name'] or module['alias'] or 'functions'}.broadcast", []
     if BROADCAST_IMPORT.search(text):
         return "broadcast", []
-    place = next(reversed([*EARLIER_IMPORT.finditer(text)]), None) or FIRST_IMPORT.search(text)
+    earlier = [*EARLIER_IMPORT.finditer(text)]
+    place = earlier[-1] if earlier else FIRST_IMPORT.search(text) or FIRST_CODE.search(text)
     if place is None:
         return "", []
     return "broadcast", [(place.end(), place.end(), f"from pyspark.sql.functions import broadcast{place['end']}")]
