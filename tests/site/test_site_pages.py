@@ -19,7 +19,7 @@ SAMPLE_PAGES = (
     "index.html",
     "references/errors.html",
     "references/cluster_and_slots.html",
-    "api/realtime.html",
+    "api/sinks.html",
     "references/measured/index.html",
     "references/lint_rules.html",
     "references/growth.html",
