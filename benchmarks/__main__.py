@@ -16,12 +16,10 @@ def main() -> int:
     if name in {"-h", "--help"}:
         print(f"{__doc__}\nNAME is one of {', '.join(registry.MODULES)}.")
         return 0
-    try:
-        benchmark = registry.load(name)
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+    if name not in registry.MODULES:
+        print(f"error: {name!r} is not a benchmark; use one of {', '.join(registry.MODULES)}", file=sys.stderr)
         return 2
-    return run(benchmark, arguments)
+    return run(name, registry.load(name), arguments)
 
 
 if __name__ == "__main__":

@@ -5,18 +5,15 @@ The benchmarks by name, and the generated parts of pages about their published r
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
 
 from benchmarks.results.format import Block
-
-if TYPE_CHECKING:
-    from benchmarks.harness.benchmark import Benchmark
 
 FOLDERS = ("latency", "throughput", "settings", "growth", "other-engines", "postgres-sink")
 PROBES = ("joins", "offline-lateness", "python-path", "memory", "drains", "rate-to-stat", "burst", "state-stores")
 MODULES = {name: f"benchmarks.{name.replace('-', '_')}.measure" for name in FOLDERS}
 MODULES |= {name: f"benchmarks.probes.{name.replace('-', '_')}" for name in PROBES}
-"""The module of each benchmark, which defines `BENCHMARK`."""
+"""The module of each benchmark, with `Options` and `measure`."""
 BLOCKS: dict[str, Block] = {
     name: block
     for folder in (*FOLDERS, "probes")
@@ -24,9 +21,6 @@ BLOCKS: dict[str, Block] = {
 }
 
 
-def load(name: str) -> "Benchmark[Any]":
-    """Import a benchmark. Raise ValueError for an unknown name."""
-    if name not in MODULES:
-        raise ValueError(f"{name!r} is not a benchmark; use one of {', '.join(MODULES)}")
-    benchmark: Benchmark[Any] = import_module(MODULES[name]).BENCHMARK
-    return benchmark
+def load(name: str) -> ModuleType:
+    """Import the module of a benchmark."""
+    return import_module(MODULES[name])

@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.growth.fit import TERMS, used
 from benchmarks.growth.points import BASE
-from benchmarks.results.svg import save
+from benchmarks.results.charts import save
 from spark_rtm.measure import palette
 from spark_rtm.measure.capacity_model import model_of
 
 MEASURED_COLOR, MODEL_COLOR = palette.BLUE, palette.ORANGE
-LINE_POINTS = 60
+LINE_POINTS = 61
 EQUAL_SHARE = 0.2
 """Change that is noise, because equal runs differed by as much."""
 
@@ -87,21 +88,14 @@ def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[M
     xs, ys = [row[chart.dimension] for row in rows], [row[chart.quantity] for row in rows]
     axes.plot(xs, ys, "o", color=MEASURED_COLOR, label="measured")
     if "model" in content and _fitted(chart.quantity) in TERMS:
-        line = _model_line(content, chart, xs[0], xs[-1])
-        axes.plot(*zip(*line, strict=True), color=MODEL_COLOR, linewidth=1.3, label="cost model")
+        model, spaced = model_of(content), np.geomspace if chart.is_logarithmic else np.linspace
+        line = spaced(xs[0], xs[-1], LINE_POINTS)
+        costs = [model.predict(_fitted(chart.quantity), {**content["base"], chart.dimension: x}) for x in line]
+        if chart.quantity == "cpu_seconds_per_million":
+            costs = [1e6 * cost / rate for cost, rate in zip(costs, line, strict=True)]
+        axes.plot(line, costs, color=MODEL_COLOR, linewidth=1.3, label="cost model")
         axes.legend(frameon=False, fontsize=9)
     axes.set_ylim(bottom=0)
-
-
-def _model_line(content: Mapping[str, Any], chart: Chart, first: float, last: float) -> list[tuple[float, float]]:
-    model, line = model_of(content), []
-    for number in range(LINE_POINTS + 1):
-        share = number / LINE_POINTS
-        x = first * (last / first) ** share if chart.is_logarithmic else first + (last - first) * share
-        inputs = {**content["base"], chart.dimension: x}
-        y = model.predict(_fitted(chart.quantity), inputs)
-        line.append((x, 1e6 * y / x if chart.quantity == "cpu_seconds_per_million" else y))
-    return line
 
 
 def _fitted(quantity: str) -> str:

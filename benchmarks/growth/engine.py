@@ -1,64 +1,120 @@
-"""Run Spark for one point on its cores: one process fills the state, the next one runs all queries."""
+"""
+Run Spark for one point on its cores: one process fills the state, the next one runs all queries.
 
+The memory of the second process therefore excludes the fill.
+"""
+
+import json
 import os
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.growth.points import PlannedPoint, Point
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case
 from benchmarks.spark.engine import START_SECONDS, batches_file, ready_file, start_process
-from benchmarks.spark.queries import SparkOptions
-from spark_rtm.services.child import Child, wait_until_ready
+from benchmarks.spark.process import run_of, session, warm, write_progress
+from benchmarks.spark.queries import SparkOptions, start_queries
+from spark_rtm.realtime.queries import stop_completely, wait_until
+from spark_rtm.services.child import wait_until_ready
 
 FIRST_QUERY = "copy_0"
+CHUNK_KEYS = 500_000
+FIRST_BATCH_SECONDS = 400.0
 
 
 def case_of(planned: PlannedPoint, base: SparkOptions, max_fill_seconds: float) -> Case:
     """Return the harness case of a point. Only the first query writes to the measured topic."""
     point = planned.point
     options = replace(base, shuffle_partitions=point.partitions, slots=max(base.slots, point.slots))
-    return Case(
-        planned.label,
-        "counts",
-        partial(_engine, point, options, max_fill_seconds),
-        {FIRST_QUERY: base.interval_seconds},
-        partitions=point.partitions,
-        shape=point.shape,
-    )
+    start = partial(_engine, {"point": asdict(point), "options": asdict(options), "max_seconds": max_fill_seconds})
+    intervals = {FIRST_QUERY: base.interval_seconds}
+    return Case(planned.label, "counts", start, intervals, partitions=point.partitions, shape=point.shape)
 
 
 @contextmanager
-def _engine(point: Point, options: SparkOptions, max_fill_seconds: float, run: Run) -> Iterator[Engine]:
+def _engine(argument: dict[str, Any], run: Run) -> Iterator[Engine]:
     if not hasattr(os, "sched_setaffinity"):
         raise RuntimeError("this system cannot pin a process to cores, so no point can be measured; use Linux")
-    argument = {
-        "point": asdict(point),
-        "options": asdict(options),
-        "run": asdict(run),
-        "max_fill_seconds": max_fill_seconds,
-    }
-    with _process("fill", argument, run) as child:
-        wait_until_ready(child, filled_file(run).exists, START_SECONDS + max_fill_seconds)
-    with _process("serve", argument, run) as child:
-        wait_until_ready(child, ready_file(run, 0).exists, START_SECONDS)
-        yield Engine((child,), (batches_file(run, 0),))
+    # The fill also reports that it is ready, in place of the copy with the number 1.
+    for copy, task, seconds in ((1, "fill", START_SECONDS + argument["max_seconds"]), (0, "serve", START_SECONDS)):
+        whole, log_path = {**argument, "run": asdict(run), "task": task}, run.folder / f"spark-{task}.log"
+        child = start_process(f"Spark ({task})", whole, log_path, "benchmarks.growth.engine")
+        try:
+            wait_until_ready(child, ready_file(run, copy).exists, seconds)
+            if task == "serve":
+                yield Engine((child,), (batches_file(run, copy),))
+        finally:
+            child.stop()
 
 
-@contextmanager
-def _process(task: str, argument: dict[str, Any], run: Run) -> Iterator[Child]:
-    name, log_path = f"Spark ({task})", run.folder / f"spark-{task}.log"
-    child = start_process(name, {**argument, "task": task}, log_path, "benchmarks.growth.process")
-    try:
-        yield child
-    finally:
-        child.stop()
+def serve(spark: SparkSession, point: Point, options: SparkOptions, run: Run) -> None:
+    """Run the queries of a point until this process is stopped."""
+    # The source already contains the keys of the fill, and a warm-up must not read records.
+    warm(spark, options, replace(run, source=run.rejected), partial(start, spark, point))
+    queries = start(spark, point, options, run)
+    # The first batch loads the state, which takes many seconds if the state is large.
+    wait_until(
+        lambda: all(query.lastProgress for query in queries), FIRST_BATCH_SECONDS, "the end of the first batch", queries
+    )
+    write_progress(queries, run, 0, options.interval_seconds)
 
 
-def filled_file(run: Run) -> Path:
-    """Return the file that the first process creates when the state is filled."""
-    return run.folder / "filled"
+def fill(spark: SparkSession, point: Point, options: SparkOptions, run: Run, max_seconds: float) -> None:
+    """
+    Put the point's keys into the state of each query until the time is over.
+
+    Micro-batch queries read the keys from the topic, and real-time queries continue their checkpoints. The records have
+    no sequence number, so they have no output.
+    """
+    deadline = time.monotonic() + max_seconds
+    queries = start(spark, point, replace(options, mode="micro-batch"), run)
+    for first in range(0, point.state_keys, CHUNK_KEYS):
+        if time.monotonic() > deadline:
+            break
+        keys = spark.range(first, min(first + CHUNK_KEYS, point.state_keys), numPartitions=point.cores)
+        named = keys.select(F.concat(F.lit("k"), "id").alias("id"))
+        records = named.select(F.col("id").alias("key"), F.to_json(F.struct("id")).alias("value"))
+        writer = records.write.format("kafka").option("kafka.bootstrap.servers", run.bootstrap_servers)
+        writer.option("topic", run.source).save()
+        for query in queries:
+            query.processAllAvailable()
+    stop_completely(spark, *queries)
+
+
+def start(spark: SparkSession, point: Point, options: SparkOptions, run: Run) -> list[StreamingQuery]:
+    """Start the queries of a point. All queries except the first write to an unread topic."""
+    queries = list[StreamingQuery]()
+    for number in range(point.queries):
+        queries += start_queries(spark, options, run if number == 0 else replace(run, target=run.middle), number)
+    return queries
+
+
+def main() -> None:
+    """Fill the state, or run the queries of the argument's point on its cores."""
+    values = json.loads(sys.argv[1])
+    point, options, run = Point(**values["point"]), SparkOptions(**values["options"]), run_of(values["run"])
+    # The JVM is a child of this process, so it inherits the cores and counts only them.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: point.cores])
+    spark = session(options)
+    if values["task"] == "serve":
+        serve(spark, point, options, run)
+    else:
+        fill(spark, point, options, run, values["max_seconds"])
+        ready_file(run, 1).touch()
+        # The engine stops this process. Otherwise the engine could not distinguish its end from a failure.
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

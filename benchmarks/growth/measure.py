@@ -1,7 +1,7 @@
 """
 Measure how a query's cost grows with rate, partitions, keys, state, record size, queries and cores.
 
-Run the benchmark with `make bench-growth`. The full plan takes about {minutes} minutes on two cores.
+Run the benchmark with `make bench-growth`. The full plan takes about 55 minutes on two cores.
 Each run differs from the base in one input; a few combined runs measure the error of the fitted cost model.
 """
 
@@ -16,8 +16,7 @@ from benchmarks.growth.charts import draw
 from benchmarks.growth.engine import FIRST_QUERY, case_of
 from benchmarks.growth.fit import model_rows
 from benchmarks.growth.points import PlannedPoint, Point, planned_points
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import CaseOptions, conditions
+from benchmarks.harness.benchmark import Outcome, RunOptions, conditions
 from benchmarks.harness.plan import PlannedRun, run_plan
 from benchmarks.harness.rate_search import is_sustained
 from benchmarks.results.record_times import Traffic
@@ -25,23 +24,18 @@ from benchmarks.results.run_result import RunResult
 from benchmarks.spark.variants import recommended
 
 NUMBERS = ("p50_ms", "p99_ms", "max_ms", "missing", "wrong", "boundaries", "outputs_per_record", "foreign_cores")
-PLANNED_MINUTES = 55
 
 
 @dataclass(frozen=True)
-class Options(CaseOptions):
+class Options(RunOptions):
     """Options of this benchmark. The default values configure a full run."""
 
     duration: float = 28
-    """Seconds of measured traffic in each run. Use at least 4 trigger intervals for enough batch boundaries."""
     warm_up_seconds: float = 25
-    """Seconds of traffic before the measured part, in which the JVM compiles the queries."""
     interval_seconds: float = 7
-    """Trigger interval of real-time mode in seconds."""
     repeats: int = 1
     """Number of times that the whole plan runs."""
     max_late_runs: int = 1
-    """Maximum number of times that a run with late records is repeated."""
     filter: tuple[str, ...] = ()
     """
     Run only the base and this dimension (repeatable): rate, partitions, keys, state_keys, record_bytes, queries, cores
@@ -62,7 +56,7 @@ def measure(options: Options, console: Console) -> Outcome:
         )
         for planned in points
     ]
-    results = run_plan(plan, Point().partitions, options.max_late_runs, console)
+    results = run_plan(plan, options.max_late_runs, console)
     rows = [point_row(planned, result) for planned, result in zip(points, results, strict=True)]
     return outcome(options, rows)
 
@@ -139,8 +133,3 @@ def _state(progress: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _megabytes(size: float) -> float:
     return round(size / 2**20, 2)
-
-
-BENCHMARK = Benchmark(
-    "growth", (__doc__ or "").format(minutes=PLANNED_MINUTES), Options, measure, example="--filter state_keys"
-)

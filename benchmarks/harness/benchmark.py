@@ -1,40 +1,116 @@
 """
-Define a benchmark, and run and publish it.
+Options of all benchmarks, and the program that runs a benchmark and publishes its results.
 
-A benchmark measures and returns an `Outcome`. Only this module writes files, so no benchmark can publish invalid runs.
+The module of a benchmark has a docstring for `--help`, a dataclass `Options`, and `measure(options, console)`, which
+returns an `Outcome`. `PRESETS` maps flags to values that replace the defaults. Only this module writes files, so no
+benchmark can publish invalid runs.
 """
 
 import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from confluent_kafka import KafkaException
 from rich.console import Console
+from rich.table import Table
 
-from benchmarks.harness.cli import QUICK_RUN, BenchmarkOptions
-from benchmarks.harness.plan import plain_console
+from benchmarks.harness.run import PARTITIONS
 from benchmarks.results import charts
 from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
-from benchmarks.results.table import print_cases
 from spark_rtm.command_line import arguments_of
 from spark_rtm.measure import page
+from spark_rtm.measure.machine import describe_machine
+from spark_rtm.measure.percentiles import PERCENTILES
 
+QUICK_RUN: dict[str, Any] = {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 2, "repeats": 1}
+"""Values of `--quick` for runs of engines."""
 BUILD_DIR, PUBLISHED_DIR = Path("build/benchmarks"), Path("references/measured")
 INTERRUPTED = 130
 REPOSITORY = Path(__file__).parents[2]
 NUMBER_LIST = re.compile(r"\[[\s\d.,-]+\]")
-
+PROLOG = re.compile(r"^.*?(?=<svg)", re.DOTALL)
+WIDTH = 160
 WRITTEN = f"""
 The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}; a page with both is written
 to {BUILD_DIR}.
 The exit status is 1 if a run is invalid; invalid runs are not published."""
-PROLOG = re.compile(r"^.*?(?=<svg)", re.DOTALL)
-Options = TypeVar("Options", bound=BenchmarkOptions)
+COLUMNS = {
+    **{name: name for name in ("workload", "engine", "rate")},
+    **{name: f"{name}_ms" for name in PERCENTILES},
+    "lowest\np99": "p99_lowest_ms",
+    "highest\np99": "p99_highest_ms",
+    "pause": "pause_median_ms",
+    "times\nbaseline": "times_baseline",
+    "speed-up vs\nmicro-batch": "speedup_over_micro_batch",
+    "speed-up vs\nuntuned": "speedup_over_untuned",
+    "outputs\n/record": "outputs_per_record",
+    "CPU s\n/million": "cpu_seconds_per_million",
+}
+"""JSON key of each column in the printed table of cases. Columns without values are omitted."""
+
+
+@dataclass(frozen=True)
+class BenchmarkOptions:
+    """Options of every benchmark."""
+
+    duration: float = 60
+    """Seconds of measured traffic in each run."""
+    quick: bool = False
+    """Run a short version of the benchmark."""
+    publish: bool = False
+    """Write the results to references/measured if all runs are valid."""
+
+
+@dataclass(frozen=True)
+class CaseOptions(BenchmarkOptions):
+    """Options of benchmarks with several cases."""
+
+    filter: tuple[str, ...] = ()
+    """Run only cases whose `workload, engine` contains TEXT (repeatable)."""
+
+    def is_selected(self, workload: str, engine: str) -> bool:
+        """Return whether `--filter` selects a case."""
+        return not self.filter or any(text in f"{workload}, {engine}" for text in self.filter)
+
+
+@dataclass(frozen=True)
+class RunOptions(CaseOptions):
+    """Options of benchmarks that run engines. Each benchmark overrides the defaults."""
+
+    duration: float = 60
+    """Seconds of measured traffic in each run. Use at least 3.5 trigger intervals for enough batch boundaries."""
+    warm_up_seconds: float = 100
+    """
+    Seconds of traffic before the measured part. Use more than one trigger interval.
+
+    At the first batch boundary, the JVM has not compiled the code of the boundary yet. A new aggregation starts slowly
+    and must also process the records that have queued up. The p50 of an aggregation was still 1.6 s after 6 s of
+    traffic, and 16 ms after 12 s.
+    """
+    interval_seconds: float = 12
+    """Trigger interval of real-time mode in seconds."""
+    repeats: int = 3
+    """Number of runs per case. Each repeat begins with another case."""
+    max_late_runs: int = 2
+    """
+    Maximum number of times that a run with late records is repeated.
+
+    If all repetitions are late, the engine leaves the load generator no CPU time, and the result is invalid.
+    """
+
+
+def conditions(options: BenchmarkOptions) -> dict[str, Any]:
+    """Return the conditions of all engines, without their settings."""
+    values = {name: value for name, value in asdict(options).items() if name not in {"filter", "publish"}}
+    values["duration_seconds"] = values.pop("duration")
+    if isinstance(values.get("rate"), tuple):
+        values["rates"] = values.pop("rate")
+    return {**describe_machine(), "partitions": PARTITIONS, **values}
 
 
 @dataclass(frozen=True)
@@ -50,44 +126,36 @@ class Outcome:
     """Draws the charts into a folder, and returns their paths."""
 
 
-@dataclass(frozen=True)
-class Benchmark(Generic[Options]):
-    """A question with a measurement that answers it."""
-
-    name: str
-    """Name on the command line: `make bench-NAME`."""
-    description: str | None
-    options: type[Options]
-    measure: Callable[[Options, Console], Outcome]
-    example: str
-    """Options for the last line of `--help`."""
-    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"quick": QUICK_RUN})
-    """Flags with the values that replace the defaults."""
-
-    def parse(self, arguments: Sequence[str] | None = None) -> Options:
-        """Parse the command line after the benchmark's name."""
-        program = f"python -m benchmarks {self.name}"
-        return arguments_of(
-            self.options,
-            arguments,
-            program=program,
-            description=f"{(self.description or '').strip()}\n{WRITTEN}",
-            example=f"{program} {self.example}",
-            presets=self.presets,
-        )
+def parse(name: str, module: Any, arguments: Sequence[str] | None = None) -> Any:
+    """Return the `Options` that the command line after the benchmark's name sets."""
+    program = f"python -m benchmarks {name}"
+    return arguments_of(
+        module.Options,
+        arguments,
+        program=program,
+        description=f"{module.__doc__.strip()}\n{WRITTEN}",
+        example=f"{program} --quick",
+        presets=getattr(module, "PRESETS", {"quick": QUICK_RUN}),
+    )
 
 
-def run(benchmark: Benchmark[Options], arguments: Sequence[str] | None = None) -> int:
+def run(name: str, module: Any, arguments: Sequence[str] | None = None) -> int:
     """Run a benchmark, write its results, and return the exit status. Print expected errors and an interruption."""
-    options, console = benchmark.parse(arguments), plain_console()
+    options, console = parse(name, module, arguments), plain_console()
     try:
-        return write(benchmark.measure(options, console), console, publish=options.publish)
+        return write(module.measure(options, console), console, publish=options.publish)
     except (RuntimeError, ValueError, TimeoutError, KafkaException) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted; no results were written", file=sys.stderr)
         return INTERRUPTED
+
+
+def plain_console() -> Console:
+    """Return a console that is wide enough for tables, even without a terminal."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(width=WIDTH, highlight=False)
 
 
 def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
@@ -126,9 +194,24 @@ def outcome_of(
 ) -> Outcome:
     """Summarize the runs of engines, print the cases, and return them with the conditions."""
     content = {**described, **summarize(results)}
-    print_cases(content, console)
+    console.print(case_table(content["cases"]))
     problems = [problem for result in results for problem in result.problems]
     return Outcome(stem, content, problems, lambda folder: charts.draw(content, folder, stem) if has_charts else ())
+
+
+def case_table(cases: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the cases as a table of user latencies in milliseconds, the most important columns first."""
+    present = {title: key for title, key in COLUMNS.items() if any(case[key] is not None for case in cases)}
+    table = Table(*present, title="from due time to receipt, ms (median of the runs)", box=None)
+    for case in cases:
+        table.add_row(*(_text(key, case[key]) for key in present.values()))
+    return table
+
+
+def _text(key: str, value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or "-"
+    return format(value, ",.1f" if key.endswith("_ms") else ",g")
 
 
 def write_json(content: dict[str, Any], path: Path) -> Path:

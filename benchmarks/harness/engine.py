@@ -98,5 +98,7 @@ def fresh_run(
     finally:
         # The client logs only errors. Otherwise, the client would log events without a request when it ends.
         admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
-        for deleted in admin.delete_topics(topics).values():
+        # Engines name internal topics after their consumer group, and the group has the name of the source topic.
+        internal = [topic for topic in admin.list_topics(timeout=TIMEOUT_SECONDS).topics if source in topic]
+        for deleted in admin.delete_topics([*{*topics, *internal}]).values():
             deleted.result(TIMEOUT_SECONDS)

@@ -5,15 +5,16 @@ Each repeat has a different order of cases, so a busy spell of the machine does 
 disturbed run is repeated, and its result also contains the disturbed attempt.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from rich.console import Console
 
 from benchmarks.harness.baseline import baseline_case
-from benchmarks.harness.quiet import wait_until_quiet
 from benchmarks.harness.run import Case, run_case
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.run_result import RunResult
@@ -22,7 +23,6 @@ from spark_rtm.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0
 """Minimum time of a run outside its traffic: engine start with empty batches, last outputs and verification."""
-WIDTH = 160
 
 
 @dataclass(frozen=True)
@@ -45,67 +45,42 @@ def rotate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> 
     ]
 
 
-def show_run(console: Console, plan: Sequence[PlannedRun], number: int) -> None:
-    """Print the number of the next run, and the minimum time of the remaining plan."""
-    case, traffic = plan[number - 1].case, plan[number - 1].traffic
-    minutes = sum(one.traffic.seconds + START_AND_END_SECONDS for one in plan[number - 1 :]) / 60
-    name = f"{case.workload}, {case.engine}, {traffic.rate:g}/s"
-    console.print(f"{number}/{len(plan)} {name}; at least {minutes:.0f} min left")
-
-
-def show_result(console: Console, result: RunResult, *, is_repeated: bool) -> None:
-    """Print a run's result and problems, and whether it will be repeated."""
-    numbers = result.numbers
-    latencies = [f"{name} {numbers[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max") if numbers["records"]]
-    console.print(f"  {numbers['workload']}, {numbers['engine']}: {' '.join(latencies)} ms")
-    suffix = "; this run will be repeated" if is_repeated else ""
-    problems = ((f"{problem}{suffix}", "bold red") for problem in result.problems)
-    for text, style in (*problems, *((warning, "yellow") for warning in result.warnings)):
-        console.print(f"  {text}", style=style, soft_wrap=True)
-
-
 def run_plan(
     plan: Sequence[PlannedRun],
-    partitions: int,
     max_late_runs: int,
     console: Console,
     *,
-    max_foreign_cores: float | None = None,
+    max_foreign_cores: float = math.inf,
 ) -> list[RunResult]:
-    """
-    Execute all runs in order on a separate broker. Raise RuntimeError if an engine fails.
-
-    With `max_foreign_cores`, wait before the first run until other programs use at most this number of cores.
-    """
+    """Execute all runs in order on a separate broker, as `run_all` does. Raise RuntimeError if an engine fails."""
     if not plan:
         return []
-    if max_foreign_cores is not None:
-        wait_until_quiet(console, max_foreign_cores)
-    with warm_broker(plan[0].traffic, partitions, console) as bootstrap_servers:
-        return run_on_broker(
-            bootstrap_servers, plan, partitions, max_late_runs, console, max_foreign_cores=max_foreign_cores
-        )
+    with warm_broker(plan[0].traffic, console) as run_one:
+        return run_all(plan, run_one, max_late_runs, console, max_foreign_cores=max_foreign_cores)
+
+
+RunOne = Callable[[Case, Traffic], RunResult]
 
 
 @contextmanager
-def warm_broker(traffic: Traffic, partitions: int, console: Console) -> Iterator[str]:
-    """Start a broker, send it the warm-up part of `traffic`, and yield its address."""
+def warm_broker(traffic: Traffic, console: Console) -> Iterator[RunOne]:
+    """Start a broker, send it the warm-up part of `traffic`, and yield a function that runs a case on it."""
     with kafka_broker() as bootstrap_servers:
+        run_one = partial(run_case, bootstrap_servers)
         console.print("warming up the broker")
         # The JVM of a new broker has not compiled its code yet. Without this traffic, the first engine would appear
         # slow.
-        run_case(bootstrap_servers, baseline_case(), replace(traffic, duration_seconds=1), partitions)
-        yield bootstrap_servers
+        run_one(baseline_case(), replace(traffic, duration_seconds=1))
+        yield run_one
 
 
-def run_on_broker(
-    bootstrap_servers: str,
+def run_all(
     plan: Sequence[PlannedRun],
-    partitions: int,
+    run_one: RunOne,
     max_late_runs: int,
     console: Console,
     *,
-    max_foreign_cores: float | None = None,
+    max_foreign_cores: float = math.inf,
 ) -> list[RunResult]:
     """
     Execute all runs in order, and repeat a run with late records up to `max_late_runs` times.
@@ -116,22 +91,25 @@ def run_on_broker(
     results = list[RunResult]()
     for number, run in enumerate(plan, 1):
         late_runs, is_repeated = list[dict[str, Any]](), True
+        minutes = sum(one.traffic.seconds + START_AND_END_SECONDS for one in plan[number - 1 :]) / 60
+        name = f"{run.case.workload}, {run.case.engine}, {run.traffic.rate:g}/s"
         while is_repeated:
-            if late_runs and max_foreign_cores is not None:
-                wait_until_quiet(console, max_foreign_cores)
-            show_run(console, plan, number)
-            result = run_case(bootstrap_servers, run.case, run.traffic, partitions)
+            console.print(f"{number}/{len(plan)} {name}; at least {minutes:.0f} min left")
+            result = run_one(run.case, run.traffic)
             result.numbers["repeat"] = run.repeat
-            if max_foreign_cores is not None:
-                result.problems.extend(busy_machine(result.numbers, max_foreign_cores))
+            result.problems.extend(busy_machine(result.numbers, max_foreign_cores))
             is_repeated = result.is_only_disturbed() and len(late_runs) < max_late_runs
-            show_result(console, result, is_repeated=is_repeated)
+            _show(console, result, "; this run will be repeated" if is_repeated else "")
             late_runs += [result.numbers] if is_repeated else []
         results.append(replace(result, late_runs=tuple(late_runs)))
     return results
 
 
-def plain_console() -> Console:
-    """Return a console that is wide enough for tables, even without a terminal."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(width=WIDTH, highlight=False)
+def _show(console: Console, result: RunResult, suffix: str) -> None:
+    numbers = result.numbers
+    latencies = [f"{name} {numbers[f'{name}_ms']:,.1f}" for name in ("p50", "p99", "max") if numbers["records"]]
+    console.print(f"  {numbers['workload']}, {numbers['engine']}: {' '.join(latencies)} ms")
+    for problem in result.problems:
+        console.print(f"  {problem}{suffix}", style="bold red", soft_wrap=True)
+    for warning in busy_machine(numbers):
+        console.print(f"  {warning}", style="yellow", soft_wrap=True)

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from benchmarks.harness.run import Case, run_case
+from benchmarks.harness.plan import RunOne
+from benchmarks.harness.run import Case
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.run_result import RunResult
-from benchmarks.results.validity import MIN_ACHIEVED_SHARE, busy_machine, late_sending
+from benchmarks.results.validity import MIN_ACHIEVED_SHARE, late_sending
 from spark_rtm.measure.percentiles import percentiles
 
 STEP_FIELDS = (
@@ -54,11 +55,6 @@ def is_sustained(result: RunResult) -> bool:
     return last_ms - first_ms <= MAX_GROWTH_MS and last_ms <= MAX_FINAL_MS
 
 
-def step_of(result: RunResult) -> dict[str, Any]:
-    """Return the part of a result that is stored for a tested rate."""
-    return {**{name: result.numbers.get(name) for name in STEP_FIELDS}, "sustained": is_sustained(result)}
-
-
 def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> float:
     """
     Return the highest sustained rate.
@@ -75,40 +71,25 @@ def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> f
 
 
 def find_limits(
-    bootstrap_servers: str,
-    cases: Sequence[Case],
-    rates: Sequence[float],
-    traffic: Traffic,
-    partitions: int,
-    console: Console,
-    *,
-    max_foreign_cores: float | None = None,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """
-    Return the highest sustained rate of each case, or 0, and the result for each tested rate.
-
-    With `max_foreign_cores`, a failed rate is tried again if other programs used more cores.
-    """
+    run_one: RunOne, cases: Sequence[Case], rates: Sequence[float], traffic: Traffic, console: Console
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the `limits`: the highest sustained rate of each case, or 0; and the `steps`: each tested rate."""
     steps = list[dict[str, Any]]()
 
     def keeps_up(case: Case, rate: float) -> bool:
         for _ in range(MAX_TRIES):
-            result = run_case(bootstrap_servers, case, replace(traffic, rate=rate), partitions)
-            disturbances = late_sending(result.numbers)
-            if max_foreign_cores is not None:
-                disturbances += busy_machine(result.numbers, max_foreign_cores)
-            # Other programs cannot cause wrong outputs.
-            if is_sustained(result) or not disturbances or result.numbers["wrong"]:
+            result = run_one(case, replace(traffic, rate=rate))
+            # Late sending cannot cause wrong outputs.
+            if is_sustained(result) or not late_sending(result.numbers) or result.numbers["wrong"]:
                 break
-        sustained, numbers = is_sustained(result), result.numbers
-        steps.append(step_of(result))
-        outcome = "sustained" if sustained else "fell behind"
-        p50_ms = f"{numbers.get('p50_ms', 0):,.1f}"
+        steps.append({name: result.numbers.get(name) for name in STEP_FIELDS} | {"sustained": is_sustained(result)})
+        outcome = "sustained" if steps[-1]["sustained"] else "fell behind"
+        p50_ms = f"{result.numbers.get('p50_ms', 0):,.1f}"
         console.print(f"{case.workload}, {case.engine}, {rate:g}/s: {outcome}, p50 {p50_ms} ms")
-        return sustained
+        return bool(steps[-1]["sustained"])
 
     limits = [
         {"workload": c.workload, "engine": c.engine, "sustained_rate": highest_rate(rates, partial(keeps_up, c))}
         for c in cases
     ]
-    return limits, steps
+    return {"limits": limits, "steps": steps}

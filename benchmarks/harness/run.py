@@ -29,6 +29,7 @@ from spark_rtm.measure.percentiles import percentiles, percentiles_ms
 from spark_rtm.services import run_folder
 
 TICK_SECONDS = 0.5
+PARTITIONS = 2
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Case:
     """Trigger interval in seconds by query name; empty for an engine without batch boundaries."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the engine for the published results."""
-    partitions: int | None = None
-    """Number of partitions per topic, if it differs from the other cases."""
+    partitions: int = PARTITIONS
+    """Number of partitions per topic."""
     min_boundaries: int = MIN_BOUNDARIES
     """Minimum number of batch boundaries of a valid run, for an engine with boundaries."""
     shape: Shape = DEFAULT_SHAPE
@@ -55,14 +56,13 @@ def run_case(
     bootstrap_servers: str,
     case: Case,
     traffic: Traffic,
-    partitions: int = 2,
     on_tick: Callable[[], None] = lambda: None,
 ) -> RunResult:
     """Execute a run, calling `on_tick` twice a second. Raise RuntimeError if the engine or the load generator fails."""
     pause = threading.Event()
     with (
         tempfile.TemporaryDirectory(prefix="bench-", dir=run_folder()) as folder,
-        fresh_run(bootstrap_servers, case.workload, case.partitions or partitions, Path(folder), case.shape) as run,
+        fresh_run(bootstrap_servers, case.workload, case.partitions, Path(folder), case.shape) as run,
     ):
         with case.start(run) as engine, sampling(engine.pids) as samples, sending(run, traffic) as generator:
             while generator.is_running():
@@ -106,10 +106,8 @@ def _result(
         **resources(samples, start, end, len(due_us)),
     }
     has_boundaries = bool(case.intervals)
-    invalid, warnings = problems(
-        numbers, verification.examples, has_boundaries=has_boundaries, min_boundaries=case.min_boundaries
-    )
-    return RunResult(numbers, invalid, warnings, due_us, latency_us, inside, case.settings, has_boundaries)
+    invalid = problems(numbers, verification.examples, case.min_boundaries if has_boundaries else 0)
+    return RunResult(numbers, invalid, due_us, latency_us, inside, case.settings, has_boundaries)
 
 
 def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, Any]:

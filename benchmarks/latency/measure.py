@@ -10,19 +10,20 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from benchmarks.harness.baseline import BASELINE
-from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
-from benchmarks.harness.cli import RunOptions, conditions
+from benchmarks.harness.benchmark import QUICK_RUN, Outcome, RunOptions, conditions, outcome_of
 from benchmarks.harness.plan import rotate, run_plan
 from benchmarks.results.record_times import Traffic
 from benchmarks.spark.variants import variants
 
-QUICK_RUN = {"duration": 9, "warm_up_seconds": 20, "interval_seconds": 2, "repeats": 1}
 QUICK_ENGINES = {BASELINE, "real-time", "micro-batch"}
 QUICK_NOTE = (
     "This is a short run: it measures the baseline and two modes, with and without state, once each. Compare the p50: "
     "p99 and the maximum are higher than in a full run, because a batch ends every {seconds:g} s instead of every "
     "five minutes. For numbers to quote, run `make bench`."
 )
+
+
+PRESETS = {"quick": QUICK_RUN | {"warm_up_seconds": 20}}
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,8 @@ def measure(options: Options, console: Console) -> Outcome:
     selected = [case for case in cases if options.is_selected(case.workload, case.engine)]
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
     plan = rotate(selected, [traffic], options.repeats)
-    results = run_plan(plan, options.partitions, options.max_late_runs, console)
+    results = run_plan(plan, options.max_late_runs, console)
     outcome = outcome_of("latency", {"conditions": conditions(options)}, results, console)
     if options.quick:
         console.print(QUICK_NOTE.format(seconds=options.interval_seconds), style="yellow", soft_wrap=True)
     return outcome
-
-
-BENCHMARK = Benchmark(
-    "latency", __doc__, Options, measure, example="--quick --filter stateful", presets={"quick": QUICK_RUN}
-)

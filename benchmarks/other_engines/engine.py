@@ -1,30 +1,34 @@
 """
-Functions of all other engines: install, start and clean up.
+Functions of all other engines: install once, cache and start. The versions of their jars are in `ivy/`.
 
 Like real-time mode, each engine is tuned for low latency: it does not buffer outputs. All engines have the same commit
-interval, which is the trigger interval of real-time mode.
+interval, which is the trigger interval of real-time mode. Spark and the other engines need incompatible versions of the
+same libraries, so each engine has its own environment.
 """
 
 import json
-import logging
 import os
+import subprocess
+import sys
+import venv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
-
-from confluent_kafka.admin import AdminClient
 
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case
 from benchmarks.harness.workloads import Workload
-from spark_rtm.services import java_home
+from spark_rtm.services import java_home, packages
+from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.child import start_child, wait_until_ready
 
 START_SECONDS = 180.0
-TIMEOUT_SECONDS = 30.0
+FOLDER = Path(__file__).parent
+IVY_FILES = FOLDER / "ivy"
 REMOVED_VARIABLES = ("PYTHON", "FLINK_", "QUIX", "Quix", "SPARK_")
 """Prefixes of environment variables that the engines do not inherit."""
 
@@ -52,7 +56,7 @@ class OtherEngine:
 
 @contextmanager
 def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callable[[], bool]) -> Iterator[Engine]:
-    """Start an engine and yield it when ready. At the end, stop it and delete its internal topics."""
+    """Start an engine and yield it when ready."""
     # Environment variables for Python or for another installation of the engine would affect the measurement.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(REMOVED_VARIABLES)}
     environment = inherited | {"JAVA_HOME": str(java_home()), "FLINK_LOG_DIR": str(run.folder)}
@@ -62,24 +66,46 @@ def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callab
         yield Engine((child,))
     finally:
         child.stop()
-        _delete_internal_topics(run)
 
 
-def job_command(python: Path, job: Path, run: Run, settings: Settings) -> list[str]:
-    """Return the command that runs a Python job in its own environment, with a JSON object as argument."""
+def job_command(engine: str, requirement: str, run: Run, settings: Settings) -> list[str]:
+    """Return the command that runs `ENGINE_job.py` in the engine's environment, with a JSON object as argument."""
     names = ("bootstrap_servers", "source", "target", "rejected", "workload")
     argument = {name: getattr(run, name) for name in names} | {"settings": settings}
-    return [str(python), "-I", str(job), json.dumps(argument)]
+    return [str(python_with(engine, requirement)), "-I", str(FOLDER / f"{engine}_job.py"), json.dumps(argument)]
 
 
-def _delete_internal_topics(run: Run) -> None:
-    # The client logs only errors. Otherwise, the client would log an unread event when it ends.
-    disabled = logging.getLogger(f"{__name__}.admin")
-    disabled.disabled = True
-    admin = AdminClient({"bootstrap.servers": run.bootstrap_servers}, logger=disabled)
-    topics = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
-    # Engines name internal topics after their consumer group, and the group has the name of the run's source topic.
-    internal = [topic for topic in topics if run.source in topic and topic != run.source]
-    if internal:
-        for deleted in admin.delete_topics(internal).values():
-            deleted.result(TIMEOUT_SECONDS)
+def pinned(name: str) -> list[str]:
+    """Return the pinned Maven packages, each as group:name:version."""
+    return list(packages.pinned(IVY_FILES / f"{name}.xml").values())
+
+
+def jars(name: str) -> tuple[Path, ...]:
+    """Return the jars. Raise RuntimeError if they cannot be downloaded."""
+    return packages.jars(IVY_FILES / f"{name}.xml")
+
+
+def python_with(engine: str, requirement: str) -> Path:
+    """
+    Return the Python interpreter of an environment with the packages of `requirements/ENGINE.txt`.
+
+    The environment has the Python version of this process. If the installation fails, nothing remains in the cache, and
+    the function raises RuntimeError with the reason.
+    """
+    lock = FOLDER / "requirements" / f"{engine}.txt"
+
+    def fill(folder: Path) -> None:
+        print(f"installing {requirement}, once: up to 450 MB, 850 MB on disk", file=sys.stderr)
+        venv.create(folder, symlinks=True)
+        python = str(folder / "bin" / "python")
+        command = [sys.executable, "-m", "pip", "--python", python, "install", "--no-input", "--progress-bar=off"]
+        # Compiled files would contain the name of the temporary folder, which is renamed when the environment is
+        # complete.
+        command += ["--disable-pip-version-check", "--no-compile", "--require-hashes", "-r", str(lock)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"pip cannot install the packages of {lock.name}:\n{done.stderr.strip()}")
+
+    # The interpreter of an environment is a link to the Python that created it, so the name depends on that Python.
+    digest = sha256(f"{requirement}\n{lock.read_text()}\n{sys.version}\n{sys.base_prefix}".encode()).hexdigest()
+    return cached_folder(f"environments/{requirement.partition('==')[0]}-{digest[:16]}", fill) / "bin" / "python"

@@ -7,17 +7,20 @@ Flink buffers outputs for up to 100 ms by default. The benchmark turns this buff
 import json
 import urllib.request
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from benchmarks.harness.engine import Engine, Run
-from benchmarks.other_engines.engine import OtherEngine, Settings, job_command, running_engine
-from benchmarks.other_engines.installation import jars, pinned, python_with
+from benchmarks.other_engines.engine import (
+    OtherEngine,
+    Settings,
+    jars,
+    job_command,
+    pinned,
+    python_with,
+    running_engine,
+)
 from spark_rtm.services.child import free_ports
 
-NAME, CONNECTOR = "Flink", "flink_connector"
-REQUIREMENTS = ("apache-flink==2.3.0",)
-LOCK = Path(__file__).parent / "requirements" / "flink.txt"
-JOB = Path(__file__).with_name("flink_job.py")
+NAME, CONNECTOR, PYTHON = "Flink", "flink_connector", ("flink", "apache-flink==2.3.0")
 PROBE_SECONDS = 2.0
 SETTINGS = {
     "execution.buffer-timeout.interval": "0 ms",
@@ -34,7 +37,7 @@ def settings(interval_seconds: float) -> Settings:
 
 def prepare() -> None:
     """Install Flink with its Python API, and download its Kafka connector."""
-    python_with(REQUIREMENTS, LOCK)
+    python_with(*PYTHON)
     jars(CONNECTOR)
 
 
@@ -49,7 +52,7 @@ def flink(settings: Settings, run: Run) -> AbstractContextManager[Engine]:
         "io.tmp.dirs": str(run.folder),
         "rest.bind-port": str(port),
     }
-    command = job_command(python_with(REQUIREMENTS, LOCK), JOB, run, {**settings, **run_settings})
+    command = job_command(*PYTHON, run, {**settings, **run_settings})
     return running_engine(NAME, command, run, lambda: _all_tasks_run(port))
 
 
@@ -64,4 +67,4 @@ def _all_tasks_run(port: int) -> bool:
     return bool(jobs) and all(job["tasks"]["running"] == job["tasks"]["total"] > 0 for job in jobs)
 
 
-FLINK = OtherEngine(NAME, (*REQUIREMENTS, *pinned(CONNECTOR)), settings, prepare, flink)
+FLINK = OtherEngine(NAME, (PYTHON[1], *pinned(CONNECTOR)), settings, prepare, flink)

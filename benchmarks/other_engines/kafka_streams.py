@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager
 
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.java_program import java_command
-from benchmarks.other_engines.engine import OtherEngine, Settings, running_engine
-from benchmarks.other_engines.installation import jars, pinned
+from benchmarks.other_engines.engine import OtherEngine, Settings, jars, pinned, running_engine
 
 NAME, PROGRAM, JARS = "Kafka Streams", "KafkaStreamsJob", "kafka_streams"
 HEAP_OPTIONS = ("-Xmx512m",)
@@ -27,11 +26,6 @@ def settings(interval_seconds: float) -> Settings:
     return SETTINGS | {"commit.interval.ms": round(interval_seconds * 1000), JAVA_OPTIONS: " ".join(HEAP_OPTIONS)}
 
 
-def prepare() -> None:
-    """Download the jars and compile the program."""
-    java_command(PROGRAM, jars(JARS), (), ())
-
-
 def kafka_streams(settings: Settings, run: Run) -> AbstractContextManager[Engine]:
     """Start Kafka Streams with its state in RocksDB and a changelog topic."""
     run_settings = {
@@ -46,4 +40,6 @@ def kafka_streams(settings: Settings, run: Run) -> AbstractContextManager[Engine
     return running_engine(NAME, java_command(PROGRAM, jars(JARS), HEAP_OPTIONS, arguments), run, ready.exists)
 
 
-KAFKA_STREAMS = OtherEngine(NAME, tuple(pinned(JARS)), settings, prepare, kafka_streams)
+KAFKA_STREAMS = OtherEngine(
+    NAME, tuple(pinned(JARS)), settings, lambda: java_command(PROGRAM, jars(JARS), (), ()), kafka_streams
+)

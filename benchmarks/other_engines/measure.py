@@ -4,37 +4,78 @@ Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseli
 Run the benchmark with `make bench-other-engines`.
 The program prints tables, and writes `other_engines.json` and its charts. With `--long-interval` it writes
 `other_engines_interval.json`, with `--limits` `other_engines_limits.json`.
-With `--publish`, the program waits until the machine is free, and repeats disturbed runs.
+With `--publish`, a run beside busy programs is repeated, and invalid if it is disturbed again.
 If an engine cannot be installed, the program ends with the reason.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.console import Console
 
-from benchmarks.harness.baseline import BASELINE, baseline_case
-from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
-from benchmarks.harness.cli import conditions
-from benchmarks.harness.plan import PlannedRun, rotate, run_plan, warm_broker
-from benchmarks.harness.quiet import wait_until_quiet
+from benchmarks.harness.baseline import baseline_case
+from benchmarks.harness.benchmark import QUICK_RUN, Outcome, RunOptions, conditions, outcome_of
+from benchmarks.harness.plan import rotate, run_plan, warm_broker
 from benchmarks.harness.rate_search import find_limits
 from benchmarks.harness.run import Case
 from benchmarks.harness.workloads import Workload
 from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.flink import FLINK
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
-from benchmarks.other_engines.options import PRESETS, Options
 from benchmarks.other_engines.quix import QUIX
-from benchmarks.results.validity import busy_machine
+from benchmarks.results.record_times import Traffic
+from benchmarks.results.validity import MAX_FOREIGN_CORES, busy_machine
 from benchmarks.spark.variants import recommended, spark_case, two_copies
 
 OTHER_ENGINES = (KAFKA_STREAMS, FLINK, QUIX)
 LONG_INTERVAL_BOUNDARIES = 2
 WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
 MAX_BASELINE_SECONDS = 60.0
-"""Maximum duration of the baseline, which commits nothing."""
+"""Maximum duration of the baseline, which commits nothing, at a long interval."""
+
+
+PRESETS = {
+    "quick": QUICK_RUN | {"warm_up_seconds": 9},
+    # Two boundaries at 300 s and 600 s after the start, and a warm-up that ends long before the first one.
+    "long_interval": {"duration": 580, "warm_up_seconds": 45, "interval_seconds": 300, "repeats": 1},
+    "limits": {
+        "duration": 12,
+        "warm_up_seconds": 20,
+        "interval_seconds": 10,
+        "repeats": 1,
+        "rate": (4_000, 8_000, 16_000, 32_000, 64_000),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Options(RunOptions):
+    """Options of this benchmark. The default values configure a full run, which takes about an hour."""
+
+    duration: float = 44
+    warm_up_seconds: float = 42
+    warm_up_rate: float = 2_000
+    """Records per second at the beginning of the warm-up, for a faster compilation."""
+    interval_seconds: float = 12
+    """Commit interval of all engines in seconds, which is the trigger interval of real-time mode."""
+    repeats: int = 3
+    rate: tuple[float, ...] = (1_000,)
+    """Records per second. Several rates are measured in sequence."""
+    max_foreign_cores: float = MAX_FOREIGN_CORES
+    """Number of cores that other programs may use during a published run."""
+    long_interval: bool = False
+    """Measure the engines with state at a commit interval of five minutes instead, once each (40 minutes)."""
+    limits: bool = False
+    """Search for the highest rate that each engine sustains instead (40 minutes)."""
+
+    def __post_init__(self) -> None:
+        """Reject incompatible options."""
+        if self.long_interval and self.limits:
+            raise ValueError("--long-interval and --limits are two measurements; run them one after the other")
+        if self.publish and (self.quick or self.filter):
+            raise ValueError("--quick and --filter measure only a part, which must not be published; omit --publish")
 
 
 def measure(options: Options, console: Console, engines: Sequence[OtherEngine] = OTHER_ENGINES) -> Outcome:
@@ -44,10 +85,24 @@ def measure(options: Options, console: Console, engines: Sequence[OtherEngine] =
     packages = [{"engine": engine.name, "packages": ", ".join(engine.packages)} for engine in engines]
     described = {"conditions": conditions(options), "other_engines": packages}
     cases = [case for case in cases_of(options, engines) if options.is_selected(case.workload, case.engine)]
+    traffics = [
+        Traffic(rate, options.warm_up_seconds, options.duration, warm_up_rate=options.warm_up_rate)
+        for rate in options.rate
+    ]
     if options.limits:
-        return _measure_limits(options, cases, described, console)
-    plan = plan_of(options, cases)
-    results = run_plan(plan, options.partitions, options.max_late_runs, console, max_foreign_cores=options.quiet_limit)
+        # The warm-up has the same rate at each step. Otherwise, records would queue up before an engine with uncompiled
+        # code, and the queue would hide whether the engine keeps up afterwards.
+        with warm_broker(traffics[0], console) as run_one:
+            found = find_limits(run_one, cases, options.rate, traffics[0], console)
+        problems = limit_problems(found["steps"], options.max_foreign_cores) if options.publish else []
+        return Outcome("other_engines_limits", {**described, **found}, problems)
+    plan = rotate(cases, traffics, options.repeats)
+    if options.long_interval:
+        # Only the baseline has no settings.
+        short = {"duration_seconds": min(MAX_BASELINE_SECONDS, options.duration)}
+        plan = [replace(run, traffic=replace(run.traffic, **({} if run.case.settings else short))) for run in plan]
+    limit = options.max_foreign_cores if options.publish else math.inf
+    results = run_plan(plan, options.max_late_runs, console, max_foreign_cores=limit)
     stem = "other_engines_interval" if options.long_interval else "other_engines"
     return outcome_of(stem, described, results, console, has_charts=not options.long_interval)
 
@@ -72,37 +127,6 @@ def cases_of(options: Options, engines: Sequence[OtherEngine]) -> list[Case]:
     return cases if options.limits else [baseline_case(), *cases, copies]
 
 
-def plan_of(options: Options, cases: Sequence[Case]) -> list[PlannedRun]:
-    """Return the runs of the cases at each rate. With `--long-interval`, the baseline runs for a minute."""
-    plan = rotate(cases, options.traffics(), options.repeats)
-    if not options.long_interval:
-        return plan
-    seconds = min(MAX_BASELINE_SECONDS, options.duration)
-    return [
-        replace(run, traffic=replace(run.traffic, duration_seconds=seconds)) if run.case.engine == BASELINE else run
-        for run in plan
-    ]
-
-
-def _measure_limits(options: Options, cases: Sequence[Case], described: Mapping[str, Any], console: Console) -> Outcome:
-    """
-    Search for the highest rate that each engine sustains, on the same ladder of rates.
-
-    The warm-up has the same rate at each step. Otherwise, records would queue up before an engine with uncompiled code,
-    and the queue would hide whether the engine keeps up afterwards.
-    """
-    if options.quiet_limit is not None:
-        wait_until_quiet(console, options.quiet_limit)
-    traffic = options.traffics()[0]
-    with warm_broker(traffic, options.partitions, console) as servers:
-        limits, steps = find_limits(
-            *(servers, cases, options.rate, traffic, options.partitions, console),
-            max_foreign_cores=options.quiet_limit,
-        )
-    problems = [] if options.quiet_limit is None else limit_problems(steps, options.quiet_limit)
-    return Outcome("other_engines_limits", {**described, "limits": limits, "steps": steps}, problems)
-
-
 def limit_problems(steps: Sequence[Mapping[str, Any]], max_foreign_cores: float) -> list[str]:
     """Return a message for each step that an engine may have failed only because other programs were busy."""
     return [
@@ -111,13 +135,3 @@ def limit_problems(steps: Sequence[Mapping[str, Any]], max_foreign_cores: float)
         if not step["sustained"]
         for problem in busy_machine(step, max_foreign_cores)
     ]
-
-
-BENCHMARK = Benchmark(
-    "other-engines",
-    __doc__,
-    Options,
-    measure,
-    example="--quick --filter echo --filter Flink --filter real-time",
-    presets=PRESETS,
-)

@@ -6,26 +6,16 @@ mode.
 """
 
 from contextlib import AbstractContextManager
-from pathlib import Path
 
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from benchmarks.harness.engine import Engine, Run
-from benchmarks.other_engines.engine import OtherEngine, Settings, job_command, running_engine
-from benchmarks.other_engines.installation import python_with
+from benchmarks.other_engines.engine import OtherEngine, Settings, job_command, python_with, running_engine
 
-NAME = "Quix Streams"
-REQUIREMENTS = ("quixstreams==3.28.1",)
-LOCK = Path(__file__).parent / "requirements" / "quix.txt"
-JOB = Path(__file__).with_name("quix_job.py")
+NAME, PYTHON = "Quix Streams", ("quix", "quixstreams==3.28.1")
 PROBE_SECONDS = 5.0
 SETTINGS = {"auto_offset_reset": "earliest", "producer_extra_config": {"linger.ms": 0}}
-
-
-def settings(interval_seconds: float) -> Settings:
-    """Return the settings with a commit once per interval."""
-    return SETTINGS | {"commit_interval": interval_seconds}
 
 
 def quix(settings: Settings, run: Run) -> AbstractContextManager[Engine]:
@@ -35,7 +25,7 @@ def quix(settings: Settings, run: Run) -> AbstractContextManager[Engine]:
         "consumer_group": run.source,
         "state_dir": str(run.folder / "state"),
     }
-    command = job_command(python_with(REQUIREMENTS, LOCK), JOB, run, {**settings, **run_settings})
+    command = job_command(*PYTHON, run, {**settings, **run_settings})
     admin = AdminClient({"bootstrap.servers": run.bootstrap_servers})
     return running_engine(NAME, command, run, lambda: _has_all_partitions(admin, run))
 
@@ -50,4 +40,6 @@ def _has_all_partitions(admin: AdminClient, run: Run) -> bool:
     return bool(group.state == ConsumerGroupState.STABLE) and assigned >= run.partitions
 
 
-QUIX = OtherEngine(NAME, REQUIREMENTS, settings, lambda: python_with(REQUIREMENTS, LOCK), quix)
+QUIX = OtherEngine(
+    NAME, PYTHON[1:], lambda seconds: SETTINGS | {"commit_interval": seconds}, lambda: python_with(*PYTHON), quix
+)

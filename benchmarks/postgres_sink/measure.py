@@ -17,8 +17,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import CaseOptions
+from benchmarks.harness.benchmark import CaseOptions, Outcome
 from benchmarks.postgres_sink.end_to_end import PATHS, enable_commit_times, measure_path
 from benchmarks.postgres_sink.flush import COLUMNS, create, measure_flushes
 from benchmarks.probes.probe import bench
@@ -29,6 +28,9 @@ from spark_rtm.sinks import PostgresUpsertSink
 SINGLE_ROWS, MIN_SINGLE_ROWS = 500, 20
 WARM_UP_ROWS, GAP_SECONDS = 20, 0.01
 TABLE = "bench_single_row"
+
+
+PRESETS = {"quick": {"duration": 9, "scale": 0.2}}
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,3 @@ def single_row_ms(dsn: str, rows: int) -> list[float]:
             pause.wait(GAP_SECONDS)
     sink.close(None)
     return visible_ms[WARM_UP_ROWS:]
-
-
-BENCHMARK = Benchmark(
-    "postgres-sink",
-    __doc__,
-    Options,
-    measure,
-    example="--quick --filter flush",
-    presets={"quick": {"duration": 9, "scale": 0.2}},
-)

@@ -14,14 +14,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from confluent_kafka import Message
 from pyspark.sql import functions as F
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import BenchmarkOptions
+from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
 from benchmarks.harness.rate_search import MAX_FINAL_MS
-from benchmarks.probes.probe import PARTITIONS, Bench, bench, machine_text, outcome_with, send_all, when_due
-from spark_rtm.kafka.consumer import read_topic
+from benchmarks.probes.probe import PARTITIONS, Bench, appended_ms, bench, outcome_with, send_all, when_due
 from spark_rtm.measure.percentiles import percentiles
 
 KEYS = 1_000
@@ -38,6 +37,9 @@ MIN_NORMAL_MS = 50.0
 Times = npt.NDArray[np.int64]
 Phase = tuple[float, float]
 """Seconds, and records per second."""
+
+
+PRESETS = {"quick": {"duration": 4, "after": 6, "utilization": (50,), "burst": (2,)}}
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,10 @@ def measure(options: Options, console: Console) -> Outcome:
             times = run(place, [(seconds, rate), (seconds, burst * rate), (options.after, rate)])
             rows.append({"utilization": percent, "burst": burst, "rate": rate, **digested(*times, options)})
             console.print(rows[-1])
-    console.print(machine_text())
     problems = [f"records were sent {row['sent_late_seconds']} s late" for row in rows if row["sent_late_seconds"] > 1]
     if sustained == rates[-1]:
         problems.append(f"the query sustains all rates up to {sustained} records/s; raise --steps")
-    return outcome_with("burst", {"sustained": sustained, "burst_seconds": seconds, "rows": rows}, problems)
+    return outcome_with(console, "burst", {"sustained": sustained, "burst_seconds": seconds, "rows": rows}, problems)
 
 
 def run(place: Bench, phases: Sequence[Phase]) -> tuple[Times, Times]:
@@ -93,11 +94,13 @@ def run(place: Bench, phases: Sequence[Phase]) -> tuple[Times, Times]:
     records = ((at, (topic, str(n), str(n % KEYS), n % PARTITIONS)) for n, at in enumerate(due))
     with place.query(results, target, {"realTime": "5 minutes"}, linger_ms=5) as query:
         send_all(place.servers, when_due(records, SLICE_SECONDS), query, linger_ms=2, drain_seconds=2)
-    appended, answered = (np.zeros(len(due), dtype=np.int64) for _ in range(2))
-    for name, times in ((topic, appended), (target, answered)):
-        for message in read_topic(place.servers, name):
-            times[int((message.value() or b"").split()[0])] = message.timestamp()[1]
+    times = (appended_ms(place.servers, name, _number) for name in (topic, target))
+    appended, answered = (np.array([found.get(number, 0) for number in range(len(due))]) for found in times)
     return appended, answered
+
+
+def _number(message: Message) -> int:
+    return int((message.value() or b"").split()[0])
 
 
 def digested(appended: Times, answered: Times, options: Options) -> dict[str, Any]:
@@ -134,13 +137,3 @@ def highest_sustained(appended: Times, answered: Times, rates: Sequence[int], se
         if np.median(waits) > MAX_FINAL_MS:
             return rates[max(0, number - 1)]
     return rates[-1]
-
-
-BENCHMARK = Benchmark(
-    "burst",
-    __doc__,
-    Options,
-    measure,
-    example="--utilization 50 --burst 2",
-    presets={"quick": {"duration": 4, "after": 6, "utilization": (50,), "burst": (2,)}},
-)

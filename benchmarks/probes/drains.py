@@ -20,9 +20,8 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import PARTITIONS, Record, latency_text, machine_text, outcome_of, produce, written
+from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
+from benchmarks.probes.probe import PARTITIONS, Record, outcome_of, produce, written
 from benchmarks.spark.engine import start_process
 from spark_rtm import control_socket
 from spark_rtm.kafka.consumer import read_topic
@@ -37,6 +36,9 @@ QUERIES = ("copy", "counts")
 KEYS = 20
 FLOW_SECONDS = 120.0
 FLOW_RESULTS = 50
+
+
+PRESETS = {"quick": {"rounds": 4, "kills": 1}}
 
 
 @dataclass(frozen=True)
@@ -99,59 +101,41 @@ class Job:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the durations of the stops. Lost results, and repeated ones before the first kill, are problems."""
-    pauses = random.Random(1)
-    names, sent, seconds, pause = list(QUERIES), list[str](), list[float](), threading.Event()
+    """Return the durations of the stops. Lost results, and repeated ones before the first kill, are problems."""
+    pauses, sent, seconds, pause = random.Random(1), list[str](), list[float](), threading.Event()
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())
-        ensure_topics(servers, ["source", *names], PARTITIONS)
+        ensure_topics(servers, ["source", *QUERIES], PARTITIONS)
         folder = Path(stack.enter_context(TemporaryDirectory(dir=run_folder())))
         job = Job(servers, folder, stack.enter_context(standalone_cluster()) if options.cluster else "")
         job.start()
         stack.callback(job.kill)
         with traffic(servers, options.rate, sent):
             # A query that has run for one interval has committed a batch with rows before it is stopped.
-            for name in names:
+            for name in QUERIES:
                 wait_for_flow(servers, name)
                 console.print(f"the first commit of {name} took {job.obey('commit', name):.2f} s")
-            for number, name in enumerate(islice(cycle(names), options.rounds), start=1):
+            for number, name in enumerate(islice(cycle(QUERIES), options.rounds), start=1):
                 wait_for_flow(servers, name)
                 pause.wait(pauses.random())
                 seconds.append(job.obey("stop", name))
                 console.print(f"{number} of {options.rounds}: {name} stopped in {seconds[-1]:.2f} s")
-        by_stops = {name: differences(servers, name, sent) for name in names}
+        by_stops = [differences(servers, name, sent) for name in QUERIES]
         with traffic(servers, options.rate, sent):
-            for number, name in enumerate(islice(cycle(names), options.kills), start=1):
+            for number, name in enumerate(islice(cycle(QUERIES), options.kills), start=1):
                 wait_for_flow(servers, name)
                 job.kill_in_a_stop(name, pauses.random() / 2)
                 console.print(f"{number} of {options.kills}: the job was killed in a stop of {name}")
-            wait_for_flow(servers, names[-1])
-        in_all = {name: differences(servers, name, sent) for name in names}
-    return _outcome(options, console, seconds, len(sent), by_stops, in_all)
-
-
-def _outcome(
-    options: Options,
-    console: Console,
-    seconds: list[float],
-    sent: int,
-    by_stops: dict[str, tuple[int, int]],
-    in_all: dict[str, tuple[int, int]],
-) -> Outcome:
-    """Print and return the result. The last two parameters are the numbers of lost and repeated results by query."""
+            wait_for_flow(servers, QUERIES[-1])
+        in_all = [differences(servers, name, sent) for name in QUERIES]
     stops_ms = [round(1_000 * value) for value in seconds]
-    repeated, repeated_in_all = (sum(one for _, one in found.values()) for found in (by_stops, in_all))
-    lost = sum(one for one, _ in in_all.values())
-    console.print(
-        f"{len(seconds)} stops ({latency_text(stops_ms)}), {sent} records; repeated results: {repeated} by stops, "
-        f"{repeated_in_all - repeated} by {options.kills} kills; lost results: {lost}; {machine_text()}"
-    )
+    (lost, repeated_in_all), (_, repeated) = (map(sum, zip(*found, strict=True)) for found in (in_all, by_stops))
     problems = [f"{lost} results were lost"] if lost else []
     problems += [f"{repeated} results were repeated by a stop"] if repeated else []
     found = {"kills": options.kills, "lost": lost, "repeated_by_stops": repeated}
-    found |= {"repeated_by_kills": repeated_in_all - repeated, "results": len(QUERIES) * sent}
+    found |= {"repeated_by_kills": repeated_in_all - repeated, "results": len(QUERIES) * len(sent)}
     name = "drains-on-a-cluster" if options.cluster else "drains"
-    return outcome_of(name, stops_ms, options.rounds, problems, **found)
+    return outcome_of(console, name, stops_ms, options.rounds, problems, **found)
 
 
 @contextmanager
@@ -187,25 +171,13 @@ def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
     expected = set(sent)
     if name == "counts":
         expected = {f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent))}
+
+    def results() -> Counter[str]:
+        pairs = ((message.key() or b"", message.value() or b"") for message in read_topic(servers, name))
+        return Counter((b"%b %b" % pair if name == "counts" else pair[1]).decode() for pair in pairs)
+
     # Until the query has processed the last record, results are missing.
     with suppress(TimeoutError):
-        wait_until(lambda: not expected - results(servers, name).keys(), FLOW_SECONDS / 4, "the last results")
-    found = results(servers, name)
+        wait_until(lambda: not expected - results().keys(), FLOW_SECONDS / 4, "the last results")
+    found = results()
     return len(expected - found.keys()), sum(count - 1 for count in found.values())
-
-
-def results(servers: str, name: str) -> Counter[str]:
-    """Return the count of each result in a query's topic."""
-    messages = read_topic(servers, name)
-    values = ((message.key() or b"", message.value() or b"") for message in messages)
-    return Counter(f"{key.decode()} {value.decode()}" if name == "counts" else value.decode() for key, value in values)
-
-
-BENCHMARK = Benchmark(
-    "drains",
-    __doc__,
-    Options,
-    measure,
-    example="--cluster --rounds 50 --kills 10",
-    presets={"quick": {"rounds": 4, "kills": 1}},
-)

@@ -15,16 +15,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import Record, bench, latency_text, machine_text, outcome_of, send_all, when_due
-from spark_rtm.kafka.consumer import read_topic
+from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
+from benchmarks.probes.probe import PARTITIONS, Record, appended_ms, bench, outcome_of, send_all, when_due
 from spark_rtm.realtime.joins import TimeBound, inner_join
 from spark_rtm.realtime.slots import preflight
 
 BOUND = TimeBound(within_seconds=60, lateness_seconds=60)
 GAP_RECORDS = 200
 """Number of further impressions between an impression and its click."""
+
+
+PRESETS = {"quick": {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 5}}
 
 
 @dataclass(frozen=True)
@@ -39,29 +40,21 @@ class Options(BenchmarkOptions):
     """Impressions per second, with one click each."""
     interval_seconds: int = 15
     """Trigger interval of real-time mode in seconds, at least 5."""
-    partitions: int = 2
-    """Number of partitions per topic."""
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the latency of the pairs. A missing pair is a problem."""
+    """Return the latency of the pairs."""
     with bench("joins") as place:
-        topics = place.topics("impressions", "clicks", "joined", partitions=options.partitions)
+        topics = place.topics("impressions", "clicks", "joined")
         left, right = (_side(place.records(topic)) for topic in topics[:2])
         rows = inner_join(left, right, BOUND).select("key", F.col("right.row").alias("value"))
-        preflight(place.spark, {"joined": (rows, 2 * options.partitions)})
+        preflight(place.spark, {"joined": (rows, 2 * PARTITIONS)})
         console.print(f"measuring for {options.warm_up_seconds + options.duration:g} s ...")
         with place.query(rows, topics[2], {"realTime": f"{options.interval_seconds} seconds"}) as query:
             send_all(place.servers, _records(topics, options), query)
         values, missing = latencies_ms(place.servers, topics, int(options.rate * options.warm_up_seconds))
-    console.print(
-        f"{len(values):,} pairs, {missing} missing; latency {latency_text(values)}; "
-        f"{options.rate:g} impressions/s, one click each, interval {options.interval_seconds} s, {machine_text()}",
-        soft_wrap=True,
-    )
-    problems = [f"{missing} pairs are missing"] if missing else []
     load = {"rate": options.rate, "interval_seconds": options.interval_seconds}
-    return outcome_of("joins", values, len(values) + missing, problems, **load)
+    return outcome_of(console, "joins", values, len(values) + missing, [], **load)
 
 
 def _side(records: DataFrame) -> DataFrame:
@@ -82,21 +75,10 @@ def _records(topics: Sequence[str], options: Options) -> Iterator[Record]:
 
 def latencies_ms(servers: str, topics: Sequence[str], first_number: int) -> tuple[list[int], int]:
     """Return the latency of each pair's first result from `first_number` on, and the number of missing pairs."""
-    # The last message of a key wins, so the first result of a pair must come last.
-    appended = [{int(m.key() or b""): m.timestamp()[1] for m in read_topic(servers, topic)[::-1]} for topic in topics]
+    appended = [appended_ms(servers, topic, lambda message: int(message.key() or b"")) for topic in topics]
     written, expected = appended[2], appended[0].keys() & appended[1].keys()
     if wrong := written.keys() - expected:
         raise RuntimeError(f"{len(wrong)} pairs were written that do not exist, for example {min(wrong)}")
     measured = [n for n in expected if n >= first_number]
     values = [written[n] - max(appended[0][n], appended[1][n]) for n in measured if n in written]
     return values, len(measured) - len(values)
-
-
-BENCHMARK = Benchmark(
-    "joins",
-    __doc__,
-    Options,
-    measure,
-    example="--rate 200 --duration 60",
-    presets={"quick": {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 5}},
-)

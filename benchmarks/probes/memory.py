@@ -22,15 +22,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import bench, latency_text, machine_text, outcome_of, produce, when_due
+from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
+from benchmarks.probes.probe import bench, latencies, outcome_of, produce, when_due
 from spark_rtm.kafka.consumer import read_topic
-from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services.spark import CONFS, JAVA_OPTIONS
 
 HEAP_MB, STATE_PARTITIONS, RATE, UPDATES = 1024, 4, 200, 3
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+PRESETS = {"quick": {"duration": 3, "keys": 5_000}}
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def _counts(records: DataFrame) -> DataFrame:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the memory by phase and the latency under full collections."""
+    """Return the memory by phase, and the latency with and without full collections."""
     confs = {"spark.driver.memory": f"{HEAP_MB}m"}
     confs[JAVA_OPTIONS] = f"{CONFS[JAVA_OPTIONS]} -Xms{HEAP_MB}m -XX:+AlwaysPreTouch"
     if options.bounded_mb:
@@ -123,22 +125,8 @@ def measure(options: Options, console: Console) -> Outcome:
                 stack.callback(stop.set)
                 pool.submit(lambda: [probe.collect() for _ in iter(lambda: stop.wait(1), True)])
                 stopped = probe.latencies_ms("pf", options.duration)
-    console.print(f"{latency_text(calm)}; with a full collection each second {latency_text(stopped)}; {machine_text()}")
-    shares = (0.5, 0.95, 0.99)
-    calm_ms = dict(zip(("calm_p50_ms", "calm_p95_ms", "calm_p99_ms"), percentiles(calm, shares), strict=True))
-    others = {"bounded_mb": options.bounded_mb, **calm_ms, "p95_ms": percentiles(stopped, (0.95,))[0]}
+    calm_ms = {f"calm_{name}_ms": value for name, value in latencies(calm, SHARES).items()}
+    others = {"bounded_mb": options.bounded_mb, **calm_ms, "p95_ms": latencies(stopped, SHARES)["p95"]}
     name = "memory-bounded" if options.bounded_mb else "memory"
     name += f"-{options.keys}" if options.keys != Options.keys else ""
-    expected = int(RATE * options.duration)
-    problems = [f"{expected - len(stopped)} results are missing"] if len(stopped) < expected else []
-    return outcome_of(name, stopped, expected, problems, **others, phases=rows)
-
-
-BENCHMARK = Benchmark(
-    "memory",
-    __doc__,
-    Options,
-    measure,
-    example="--keys 250000 --bounded-mb 10",
-    presets={"quick": {"duration": 3, "keys": 5_000}},
-)
+    return outcome_of(console, name, stopped, int(RATE * options.duration), [], **others, phases=rows)

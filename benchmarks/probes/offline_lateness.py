@@ -16,9 +16,8 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import Record, bench, latency_text, machine_text, outcome_of, send_all, when_due
+from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
+from benchmarks.probes.probe import Record, bench, outcome_of, send_all, when_due
 from examples.alerts.heartbeats_to_offline import JOB, SILENCE_MS, ticks_for
 from examples.alerts.job import Options as JobOptions
 from examples.alerts.job import start
@@ -28,6 +27,9 @@ WARM_UP_SECONDS = 40
 BEAT_SECONDS = 0.25
 CYCLE_SECONDS = 4.0
 """Length of a device's cycle: heartbeats in the first half, silence in the second."""
+
+
+PRESETS = {"quick": {"duration": 9}}
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Options(BenchmarkOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the lateness. Silences without an alarm and false alarms are problems."""
+    """Return the lateness. Silences without an alarm and false alarms are problems."""
     with bench("offline-lateness") as place:
         job = JobOptions(place.servers, checkpoint_dir=str(place.folder), interval_seconds=options.interval_seconds)
         with ticks_for(job):
@@ -51,18 +53,10 @@ def measure(options: Options, console: Console) -> Outcome:
             counted_from_ms = int((time.time() + WARM_UP_SECONDS) * 1000)
             send_all(place.servers, _records(job, options.devices, WARM_UP_SECONDS + options.duration), query)
         silences, late_ms = _silences(job, counted_from_ms), _alarms(job, counted_from_ms)
-        boundaries = len(query.recentProgress)
     found, false = [late for alarm, late in late_ms.items() if alarm in silences], len(late_ms.keys() - silences)
-    console.print(
-        f"{len(found)} of {len(silences)} silences raised an alarm; "
-        f"lateness {latency_text(found)}; {false} false alarms; "
-        f"{options.devices} devices, {boundaries} batch boundaries, {machine_text()}",
-        soft_wrap=True,
-    )
-    problems = [f"{len(silences) - len(found)} silences raised no alarm"] if len(found) < len(silences) else []
-    problems += [f"{false} false alarms were raised"] if false else []
+    problems = [f"{false} false alarms were raised"] if false else []
     load = {"devices": options.devices, "interval_seconds": options.interval_seconds}
-    return outcome_of("offline-lateness", found, len(silences), problems, **load)
+    return outcome_of(console, "offline-lateness", found, len(silences), problems, **load)
 
 
 def _records(options: JobOptions, devices: int, seconds: float) -> Iterator[Record]:
@@ -100,13 +94,3 @@ def _alarms(options: JobOptions, counted_from_ms: int) -> dict[str, int]:
         if change["status"] == "offline" and change["last_seen_ts"] >= counted_from_ms:
             late_ms[change["alarm_id"]] = message.timestamp()[1] - change["deadline_ts"]
     return late_ms
-
-
-BENCHMARK = Benchmark(
-    "offline-lateness",
-    __doc__,
-    Options,
-    measure,
-    example="--devices 50 --duration 60",
-    presets={"quick": {"duration": 9}},
-)

@@ -6,18 +6,19 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from rich.console import Console
 
 from benchmarks.harness.benchmark import PUBLISHED_DIR, Outcome
-from spark_rtm.kafka.consumer import consumer_from_start, end_offsets
+from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, read_topic
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.measure.percentiles import percentiles
@@ -32,6 +33,7 @@ MAX_QUEUED = 2_000_000
 FLUSH_SECONDS = 60
 DRAIN_SECONDS = 10
 LEADER_SECONDS = 120.0
+SHARES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 T = TypeVar("T")
 Record = tuple[Any, ...]
 """The arguments of `Producer.produce`: topic, value, key, and optionally partition and callback."""
@@ -45,9 +47,9 @@ class Bench:
     spark: SparkSession
     folder: Path
 
-    def topics(self, *names: str, partitions: int = PARTITIONS) -> list[str]:
+    def topics(self, *names: str) -> list[str]:
         """Create topics whose names have a random suffix, and return their names in the given order."""
-        return [*ensure_topics(self.servers, [f"{name}-{uuid.uuid4().hex[:8]}" for name in names], partitions)]
+        return [*ensure_topics(self.servers, [f"{name}-{uuid.uuid4().hex[:8]}" for name in names], PARTITIONS)]
 
     def records(self, topic: str, starting: str = "earliest") -> DataFrame:
         """Return the stream of a topic's records."""
@@ -134,34 +136,38 @@ def written(servers: str, topic: str, partitions: int = PARTITIONS) -> dict[tupl
     return found
 
 
-def latency_text(values_ms: Sequence[float]) -> str:
-    """Return p50, p99 and maximum as text."""
-    return ", ".join(f"{name} {value:g} ms" for name, value in _latency(values_ms).items())
+def appended_ms(servers: str, topic: str, number_of: Callable[[Message], int]) -> dict[int, int]:
+    """Return the append time in milliseconds of the first record with each number."""
+    # The last value of a key wins.
+    return {number_of(message): message.timestamp()[1] for message in reversed(read_topic(servers, topic))}
 
 
-def machine_text() -> str:
-    """Return the number of cores and the load average over one minute as text."""
-    return f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}"
+def latencies(values_ms: Sequence[float], shares: Mapping[str, float] = SHARES) -> dict[str, float]:
+    """Return percentiles by name, or zeros without values."""
+    return dict(zip(shares, percentiles(values_ms or [0], shares.values()), strict=True))
 
 
 def outcome_of(
-    probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
+    console: Console, probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
 ) -> Outcome:
-    """Return the outcome of a probe whose row begins with the latencies, and their expected and real number."""
-    latency = {f"{name}_ms": value for name, value in _latency(values_ms).items()}
-    return outcome_with(probe, {"expected": expected, "found": len(values_ms), **latency, **others}, problems)
+    """
+    Return the outcome of a probe whose row begins with the latencies, and their expected and real number.
+
+    Fewer latencies than expected are a problem.
+    """
+    missing = expected - len(values_ms)
+    found = {f"{name}_ms": value for name, value in latencies(values_ms).items()}
+    row = {"expected": expected, "found": len(values_ms), **found, **others}
+    return outcome_with(console, probe, row, [*([f"{missing} results are missing"] if missing > 0 else []), *problems])
 
 
-def outcome_with(probe: str, row: Mapping[str, Any], problems: Sequence[str]) -> Outcome:
-    """Return the outcome of a probe: its row, beside the published rows of the other probes."""
+def outcome_with(console: Console, probe: str, row: Mapping[str, Any], problems: Sequence[str]) -> Outcome:
+    """Print the row of a probe, and return it beside the published rows of the other probes."""
     known = describe_machine()
     whole = {"probe": probe, "date": known.pop("date"), **row, "load_average": round(os.getloadavg()[0], 1)}
+    console.print(whole)
     path = PUBLISHED_DIR / f"{STEM}.json"
     rows = json.loads(path.read_text(encoding="utf-8"))["probes"] if path.is_file() else []
     rows = [*(one for one in rows if one["probe"] != probe), whole]
     content = {"conditions": known, "probes": sorted(rows, key=lambda one: str(one["probe"]))}
     return Outcome(STEM, content, problems)
-
-
-def _latency(values_ms: Sequence[float]) -> dict[str, float]:
-    return dict(zip(("p50", "p99", "max"), percentiles(values_ms or [0], (0.5, 0.99, 1)), strict=True))

@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +20,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import BenchmarkOptions
+from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
 from benchmarks.probes.counted import COUNTS, TIMER_MS, TTL_MS, Counted
-from benchmarks.probes.probe import (
-    PARTITIONS,
-    Bench,
-    bench,
-    latency_text,
-    machine_text,
-    outcome_of,
-    send_all,
-    when_due,
-)
+from benchmarks.probes.probe import PARTITIONS, Bench, bench, latencies, outcome_of, send_all, when_due
 from benchmarks.spark.variants import COLLECTOR_OPTIONS, JAVA_OPTIONS_CONF, java_options
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.ticks import ticking
-from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime import python_state
 from spark_rtm.services.scala import scala_object
 
@@ -48,6 +38,9 @@ DRAIN_SECONDS = 5
 COUNTED_SCALA = Path(__file__).with_name("counted.scala")
 
 Transform = Callable[[DataFrame, DataFrame], DataFrame]
+
+
+PRESETS = {"quick": {"duration": 5, "rounds": 1}}
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,7 @@ QUERIES: dict[str, tuple[Transform, dict[str, str]]] = {
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the latencies. Lost and repeated results are problems."""
+    """Return the latencies. Lost and repeated results are problems."""
     rounds: dict[str, list[list[int]]] = {name: [] for name in QUERIES}
     problems = list[str]()
     session: dict[str, Any] = {"slots": SLOTS, "shuffle_partitions": PARTITIONS}
@@ -106,14 +99,13 @@ def measure(options: Options, console: Console) -> Outcome:
     # The first round in real-time mode warms up the JVM.
     measured = {name: found[1:] or found for name, found in rounds.items()}
     for name, found in measured.items():
-        console.print(f"{name}: {' | '.join(map(latency_text, found))}", soft_wrap=True)
-        for percentile, share in (("p50", 0.5), ("p99", 0.99)):
+        console.print(name, [*map(latencies, found)], soft_wrap=True)
+        for percentile in ("p50", "p99"):
             # A pause of the machine changes only one round, and not the median.
-            values = (percentiles(rows_ms or [0], [share])[0] for rows_ms in found)
+            values = (latencies(rows_ms)[percentile] for rows_ms in found)
             others[f"{name}_{percentile}_ms"] = statistics.median(values)
-    console.print(f"one state partition, rows per second: {speeds}; {options.rate:g} records/s, {machine_text()}")
-    rows_ms = [latency_ms for found in measured["python"] for latency_ms in found]
-    return outcome_of("python-path", rows_ms, int(options.rounds * options.rate * options.duration), problems, **others)
+    rows_ms, expected = list(chain(*measured["python"])), int(options.rounds * options.rate * options.duration)
+    return outcome_of(console, "python-path", rows_ms, expected, problems, **others)
 
 
 def rows_per_second(spark: SparkSession, transform: Transform) -> int:
@@ -147,25 +139,14 @@ def _round(place: Bench, options: Options, name: str, problems: list[str]) -> li
     total = int(options.rate * (options.warm_up + options.duration))
     records = ((n / options.rate, (topic, str(n), str(n % KEYS), n % PARTITIONS)) for n in range(total))
     with place.query(results.select("key", F.to_json(F.struct("*")).alias("value")), target, trigger) as query:
-        counted_from_ms = int((time.time() + options.warm_up) * 1000)
         send_all(place.servers, when_due(records), query, drain_seconds=DRAIN_SECONDS)
     counts, rows_ms = dict[int, int](), list[int]()
     for message in read_topic(place.servers, target):
         row = json.loads(message.value() or b"")
         if "number" in row:  # the result of a timer has none
             counts[row["number"]] = counts.get(row["number"], 0) + (row["count"] == row["number"] // KEYS + 1)
-            if row["appended_ts"] >= counted_from_ms:
+            if row["number"] >= options.rate * options.warm_up:
                 rows_ms.append(message.timestamp()[1] - row["appended_ts"])
     wrong = sum(counts.get(number, 0) != 1 for number in range(total))
     problems += [f"{wrong} of {total} records of {name!r} do not have exactly one right result"] if wrong else []
     return rows_ms
-
-
-BENCHMARK = Benchmark(
-    "python-path",
-    __doc__,
-    Options,
-    measure,
-    example="--rate 1000 --duration 15",
-    presets={"quick": {"duration": 5, "rounds": 1}},
-)

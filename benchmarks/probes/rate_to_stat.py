@@ -18,9 +18,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import BenchmarkOptions
-from benchmarks.probes.probe import machine_text, outcome_with
+from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
+from benchmarks.probes.probe import outcome_with
 from benchmarks.probes.table import MIN_SHARE
 from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, DEFAULT_CONFS, FILE_SYSTEM_CONF
 from spark_rtm.realtime.proof import assert_real_time
@@ -63,6 +62,9 @@ ARMS = (
 )
 
 
+PRESETS = {"quick": {"duration": 3, "warm_up": 2, "rate": (10_000,)}}
+
+
 @dataclass(frozen=True)
 class Options(BenchmarkOptions):
     """Options of this benchmark."""
@@ -88,10 +90,9 @@ def measure(options: Options, console: Console) -> Outcome:
                     console.print(rows[-1])
     finally:
         spark.stop()
-    console.print(machine_text())
     slow = [row for row in rows if row["rate"] == options.rate[0] and row["share"] < MIN_SHARE]
     problems = [f"{row['arm']} wrote {row['share']:.0%} of its rows in time" for row in slow]
-    return outcome_with("rate-to-stat", {"duration_seconds": options.duration, "rows": rows}, problems)
+    return outcome_with(console, "rate-to-stat", {"duration_seconds": options.duration, "rows": rows}, problems)
 
 
 def run_arm(spark: SparkSession, arm: Arm, options: Options, rate: int) -> dict[str, Any]:
@@ -123,13 +124,3 @@ def run_arm(spark: SparkSession, arm: Arm, options: Options, rate: int) -> dict[
     count = stats.count()
     found = {f"{name}_ms": round(stats.quantileUs(share) / 1000) for name, share in SHARES.items()} if count else {}
     return {**found, "share": round(count / (rate * options.duration), 3), "batches": batches}
-
-
-BENCHMARK = Benchmark(
-    "rate-to-stat",
-    __doc__,
-    Options,
-    measure,
-    example="--rate 10000 --rate 100000",
-    presets={"quick": {"duration": 3, "warm_up": 2, "rate": (10_000,)}},
-)

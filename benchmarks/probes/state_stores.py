@@ -6,40 +6,41 @@ the same time. Latency ends with the append of a result, or with the commit of t
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import psycopg
-from confluent_kafka import Message, TopicPartition
+from confluent_kafka import Message
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import BenchmarkOptions
+from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
 from benchmarks.probes import state_table
 from benchmarks.probes.probe import (
     PARTITIONS,
     Bench,
     Record,
+    appended_ms,
     bench,
-    latency_text,
-    machine_text,
+    latencies,
     outcome_of,
     produce,
     send_all,
     when_due,
     written,
 )
-from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, is_record
 from spark_rtm.measure.cpu import tree_seconds
-from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services import LocalPostgres, running
 
 DRAIN_SECONDS, LOAD_SECONDS, LOAD_LINGER_MS = 3, 120, 20
+
+
+PRESETS = {"quick": {"duration": 3, "keys": (1_000,), "load": 20_000, "interval_seconds": 5}}
 
 
 @dataclass(frozen=True)
@@ -58,38 +59,21 @@ class Options(BenchmarkOptions):
     """Trigger interval of real-time mode in seconds, at least 5."""
 
 
-def records(topic: str, keys: int, numbers: range, appended: dict[int, int]) -> Iterator[Record]:
-    """Yield records with these numbers. `appended` receives the append time of each in milliseconds."""
-
-    def on_delivery(_: object, message: Message) -> None:
-        appended[int(message.value() or b"")] = message.timestamp()[1]
-
-    for number in numbers:
-        yield topic, str(number), str(number % keys), number % keys % PARTITIONS, on_delivery
+def records(topic: str, keys: int, numbers: Iterable[int]) -> Iterator[Record]:
+    """Yield records with these numbers."""
+    return ((topic, str(number), str(number % keys), number % keys % PARTITIONS) for number in numbers)
 
 
-def results(servers: str, topic: str, keys: int, since: dict[tuple[str, int], int]) -> dict[int, int]:
-    """Return the append time of each record's first result, by the number of the record."""
-    consumer, found = consumer_from_start(servers, {topic: PARTITIONS}), dict[int, int]()
-    consumer.assign([TopicPartition(name, partition, offset) for (name, partition), offset in since.items()])
-
-    def is_read() -> bool:
-        for message in filter(is_record, consumer.consume(10_000, 0.2)):
-            number = (int(message.value() or b"0") - 1) * keys + int(message.key() or b"0")
-            found.setdefault(number, message.timestamp()[1])
-        return is_at_end(consumer)
-
-    wait_until(is_read, LOAD_SECONDS, f"all results of {topic}")
-    consumer.close()
-    return found
+def _counted(keys: int, message: Message) -> int:
+    """Return the number of the record whose result this is."""
+    return (int(message.value() or b"0") - 1) * keys + int(message.key() or b"0")
 
 
 def _case(place: Bench, server: LocalPostgres, options: Options, keys: int) -> dict[str, Any]:
     load = max(options.load, keys)
-    numbers, appended = range(load, load + int(options.rate * options.duration)), dict[int, int]()
+    numbers = range(load, load + int(options.rate * options.duration))
     topic, target = place.topics("counted", "counts")
-    produce(place.servers, records(topic, keys, range(load), {}), LOAD_LINGER_MS)
-    timed = enumerate(records(topic, keys, numbers, appended))
+    produce(place.servers, records(topic, keys, range(load)), LOAD_LINGER_MS)
     consumer, latencies = state_table.start_counting(place.servers, topic, server.dsn, state_table.GUARDED, load)
     counts = place.records(topic).select(F.col("key").cast("string")).groupBy("key").count()
     rows = counts.select("key", F.col("count").cast("string").alias("value"))
@@ -100,16 +84,17 @@ def _case(place: Bench, server: LocalPostgres, options: Options, keys: int) -> d
             consumer.start()
             done = "select sum(next_offset) from counts_offsets"
             rates.append(_rate(lambda: int(state_table.single(table, done)), load))
-            since, before = written(place.servers, target), _cpu_seconds(place.spark, server, consumer.pid or 0)
-            due = when_due((at / options.rate, record) for at, record in timed)
+            before = _cpu_seconds(place.spark, server, consumer.pid or 0)
+            due = when_due((at / options.rate, record) for at, record in enumerate(records(topic, keys, numbers)))
             send_all(place.servers, due, query, drain_seconds=DRAIN_SECONDS)
             after = _cpu_seconds(place.spark, server, consumer.pid or 0)
         table_ms = latencies.recv()
         state = sum(f.stat().st_size for f in (place.folder / target / "state").rglob("*") if f.is_file())
         size = [state, int(state_table.single(table, "select pg_total_relation_size('counts')"))]
         wrong = abs(int(state_table.single(table, state_table.SUM)) - numbers.stop)
-    found = results(place.servers, target, keys, since)
-    spark_ms = [found[number] - appended[number] for number in numbers if number in found]
+    sent_ms = appended_ms(place.servers, topic, lambda message: int(message.value() or b""))
+    found_ms = appended_ms(place.servers, target, partial(_counted, keys))
+    spark_ms = [found_ms[number] - sent_ms[number] for number in numbers if number in found_ms]
     missing = 2 * len(numbers) - len(spark_ms) - len(table_ms) + wrong
     ms_per_record = [round(1_000 * (end - begin) / len(numbers), 2) for begin, end in zip(before, after, strict=True)]
     measured = {"keys": keys, "spark_ms": spark_ms, "table_ms": table_ms, "missing": missing}
@@ -130,11 +115,11 @@ def _rate(done: Callable[[], int], total: int) -> int:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print latency, CPU and size of both states. Missing records and wrong totals are problems."""
+    """Return latency, CPU and size of both states. Missing records and wrong totals are problems."""
     with running(LocalPostgres()) as server, bench("state-stores", shuffle_partitions=PARTITIONS) as place:
         cases = [_case(place, server, options, keys) for keys in options.keys]
         [topic] = place.topics("killed")
-        produce(place.servers, records(topic, 1_000, range(options.load), {}), LOAD_LINGER_MS)
+        produce(place.servers, records(topic, 1_000, range(options.load)), LOAD_LINGER_MS)
         arms = {"bare": state_table.INCREMENT, "guarded": state_table.GUARDED}
         extra = {
             arm: state_table.counted_twice(place.servers, topic, server.dsn, statement, options.load)
@@ -145,20 +130,7 @@ def measure(options: Options, console: Console) -> Outcome:
     values = list(chain(*(case["spark_ms"] for case in cases)))
     for case in cases:
         for name in ("spark_ms", "table_ms"):
-            console.print(f"{case['keys']:,} keys, {name}: {latency_text(case[name])}")
-            case[name] = [round(value, 1) for value in percentiles(case[name] or [0], (0.5, 0.99, 1))]
-        console.print(case)
-    console.print(f"counted twice after a kill: {extra}; {machine_text()}")
+            case[name] = [round(value, 1) for value in latencies(case[name]).values()]
     others = {"rate": options.rate, "interval_seconds": options.interval_seconds, "load": options.load}
     expected = int(options.rate * options.duration) * len(cases)
-    return outcome_of("state-stores", values, expected, problems, cases=cases, counted_twice=extra, **others)
-
-
-BENCHMARK = Benchmark(
-    "state-stores",
-    __doc__,
-    Options,
-    measure,
-    example="--keys 1000 --duration 30",
-    presets={"quick": {"duration": 3, "keys": (1_000,), "load": 20_000, "interval_seconds": 5}},
-)
+    return outcome_of(console, "state-stores", values, expected, problems, cases=cases, counted_twice=extra, **others)

@@ -10,12 +10,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.results.format import milliseconds
 from benchmarks.results.run_result import label_of
-from benchmarks.results.svg import save
 from spark_rtm.measure import palette
 
 COLORS = palette.SERIES[:4]
@@ -50,6 +50,18 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
             if figure:
                 paths.append(save(figure, folder / f"{name}{suffix}.svg", stem))
     return paths
+
+
+def save(figure: Figure, path: Path, salt: str) -> Path:
+    """
+    Write a chart with real text, and return the file's path. All charts of a JSON share `salt`.
+
+    Equal numbers give equal bytes, so a diff shows only real changes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+        figure.savefig(path, metadata={"Date": None})
+    return path
 
 
 def _axes(height: float, *, has_grid: bool = True) -> tuple[Figure, Axes]:

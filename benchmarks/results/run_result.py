@@ -20,7 +20,6 @@ class RunResult:
     """Metrics by name. `workload`, `engine` and `rate` identify the case."""
     problems: list[str]
     """Reasons why the run is invalid."""
-    warnings: list[str]
     due_us: Times
     latency_us: Times
     """Time from the due time to the receipt of the output, for each measured record with an output."""

@@ -39,10 +39,7 @@ def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
             {"workload": runs[0].numbers["workload"], "engine": runs[0].numbers["engine"], **_phases(runs)}
             for runs in with_boundaries
         ],
-        "runs": [
-            {**_flat(result.numbers), "problems": "; ".join(result.problems), "warnings": "; ".join(result.warnings)}
-            for result in results
-        ],
+        "runs": [{**_flat(result.numbers), "problems": "; ".join(result.problems)} for result in results],
         "late_runs": [_flat(late) for result in results for late in result.late_runs],
         "settings": {label_of(runs[0].numbers): dict(runs[0].settings) for runs in by_case.values()},
         "timelines": {label_of(runs[0].numbers): _timeline(runs[0]) for runs in with_boundaries},

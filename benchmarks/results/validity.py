@@ -20,13 +20,9 @@ MAX_FOREIGN_CORES = 0.15
 
 
 def problems(
-    numbers: Mapping[str, Any],
-    examples: Iterable[str] = (),
-    *,
-    has_boundaries: bool = False,
-    min_boundaries: int = MIN_BOUNDARIES,
-) -> tuple[list[str], list[str]]:
-    """Return the problems that invalidate a run, and the warnings. `examples` describe wrong outputs."""
+    numbers: Mapping[str, Any], examples: Iterable[str] = (), min_boundaries: int = MIN_BOUNDARIES
+) -> list[str]:
+    """Return the problems that invalidate a run. `examples` describe wrong outputs."""
     missing, wrong, share = numbers["missing"], numbers["wrong"], numbers["achieved_share"]
     negative, boundaries = numbers.get("negative", 0), numbers["boundaries"]
     checks = {
@@ -37,11 +33,9 @@ def problems(
         f"{negative} outputs have an earlier append time than their records, so the broker's clock was set back": (
             negative > MAX_NEGATIVE_SHARE * numbers["records"]
         ),
-        f"the run has only {boundaries} batch boundaries; use a longer --duration": (
-            has_boundaries and boundaries < min_boundaries
-        ),
+        f"the run has only {boundaries} batch boundaries; use a longer --duration": boundaries < min_boundaries,
     }
-    return [problem for problem, is_found in checks.items() if is_found], busy_machine(numbers)
+    return [problem for problem, is_found in checks.items() if is_found]
 
 
 def busy_machine(numbers: Mapping[str, Any], max_cores: float = MAX_FOREIGN_CORES) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness.run import PARTITIONS
 from benchmarks.harness.workloads import Workload
 from benchmarks.spark.queries import SparkOptions
 from benchmarks.spark.variants import (
@@ -36,7 +37,7 @@ class Change:
     """Options of the Kafka sink."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Other fields of `SparkOptions`."""
-    topic_partitions: int | None = None
+    topic_partitions: int = PARTITIONS
 
     def applied(self, options: SparkOptions) -> SparkOptions:
         """Return options with this change."""

@@ -10,15 +10,13 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome
-from benchmarks.harness.cli import RunOptions, conditions
+from benchmarks.harness.benchmark import Outcome, RunOptions, case_table, conditions
 from benchmarks.harness.plan import PlannedRun, run_plan
 from benchmarks.harness.run import Case
 from benchmarks.harness.workloads import Workload
 from benchmarks.results.record_times import Traffic
 from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
-from benchmarks.results.table import print_cases
 from benchmarks.settings.changes import Change, changes_of
 from benchmarks.settings.compare import RATIOS, UNTOUCHED, ratios
 from benchmarks.spark.queries import SparkOptions
@@ -60,11 +58,11 @@ def measure(options: Options, console: Console) -> Outcome:
     steps = steps_of(base, changes) * options.repeats
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
     plan = [PlannedRun(case, traffic) for case, _ in steps]
-    results = run_plan(plan, options.partitions, options.max_late_runs, console)
+    results = run_plan(plan, options.max_late_runs, console)
     for result, (_, group) in zip(results, steps, strict=True):
         result.numbers["group"] = group
     content = {"conditions": conditions(options), **content_of(results)}
-    print_cases(content, console)
+    console.print(case_table(content["cases"]))
     return Outcome(STEM, content, [problem for result in results for problem in result.problems])
 
 
@@ -90,6 +88,3 @@ def steps_of(base: SparkOptions, changes: Changes) -> list[Step]:
         if named:
             steps.append((spark_case(UNTOUCHED, workload, base), len(steps)))
     return steps
-
-
-BENCHMARK = Benchmark(STEM, __doc__, Options, measure, example="--quick --filter trackTotalNumberOfRows")

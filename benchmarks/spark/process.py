@@ -1,21 +1,44 @@
-"""The process of a Spark engine, which runs one copy of the queries and writes their progress."""
+"""The process of a Spark engine, which runs one copy of the queries and writes the progress of their batches."""
 
 import json
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.harness.engine import Run
+from benchmarks.harness.workloads import Shape
 from benchmarks.spark.engine import START_SECONDS, batches_file, ready_file
-from benchmarks.spark.queries import SparkOptions, is_staggered, names_of, start_queries
-from benchmarks.spark.serving import run_of, session, warm, write_progress
+from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, is_staggered, names_of, start_queries
 from spark_rtm.realtime.control import stagger
-from spark_rtm.realtime.queries import wait_until
+from spark_rtm.realtime.queries import raise_if_failed, wait_until
+from spark_rtm.realtime.warm_up import warm_up
+from spark_rtm.services.spark import build_session
+
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
+POLLS_PER_INTERVAL = 8
+"""Number of polls per interval. Polls take the engine's CPU time, and fewer could miss a batch."""
+
+
+def run_of(values: Mapping[str, Any]) -> Run:
+    """Return the run that this process received as JSON."""
+    return Run(**{**values, "folder": Path(values["folder"]), "shape": Shape(**values["shape"])})
+
+
+def session(options: SparkOptions) -> SparkSession:
+    """Start a session with the settings of an engine."""
+    return build_session(
+        "benchmark",
+        slots=options.slots,
+        shuffle_partitions=options.shuffle_partitions,
+        confs={**SHORT_INTERVALS, **options.confs},
+    )
 
 
 def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> None:
@@ -27,20 +50,23 @@ def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> No
         _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)
     if is_staggered(options, copy):
-        _stagger(queries, options, run, copy)
+        # Commit each query in the middle of the previous copy's batches, in a thread that ends with the query.
+        for query, other in zip(queries, names_of(run.workload, copy - 1), strict=True):
+            last_commit = partial(_last_commit, options.checkpoint(run) / other / "commits")
+            arguments = (query, last_commit, options.interval_seconds / options.copies)
+            threading.Thread(target=stagger, args=arguments, daemon=True).start()
     write_progress(queries, run, copy, options.interval_seconds)
 
 
-def _stagger(queries: Sequence[StreamingQuery], options: SparkOptions, run: Run, copy: int) -> None:
-    """Commit each query in the middle of the previous copy's batches, in a thread that ends with the query."""
-    for query, other in zip(queries, names_of(run.workload, copy - 1), strict=True):
-        commits = options.checkpoint(run) / other / "commits"
-        arguments = (query, partial(_last_commit, commits), options.interval_seconds / options.copies)
-        threading.Thread(target=stagger, args=arguments, daemon=True).start()
+def warm(
+    spark: SparkSession, options: SparkOptions, run: Run, start: Callable[[SparkOptions, Run], list[StreamingQuery]]
+) -> None:
+    """Run the queries of `start` in short batches, with checkpoints outside those of the run."""
 
+    def start_short(folder: Path, interval_seconds: float) -> list[StreamingQuery]:
+        return start(replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
 
-def _last_commit(commits: Path) -> int:
-    return max((int(path.name) for path in commits.glob("[0-9]*")), default=-1)
+    warm_up(spark, start_short, options.warm_up_batches, run.folder)
 
 
 def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
@@ -51,6 +77,25 @@ def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None
     size = batches.stat().st_size
     wait_until(lambda: batches.stat().st_size > size, START_SECONDS, f"the end of a batch of copy {copy - 1}")
     threading.Event().wait(options.interval_seconds / options.copies)
+
+
+def _last_commit(commits: Path) -> int:
+    return max((int(path.name) for path in commits.glob("[0-9]*")), default=-1)
+
+
+def write_progress(queries: Sequence[StreamingQuery], run: Run, copy: int, interval_seconds: float) -> None:
+    """Report that the queries are ready, and write the progress of each batch until the process is stopped."""
+    pause, last_batch = threading.Event(), {query.name: -1 for query in queries}
+    poll_seconds = min(MAX_POLL_SECONDS, max(MIN_POLL_SECONDS, interval_seconds / POLLS_PER_INTERVAL))
+    with batches_file(run, copy).open("w", buffering=1) as file:
+        ready_file(run, copy).touch()
+        while not pause.wait(poll_seconds):
+            raise_if_failed(queries)
+            for query in queries:
+                progress = query.lastProgress
+                if progress and progress.batchId != last_batch[query.name]:
+                    last_batch[query.name] = progress.batchId
+                    file.write(" ".join(progress.json.split()) + "\n")
 
 
 def main() -> None:

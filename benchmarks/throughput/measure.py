@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Benchmark, Outcome, outcome_of
-from benchmarks.harness.cli import RunOptions, conditions
-from benchmarks.harness.plan import PlannedRun, rotate, run_on_broker, warm_broker
+from benchmarks.harness.benchmark import Outcome, RunOptions, conditions, outcome_of
+from benchmarks.harness.plan import PlannedRun, rotate, run_all, warm_broker
 from benchmarks.harness.rate_search import find_limits
 from benchmarks.results.record_times import Traffic
 from benchmarks.spark.variants import variants
@@ -40,16 +39,12 @@ def measure(options: Options, console: Console) -> Outcome:
     cases = variants(options.interval_seconds, quick=True)
     cases = [case for case in cases if options.is_selected(case.workload, case.engine)]
     plan = list[PlannedRun]()
-    with warm_broker(step, options.partitions, console) as bootstrap_servers:
-        limits, steps = find_limits(bootstrap_servers, cases, options.rate, step, options.partitions, console)
-        for case, limit in zip(cases, limits, strict=True):
-            sustained = limit["sustained_rate"]
-            rates = [sustained * percent / 100 for percent in LOAD_PERCENTS] if sustained else []
+    with warm_broker(step, console) as run_one:
+        found = find_limits(run_one, cases, options.rate, step, console)
+        for case, limit in zip(cases, found["limits"], strict=True):
+            # A mode that sustains no rate is not measured below it.
+            rates = [limit["sustained_rate"] * percent / 100 for percent in LOAD_PERCENTS if limit["sustained_rate"]]
             plan += rotate([case], [replace(traffic, rate=rate) for rate in rates], options.repeats)
-        results = run_on_broker(bootstrap_servers, plan, options.partitions, options.max_late_runs, console)
+        results = run_all(plan, run_one, options.max_late_runs, console)
     described = {**conditions(options), "load_percents": LOAD_PERCENTS}
-    found = {"conditions": described, "limits": limits, "steps": steps}
-    return outcome_of("throughput", found, results, console)
-
-
-BENCHMARK = Benchmark("throughput", __doc__, Options, measure, example="--quick --filter stateless")
+    return outcome_of("throughput", {"conditions": described, **found}, results, console)

@@ -15,4 +15,4 @@ def run_result(workload: str, engine: str, latency_ms: list[int], repeat: int = 
     numbers |= {f"{name}_ms": value for name, value in percentiles_ms(latency_us).items()}
     numbers |= {"pauses_ms": [], "phases_ms": {}, "outputs_per_record": 1.0, **others}
     has_boundaries = engine.startswith("real-time")
-    return RunResult(numbers, [], [], due_us, latency_us, [], has_boundaries=has_boundaries)
+    return RunResult(numbers, [], due_us, latency_us, [], has_boundaries=has_boundaries)

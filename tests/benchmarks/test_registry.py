@@ -1,13 +1,15 @@
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks import registry
-from benchmarks.harness.benchmark import Outcome, run
+from benchmarks.harness.benchmark import Outcome, RunOptions, conditions, parse, run
+from benchmarks.latency import measure as latency
+from benchmarks.throughput import measure as throughput
 from tests.conftest import ROOT
 
 SPARK_FREE = "import sys, benchmarks.registry; print({'pyspark', 'matplotlib'} & sys.modules.keys())"
@@ -24,14 +26,26 @@ def test_make_lists_every_benchmark_with_what_it_measures() -> None:
     assert [*registry.MODULES] == listed
 
 
-@pytest.mark.spark  # importing a benchmark imports PySpark
 @pytest.mark.parametrize("name", registry.MODULES)
-def test_benchmark_has_the_name_of_the_registry_and_an_example(name: str) -> None:
-    benchmark = registry.load(name)
+def test_benchmark_names_its_command_and_runs_long_enough(name: str) -> None:
+    """With its defaults, a run of engines lasts at least 3.5 trigger intervals after a longer warm-up."""
+    module = registry.load(name)
 
-    assert name == benchmark.name
-    assert benchmark.parse(benchmark.example.split())
-    assert f"make bench-{name}" in (benchmark.description or "")
+    assert f"make bench-{name}" in str(module.__doc__)
+    for quick in (False, True):
+        options = parse(name, module, ["--quick"] if quick else [])
+        assert quick == options.quick
+        if isinstance(options, RunOptions):
+            assert options.duration >= 3.5 * options.interval_seconds
+            assert options.warm_up_seconds > options.interval_seconds
+
+
+def test_conditions_contain_all_options_that_change_numbers() -> None:
+    described = conditions(latency.Options(duration=9, publish=True, filter=("x",)))
+
+    assert (9, 1000, 12) == tuple(described[name] for name in ("duration_seconds", "rate", "interval_seconds"))
+    assert (2000, 4000) == conditions(throughput.Options())["rates"][:2]
+    assert not {"duration", "publish", "filter"} & described.keys()
 
 
 def test_unknown_name_lists_the_benchmarks() -> None:
@@ -39,10 +53,8 @@ def test_unknown_name_lists_the_benchmarks() -> None:
 
     assert (2, "") == (done.returncode, done.stdout)
     assert "'latencies' is not a benchmark; use one of latency, throughput, settings," in done.stderr
-    assert "offline-lateness" in output_of("-m", "benchmarks").stdout
 
 
-@pytest.mark.spark
 def test_interrupted_benchmark_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -51,7 +63,7 @@ def test_interrupted_benchmark_writes_nothing(
 
     monkeypatch.chdir(tmp_path)
 
-    assert 130 == run(replace(registry.load("latency"), measure=interrupted), [])
+    assert 130 == run("latency", SimpleNamespace(**{**vars(latency), "measure": interrupted}), [])
 
     assert "interrupted; no results were written\n" == capsys.readouterr().err
     assert [] == [*tmp_path.iterdir()]

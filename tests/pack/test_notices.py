@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.other_engines.installation import IVY_FILES
+from benchmarks.other_engines.engine import IVY_FILES
 from scripts.pack import files, notices
 from spark_rtm.services import packages
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.other_engines.installation import IVY_FILES
+from benchmarks.other_engines.engine import IVY_FILES
 from spark_rtm.services.packages import IVY_DIR, broker_jars, package_jars, pinned, read_checksums
 from tests.helpers import ivy_settings
 

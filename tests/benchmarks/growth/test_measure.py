@@ -1,14 +1,12 @@
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
+from benchmarks.growth.charts import CHARTS
 from benchmarks.growth.measure import Options, outcome, point_row, problems_of
 from benchmarks.growth.points import PlannedPoint, Point
-from benchmarks.harness.benchmark import write
 from benchmarks.results.run_result import RunResult
 from tests.benchmarks.growth.synthetic import rows
 from tests.benchmarks.helpers import run_result
@@ -68,21 +66,22 @@ def test_late_records_are_a_result_and_lost_records_a_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_part", "problem", "folder", "status"),
-    [(False, "", "references/measured", 0), (False, "wrong", "build/benchmarks", 1), (True, "", "build/benchmarks", 1)],
-    ids=["published", "invalid", "part"],
+    ("part", "problem", "expected"),
+    [((), "", []), ((), "wrong", "wrong"), (("rate",), "", "a part of the plan has no cost model")],
+    ids=["complete", "invalid", "part"],
 )
-def test_only_complete_and_valid_runs_are_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_part: bool, problem: str, folder: str, status: int
-) -> None:
-    """A part of the plan has no cost model, so it is never published."""
-    monkeypatch.chdir(tmp_path)
-    options = Options(publish=True, filter=("rate",) if is_part else ())
-    shown = [row | {"state_disk_mb": 0.1, "problems": problem} for row in rows()]
+def test_only_complete_and_valid_runs_are_published(part: tuple[str, ...], problem: str, expected: str) -> None:
+    found = outcome(Options(publish=True, filter=part), [row | {"problems": problem} for row in rows()])
 
-    assert status == write(outcome(options, shown), Console(quiet=True), publish=True)
+    assert bool(expected) == bool(found.problems)
+    assert all(expected in text for text in found.problems)
+    assert bool(part) == ("model" not in found.content)
 
-    written = json.loads((tmp_path / folder / "growth.json").read_text())
-    assert is_part == ("model" not in written)
-    charts = [path.name for path in (tmp_path / folder).iterdir() if path.suffix == ".svg"]
-    assert "growth_rate_cpu_seconds_per_million.svg" in charts
+
+def test_charts_show_the_model_beside_the_runs(tmp_path: Path) -> None:
+    paths = outcome(Options(), rows()).draw(tmp_path)
+
+    assert len(CHARTS) == len(paths)
+    text = (tmp_path / "growth_rate_cpu_seconds_per_million.svg").read_text()
+    assert "cost model" in text
+    assert "From 100 to 4,000 records/s: 86% less CPU s per million records (743 to 105)" in text

@@ -39,6 +39,7 @@ def copying(run: Run) -> Iterator[Engine]:
 
 
 def half_echo(run: Run) -> AbstractContextManager[Engine]:
+    """Copy only the first partition."""
     return copying(replace(run, partitions=1))
 
 

@@ -1,61 +1,55 @@
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
-import psutil
 import pytest
+from rich.console import Console
 
-from benchmarks.harness.baseline import BASELINE, baseline_case, echo
-from benchmarks.harness.engine import Engine, Run
-from benchmarks.harness.plan import PlannedRun, plain_console, rotate, run_on_broker
+from benchmarks.harness.baseline import baseline_case
+from benchmarks.harness.plan import PlannedRun, rotate, run_all
 from benchmarks.harness.run import Case
 from benchmarks.results.record_times import Traffic
+from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
-from spark_rtm.realtime.queries import wait_until
-from tests.benchmarks.harness.checks import assert_all_answered
-from tests.helpers import end_offset
+from tests.benchmarks.helpers import run_result
+from tests.benchmarks.results.test_validity import GOOD
+
+TRAFFIC = Traffic(1000, 1, 1)
 
 
 def test_each_repeat_begins_with_another_case() -> None:
     """A drift of the machine then favors no engine."""
     cases = [replace(baseline_case(), engine=name) for name in "abcd"]
 
-    plan = rotate(cases, [Traffic(1000, 1, 1)], 3)
+    plan = rotate(cases, [TRAFFIC], 3)
 
     assert ["abcd", "bcda", "cdab"] == [
         "".join(run.case.engine for run in plan if run.repeat == repeat) for repeat in (1, 2, 3)
     ]
 
 
-@pytest.mark.services
-def test_late_run_is_repeated_and_invalid_if_late_again(kafka: str) -> None:
-    traffic = Traffic(500, 1, 5)
+@pytest.mark.parametrize(
+    ("lags_ms", "foreign_cores", "problems"),
+    [
+        ([5.0], 0.0, []),
+        ([5.1, 5.0], 0.0, []),
+        ([5.1, 5.1], 0.0, ["records were sent late: p99 5.1 ms, allowed 5.0 ms"]),
+        ([5.0, 5.0], 0.3, ["other programs used 0.30 cores"]),
+    ],
+    ids=["undisturbed", "late once", "late again", "busy again"],
+)
+def test_disturbed_run_is_repeated_and_invalid_if_disturbed_again(
+    lags_ms: list[float], foreign_cores: float, problems: list[str]
+) -> None:
+    lags = iter(lags_ms)
 
-    def pause_sender(run: Run) -> None:
-        partitions = range(run.partitions)
-        wait_until(lambda: sum(end_offset(kafka, run.source, p) for p in partitions) > 0, 60, "the first record")
-        children = psutil.Process().children(recursive=True)
-        (sender,) = [child for child in children if child.name() == "java" and "LoadGenerator" in child.cmdline()]
-        sender.suspend()
-        # The first measured record is late too. If only later records were late, a slow machine that delays the last
-        # record as well would also reduce the rate of the run, which is another problem.
-        threading.Event().wait(traffic.warm_up_seconds + 0.4)
-        sender.resume()
+    def run_one(case: Case, _: Traffic) -> RunResult:
+        lag: dict[str, Any] = {"lag_p99_ms": next(lags), "foreign_cores": foreign_cores}
+        result = run_result(case.workload, case.engine, [1] * 9, **{**GOOD, "p50_ms": 1.0, **lag})
+        late = ["records were sent late: p99 5.1 ms, allowed 5.0 ms"] if lag["lag_p99_ms"] > 5 else []
+        return replace(result, problems=late)
 
-    @contextmanager
-    def echo_with_a_late_sender(run: Run) -> Iterator[Engine]:
-        with echo(run) as engine, ThreadPoolExecutor() as threads:
-            pausing = threads.submit(pause_sender, run)
-            yield engine
-            pausing.result()
+    (result,) = run_all([PlannedRun(baseline_case(), TRAFFIC)], run_one, 1, Console(quiet=True), max_foreign_cores=0.2)
 
-    planned = PlannedRun(Case(BASELINE, "echo", echo_with_a_late_sender), traffic)
-
-    (result,) = run_on_broker(kafka, [planned], 2, 1, plain_console())
-
-    assert_all_answered(result)
-    assert [True] == [numbers["lag_p99_ms"] > 5 for numbers in result.late_runs]
-    assert result.is_only_disturbed()
-    assert len(summarize([result])["late_runs"]) == len(result.late_runs)
+    assert problems == result.problems
+    assert lags_ms[:-1] == [numbers["lag_p99_ms"] for numbers in result.late_runs]
+    assert len(summarize([result])["late_runs"]) == len(lags_ms) - 1

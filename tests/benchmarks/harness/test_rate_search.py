@@ -1,8 +1,13 @@
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from benchmarks.harness.rate_search import highest_rate, is_sustained
+from benchmarks.harness.baseline import baseline_case
+from benchmarks.harness.rate_search import find_limits, highest_rate, is_sustained
+from benchmarks.harness.run import Case
+from benchmarks.results.record_times import Traffic
+from benchmarks.results.run_result import RunResult
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.test_validity import GOOD
 
@@ -57,3 +62,23 @@ def test_rate_is_raised_until_the_engine_falls_behind(limit: float, tried: list[
 
     assert highest == highest_rate([100, 200], keeps_up)
     assert tried == rates
+
+
+@pytest.mark.parametrize(
+    ("change", "tried"),
+    [({"wrong": 1, "lag_p99_ms": 900.0}, [200, 100]), ({"lag_p99_ms": 900.0}, [200, 200, 100, 100])],
+    ids=["wrong", "late"],
+)
+def test_only_a_late_try_is_repeated(change: dict[str, Any], tried: list[float]) -> None:
+    """A search gives no rate to an engine with wrong results, even if its records were sent late."""
+    rates = list[float]()
+
+    def run_one(case: Case, traffic: Traffic) -> RunResult:
+        rates.append(traffic.rate)
+        return run_result(case.workload, case.engine, [2] * 40, **{**GOOD, **change, "rate": traffic.rate})
+
+    found = find_limits(run_one, [baseline_case()], [200], Traffic(200, 1, 1), Console(quiet=True))
+
+    assert tried == rates
+    assert [0] == [limit["sustained_rate"] for limit in found["limits"]]
+    assert [(200, False), (100, False)] == [(step["rate"], step["sustained"]) for step in found["steps"]]

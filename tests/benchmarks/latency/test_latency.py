@@ -5,26 +5,28 @@ from pathlib import Path
 import pytest
 
 from benchmarks.harness.benchmark import run
-from benchmarks.latency.measure import BENCHMARK
+from benchmarks.latency import measure
 
 pytestmark = pytest.mark.services
 
 
-def test_only_valid_results_are_written_to_the_published_folder(
+def test_baseline_answers_once_and_only_valid_results_are_published(
     kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = "--quick --filter baseline --warm-up-seconds 1 --duration 2 --repeats 2 --publish --max-late-runs 0"
+    options = "--quick --filter baseline --warm-up-seconds 1 --duration 1 --publish --max-late-runs 0"
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
     with contextlib.chdir(tmp_path):
-        status = run(BENCHMARK, options.split())
+        status = run("latency", measure, options.split())
 
     folder = tmp_path / ("build/benchmarks" if status else "references/measured")
     page = tmp_path / "build/benchmarks/latency.html"
     assert {"latency.json", "latency_echo.svg"} == {path.name for path in folder.iterdir() if path != page}
     assert "<title>Benchmark: latency</title>" in page.read_text(encoding="utf-8")
     content = json.loads((folder / "latency.json").read_text())
-    assert [2] == [case["runs"] for case in content["cases"]]
-    assert bool(status) == any(run["problems"] for run in content["runs"])
+    ((baseline,), (case,)) = content["runs"], content["cases"]
+    assert (0, 0, 1000, 1.0) == tuple(baseline[name] for name in ("missing", "wrong", "records", "outputs_per_record"))
+    assert baseline["engine_cores"] > 0
+    assert bool(status) == bool(baseline["problems"])
     output = capsys.readouterr().out
-    assert "1/2 echo, baseline (echo), 1000/s; at least" in output
-    assert f"{content['cases'][0]['p50_ms']:,.1f}" in output
+    assert "1/1 echo, baseline (echo), 1000/s; at least" in output
+    assert f"{case['p50_ms']:,.1f}" in output

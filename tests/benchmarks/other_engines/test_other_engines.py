@@ -1,26 +1,18 @@
 """Kafka Streams gives the answers of the replay; `make bench-other-engines` verifies Flink and Quix Streams too."""
 
-import json
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
-
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from benchmarks.harness.baseline import echo
-from benchmarks.harness.benchmark import run
+from benchmarks.harness.benchmark import parse
 from benchmarks.harness.run import run_case
-from benchmarks.other_engines.engine import OtherEngine
+from benchmarks.other_engines import measure
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
-from benchmarks.other_engines.measure import BENCHMARK, measure
 from benchmarks.results.record_times import Traffic
 
-pytestmark = pytest.mark.services
-
-SHORT = Traffic(rate=1000, warm_up_seconds=1, duration_seconds=4, drain_seconds=60)
+SHORT = Traffic(rate=1000, warm_up_seconds=1, duration_seconds=2, drain_seconds=60)
 
 
+@pytest.mark.services
 def test_kafka_streams_answers_every_record_correctly_once(kafka: str) -> None:
     before = set(AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=10).topics)
 
@@ -32,19 +24,27 @@ def test_kafka_streams_answers_every_record_correctly_once(kafka: str) -> None:
     assert set() == {topic for topic in left if not topic.startswith("__")}
 
 
-def test_search_gives_no_rate_to_an_engine_with_wrong_results(
-    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["--publish", "--quick"], "--quick and --filter measure only a part"),
+        (["--publish", "--filter", "Flink"], "--quick and --filter measure only a part"),
+        (["--limits", "--long-interval"], "--long-interval and --limits are two measurements"),
+    ],
+)
+def test_part_of_a_comparison_is_not_published(
+    flags: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The JSON contains the limit of each engine, and every tried rate with the reason."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
-    copying = OtherEngine("Echo", (), lambda _: {}, lambda: None, lambda _, run: echo(run))
-    options = ["--limits", "--filter", "stateless, Echo", "--rate=200", "--warm-up-seconds=1", "--duration=2"]
+    """The program refuses the options before it measures, and names the remedy."""
+    with pytest.raises(SystemExit):
+        parse("other-engines", measure, flags)
 
-    assert 0 == run(replace(BENCHMARK, measure=partial(measure, engines=[copying])), options)
+    assert problem in capsys.readouterr().err
 
-    content = json.loads(Path("build/benchmarks/other_engines_limits.json").read_text())
-    assert [{"workload": "stateless", "engine": "Echo", "sustained_rate": 0}] == content["limits"]
-    assert [(200, False), (100, False)] == [(step["rate"], step["sustained"]) for step in content["steps"]]
-    assert all(step["wrong"] for step in content["steps"])
-    assert ["Echo"] == [engine["engine"] for engine in content["other_engines"]]
+
+@pytest.mark.parametrize(("cores", "sustained", "count"), [(0.15, False, 0), (0.16, False, 1), (0.16, True, 0)])
+def test_limit_is_invalid_if_other_programs_may_have_caused_it(cores: float, sustained: bool, count: int) -> None:
+    """A sustained rate counts even if other programs were busy; a failed rate then does not count."""
+    step = {"workload": "stateful", "engine": "Flink", "rate": 4000, "sustained": sustained, "foreign_cores": cores}
+
+    assert ["stateful, Flink, 4000/s: other programs used 0.16 cores"] * count == measure.limit_problems([step], 0.15)

@@ -12,9 +12,10 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from benchmarks.harness.benchmark import run
+from benchmarks.postgres_sink import measure
 from benchmarks.postgres_sink.end_to_end import commit_times_ms, enable_commit_times
 from benchmarks.postgres_sink.flush import flushes
-from benchmarks.postgres_sink.measure import BENCHMARK, single_row_ms
+from benchmarks.postgres_sink.measure import single_row_ms
 from examples.attribution.attributed_table import COLUMNS, create_tables, results_sink
 from examples.attribution.settings import DemoSettings
 from spark_rtm.services import LocalPostgres, running
@@ -66,7 +67,7 @@ def test_single_row_is_visible_only_after_the_linger_time(server: LocalPostgres)
 
 def test_benchmark_compares_each_method_with_executemany(tmp_path: Path) -> None:
     with contextlib.chdir(tmp_path):
-        assert 0 == run(BENCHMARK, ["--scale", "0.01", "--filter", "flush, 1 ms RTT, hot"])
+        assert 0 == run("postgres-sink", measure, ["--scale", "0.01", "--filter", "flush, 1 ms RTT, hot"])
 
     written = json.loads((tmp_path / "build/benchmarks/postgres_sink.json").read_text())
     sizes = {case["rows"] for case in written["flushes"]}

@@ -2,6 +2,7 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from benchmarks.harness.benchmark import PUBLISHED_DIR, write_json
 from benchmarks.probes.probe import STEM, outcome_of, when_due
@@ -13,13 +14,13 @@ def test_probe_replaces_its_own_published_row(tmp_path: Path, monkeypatch: pytes
     others = [{"probe": "joins", "p50_ms": 9}, {"probe": "offline-lateness", "p50_ms": 7}]
     write_json({"probes": others}, PUBLISHED_DIR / f"{STEM}.json")
 
-    outcome = outcome_of("joins", [2, 4, 6], 4, ["1 pairs are missing"], rate=200)
+    outcome = outcome_of(Console(quiet=True), "joins", [2, 4, 6], 4, ["late"], rate=200)
 
     own, other = outcome.content["probes"]
     assert others[1] == other
     expected = {"probe": "joins", "expected": 4, "found": 3, "p50_ms": 4, "max_ms": 6, "rate": 200}
     assert expected.items() <= own.items()
-    assert ["1 pairs are missing"] == outcome.problems
+    assert ["1 results are missing", "late"] == outcome.problems
 
 
 def test_items_come_at_their_times() -> None:

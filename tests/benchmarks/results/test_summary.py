@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.harness.benchmark import case_table
 from benchmarks.results.run_result import key_of
 from benchmarks.results.summary import ratios, summarize
-from benchmarks.results.table import case_table
 from tests.benchmarks.helpers import BASELINE, run_result
 from tests.conftest import ROOT
 

@@ -21,7 +21,7 @@ def test_each_change_runs_once_near_an_untouched_query() -> None:
         assert all(UNTOUCHED != case.engine and first.workload == case.workload for case in others)
     names = [(case.workload, case.engine) for case, _ in steps if case.engine != UNTOUCHED]
     assert [(workload, name) for workload, named in CHANGES.items() for name in named] == names
-    assert {4, None} == {case.partitions for case, _ in steps}
+    assert {4, 2} == {case.partitions for case, _ in steps}
 
 
 def test_each_workload_has_two_untouched_queries_for_its_noise() -> None:

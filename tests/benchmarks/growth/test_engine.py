@@ -8,9 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.growth.engine import FIRST_QUERY
+from benchmarks.growth.engine import FIRST_QUERY, fill, start
 from benchmarks.growth.points import Point
-from benchmarks.growth.process import fill, start
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case, run_case
 from benchmarks.results.record_times import Traffic
