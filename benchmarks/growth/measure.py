@@ -19,8 +19,7 @@ from benchmarks.growth.points import PlannedPoint, Point, planned_points
 from benchmarks.harness.benchmark import Outcome, RunOptions, conditions
 from benchmarks.harness.plan import PlannedRun, run_plan
 from benchmarks.harness.rate_search import is_sustained
-from benchmarks.results.record_times import Traffic
-from benchmarks.results.run_result import RunResult
+from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.spark.variants import recommended
 
 NUMBERS = ("p50_ms", "p99_ms", "max_ms", "missing", "wrong", "boundaries", "outputs_per_record", "foreign_cores")

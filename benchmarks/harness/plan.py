@@ -14,10 +14,8 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.harness.baseline import baseline_case
-from benchmarks.harness.run import Case, run_case
-from benchmarks.results.record_times import Traffic
-from benchmarks.results.run_result import RunResult
+from benchmarks.harness.run import Case, baseline_case, run_case
+from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.results.validity import busy_machine
 from spark_rtm.services import kafka_broker
 

@@ -15,8 +15,7 @@ from rich.console import Console
 
 from benchmarks.harness.plan import RunOne
 from benchmarks.harness.run import Case
-from benchmarks.results.record_times import Traffic
-from benchmarks.results.run_result import RunResult
+from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.results.validity import MIN_ACHIEVED_SHARE, late_sending
 from spark_rtm.measure.percentiles import percentiles
 

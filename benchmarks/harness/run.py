@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.harness.engine import DEFAULT_SHAPE, Start, fresh_run
-from benchmarks.harness.load_generator import needs_answer, read_times, sending
+from benchmarks.harness.java_programs import echo, read_times, sending
 from benchmarks.harness.verify import Verification, verify
-from benchmarks.harness.workloads import Shape, Workload
+from benchmarks.harness.workloads import INVALID_EVERY, Shape, Workload
 from benchmarks.results.boundaries import Boundary, boundaries, median_phases, pause_ms
-from benchmarks.results.record_times import RecordTimes, Traffic
-from benchmarks.results.run_result import RunResult
+from benchmarks.results.run_result import RecordTimes, RunResult, Traffic
+from benchmarks.results.summary import BASELINE
 from benchmarks.results.validity import MIN_BOUNDARIES, problems
 from spark_rtm.measure.cpu import ResourceSamples, sampling
 from spark_rtm.measure.percentiles import percentiles, percentiles_ms
@@ -52,6 +52,11 @@ class Case:
     """Keys and record size of the workload `counts`."""
 
 
+def baseline_case() -> Case:
+    """Return the case that all engines are compared with. Only the broker and the machine cause its latency."""
+    return Case(BASELINE, "echo", echo)
+
+
 def run_case(
     bootstrap_servers: str,
     case: Case,
@@ -72,7 +77,9 @@ def run_case(
             times = read_times(run, generator)
             progress = engine.progress()
         verification = verify(run)
-        needed = needs_answer(run, traffic)
+        # Aggregations drop invalid records.
+        is_invalid = np.arange(traffic.records) % INVALID_EVERY == INVALID_EVERY - 1
+        needed = ~is_invalid if run.workload == "stateful" else np.full_like(is_invalid, fill_value=True)
     result = _result(case, traffic, times, needed, samples, verification, boundaries(progress, case.intervals))
     return replace(result, progress=tuple(progress))
 

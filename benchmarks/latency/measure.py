@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from benchmarks.harness.baseline import BASELINE
 from benchmarks.harness.benchmark import QUICK_RUN, Outcome, RunOptions, conditions, outcome_of
 from benchmarks.harness.plan import rotate, run_plan
-from benchmarks.results.record_times import Traffic
+from benchmarks.results.run_result import Traffic
+from benchmarks.results.summary import BASELINE
 from benchmarks.spark.variants import variants
 
 QUICK_ENGINES = {BASELINE, "real-time", "micro-batch"}

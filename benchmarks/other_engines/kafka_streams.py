@@ -7,7 +7,7 @@ Kafka Streams collects outputs for 100 ms and merges updates in a cache by defau
 from contextlib import AbstractContextManager
 
 from benchmarks.harness.engine import Engine, Run
-from benchmarks.harness.java_program import java_command
+from benchmarks.harness.java_programs import java_command
 from benchmarks.other_engines.engine import OtherEngine, Settings, jars, pinned, running_engine
 
 NAME, PROGRAM, JARS = "Kafka Streams", "KafkaStreamsJob", "kafka_streams"

@@ -15,17 +15,16 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.harness.baseline import baseline_case
 from benchmarks.harness.benchmark import QUICK_RUN, Outcome, RunOptions, conditions, outcome_of
 from benchmarks.harness.plan import rotate, run_plan, warm_broker
 from benchmarks.harness.rate_search import find_limits
-from benchmarks.harness.run import Case
+from benchmarks.harness.run import Case, baseline_case
 from benchmarks.harness.workloads import Workload
 from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.flink import FLINK
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from benchmarks.other_engines.quix import QUIX
-from benchmarks.results.record_times import Traffic
+from benchmarks.results.run_result import Traffic
 from benchmarks.results.validity import MAX_FOREIGN_CORES, busy_machine
 from benchmarks.spark.variants import recommended, spark_case, two_copies
 

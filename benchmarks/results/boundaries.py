@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from benchmarks.results.record_times import Times
+import numpy as np
+import numpy.typing as npt
+
 from spark_rtm.measure.percentiles import percentiles
 
+Times = npt.NDArray[np.int64]
 TASK_START_SECONDS = 1.0
 """
 Time from the end of a batch to the start of the next tasks.

@@ -1,15 +1,70 @@
-"""The result of one benchmark run."""
+"""The traffic, the timestamps and the result of one benchmark run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.results.boundaries import Boundary
-from benchmarks.results.record_times import Times
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.results.boundaries import Boundary, Times
 from benchmarks.results.validity import busy_machine, late_sending
 
+SETTLE_SECONDS = 8.0
+"""Seconds at the measured rate at the end of a warm-up with another rate."""
 CaseKey = tuple[str, str, float]
 """Identifies a case: workload, engine and rate."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Rate and duration of a run's records."""
+
+    rate: float
+    """Records per second."""
+    warm_up_seconds: float
+    """Seconds at the start of the traffic, whose records are not measured."""
+    duration_seconds: float
+    """Seconds of measured traffic after the warm-up."""
+    drain_seconds: float = 30
+    """Maximum time between sending the last record and receiving the last output."""
+    warm_up_rate: float = 0
+    """Records per second until `SETTLE_SECONDS` before the end of the warm-up, or 0 for `rate`."""
+
+    @property
+    def first_records(self) -> int:
+        """Return the number of records at `warm_up_rate`."""
+        return round(self.warm_up_rate * self._first_seconds)
+
+    @property
+    def records(self) -> int:
+        """Return the number of records of the run, including the warm-up."""
+        return self.first_records + round(self.rate * (self.seconds - self._first_seconds))
+
+    @property
+    def seconds(self) -> float:
+        """Return the duration of the traffic in seconds, including the warm-up."""
+        return self.warm_up_seconds + self.duration_seconds
+
+    @property
+    def _first_seconds(self) -> float:
+        return max(0.0, self.warm_up_seconds - SETTLE_SECONDS) if self.warm_up_rate else 0.0
+
+
+@dataclass(frozen=True)
+class RecordTimes:
+    """Timestamps of each record by sequence number. 0 means not yet."""
+
+    due_us: Times
+    sent_us: Times
+    appended_ms: Times
+    answer_appended_ms: Times
+    received_us: Times
+
+    def measured(self, traffic: Traffic) -> npt.NDArray[np.bool_]:
+        """Return a mask of the records due after the warm-up. Selecting records by arrival time would hide stalls."""
+        mask: npt.NDArray[np.bool_] = self.due_us >= self.due_us[0] + traffic.warm_up_seconds * 1e6
+        return mask
 
 
 @dataclass(frozen=True)

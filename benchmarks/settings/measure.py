@@ -14,10 +14,9 @@ from benchmarks.harness.benchmark import Outcome, RunOptions, case_table, condit
 from benchmarks.harness.plan import PlannedRun, run_plan
 from benchmarks.harness.run import Case
 from benchmarks.harness.workloads import Workload
-from benchmarks.results.record_times import Traffic
-from benchmarks.results.run_result import RunResult
+from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.results.summary import summarize
-from benchmarks.settings.changes import Change, changes_of
+from benchmarks.settings.changes import TOPIC_PARTITIONS, Change, applied, changes_of
 from benchmarks.settings.compare import RATIOS, UNTOUCHED, ratios
 from benchmarks.spark.queries import SparkOptions
 from benchmarks.spark.variants import recommended, spark_case
@@ -83,8 +82,8 @@ def steps_of(base: SparkOptions, changes: Changes) -> list[Step]:
         for number, (name, change) in enumerate(named.items()):
             if number % GROUP == 0:
                 steps.append((spark_case(UNTOUCHED, workload, base), len(steps)))
-            case = spark_case(name, workload, change.applied(base))
-            steps.append((replace(case, partitions=change.topic_partitions), steps[-1][1]))
+            case = spark_case(name, workload, applied(change, base))
+            steps.append((replace(case, partitions=change.get(TOPIC_PARTITIONS, case.partitions)), steps[-1][1]))
         if named:
             steps.append((spark_case(UNTOUCHED, workload, base), len(steps)))
     return steps

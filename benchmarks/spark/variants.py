@@ -6,8 +6,7 @@ Each mode has its best settings for this machine, so the comparison shows differ
 
 from dataclasses import asdict, replace
 
-from benchmarks.harness.baseline import baseline_case
-from benchmarks.harness.run import Case
+from benchmarks.harness.run import Case, baseline_case
 from benchmarks.harness.workloads import Workload
 from benchmarks.spark.engine import spark_engine
 from benchmarks.spark.queries import Mode, SparkOptions

@@ -11,7 +11,7 @@ from rich.console import Console
 from benchmarks.harness.benchmark import Outcome, RunOptions, conditions, outcome_of
 from benchmarks.harness.plan import PlannedRun, rotate, run_all, warm_broker
 from benchmarks.harness.rate_search import find_limits
-from benchmarks.results.record_times import Traffic
+from benchmarks.results.run_result import Traffic
 from benchmarks.spark.variants import variants
 
 STEP_SECONDS = 20.0

@@ -5,8 +5,6 @@ import numpy as np
 from benchmarks.results.run_result import RunResult
 from spark_rtm.measure.percentiles import percentiles_ms
 
-BASELINE = "baseline (echo)"
-
 
 def run_result(workload: str, engine: str, latency_ms: list[int], repeat: int = 0, **others: Any) -> RunResult:
     latency_us = np.array(latency_ms) * 1000

@@ -12,7 +12,7 @@ from benchmarks.growth.engine import FIRST_QUERY, fill, start
 from benchmarks.growth.points import Point
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case, run_case
-from benchmarks.results.record_times import Traffic
+from benchmarks.results.run_result import Traffic
 from benchmarks.spark.queries import SparkOptions
 from spark_rtm.realtime.queries import stop_completely, wait_until
 from tests.benchmarks.harness.checks import assert_all_answered

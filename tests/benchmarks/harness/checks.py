@@ -6,8 +6,7 @@ from dataclasses import replace
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from benchmarks.harness.engine import Engine, Run
-from benchmarks.results.record_times import Traffic
-from benchmarks.results.run_result import RunResult
+from benchmarks.results.run_result import RunResult, Traffic
 
 SHORT = Traffic(rate=2000, warm_up_seconds=0.5, duration_seconds=1, drain_seconds=60)
 MEASURED_RECORDS = 2000

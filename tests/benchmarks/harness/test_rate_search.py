@@ -3,11 +3,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks.harness.baseline import baseline_case
 from benchmarks.harness.rate_search import find_limits, highest_rate, is_sustained
-from benchmarks.harness.run import Case
-from benchmarks.results.record_times import Traffic
-from benchmarks.results.run_result import RunResult
+from benchmarks.harness.run import Case, baseline_case
+from benchmarks.results.run_result import RunResult, Traffic
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.test_validity import GOOD
 

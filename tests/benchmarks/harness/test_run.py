@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from benchmarks.harness.engine import fresh_run
-from benchmarks.harness.load_generator import read_times, sending
+from benchmarks.harness.java_programs import read_times, sending
 from benchmarks.harness.run import Case, load_generator, run_case
 from benchmarks.harness.workloads import record, transaction
-from benchmarks.results import record_times
-from benchmarks.results.record_times import RecordTimes, Traffic
+from benchmarks.results import run_result
+from benchmarks.results.run_result import RecordTimes, Traffic
 from tests.benchmarks.harness.checks import SHORT, half_echo
 from tests.helpers import records_of
 
@@ -20,7 +20,7 @@ def test_load_generator_sends_the_replay_at_both_rates(
     kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Records are keyed by transaction. Only the first half second has the rate of the warm-up."""
-    monkeypatch.setattr(record_times, "SETTLE_SECONDS", 0.5)
+    monkeypatch.setattr(run_result, "SETTLE_SECONDS", 0.5)
     traffic = Traffic(1000, warm_up_seconds=1, duration_seconds=1, drain_seconds=0, warm_up_rate=4000)
     with fresh_run(kafka, "stateless", 2, tmp_path) as run:
         with sending(run, traffic) as generator:

@@ -7,7 +7,7 @@ from benchmarks.harness.benchmark import parse
 from benchmarks.harness.run import run_case
 from benchmarks.other_engines import measure
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
-from benchmarks.results.record_times import Traffic
+from benchmarks.results.run_result import Traffic
 
 SHORT = Traffic(rate=1000, warm_up_seconds=1, duration_seconds=2, drain_seconds=60)
 

@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.harness.benchmark import case_table
 from benchmarks.results.run_result import key_of
-from benchmarks.results.summary import ratios, summarize
-from tests.benchmarks.helpers import BASELINE, run_result
+from benchmarks.results.summary import BASELINE, ratios, summarize
+from tests.benchmarks.helpers import run_result
 from tests.conftest import ROOT
 
 RANGE = "times_baseline", "times_baseline_lowest", "times_baseline_highest"

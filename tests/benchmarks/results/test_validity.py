@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.results.summary import BASELINE
 from benchmarks.results.validity import problems
-from tests.benchmarks.helpers import BASELINE, run_result
+from tests.benchmarks.helpers import run_result
 
 GOOD = {
     "missing": 0,

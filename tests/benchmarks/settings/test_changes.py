@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.harness.run import PARTITIONS
-from benchmarks.settings.changes import ROCKSDB, changes_of
+from benchmarks.settings.changes import ROCKSDB, TOPIC_PARTITIONS, applied, changes_of
 from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF, recommended
 
 BASE = recommended(15)
@@ -15,7 +14,9 @@ CHANGES = changes_of(BASE)
 ALL = {f"{workload}: {name}": change for workload, named in CHANGES.items() for name, change in named.items()}
 FOREIGN = {CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF}
 """Settings outside Spark's list: Hadoop reads them, or the JVM."""
-SETTINGS = {key: value for change in ALL.values() for key, value in change.confs.items() if key not in FOREIGN}
+SETTINGS = {
+    key: value for change in ALL.values() for key, value in change.get("confs", {}).items() if key not in FOREIGN
+}
 SPARK_SETTINGS = sorted(key for key in SETTINGS if not key.startswith(ROCKSDB))
 ROCKSDB_SETTINGS = {key: value for key, value in SETTINGS.items() if key.startswith(ROCKSDB)}
 
@@ -57,8 +58,8 @@ def test_state_store_reads_each_setting(spark: SparkSession, setting: str) -> No
 def test_kafka_clients_define_each_option(spark: SparkSession) -> None:
     clients = jvm(spark).org.apache.kafka.clients
     consumer, producer = clients.consumer.ConsumerConfig.configNames(), clients.producer.ProducerConfig.configNames()
-    source = {key for change in ALL.values() for key in change.source}
-    sink = {key for change in ALL.values() for key in change.sink if key.startswith("kafka.")}
+    source = {key for change in ALL.values() for key in change.get("source", ())}
+    sink = {key for change in ALL.values() for key in change.get("sink", ()) if key.startswith("kafka.")}
 
     assert {"kafka.fetch.min.bytes", "kafka.fetch.max.wait.ms"} <= source
     assert {"kafka.linger.ms", "kafka.batch.size"} <= sink
@@ -71,12 +72,10 @@ def test_kafka_clients_define_each_option(spark: SparkSession) -> None:
 def test_each_change_changes_exactly_what_it_names(name: str) -> None:
     """A change differs from the recommended settings in one way, and an option of Kafka reaches the client."""
     change = ALL[name]
-    settings, found = asdict(BASE), asdict(change.applied(BASE))
+    settings, found = asdict(BASE), asdict(applied(change, BASE))
 
-    different = {key for key in settings if settings[key] != found[key]}
-    different |= {"topic partitions"} if change.topic_partitions != PARTITIONS else set()
-    assert len(different) == 1 or (
-        name == "stateful: all of these = Spark's defaults" and different == {"confs", "warm_up_batches"}
-    )
-    client_options = (*change.source, *change.sink)
+    different = {key for key in settings if settings[key] != found[key]} | ({TOPIC_PARTITIONS} & change.keys())
+    assert change.keys() == different
+    assert len(different) == 1 or name == "stateful: all of these = Spark's defaults"
+    client_options = (*change.get("source", ()), *change.get("sink", ()))
     assert all(key.startswith("kafka.") or key == "asyncProgressTrackingEnabled" for key in client_options)

@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case, run_case
-from benchmarks.results.record_times import Traffic
-from benchmarks.results.run_result import RunResult
+from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.spark.engine import spark_engine
 from benchmarks.spark.queries import Mode, SparkOptions, start_queries
 from spark_rtm.realtime.control import SOURCE
