@@ -1,8 +1,4 @@
-"""
-Run Spark for one point on its cores: one process fills the state, the next one runs all queries.
-
-The memory of the second process therefore excludes the fill.
-"""
+"""Run Spark for one point: one process fills the state, and the next one, whose memory counts, runs the queries."""
 
 import json
 import os

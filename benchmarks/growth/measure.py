@@ -1,8 +1,8 @@
 """
 Measure how a query's cost grows with rate, partitions, keys, state, record size, queries and cores.
 
-Run the benchmark with `make bench-growth`. The full plan takes about 55 minutes on two cores.
-Each run differs from the base in one input; a few combined runs measure the error of the fitted cost model.
+Each run differs from the base in one input; a few combined runs measure the error of the fitted cost model. The full
+plan takes about 55 minutes on two cores.
 """
 
 import statistics

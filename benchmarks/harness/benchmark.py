@@ -88,20 +88,14 @@ class RunOptions(CaseOptions):
     """
     Seconds of traffic before the measured part. Use more than one trigger interval.
 
-    At the first batch boundary, the JVM has not compiled the code of the boundary yet. A new aggregation starts slowly
-    and must also process the records that have queued up. The p50 of an aggregation was still 1.6 s after 6 s of
-    traffic, and 16 ms after 12 s.
+    The p50 of an aggregation was 1.6 s after 6 s of traffic, until the JVM had compiled it, and 16 ms after 12 s.
     """
     interval_seconds: float = 12
     """Trigger interval of real-time mode in seconds."""
     repeats: int = 3
     """Number of runs per case. Each repeat begins with another case."""
     max_late_runs: int = 2
-    """
-    Maximum number of times that a run with late records is repeated.
-
-    If all repetitions are late, the engine leaves the load generator no CPU time, and the result is invalid.
-    """
+    """Maximum number of times that a run with late records is repeated. If all are late, the result is invalid."""
 
 
 def conditions(options: BenchmarkOptions) -> dict[str, Any]:
@@ -133,7 +127,7 @@ def parse(name: str, module: Any, arguments: Sequence[str] | None = None) -> Any
         module.Options,
         arguments,
         program=program,
-        description=f"{module.__doc__.strip()}\n{WRITTEN}",
+        description=f"{module.__doc__.strip()}\n\nRun the benchmark with `make bench-{name}`.\n{WRITTEN}",
         example=f"{program} --quick",
         presets=getattr(module, "PRESETS", {"quick": QUICK_RUN}),
     )

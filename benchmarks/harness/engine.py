@@ -1,9 +1,8 @@
 """
 Interface of a benchmarked engine, which runs in separate processes and reports the progress of its batches.
 
-A function that takes a `Run` starts each engine. It returns a context manager, which yields an `Engine` when the engine
-is ready. The harness then sends warm-up traffic. The engine reads the source topic from the beginning. The harness
-measures latency outside the engine, because progress reports of real-time mode on OSS 4.3.0 contain no latencies.
+The harness measures latency outside the engine, because progress reports of real-time mode on OSS 4.3.0 contain no
+latencies.
 """
 
 import json
@@ -64,11 +63,7 @@ class Engine:
                 )
 
     def progress(self) -> list[dict[str, Any]]:
-        """
-        Return the progress of all finished batches, oldest first.
-
-        An engine without batches returns an empty list.
-        """
+        """Return the progress of all finished batches, oldest first; an engine without batches has none."""
         lines = [
             line
             for path in self.batches

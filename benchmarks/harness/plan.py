@@ -1,8 +1,7 @@
 """
 Run the cases of a benchmark one after another on one broker.
 
-Each repeat has a different order of cases, so a busy spell of the machine does not always hit the same engine. A
-disturbed run is repeated, and its result also contains the disturbed attempt.
+Each repeat has a different order of cases, so a busy spell of the machine does not always hit the same engine.
 """
 
 import math

@@ -1,9 +1,4 @@
-"""
-Find the highest rate that an engine sustains.
-
-At the highest rate, latency only shows the length of the queue before the engine, so benchmarks compare latencies below
-this rate.
-"""
+"""Find the highest rate that an engine sustains. Latency at this rate only shows the queue before the engine."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -26,10 +21,7 @@ STEP_FIELDS = (
 """Result fields that are stored for each tested rate."""
 MAX_TRIES = 2
 """
-Tries per rate.
-
-A pause of the machine makes only one try late. An engine that leaves the load generator no CPU time makes all tries
-late.
+Tries per rate. A pause of the machine makes only one late; an engine that leaves no CPU time makes all of them late.
 """
 MAX_GROWTH_MS = 250.0
 """Allowed increase of the median latency from the first to the last quarter of a step, for pauses of the machine."""
@@ -41,11 +33,7 @@ engine also has the load generator's share of CPU time, so latency falls althoug
 
 
 def is_sustained(result: RunResult) -> bool:
-    """
-    Return whether the engine kept up.
-
-    All outputs are correct, the records were sent on time and at the requested rate, and the queue did not grow.
-    """
+    """Return whether all outputs are correct, records were sent on time and at the rate, and the queue did not grow."""
     numbers = result.numbers
     is_too_slow = numbers["achieved_share"] < MIN_ACHIEVED_SHARE
     if late_sending(numbers) or numbers["missing"] or numbers["wrong"] or is_too_slow:
@@ -55,11 +43,7 @@ def is_sustained(result: RunResult) -> bool:
 
 
 def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> float:
-    """
-    Return the highest sustained rate.
-
-    After the first failed rate, the midpoint to the last sustained rate is tested once.
-    """
+    """Return the highest sustained rate. The midpoint between it and the first failed rate is tested once."""
     sustained = 0.0
     for rate in rates:
         if not keeps_up(rate):

@@ -1,7 +1,6 @@
 """
 Run one case: create topics, start the engine, send traffic, and compare every output with the expected one.
 
-Runs are short compared with production, so each run must contain several batch boundaries to be representative.
 Kafka append times are whole milliseconds, so only user latency can distinguish engines below 2 ms.
 """
 

@@ -1,8 +1,7 @@
 """
 Compare every output of a run with the output of plain Python for the same input.
 
-An engine may repeat outputs and may merge the outputs of one transaction, but it must not lose, invent or change any
-output.
+An engine may repeat outputs and merge those of one transaction, but must not lose, invent or change any output.
 """
 
 import json

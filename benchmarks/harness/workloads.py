@@ -1,8 +1,4 @@
-"""
-The benchmark workloads in plain Python: the input records, and the correct output for each record.
-
-Latencies are comparable only between engines that do the same work, so this module computes the expected outputs.
-"""
+"""The benchmark workloads in plain Python: the input records, and the correct output for each record."""
 
 import json
 from dataclasses import dataclass
@@ -55,11 +51,7 @@ def transaction(seq: int) -> str:
 
 
 def record(seq: int) -> str:
-    """
-    Return the input record as the load generator writes it.
-
-    Example: {"id":"t17","seq":1017,"kind":"impression","ts":1700000001017,"amount":17}
-    """
+    """Return the input record, e.g. {"id":"t17","seq":1017,"kind":"impression","ts":1700000001017,"amount":17}."""
     # Half of the invalid records have no id. The other half have an unknown kind.
     has_id = is_valid(seq) or seq // INVALID_EVERY % 2 == 1
     kind = KINDS[seq % BLOCK // OPEN_TRANSACTIONS] if is_valid(seq) or not has_id else UNKNOWN_KIND
@@ -73,11 +65,7 @@ def key_of_count(shape: Shape, seq: int) -> str:
 
 
 def counted_record(shape: Shape, seq: int) -> str:
-    """
-    Return the input record of the workload `counts` as the load generator writes it.
-
-    Example: {"id":"k17","seq":1017,"pad":"xxxxxxxx"}
-    """
+    """Return the input record of the workload `counts`, for example {"id":"k17","seq":1017,"pad":"xxxxxxxx"}."""
     start = f'{{"id":"{key_of_count(shape, seq)}","seq":{seq},"pad":"'
     return f'{start}{"x" * (shape.record_bytes - len(start) - 2)}"}}'
 
@@ -88,11 +76,7 @@ def count(shape: Shape, seq: int) -> dict[str, Any]:
 
 
 def answer(workload: Workload, seq: int) -> dict[str, Any] | None:
-    """
-    Return the correct output for a record, or None if it has no output.
-
-    Null fields count as missing fields.
-    """
+    """Return the correct output for a record, or None if it has no output. Null fields count as missing fields."""
     if workload == "echo":
         return dict(json.loads(record(seq)))
     if is_valid(seq):

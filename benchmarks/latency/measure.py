@@ -1,7 +1,6 @@
 """
 Measure the latency of Spark's execution modes, the baseline, and two copies of a query.
 
-Run the benchmark with `make bench-latency`.
 With `--quick`, it measures the baseline and two modes, once each.
 """
 

@@ -1,8 +1,7 @@
 """
 Render the JSON of `make bench-latency`, and of an earlier benchmark of one batch boundary, as Markdown tables.
 
-Numbers from the JSON are only rounded, so a reader can find each of them there. Only the ratios between one and two
-copies of the query are computed.
+Numbers are only rounded, so a reader finds them in the JSON; only the ratios of one and two copies are computed.
 """
 
 from pathlib import Path

@@ -1,9 +1,8 @@
 """
-Functions of all other engines: install once, cache and start. The versions of their jars are in `ivy/`.
+Install other engines once, cache and start them. The versions of their jars are in `ivy/`.
 
 Like real-time mode, each engine is tuned for low latency: it does not buffer outputs. All engines have the same commit
-interval, which is the trigger interval of real-time mode. Spark and the other engines need incompatible versions of the
-same libraries, so each engine has its own environment.
+interval, and each has its own environment, because their libraries conflict with Spark's.
 """
 
 import json

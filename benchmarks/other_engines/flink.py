@@ -1,8 +1,4 @@
-"""
-Run Flink as a benchmarked engine: SQL through the Table API, on a cluster within one process.
-
-Flink buffers outputs for up to 100 ms by default. The benchmark turns this buffer off, as in real-time mode.
-"""
+"""Run Flink: SQL on a cluster within one process. Its output buffer, up to 100 ms by default, is off."""
 
 import json
 import urllib.request

@@ -1,8 +1,4 @@
-"""
-Run Kafka Streams as a benchmarked engine: a Java program that is compiled on demand.
-
-Kafka Streams collects outputs for 100 ms and merges updates in a cache by default. The benchmark turns both off.
-"""
+"""Run Kafka Streams. It collects outputs for 100 ms and merges updates in a cache by default; both are off."""
 
 from contextlib import AbstractContextManager
 

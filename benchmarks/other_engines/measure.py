@@ -1,9 +1,7 @@
 """
 Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseline.
 
-Run the benchmark with `make bench-other-engines`.
-The program prints tables, and writes `other_engines.json` and its charts. With `--long-interval` it writes
-`other_engines_interval.json`, with `--limits` `other_engines_limits.json`.
+With `--long-interval` it writes `other_engines_interval.json`, with `--limits` `other_engines_limits.json`.
 With `--publish`, a run beside busy programs is repeated, and invalid if it is disturbed again.
 If an engine cannot be installed, the program ends with the reason.
 """
@@ -110,8 +108,7 @@ def cases_of(options: Options, engines: Sequence[OtherEngine]) -> list[Case]:
     """
     Return the cases of a measurement: the baseline, each engine with each workload, and two copies of the query.
 
-    With `--limits`, the baseline and the two copies are omitted. With `--long-interval`, only the engines with state
-    run, except Quix Streams, without the two copies.
+    `--limits` omits the baseline and the copies; `--long-interval` omits the copies, Quix Streams and stateless cases.
     """
     real_time = recommended(options.interval_seconds, quick=options.quick or options.limits)
     if options.long_interval:

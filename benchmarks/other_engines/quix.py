@@ -1,9 +1,4 @@
-"""
-Run Quix Streams as a benchmarked engine: a Python program with Kafka's C client.
-
-The producer of Quix Streams collects outputs for 5 ms by default. The benchmark turns this delay off, as in real-time
-mode.
-"""
+"""Run Quix Streams, with Kafka's C client. Its producer collects outputs for 5 ms by default; this delay is off."""
 
 from contextlib import AbstractContextManager
 

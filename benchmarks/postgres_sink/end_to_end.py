@@ -1,8 +1,4 @@
-"""
-Measure the time from a result in Kafka to its row: consumer, micro-batch query and real-time query.
-
-Real-time mode of OSS 4.3.0 collects rows before it passes them to Python, which causes the measured delay.
-"""
+"""Measure the time from a result in Kafka to its row: consumer, micro-batch query and real-time query."""
 
 # rtm: file-ignore[foreach-interval] the benchmark measures how late the rows are
 

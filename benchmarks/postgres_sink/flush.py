@@ -1,8 +1,7 @@
 """
 Measure one flush with `PostgresUpsertSink`, executemany and COPY, which write the same rows.
 
-A real-time sink usually flushes only a few rows, so round trips take most of the time. After a pause between batches,
-it flushes many rows. The benchmark therefore varies the network delay and the number of rows.
+A real-time sink usually flushes a few rows, so round trips take most of the time; after a pause, it flushes many.
 """
 
 import random
@@ -57,11 +56,7 @@ Flush = Callable[[list[Row]], None]
 def measure_flushes(
     server: LocalPostgres, scale: float, is_selected: Callable[[str, str], bool]
 ) -> Iterator[dict[str, Any]]:
-    """
-    Yield a row for each network, range of keys, number of rows and method.
-
-    `scale` multiplies the number of rounds. `is_selected` gets a network and a range of keys.
-    """
+    """Yield a row for each network, range of keys, number of rows and method. `scale` multiplies the rounds."""
     with TcpProxy(("127.0.0.1", server.port), DELAY_SECONDS) as proxy:
         ports = {"local": server.port, "1 ms RTT": proxy.port}
         for network, keys in [(network, keys) for keys in KEYS for network in ports if is_selected(network, keys)]:

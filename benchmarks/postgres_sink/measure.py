@@ -1,7 +1,6 @@
 """
 Measure the PostgreSQL sink: flushes compared with other methods, single rows, and paths from Kafka.
 
-Run the benchmark with `make bench-postgres-sink`.
 Each measured time ends with the commit of a row, or when a reader has read it.
 """
 

@@ -1,11 +1,9 @@
 """
 Find the utilization at which a real-time query with state can absorb a burst.
 
-Run the benchmark with `make bench-burst`. A query counts the records of each key, from Kafka to Kafka. The benchmark
-first raises the rate until the query falls behind; utilization is a share of the last rate before that. Then it sends
-records at this utilization, at a multiple of that rate during the burst, and at the utilization again. Latency is the
-append time of a result minus the append time of its record, by the broker's clock. Sender, broker and engine share the
-cores.
+The benchmark first raises the rate until the query falls behind; utilization is a share of the last rate before that.
+Then it sends records at this utilization, at a multiple of it during the burst, and at the utilization again. Latency
+is the append time of a result minus that of its record, by the broker's clock.
 """
 
 from collections.abc import Sequence

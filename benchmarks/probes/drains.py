@@ -1,9 +1,8 @@
 """
 Measure how long a stop without repeats takes, and whether it loses or repeats results.
 
-Run the benchmark with `make bench-drains`. A stateless and a stateful query run under traffic at the default interval
-of five minutes. In each round, `rtm stop` drains and stops one query, which then restarts on its checkpoint. After
-these rounds, `kill -9` ends the job in the middle of a stop.
+A stateless and a stateful query run under traffic at the default interval of five minutes. In each round, `rtm stop`
+drains and stops one query, which then restarts. Afterwards, `kill -9` ends the job in the middle of a stop.
 """
 
 import random

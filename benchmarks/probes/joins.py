@@ -1,9 +1,7 @@
 """
 Measure the latency of a stream-stream join in OSS real-time mode.
 
-Run the benchmark with `make bench-joins`.
-Latency is the append time of a pair minus the append time of its second record. The program exits with status 1 after a
-missing or a wrong pair.
+Latency is the append time of a pair minus that of its second record. Missing and wrong pairs make the run invalid.
 """
 
 import json

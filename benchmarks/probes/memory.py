@@ -1,9 +1,8 @@
 """
 Measure the heap, the memory outside the heap, and the full collections of a query whose state grows.
 
-Run the benchmark with `make bench-memory`, and again with `BENCH="--bounded-mb 10"` for RocksDB's bounded memory.
-The JVM touches its whole heap at the start, so the part of its resident size that exceeds the heap is outside the heap.
-Latency is the append time of a result minus the append time of its record, while full collections are forced.
+`BENCH="--bounded-mb 10"` bounds RocksDB's memory. The JVM touches its whole heap at the start, so the part of its
+resident size that exceeds the heap is outside the heap.
 """
 
 import threading

@@ -1,9 +1,7 @@
 """
-Measure how late alarms for silent devices are raised.
+Measure how late alarms for silent devices are raised: their append time minus the device's deadline.
 
-Run the benchmark with `make bench-offline-lateness`. Lateness is the append time of an `offline` alarm minus the
-device's deadline. In real-time mode of OSS 4.3.0, a due timer fires with the next row of its state partition. Ticks
-provide these rows.
+In real-time mode of OSS 4.3.0, a due timer fires with the next row of its state partition. Ticks provide these rows.
 """
 
 import json

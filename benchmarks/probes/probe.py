@@ -150,11 +150,7 @@ def latencies(values_ms: Sequence[float], shares: Mapping[str, float] = SHARES) 
 def outcome_of(
     console: Console, probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
 ) -> Outcome:
-    """
-    Return the outcome of a probe whose row begins with the latencies, and their expected and real number.
-
-    Fewer latencies than expected are a problem.
-    """
+    """Return the outcome of a probe whose row begins with latencies; fewer than expected are a problem."""
     missing = expected - len(values_ms)
     found = {f"{name}_ms": value for name, value in latencies(values_ms).items()}
     row = {"expected": expected, "found": len(values_ms), **found, **others}

@@ -1,9 +1,8 @@
 """
 Measure the cost of Python in a real-time query with state and timers.
 
-Run the benchmark with `make bench-python-path`. Three queries do the same work one after another: a Scala processor and
-a Python processor in real-time mode, and the same Python processor in micro-batch mode. Latency is the append time of a
-result minus the append time of its record, by the broker's clock.
+Three queries do the same work one after another: a Scala processor and a Python processor in real-time mode, and the
+same Python processor in micro-batch mode. Latency is from append to append, by the broker's clock.
 """
 
 import json

@@ -1,10 +1,9 @@
 """
 Compare asynchronous log purge and progress tracking with real-time mode, without Kafka.
 
-Run the benchmark with `make bench-rate-to-stat`. As in the published comparison, generated rows go to a sink that
-stores their latency in a sketch; the query has one projection and no state. The latency of a row is the time from when
-it is due until the sink has it, so it includes the wait for a batch. The built-in source `rate` releases rows once per
-second and does not support real-time mode, so a source of this module releases each row when it is due.
+As in the published comparison, generated rows go to a sink that stores their latency in a sketch. The latency of a row
+is the time from when it is due until the sink has it. The built-in source `rate` releases rows once per second and does
+not support real-time mode, so a source of this module releases each row when it is due.
 """
 
 import tempfile

@@ -1,8 +1,8 @@
 """
 Compare RocksDB state and a PostgreSQL table as the state of one count per key.
 
-Run the benchmark with `make bench-state-stores`. A real-time query and a consumer without Spark count the same topic at
-the same time. Latency ends with the append of a result, or with the commit of the table.
+A real-time query and a consumer without Spark count the same topic at the same time. Latency ends with the append of a
+result, or with the commit of the table.
 """
 
 import time

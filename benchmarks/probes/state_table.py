@@ -44,7 +44,7 @@ def count_in_table(
     """
     Count the records of a topic until none arrive, then send the latencies of the records from a given number on.
 
-    The statement `GUARDED` stores the offsets together with the counts. With `INCREMENT`, Kafka's client stores them.
+    `GUARDED` stores the offsets together with the counts. With `INCREMENT`, Kafka's client stores them.
     """
     guarded = statement == GUARDED
     table, latencies = psycopg.connect(dsn, autocommit=True), list[float]()

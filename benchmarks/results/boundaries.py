@@ -1,8 +1,4 @@
-"""
-Find the batch boundaries of a run in the progress of its queries, and measure the pause at each.
-
-In real-time mode, a record that arrives after the end of a batch's tasks waits for the start of the next tasks.
-"""
+"""Find the batch boundaries of a run in the progress of its queries, and measure the pause at each."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,11 +12,7 @@ from spark_rtm.measure.percentiles import percentiles
 
 Times = npt.NDArray[np.int64]
 TASK_START_SECONDS = 1.0
-"""
-Time from the end of a batch to the start of the next tasks.
-
-Records also wait during this time, but the progress of the finished batch excludes it.
-"""
+"""Time from the end of a batch to the start of the next tasks, in which records also wait."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +26,7 @@ class Boundary:
     """End of the last commit, in seconds since 1970."""
     phases_ms: dict[str, float]
     """
-    Duration of each phase in milliseconds.
-
-    The trigger interval is subtracted from phases that cover the whole batch. Phases of the state store are sums over
-    all partitions.
+    Duration of each phase beyond the trigger interval, in ms. Phases of the state store are sums over all partitions.
     """
 
 

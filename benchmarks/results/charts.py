@@ -1,8 +1,4 @@
-"""
-Draw the charts of a latency benchmark from its JSON: one message per chart, with labeled lines.
-
-Each workload has a chart of its percentiles. A workload with timelines also has a chart of the timelines.
-"""
+"""Draw the charts of a latency benchmark from its JSON: one message per chart, with labeled lines."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -53,11 +49,7 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
 
 
 def save(figure: Figure, path: Path, salt: str) -> Path:
-    """
-    Write a chart with real text, and return the file's path. All charts of a JSON share `salt`.
-
-    Equal numbers give equal bytes, so a diff shows only real changes.
-    """
+    """Write a chart, and return its path. All charts of a JSON share `salt`, and equal numbers give equal bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
         figure.savefig(path, metadata={"Date": None})

@@ -1,8 +1,4 @@
-"""
-Summarize the runs of a benchmark: one row per case, one row per run, and chart data.
-
-Percentiles of several runs are never averaged. Each case has median, minimum and maximum over its runs.
-"""
+"""Summarize the runs of a benchmark. Percentiles of several runs are never averaged."""
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -51,8 +47,7 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
     Return the ratios that compare a case's p50 with the baseline, and with tuned and untuned micro-batch mode.
 
     Each ratio is the median over the repeats; the one to the baseline also has its lowest and highest value. The
-    baseline does less work than any engine, so the ratio to it shows the cost of the workload. An output for several
-    records counts for each of them, so micro-batch mode is comparable even if it merges outputs.
+    baseline does less work than any engine, so the ratio to it shows the cost of the workload.
     """
     workload, _, rate = key
     own, tuned, untuned = (by_case.get((workload, engine, rate), []) for engine in (key[1], MICRO_BATCH, UNTUNED))

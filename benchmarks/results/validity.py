@@ -1,8 +1,4 @@
-"""
-Decide whether a run is valid.
-
-A load generator that sends late hides an engine's pauses, and a lost record has an infinite latency.
-"""
+"""Decide whether a run is valid. A load generator that sends late would hide an engine's pauses."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,10 +6,7 @@ from typing import Any
 MIN_ACHIEVED_SHARE = 0.99
 MAX_LAG_SHARE_OF_P50 = 0.1
 ALWAYS_ALLOWED_LAG_MS = 5.0
-"""
-Sending lag that is always accepted. On busy cores, a waking thread waits for a time slice. Latency is measured from the
-due time, so it includes the lag.
-"""
+"""Sending lag that is always accepted, because latency includes it. On busy cores, a thread waits for a time slice."""
 MIN_BOUNDARIES = 3
 MAX_NEGATIVE_SHARE = 0.001
 MAX_FOREIGN_CORES = 0.15

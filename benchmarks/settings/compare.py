@@ -22,8 +22,7 @@ def ratios(runs: Sequence[Numbers]) -> dict[tuple[str, str], dict[str, float]]:
     """
     Return the ratios of each change to the untouched query, keyed by workload and change.
 
-    Each ratio is the median over the repeats, and compares two runs of the same group and repeat, because the machine's
-    speed changes from hour to hour.
+    Each is the median over the repeats of two runs of one group, because the machine's speed changes from hour to hour.
     """
     untouched: dict[int, list[Numbers]] = {}
     for run in filter(lambda run: is_untouched(run["engine"]), runs):

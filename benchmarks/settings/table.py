@@ -1,8 +1,7 @@
 """
 Render the JSON of `make bench-settings`, and of the two benchmarks before it, as Markdown tables.
 
-The argument of a generated part names the JSON. Published runs of `make bench-tuning` and `make bench-price` keep their
-commands.
+The argument of a generated part names the JSON. Published runs of the earlier benchmarks keep their commands.
 """
 
 from collections.abc import Mapping, Sequence

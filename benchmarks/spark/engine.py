@@ -1,8 +1,4 @@
-"""
-Run Spark as a benchmarked engine, in a new process for each run.
-
-Spark reads some settings of real-time mode only when its context starts, so each run needs its own context.
-"""
+"""Run Spark as a benchmarked engine, in a new process for each run, because each run needs a context of its own."""
 
 import json
 import os

@@ -1,8 +1,4 @@
-"""
-Start the queries of a run in any of Spark's execution modes.
-
-In real-time mode, all tasks of a query and of each copy occupy a task slot at the same time.
-"""
+"""Start the queries of a run in any of Spark's execution modes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,4 @@
-"""
-The Spark variants of the benchmarks, and their settings.
-
-Each mode has its best settings for this machine, so the comparison shows differences between modes, not settings.
-"""
+"""The Spark variants of the benchmarks. Each mode has its best settings for a small machine."""
 
 from dataclasses import asdict, replace
 
@@ -59,11 +55,7 @@ def recommended(interval_seconds: float, *, quick: bool = False) -> SparkOptions
 
 
 def two_copies(options: SparkOptions) -> SparkOptions:
-    """
-    Return the options of two copies, which wait for more rows in the shuffle, at the source and at the sink.
-
-    Waits save CPU time, which each copy must leave for the other copy's batch boundaries.
-    """
+    """Return the options of two copies, whose waits for more rows save CPU time for the other's boundaries."""
     return replace(
         options,
         copies=2,
@@ -79,8 +71,7 @@ def variants(interval_seconds: float, *, quick: bool = False) -> list[Case]:
     """
     Return cases for the baseline, four stateless modes and two stateful ones. A full run has more.
 
-    Real-time mode runs directly after the baseline, because the machine's speed changes. Quick runs omit two copies:
-    without a full warm-up, these use two cores fully, and their boundaries coincide.
+    Quick runs omit two copies: without a full warm-up, these use two cores fully, and their boundaries coincide.
     """
     real_time = recommended(interval_seconds, quick=quick)
     cases = [

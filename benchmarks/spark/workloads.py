@@ -1,8 +1,4 @@
-"""
-The workloads as Spark expressions.
-
-Real-time mode of OSS 4.3.0 rejects Python functions, and an expression that throws would make the query fail.
-"""
+"""The workloads as Spark expressions; real-time mode of OSS 4.3.0 rejects Python functions."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

@@ -1,8 +1,4 @@
-"""
-Find the highest rate that each mode sustains, and measure latency below that rate.
-
-Run the benchmark with `make bench-throughput`.
-"""
+"""Find the highest rate that each mode sustains, and measure latency below that rate."""
 
 from dataclasses import dataclass, replace
 

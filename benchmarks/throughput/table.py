@@ -1,8 +1,4 @@
-"""
-Render the JSON of `make bench-throughput` as a Markdown table and sentences.
-
-Only the ratios between the p50 of both modes are computed.
-"""
+"""Render the JSON of `make bench-throughput` as a Markdown table and sentences."""
 
 from pathlib import Path
 from typing import Any

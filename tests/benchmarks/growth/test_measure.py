@@ -7,9 +7,13 @@ import pytest
 from benchmarks.growth.charts import CHARTS
 from benchmarks.growth.measure import Options, outcome, point_row, problems_of
 from benchmarks.growth.points import PlannedPoint, Point
+from benchmarks.growth.table import LIMITS, MEASURED, million, reached_at
+from benchmarks.harness.benchmark import write_json
 from benchmarks.results.run_result import RunResult
-from tests.benchmarks.growth.synthetic import rows
+from spark_rtm.capacity import Demand, capacity
+from tests.benchmarks.growth.synthetic import content, rows
 from tests.benchmarks.helpers import run_result
+from tests.benchmarks.results.test_validity import GOOD
 
 pytestmark = pytest.mark.spark
 
@@ -24,16 +28,11 @@ PROGRESS = tuple(
     for number in range(2)
 )
 COSTS: dict[str, Any] = {
+    **GOOD,
     "engine_cores": 0.5,
     "cpu_seconds_per_million": 500.0,
     "engine_mb": 800,
     "pauses_ms": [40.0, 90.0, 50.0],
-    "boundaries": 3,
-    "missing": 0,
-    "wrong": 0,
-    "achieved_share": 1.0,
-    "lag_p99_ms": 0.2,
-    "foreign_cores": 0.02,
 }
 PLANNED = PlannedPoint("state_keys", Point(state_keys=10_000, queries=2))
 
@@ -85,3 +84,24 @@ def test_charts_show_the_model_beside_the_runs(tmp_path: Path) -> None:
     text = (tmp_path / "growth_rate_cpu_seconds_per_million.svg").read_text()
     assert "cost model" in text
     assert "From 100 to 4,000 records/s: 86% less CPU s per million records (743 to 105)" in text
+
+
+def test_million_records_are_computed_from_the_model(tmp_path: Path) -> None:
+    write_json(content(), tmp_path / MEASURED)
+
+    text = million(tmp_path, "")
+
+    needed = capacity(content(), Demand(1_000_000, interval_seconds=7))
+    assert f"| 1,000,000 | {needed.partitions:,} | {needed.slots:,} | {needed.busy_cores:,.1f} |" in text
+    assert 500 == needed.partitions
+    # One partition is measured up to 2,000 records/s.
+    assert f"| 2,000 | {next(iter(LIMITS))} |" in text
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limit_is_not_reached_below_its_rate(name: str) -> None:
+    rate = reached_at(content(), Demand(1_000, interval_seconds=7), name)
+
+    assert rate is not None
+    demands = (Demand(rate * factor, interval_seconds=7) for factor in (0.98, 1.0))
+    assert [False, True] == [LIMITS[name](capacity(content(), demand), demand) for demand in demands]
