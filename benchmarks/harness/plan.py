@@ -14,8 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness.run import Case, baseline_case, run_case
-from benchmarks.results.run_result import RunResult, Traffic
-from benchmarks.results.validity import busy_machine
+from benchmarks.results.run_result import RunResult, Traffic, busy_machine
 from spark_rtm.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from benchmarks.harness.plan import RunOne
 from benchmarks.harness.run import Case
-from benchmarks.results.run_result import RunResult, Traffic
-from benchmarks.results.validity import MIN_ACHIEVED_SHARE, late_sending
+from benchmarks.results.run_result import MIN_ACHIEVED_SHARE, RunResult, Traffic, late_sending
 from spark_rtm.measure.percentiles import percentiles
 
 STEP_FIELDS = (

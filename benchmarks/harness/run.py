@@ -20,9 +20,8 @@ from benchmarks.harness.java_programs import echo, read_times, sending
 from benchmarks.harness.verify import Verification, verify
 from benchmarks.harness.workloads import INVALID_EVERY, Shape, Workload
 from benchmarks.results.boundaries import Boundary, boundaries, median_phases, pause_ms
-from benchmarks.results.run_result import RecordTimes, RunResult, Traffic
+from benchmarks.results.run_result import MIN_BOUNDARIES, RecordTimes, RunResult, Traffic, problems
 from benchmarks.results.summary import BASELINE
-from benchmarks.results.validity import MIN_BOUNDARIES, problems
 from spark_rtm.measure.cpu import ResourceSamples, sampling
 from spark_rtm.measure.percentiles import percentiles, percentiles_ms
 from spark_rtm.services import run_folder

@@ -20,8 +20,6 @@ QUICK_NOTE = (
     "p99 and the maximum are higher than in a full run, because a batch ends every {seconds:g} s instead of every "
     "five minutes. For numbers to quote, run `make bench`."
 )
-
-
 PRESETS = {"quick": QUICK_RUN | {"warm_up_seconds": 20}}
 
 

@@ -22,8 +22,7 @@ from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.flink import FLINK
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from benchmarks.other_engines.quix import QUIX
-from benchmarks.results.run_result import Traffic
-from benchmarks.results.validity import MAX_FOREIGN_CORES, busy_machine
+from benchmarks.results.run_result import MAX_FOREIGN_CORES, Traffic, busy_machine
 from benchmarks.spark.variants import recommended, spark_case, two_copies
 
 OTHER_ENGINES = (KAFKA_STREAMS, FLINK, QUIX)
@@ -31,8 +30,6 @@ LONG_INTERVAL_BOUNDARIES = 2
 WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
 MAX_BASELINE_SECONDS = 60.0
 """Maximum duration of the baseline, which commits nothing, at a long interval."""
-
-
 PRESETS = {
     "quick": QUICK_RUN | {"warm_up_seconds": 9},
     # Two boundaries at 300 s and 600 s after the start, and a warm-up that ends long before the first one.

@@ -35,8 +35,6 @@ MIN_NORMAL_MS = 50.0
 Times = npt.NDArray[np.int64]
 Phase = tuple[float, float]
 """Seconds, and records per second."""
-
-
 PRESETS = {"quick": {"duration": 4, "after": 6, "utilization": (50,), "burst": (2,)}}
 
 

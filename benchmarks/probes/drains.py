@@ -35,8 +35,6 @@ QUERIES = ("copy", "counts")
 KEYS = 20
 FLOW_SECONDS = 120.0
 FLOW_RESULTS = 50
-
-
 PRESETS = {"quick": {"rounds": 4, "kills": 1}}
 
 

@@ -21,8 +21,6 @@ from spark_rtm.realtime.slots import preflight
 BOUND = TimeBound(within_seconds=60, lateness_seconds=60)
 GAP_RECORDS = 200
 """Number of further impressions between an impression and its click."""
-
-
 PRESETS = {"quick": {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 5}}
 
 

@@ -29,8 +29,6 @@ from spark_rtm.services.spark import CONFS, JAVA_OPTIONS
 
 HEAP_MB, STATE_PARTITIONS, RATE, UPDATES = 1024, 4, 200, 3
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-
-
 PRESETS = {"quick": {"duration": 3, "keys": 5_000}}
 
 

@@ -25,8 +25,6 @@ WARM_UP_SECONDS = 40
 BEAT_SECONDS = 0.25
 CYCLE_SECONDS = 4.0
 """Length of a device's cycle: heartbeats in the first half, silence in the second."""
-
-
 PRESETS = {"quick": {"duration": 9}}
 
 

@@ -37,8 +37,6 @@ DRAIN_SECONDS = 5
 COUNTED_SCALA = Path(__file__).with_name("counted.scala")
 
 Transform = Callable[[DataFrame, DataFrame], DataFrame]
-
-
 PRESETS = {"quick": {"duration": 5, "rounds": 1}}
 
 

@@ -59,8 +59,6 @@ ARMS = (
     Arm("both", purge=True, progress=True),
     Arm("real-time mode", purge=True, real_time=True),
 )
-
-
 PRESETS = {"quick": {"duration": 3, "warm_up": 2, "rate": (10_000,)}}
 
 

@@ -38,8 +38,6 @@ from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services import LocalPostgres, running
 
 DRAIN_SECONDS, LOAD_SECONDS, LOAD_LINGER_MS = 3, 120, 20
-
-
 PRESETS = {"quick": {"duration": 3, "keys": (1_000,), "load": 20_000, "interval_seconds": 5}}
 
 

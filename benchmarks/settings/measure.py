@@ -13,7 +13,7 @@ from benchmarks.harness.workloads import Workload
 from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.results.summary import summarize
 from benchmarks.settings.changes import TOPIC_PARTITIONS, Change, applied, changes_of
-from benchmarks.settings.compare import RATIOS, UNTOUCHED, ratios
+from benchmarks.settings.table import RATIOS, UNTOUCHED, ratios
 from benchmarks.spark.queries import SparkOptions
 from benchmarks.spark.variants import recommended, spark_case
 

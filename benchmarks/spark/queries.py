@@ -1,26 +1,75 @@
-"""Start the queries of a run in any of Spark's execution modes."""
+"""The workloads as Spark expressions, and the queries of a run in any of Spark's execution modes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.harness.engine import Run
-from benchmarks.harness.workloads import Workload
-from benchmarks.spark.workloads import answers
+from benchmarks.harness.workloads import KINDS, Workload
 from spark_rtm.realtime.control import SOURCE
 from spark_rtm.realtime.latency import with_latency
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.slots import preflight
 
+COUNTED_SCHEMA = "id string, seq long"
+INPUT_SCHEMA = "id string, seq long, kind string, ts long, amount long"
 SHORT_INTERVALS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 """Setting for trigger intervals below five seconds, because a run needs several batch boundaries."""
 
 STAGGERED_SHARE = 1.5
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]
+
+
+def answers(records: DataFrame, run: Run) -> DataFrame:
+    """Convert Kafka source rows to the output of one query: Kafka sink rows with key, value and topic."""
+    if run.workload == "counts":
+        return _counts(records, run)
+    decoded = records.select("key", F.col("value").cast("string").alias("raw"))
+    decoded = decoded.withColumn("event", F.from_json("raw", INPUT_SCHEMA)).withColumn("reason", _reason())
+    return _routed(decoded, run) if run.workload == "stateless" else _states(decoded.where("reason is null"), run)
+
+
+def _counts(records: DataFrame, run: Run) -> DataFrame:
+    # Records that fill the state before a run have no sequence number; they neither count nor have an output.
+    event = F.from_json(F.col("value").cast("string"), COUNTED_SCHEMA).alias("event")
+    counts = records.select(event).select("event.*").groupBy("id")
+    counted = counts.agg(F.max("seq").alias("seq"), F.count("seq").alias("count")).where("seq is not null")
+    value, topic = F.to_json(F.struct("seq", "id", "count")), F.lit(run.target)
+    return counted.select(F.col("id").alias("key"), value.alias("value"), topic.alias("topic"))
+
+
+def _reason() -> Column:
+    is_known = F.coalesce(F.col("event.kind").isin(*KINDS), F.lit(False))
+    return F.when(F.col("event.id").isNull(), "missing:id").when(~is_known, "unknown_kind")
+
+
+def _routed(decoded: DataFrame, run: Run) -> DataFrame:
+    is_valid = F.col("reason").isNull()
+    value = F.when(is_valid, F.to_json("event")).otherwise(F.to_json(F.struct("reason", "raw")))
+    topic = F.when(is_valid, run.target).otherwise(run.rejected)
+    return decoded.select("key", value.alias("value"), topic.alias("topic"))
+
+
+def _states(valid: DataFrame, run: Run) -> DataFrame:
+    states = (
+        valid.select("event.*")
+        .groupBy("id")
+        .agg(
+            F.max("seq").alias("seq"),
+            F.min(F.when(F.col("kind") == "request", F.col("ts"))).alias("request_ts"),
+            F.count_if(F.col("kind") == "impression").alias("impressions"),
+            # Micro-batch mode uses an unstable sort for many keys, so the collected list has no reliable order.
+            F.array_sort(F.collect_list("seq")).alias("seqs"),
+            F.max("ts").alias("last_ts"),
+        )
+    )
+    value = F.to_json(F.struct("seq", "id", "request_ts", "impressions", "seqs", "last_ts"))
+    return states.select(F.col("id").alias("key"), value.alias("value"), F.lit(run.target).alias("topic"))
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from benchmarks.harness.benchmark import run
 from benchmarks.postgres_sink import measure
-from benchmarks.postgres_sink.end_to_end import commit_times_ms, enable_commit_times
 from benchmarks.postgres_sink.flush import flushes
-from benchmarks.postgres_sink.measure import single_row_ms
+from benchmarks.postgres_sink.measure import commit_times_ms, enable_commit_times, single_row_ms
 from examples.attribution.attributed_table import COLUMNS, create_tables, results_sink
 from examples.attribution.settings import DemoSettings
 from spark_rtm.services import LocalPostgres, running

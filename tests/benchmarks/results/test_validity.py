@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.results.run_result import problems
 from benchmarks.results.summary import BASELINE
-from benchmarks.results.validity import problems
 from tests.benchmarks.helpers import run_result
 
 GOOD = {
