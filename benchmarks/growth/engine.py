@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.growth.points import PlannedPoint, Point
+from benchmarks.growth.points import Point
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case
 from benchmarks.spark.engine import START_SECONDS, batches_file, ready_file, start_process
@@ -29,13 +29,12 @@ CHUNK_KEYS = 500_000
 FIRST_BATCH_SECONDS = 400.0
 
 
-def case_of(planned: PlannedPoint, base: SparkOptions, max_fill_seconds: float) -> Case:
+def case_of(point: Point, base: SparkOptions, max_fill_seconds: float) -> Case:
     """Return the harness case of a point. Only the first query writes to the measured topic."""
-    point = planned.point
     options = replace(base, shuffle_partitions=point.partitions, slots=max(base.slots, point.slots))
     start = partial(_engine, {"point": asdict(point), "options": asdict(options), "max_seconds": max_fill_seconds})
     intervals = {FIRST_QUERY: base.interval_seconds}
-    return Case(planned.label, "counts", start, intervals, partitions=point.partitions, shape=point.shape)
+    return Case(point.label, "counts", start, intervals, partitions=point.partitions, shape=point.shape)
 
 
 @contextmanager

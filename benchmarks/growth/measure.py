@@ -15,7 +15,7 @@ from rich.console import Console
 from benchmarks.growth.charts import draw
 from benchmarks.growth.engine import FIRST_QUERY, case_of
 from benchmarks.growth.fit import model_rows
-from benchmarks.growth.points import PlannedPoint, Point, planned_points
+from benchmarks.growth.points import Point, planned_points
 from benchmarks.harness.benchmark import Outcome, RunOptions, conditions
 from benchmarks.harness.plan import PlannedRun, run_plan
 from benchmarks.harness.rate_search import is_sustained
@@ -50,17 +50,17 @@ def measure(options: Options, console: Console) -> Outcome:
     points = selected(options.filter) * options.repeats
     plan = [
         PlannedRun(
-            case_of(planned, base, options.max_fill_seconds),
-            Traffic(planned.point.rate, options.warm_up_seconds, options.duration),
+            case_of(point, base, options.max_fill_seconds),
+            Traffic(point.rate, options.warm_up_seconds, options.duration),
         )
-        for planned in points
+        for point in points
     ]
     results = run_plan(plan, options.max_late_runs, console)
-    rows = [point_row(planned, result) for planned, result in zip(points, results, strict=True)]
+    rows = [point_row(point, result) for point, result in zip(points, results, strict=True)]
     return outcome(options, rows)
 
 
-def selected(dimensions: Sequence[str]) -> list[PlannedPoint]:
+def selected(dimensions: Sequence[str]) -> list[Point]:
     """Return all points, or the base and these dimensions. Raise ValueError for an unknown dimension."""
     points = list(planned_points())
     if not dimensions:
@@ -86,18 +86,18 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
     return Outcome("growth", content, problems, lambda folder: draw(content, folder))
 
 
-def point_row(planned: PlannedPoint, result: RunResult) -> dict[str, Any]:
+def point_row(point: Point, result: RunResult) -> dict[str, Any]:
     """Return the row of the JSON for one run."""
     numbers, pauses_ms = result.numbers, result.numbers["pauses_ms"]
     state = _state(result.progress)
     kept_up, is_wrong = is_sustained(result), numbers["missing"] or numbers["wrong"]
     return {
-        "dimension": planned.dimension,
-        "label": planned.label,
-        **planned.point.inputs,
+        "dimension": point.dimension,
+        "label": point.label,
+        **point.inputs,
         # The fill may have ended early, so the model uses the keys that the state really had.
-        "state_keys": max(state["state_rows"], 1) if state["state_rows"] else planned.point.state_keys,
-        "requested_state_keys": planned.point.state_keys,
+        "state_keys": max(state["state_rows"], 1) if state["state_rows"] else point.state_keys,
+        "requested_state_keys": point.state_keys,
         **state,
         "busy_cores": numbers["engine_cores"],
         "cpu_seconds_per_million": numbers["cpu_seconds_per_million"],

@@ -25,6 +25,8 @@ class Point:
     """Queries in one session."""
     cores: int = 2
     """Number of cores that the engine may use."""
+    dimension: str = BASE
+    """Name of the input that differs from the base, `base` or `combined`."""
 
     @property
     def shape(self) -> Shape:
@@ -39,24 +41,14 @@ class Point:
     @property
     def inputs(self) -> dict[str, float]:
         """Return the inputs by name."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class PlannedPoint:
-    """A point and its dimension: the name of the input that differs from the base, `base` or `combined`."""
-
-    dimension: str
-    point: Point
+        return {name: value for name, value in asdict(self).items() if name != "dimension"}
 
     @property
     def label(self) -> str:
         """Return the name of the run, which `--filter` matches."""
-        if self.dimension == BASE:
-            return BASE
-        base = asdict(Point())
-        changed = [f"{name} = {value:,.10g}" for name, value in self.point.inputs.items() if value != base[name]]
-        return f"{self.dimension}: {'; '.join(changed)}"
+        base = Point().inputs
+        changed = [f"{name} = {value:,.10g}" for name, value in self.inputs.items() if value != base[name]]
+        return f"{self.dimension}: {'; '.join(changed)}" if changed else BASE
 
 
 DIMENSIONS: dict[str, tuple[int, ...]] = {
@@ -78,15 +70,12 @@ COMBINATIONS = (
 """Points outside the fit, which show the error for new points."""
 
 
-def planned_points() -> Iterator[PlannedPoint]:
+def planned_points() -> Iterator[Point]:
     """Yield all points. The base runs first and last, which shows how much equal runs differ."""
-    base = Point()
-    yield PlannedPoint(BASE, base)
+    yield Point()
     for name, values in DIMENSIONS.items():
         for value in values:
-            point = replace(base, **{name: value})
-            if point.state_keys < point.keys:
-                point = replace(point, state_keys=point.keys)
-            yield PlannedPoint(name, point)
-    yield from (PlannedPoint(COMBINED, point) for point in COMBINATIONS)
-    yield PlannedPoint(BASE, base)
+            point = Point(**{name: value}, dimension=name)
+            yield replace(point, state_keys=max(point.state_keys, point.keys))
+    yield from (replace(point, dimension=COMBINED) for point in COMBINATIONS)
+    yield Point()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results.format import Block, measured, milliseconds, table
+from benchmarks.results.format import Block, machine_of, measured, milliseconds, table
 from spark_rtm.capacity import COMMAND, Capacity, Demand, capacity, highest_rate_per_partition
 
 MEASURED = "references/measured/growth.json"
@@ -69,10 +69,6 @@ def conditions(root: Path, _: str) -> str:
     known, base = content["conditions"], content["base"]
     runs = content["runs"]
     early = [row for row in runs if row["state_rows"] and row["state_rows"] < row["requested_state_keys"]]
-    machine = (
-        f"Machine: {known['cores']} cores, Java {known['java']}, PySpark {known['pyspark']}, "
-        f"Kafka connector {known['kafka_connector']}, broker {known['kafka_broker_and_clients']}."
-    )
     load = (
         f"Base: {base['rate']:,} records/s, {base['partitions']} partitions, {base['keys']:,} keys, "
         f"{base['record_bytes']} bytes per record, {base['queries']} query, {base['cores']} cores, "
@@ -85,7 +81,7 @@ def conditions(root: Path, _: str) -> str:
     foreign = f"Other programs used at most {max(row['foreign_cores'] for row in runs):.2f} cores."
     used = " and ".join(f"{row['busy_cores']:.2f}" for row in runs if row["dimension"] == "base")
     noise = f"The first and last run, which are identical, used {used} busy cores: smaller differences may be noise."
-    sentences = [f"Measured with `{COMMAND}` on {known['date']}.", machine, load, times, foreign, noise]
+    sentences = [f"Measured with `{COMMAND}` on {known['date']}.", machine_of(known), load, times, foreign, noise]
     if early:
         sizes = ", ".join(f"{row['state_rows']:,} of {row['requested_state_keys']:,} keys" for row in early)
         sentences.append(f"The time for filling the state ended after {sizes}.")

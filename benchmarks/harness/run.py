@@ -4,30 +4,37 @@ Run one case: create topics, start the engine, send traffic, and compare every o
 Kafka append times are whole milliseconds, so only user latency can distinguish engines below 2 ms.
 """
 
+import json
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from confluent_kafka import Message
 
-from benchmarks.harness.engine import DEFAULT_SHAPE, Start, fresh_run
+from benchmarks.harness.engine import DEFAULT_SHAPE, Run, Start, fresh_run
 from benchmarks.harness.java_programs import echo, read_times, sending
-from benchmarks.harness.verify import Verification, verify
-from benchmarks.harness.workloads import INVALID_EVERY, Shape, Workload
-from benchmarks.results.boundaries import Boundary, boundaries, median_phases, pause_ms
+from benchmarks.harness.workloads import INVALID_EVERY, Shape, Workload, answer, count, is_rejected
+from benchmarks.results.boundaries import boundaries, median_phases, pause_ms
 from benchmarks.results.run_result import MIN_BOUNDARIES, RecordTimes, RunResult, Traffic, problems
 from benchmarks.results.summary import BASELINE
+from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, is_record
 from spark_rtm.measure.cpu import ResourceSamples, sampling
 from spark_rtm.measure.percentiles import percentiles, percentiles_ms
 from spark_rtm.services import run_folder
 
 TICK_SECONDS = 0.5
 PARTITIONS = 2
+TIMEOUT_SECONDS = 10.0
+POLL_SECONDS = 0.1
+CONSUME_RECORDS = 10_000
+MAX_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -56,10 +63,7 @@ def baseline_case() -> Case:
 
 
 def run_case(
-    bootstrap_servers: str,
-    case: Case,
-    traffic: Traffic,
-    on_tick: Callable[[], None] = lambda: None,
+    bootstrap_servers: str, case: Case, traffic: Traffic, on_tick: Callable[[], None] = lambda: None
 ) -> RunResult:
     """Execute a run, calling `on_tick` twice a second. Raise RuntimeError if the engine or the load generator fails."""
     pause = threading.Event()
@@ -74,27 +78,15 @@ def run_case(
                 pause.wait(TICK_SECONDS)
             times = read_times(run, generator)
             progress = engine.progress()
-        verification = verify(run)
+        outputs, wrong = verify(run)
         # Aggregations drop invalid records.
         is_invalid = np.arange(traffic.records) % INVALID_EVERY == INVALID_EVERY - 1
         needed = ~is_invalid if run.workload == "stateful" else np.full_like(is_invalid, fill_value=True)
-    result = _result(case, traffic, times, needed, samples, verification, boundaries(progress, case.intervals))
-    return replace(result, progress=tuple(progress))
-
-
-def _result(
-    case: Case,
-    traffic: Traffic,
-    times: RecordTimes,
-    needed: npt.NDArray[np.bool_],
-    samples: ResourceSamples,
-    verification: Verification,
-    found: list[Boundary],
-) -> RunResult:
     measured = times.measured(traffic)
     counted = measured & needed & (times.received_us > 0)
     due_us, latency_us = times.due_us[counted], (times.received_us - times.due_us)[counted]
     start, end = times.due_us[measured][[0, -1]] / 1e6
+    found = boundaries(progress, case.intervals)
     inside = [boundary for boundary in found if start <= boundary.due_at and boundary.ended_at <= end]
     numbers = {
         "workload": case.workload,
@@ -103,16 +95,16 @@ def _result(
         **latencies(times, counted),
         **load_generator(times, traffic),
         "missing": int((needed & (times.received_us == 0)).sum()),
-        "wrong": verification.wrong,
-        "outputs_per_record": round(verification.outputs / int(needed.sum()), 3),
+        "wrong": len(wrong),
+        "outputs_per_record": round(outputs / int(needed.sum()), 3),
         "boundaries": len(inside),
         "pauses_ms": [round(pause_ms(boundary, due_us, latency_us), 1) for boundary in inside],
         "phases_ms": median_phases(inside),
         **resources(samples, start, end, len(due_us)),
     }
     has_boundaries = bool(case.intervals)
-    invalid = problems(numbers, verification.examples, case.min_boundaries if has_boundaries else 0)
-    return RunResult(numbers, invalid, due_us, latency_us, inside, case.settings, has_boundaries)
+    invalid = problems(numbers, wrong[:MAX_EXAMPLES], case.min_boundaries if has_boundaries else 0)
+    return RunResult(numbers, invalid, due_us, latency_us, inside, case.settings, has_boundaries, tuple(progress))
 
 
 def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, Any]:
@@ -156,3 +148,50 @@ def load_generator(times: RecordTimes, traffic: Traffic) -> dict[str, Any]:
         "achieved_share": round(float(share), 5),
         **{f"lag_{name}_ms": lag_ms[name] for name in ("p50", "p99", "max")},
     }
+
+
+def verify(run: Run) -> tuple[int, list[str]]:
+    """
+    Compare every output of a run with the output of plain Python for the same input.
+
+    Return the number of outputs, and a description of each wrong one. An engine may repeat outputs and merge those of
+    one transaction, but must not lose, invent or change any output.
+    """
+    outputs, wrong = 0, list[str]()
+    for message in _outputs(run):
+        outputs += 1
+        try:
+            found = {name: value for name, value in json.loads(message.value() or b"").items() if value is not None}
+            expected = _expected(run, message.topic(), found)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            found, expected = {}, None
+        if expected is None or found != expected:
+            wrong.append(f"{message.topic()}: {message.value()!r}, expected {expected!r}")
+    return outputs, wrong
+
+
+def _outputs(run: Run) -> Iterator[Message]:
+    # A fetch from a partition without further records would delay the next partition by half a second.
+    topics, confs = dict.fromkeys((run.target, run.rejected), run.partitions), {"fetch.wait.max.ms": 10}
+    consumer, seen_at = consumer_from_start(run.bootstrap_servers, topics, confs), time.monotonic()
+    try:
+        while not is_at_end(consumer):
+            messages = [message for message in consumer.consume(CONSUME_RECORDS, POLL_SECONDS) if is_record(message)]
+            yield from messages
+            if messages:
+                seen_at = time.monotonic()
+            elif time.monotonic() - seen_at > TIMEOUT_SECONDS:
+                raise RuntimeError(
+                    f"timed out after {TIMEOUT_SECONDS:g} s reading {run.target!r}, so the outputs cannot be verified; "
+                    "check that the broker is running"
+                )
+    finally:
+        consumer.close()
+
+
+def _expected(run: Run, topic: str | None, output: dict[str, Any]) -> dict[str, Any] | None:
+    seq = int(output["seq"] if "seq" in output else json.loads(output["raw"])["seq"])
+    if run.workload == "counts":
+        return count(run.shape, seq) if topic == run.target else None
+    expected_topic = run.rejected if is_rejected(run.workload, seq) else run.target
+    return answer(run.workload, seq) if topic == expected_topic else None

@@ -23,7 +23,6 @@ INTERVAL_COMMAND, LIMITS_COMMAND = f"{COMMAND} BENCH=--long-interval", f"{COMMAN
 LINGER_OPTION = "kafka.linger.ms"
 COPIES = "real-time, two copies"
 MODES = {"real-time": "real-time mode", COPIES: "real-time mode with two copies"}
-COMMIT_SETTINGS = ("commit.interval.ms", "execution.checkpointing.interval", "commit_interval", "interval_seconds")
 SINGLE_RUN = (
     "Each engine ran once. On this machine, two measurements of the same engine can differ by a factor of up to two, "
     "so smaller differences between engines are not significant."
@@ -54,33 +53,21 @@ def ranks(root: Path, _: str) -> str:
 def spread(root: Path, _: str) -> str:
     """Return sentences about how often each engine committed and how much its runs differ."""
     content = published(root, "other_engines", COMMAND)
-    engines_by_seconds: dict[float, list[str]] = {}
-    for label, settings in content["settings"].items():
-        if any(name in settings for name in COMMIT_SETTINGS):
-            # The name of the engine is between workload and load, and can contain a comma, for example for two copies.
-            engine = label.partition(", ")[2].rpartition(", ")[0]
-            engines = engines_by_seconds.setdefault(_commit_seconds(settings), [])
-            engines += [] if engine in engines else [engine]
-    lines = [
-        f"Commit interval of {_list([MODES.get(engine, engine) for engine in engines])}: {seconds:g} s."
-        for seconds, engines in engines_by_seconds.items()
-    ]
-    if len(lines) == 1:
-        lines = [f"All engines commit every {next(iter(engines_by_seconds)):g} s."]
+    known = content["conditions"]
+    lines = [f"All engines commit every {known['interval_seconds']:g} s."]
     waits = [settings["sink"][LINGER_OPTION] for label, settings in content["settings"].items() if COPIES in label]
     lines += [
         f"Two copies wait up to {ms} ms for more rows in the shuffle, at the source and at the sink."
         for ms in waits
         if int(ms) > 1
     ]
-    repeats = content["conditions"]["repeats"]
     several = (
-        f"Each engine ran {repeats} times, and each repeat began with a different engine. Each ratio to the baseline "
-        "compares two runs of the same repeat; the table shows the median, lowest and highest ratios. The "
+        f"Each engine ran {known['repeats']} times, and each repeat began with a different engine. Each ratio to the "
+        "baseline compares two runs of the same repeat; the table shows the median, lowest and highest ratios. The "
         "other numbers are medians of the runs, and `batch boundaries` is their total. Engines with the same printed "
         "value are not ranked."
     )
-    return "\n".join([*lines, SINGLE_RUN if repeats == 1 else several, ""])
+    return "\n".join([*lines, SINGLE_RUN if known["repeats"] == 1 else several, ""])
 
 
 def long_interval(root: Path, _: str) -> str:
@@ -141,12 +128,6 @@ def _name(engine: str) -> str:
 
 def _list(names: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _commit_seconds(settings: Mapping[str, Any]) -> float:
-    name = next(name for name in COMMIT_SETTINGS if name in settings)
-    number, _, unit = str(settings[name]).partition(" ")
-    return float(number) / (1000 if "ms" in (unit, name.rpartition(".")[2]) else 1)
 
 
 def _conditions(content: dict[str, Any], command: str, unit: str) -> str:

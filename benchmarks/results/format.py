@@ -61,21 +61,24 @@ def factor(value: float | None) -> str:
     return "-" if value is None else f"{float(f'{value:.2g}'):,g}x"
 
 
+def machine_of(known: Mapping[str, Any], clients: str = "") -> str:
+    """Return a sentence about the machine, with the Kafka connector or other clients."""
+    clients = clients or f"Kafka connector {known['kafka_connector']}"
+    java = " ".join(filter(None, (known["java"], known["java_options"])))
+    broker = known["kafka_broker_and_clients"]
+    return f"Machine: {known['cores']} cores, Java {java}, PySpark {known['pyspark']}, {clients}, broker {broker}."
+
+
 def conditions(content: Mapping[str, Any], command: str, unit: str = "", clients: str = "") -> str:
     """Return the sentences above a table, which state the command, date, machine, load, runs and unit."""
     known = content["conditions"]
-    clients = clients or f"Kafka connector {known['kafka_connector']}"
-    java = " ".join(filter(None, (known["java"], known["java_options"])))
     rate = f", {known['rate']:,g} records/s" if "rate" in known else ""
     faster = f" (at first {known['warm_up_rate']:,g} records/s)" if known.get("warm_up_rate") else ""
     # The steps of a search have the same fields as runs.
     runs = [*content.get("runs", ()), *content.get("steps", ())]
     sentences = [
         f"Measured with `make {command} PUBLISH=1` on {known['date']}.",
-        (
-            f"Machine: {known['cores']} cores, Java {java}, PySpark {known['pyspark']}, {clients}, "
-            f"broker {known['kafka_broker_and_clients']}."
-        ),
+        machine_of(known, clients),
         f"Load: {known['partitions']} partitions{rate}, trigger interval {known['interval_seconds']:g} s.",
         (
             f"Runs: {known['repeats']} per case, each with {known['warm_up_seconds']:g} s of warm-up{faster} "

@@ -19,10 +19,10 @@ TRUTH = CostModel(COEFFICIENTS, {})
 
 def rows(model: CostModel = TRUTH) -> list[dict[str, Any]]:
     found = []
-    for planned in planned_points():
-        inputs = planned.point.inputs
+    for point in planned_points():
+        inputs = point.inputs
         costs = {quantity: model.predict(quantity, inputs) for quantity in model.terms}
-        known = {"dimension": planned.dimension, "label": planned.label, **inputs, **costs, "p99_ms": 80.0}
+        known = {"dimension": point.dimension, "label": point.label, **inputs, **costs, "p99_ms": 80.0}
         per_million = {"cpu_seconds_per_million": 1e6 * costs["busy_cores"] / inputs["rate"]}
         found.append({**known, **per_million, "kept_up": True, "problems": ""})
     return found

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.growth.charts import CHARTS
 from benchmarks.growth.measure import Options, outcome, point_row, problems_of
-from benchmarks.growth.points import PlannedPoint, Point
+from benchmarks.growth.points import Point
 from benchmarks.growth.table import LIMITS, MEASURED, million, reached_at
 from benchmarks.harness.benchmark import write_json
 from benchmarks.results.run_result import RunResult
@@ -34,7 +34,7 @@ COSTS: dict[str, Any] = {
     "engine_mb": 800,
     "pauses_ms": [40.0, 90.0, 50.0],
 }
-PLANNED = PlannedPoint("state_keys", Point(state_keys=10_000, queries=2))
+PLANNED = Point(state_keys=10_000, queries=2, dimension="state_keys")
 
 
 def result(**others: Any) -> RunResult:
