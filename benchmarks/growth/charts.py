@@ -1,7 +1,7 @@
 """Draw the benchmark's charts: one message per chart, with labeled lines."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,82 +21,77 @@ EQUAL_SHARE = 0.2
 """Change that is noise, because equal runs differed by as much."""
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A quantity over one input."""
-
-    dimension: str
-    quantity: str
-    x_label: str
-    y_label: str
-    is_logarithmic: bool = True
-    """Whether the input's axis is logarithmic."""
-
-
+LOGARITHMIC, WHOLE = ("rate", "state_keys"), ("partitions", "queries")
+"""Inputs with a logarithmic axis, and inputs whose axis has a tick at each value."""
+LABELS = {
+    "rate": "records/s",
+    "partitions": "source partitions",
+    "queries": "queries",
+    "record_bytes": "bytes per record",
+    "state_keys": "keys in the state",
+    "cpu_seconds_per_million": "CPU s per million records",
+    "p99_ms": "p99 latency, ms",
+    "busy_cores": "busy cores",
+    "memory_mb": "memory, MB",
+    "pause_ms": "pause at a batch boundary, ms",
+}
 CHARTS = (
-    Chart("rate", "cpu_seconds_per_million", "records/s", "CPU s per million records"),
-    Chart("rate", "p99_ms", "records/s", "p99 latency, ms"),
-    Chart("partitions", "busy_cores", "source partitions", "busy cores", is_logarithmic=False),
-    Chart("queries", "busy_cores", "queries", "busy cores", is_logarithmic=False),
-    Chart("record_bytes", "busy_cores", "bytes per record", "busy cores", is_logarithmic=False),
-    Chart("state_keys", "memory_mb", "keys in the state", "memory, MB"),
-    Chart("state_keys", "pause_ms", "keys in the state", "pause at a batch boundary, ms"),
+    ("rate", "cpu_seconds_per_million"),
+    ("rate", "p99_ms"),
+    ("partitions", "busy_cores"),
+    ("queries", "busy_cores"),
+    ("record_bytes", "busy_cores"),
+    ("state_keys", "memory_mb"),
+    ("state_keys", "pause_ms"),
 )
+"""Each chart shows a quantity over an input."""
 
 
 def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
     """Draw each chart that has at least two points, and return the paths of the files."""
     paths = []
-    for chart in CHARTS:
-        rows = rows_of_chart(content["runs"], chart)
-        if len({row[chart.dimension] for row in rows}) < 2:
-            continue
-        figure = Figure(figsize=(7, 3.2), layout="constrained")
-        _draw(figure.subplots(), content, chart, rows)
-        paths.append(save(figure, folder / f"growth_{chart.dimension}_{chart.quantity}.svg", "growth"))
+    for name, quantity in CHARTS:
+        # The base belongs to every input.
+        rows = [row for row in used(content["runs"]) if row["dimension"] in (BASE, name) and row[quantity]]
+        points = sorted(((row[name], row[quantity]) for row in rows), key=itemgetter(0))
+        if len(dict(points)) > 1:
+            figure = Figure(figsize=(7, 3.2), layout="constrained")
+            _draw(figure.subplots(), content, name, quantity, points)
+            paths.append(save(figure, folder / f"growth_{name}_{quantity}.svg", "growth"))
     return paths
 
 
-def rows_of_chart(rows: Sequence[Mapping[str, Any]], chart: Chart) -> list[Mapping[str, Any]]:
-    """Return the points of a chart, sorted by its input. The base belongs to every dimension."""
-    found = [row for row in used(rows) if row["dimension"] in (BASE, chart.dimension) and row[chart.quantity]]
-    return sorted(found, key=lambda row: row[chart.dimension])
-
-
-def message(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> str:
+def message(name: str, quantity: str, points: Sequence[tuple[float, float]]) -> str:
     """Return a chart's title: the effect of the largest input against the smallest one."""
-    first, last = rows[0], rows[-1]
-    before, after = (row[chart.quantity] for row in (first, last))
+    (first, before), (last, after) = points[0], points[-1]
     share = after / before - 1
     change = "about equal" if abs(share) < EQUAL_SHARE else f"{abs(share):.0%} {'more' if share > 0 else 'less'}"
     # The inner format rounds to three digits without an exponent.
     values = (f"{float(f'{value:.3g}'):,.10g}" for value in (before, after))
-    span = f"{first[chart.dimension]:,.10g} to {last[chart.dimension]:,.10g} {chart.x_label}"
-    return f"From {span}: {change} {chart.y_label.partition(',')[0]} ({' to '.join(values)})"
+    span = f"{first:,.10g} to {last:,.10g} {LABELS[name]}"
+    return f"From {span}: {change} {LABELS[quantity].partition(',')[0]} ({' to '.join(values)})"
 
 
-def _draw(axes: Axes, content: Mapping[str, Any], chart: Chart, rows: Sequence[Mapping[str, Any]]) -> None:
-    axes.set_title(message(chart, rows), loc="left", fontsize=9)
+def _draw(
+    axes: Axes, content: Mapping[str, Any], name: str, quantity: str, points: Sequence[tuple[float, float]]
+) -> None:
+    axes.set_title(message(name, quantity, points), loc="left", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.3)
-    axes.set(xlabel=chart.x_label, ylabel=chart.y_label)
-    if chart.is_logarithmic:
+    axes.set(xlabel=LABELS[name], ylabel=LABELS[quantity])
+    xs = [x for x, _ in points]
+    if name in LOGARITHMIC:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:,.0f}")
-    elif chart.dimension in ("partitions", "queries"):
-        axes.set_xticks(sorted({row[chart.dimension] for row in rows}))
-    xs, ys = [row[chart.dimension] for row in rows], [row[chart.quantity] for row in rows]
-    axes.plot(xs, ys, "o", color=MEASURED_COLOR, label="measured")
-    if "model" in content and _fitted(chart.quantity) in TERMS:
-        model, spaced = model_of(content), np.geomspace if chart.is_logarithmic else np.linspace
+    elif name in WHOLE:
+        axes.set_xticks(sorted(set(xs)))
+    axes.plot(*zip(*points, strict=True), "o", color=MEASURED_COLOR, label="measured")
+    is_per_million = quantity == "cpu_seconds_per_million"
+    fitted = "busy_cores" if is_per_million else quantity
+    if "model" in content and fitted in TERMS:
+        model, spaced = model_of(content), np.geomspace if name in LOGARITHMIC else np.linspace
         line = spaced(xs[0], xs[-1], LINE_POINTS)
-        costs = [model.predict(_fitted(chart.quantity), {**content["base"], chart.dimension: x}) for x in line]
-        if chart.quantity == "cpu_seconds_per_million":
-            costs = [1e6 * cost / rate for cost, rate in zip(costs, line, strict=True)]
+        costs = [model.predict(fitted, {**content["base"], name: x}) * (1e6 / x if is_per_million else 1) for x in line]
         axes.plot(line, costs, color=MODEL_COLOR, linewidth=1.3, label="cost model")
         axes.legend(frameon=False, fontsize=9)
     axes.set_ylim(bottom=0)
-
-
-def _fitted(quantity: str) -> str:
-    return "busy_cores" if quantity == "cpu_seconds_per_million" else quantity

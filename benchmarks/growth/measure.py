@@ -17,8 +17,7 @@ from benchmarks.growth.engine import FIRST_QUERY, case_of
 from benchmarks.growth.fit import model_rows
 from benchmarks.growth.points import Point, planned_points
 from benchmarks.harness.benchmark import Outcome, RunOptions, conditions
-from benchmarks.harness.plan import PlannedRun, run_plan
-from benchmarks.harness.rate_search import is_sustained
+from benchmarks.harness.plan import PlannedRun, is_sustained, run_plan
 from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.spark.variants import recommended
 

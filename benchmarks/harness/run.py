@@ -21,8 +21,16 @@ from confluent_kafka import Message
 from benchmarks.harness.engine import DEFAULT_SHAPE, Run, Start, fresh_run
 from benchmarks.harness.java_programs import echo, read_times, sending
 from benchmarks.harness.workloads import INVALID_EVERY, Shape, Workload, answer, count, is_rejected
-from benchmarks.results.boundaries import boundaries, median_phases, pause_ms
-from benchmarks.results.run_result import MIN_BOUNDARIES, RecordTimes, RunResult, Traffic, problems
+from benchmarks.results.run_result import (
+    MIN_BOUNDARIES,
+    RecordTimes,
+    RunResult,
+    Traffic,
+    boundaries,
+    median_phases,
+    pause_ms,
+    problems,
+)
 from benchmarks.results.summary import BASELINE
 from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, is_record
 from spark_rtm.measure.cpu import ResourceSamples, sampling

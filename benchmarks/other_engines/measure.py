@@ -14,8 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness.benchmark import QUICK_RUN, Outcome, RunOptions, conditions, outcome_of
-from benchmarks.harness.plan import rotate, run_plan, warm_broker
-from benchmarks.harness.rate_search import find_limits
+from benchmarks.harness.plan import find_limits, rotate, run_plan, warm_broker
 from benchmarks.harness.run import Case, baseline_case
 from benchmarks.harness.workloads import Workload
 from benchmarks.other_engines.engine import OtherEngine

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from rich.console import Console
 
 from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
-from benchmarks.harness.rate_search import MAX_FINAL_MS
+from benchmarks.harness.plan import MAX_FINAL_MS
 from benchmarks.probes.probe import PARTITIONS, Bench, appended_ms, bench, outcome_with, send_all, when_due
 from spark_rtm.measure.percentiles import percentiles
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 
 from benchmarks.harness.benchmark import Outcome, RunOptions, conditions, outcome_of
-from benchmarks.harness.plan import PlannedRun, rotate, run_all, warm_broker
-from benchmarks.harness.rate_search import find_limits
+from benchmarks.harness.plan import PlannedRun, find_limits, rotate, run_all, warm_broker
 from benchmarks.results.run_result import Traffic
 from benchmarks.spark.variants import variants
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks.harness.rate_search import find_limits, highest_rate, is_sustained
+from benchmarks.harness.plan import find_limits, highest_rate, is_sustained
 from benchmarks.harness.run import Case, baseline_case
 from benchmarks.results.run_result import RunResult, Traffic
 from tests.benchmarks.helpers import run_result

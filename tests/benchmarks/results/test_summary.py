@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.harness.benchmark import case_table
-from benchmarks.results.boundaries import Boundary, boundaries, median_phases, pause_ms
-from benchmarks.results.run_result import key_of
+from benchmarks.results.run_result import Boundary, boundaries, key_of, median_phases, pause_ms
 from benchmarks.results.summary import BASELINE, ratios, summarize
 from tests.benchmarks.helpers import run_result
 from tests.conftest import ROOT

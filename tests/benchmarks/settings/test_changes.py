@@ -1,13 +1,18 @@
 """Spark and the Kafka clients recognize each setting of the benchmark, and each change has an effect."""
 
+import json
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.settings.changes import ROCKSDB, TOPIC_PARTITIONS, applied, changes_of
+from benchmarks.settings.measure import GROUP, ROCKSDB, TOPIC_PARTITIONS, applied, changes_of, content_of, steps_of
+from benchmarks.settings.table import UNTOUCHED, WARM_UNTOUCHED, is_within, noise, ratios
 from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF, recommended
+from tests.benchmarks.helpers import run_result
+from tests.conftest import ROOT
 
 BASE = recommended(15)
 CHANGES = changes_of(BASE)
@@ -19,6 +24,8 @@ SETTINGS = {
 }
 SPARK_SETTINGS = sorted(key for key in SETTINGS if not key.startswith(ROCKSDB))
 ROCKSDB_SETTINGS = {key: value for key, value in SETTINGS.items() if key.startswith(ROCKSDB)}
+BASE = recommended(5, quick=True)
+CHANGES = changes_of(BASE)
 
 
 def jvm(spark: SparkSession) -> Any:
@@ -79,3 +86,96 @@ def test_each_change_changes_exactly_what_it_names(name: str) -> None:
     assert len(different) == 1 or name == "stateful: all of these = Spark's defaults"
     client_options = (*change.get("source", ()), *change.get("sink", ()))
     assert all(key.startswith("kafka.") or key == "asyncProgressTrackingEnabled" for key in client_options)
+
+
+def test_each_change_runs_once_near_an_untouched_query() -> None:
+    """Each group has one untouched query, followed by at most `GROUP` changes of the same workload."""
+    steps = steps_of(BASE, CHANGES)
+
+    for number in {group for _, group in steps}:
+        first, *others = [case for case, group in steps if group == number]
+        assert UNTOUCHED == first.engine
+        assert len(others) <= GROUP
+        assert all(UNTOUCHED != case.engine and first.workload == case.workload for case in others)
+    names = [(case.workload, case.engine) for case, _ in steps if case.engine != UNTOUCHED]
+    assert [(workload, name) for workload, named in CHANGES.items() for name in named] == names
+    assert {4, 2} == {case.partitions for case, _ in steps}
+
+
+def test_each_workload_has_two_untouched_queries_for_its_noise() -> None:
+    """A workload with few changes also has equal runs, even if a filter selects only one change."""
+    counts = Counter(case.workload for case, _ in steps_of(BASE, CHANGES) if case.engine == UNTOUCHED)
+    assert {"stateful": 7, "stateless": 3} == counts
+    one = steps_of(BASE, {"stateless": {"with_latency": CHANGES["stateless"]["with_latency"]}})
+    assert [UNTOUCHED, "with_latency", UNTOUCHED] == [case.engine for case, _ in one]
+
+
+def test_case_has_its_ratios_to_the_untouched_query() -> None:
+    runs = [run_result("stateful", name, [latency_ms] * 10) for name, latency_ms in ((UNTOUCHED, 2), ("slots = 16", 3))]
+    for run, cost in zip(runs, (100, 80), strict=True):
+        run.numbers.update(cpu_seconds_per_million=cost, group=0)
+
+    untouched, changed = content_of(runs)["cases"]
+
+    assert (1.0, 1.0) == (untouched["cpu_ratio"], untouched["p50_ratio"])
+    assert (0.8, 1.5) == (changed["cpu_ratio"], changed["p50_ratio"])
+
+
+def run(engine: str, cpu_seconds: float, group: int = 0, latency_ms: float = 2, records: int = 4) -> dict[str, Any]:
+    latencies = {"p50_ms": latency_ms, "p99_ms": latency_ms}
+    case = {"workload": "stateful", "engine": engine, "group": group, "records": records}
+    return {**case, **latencies, "cpu_seconds_per_million": cpu_seconds}
+
+
+def test_ratio_compares_runs_of_one_group_and_repeat() -> None:
+    runs = [
+        run(UNTOUCHED, 100),
+        run("a", 80),
+        run(UNTOUCHED, 200, 2),
+        run("b", 300, 2, latency_ms=4),
+        run("b", 300, 2, latency_ms=4),
+        run(UNTOUCHED, 200, 2),
+        run("a", 160),
+        run(UNTOUCHED, 200),
+    ]
+
+    found = {engine: one for (_, engine), one in ratios(runs).items()}
+
+    assert (0.8, 1.5, 1.0) == tuple(found[name]["cpu_ratio"] for name in ("a", "b", UNTOUCHED))
+    assert (1.0, 2.0, 2.0) == (found["a"]["p50_ratio"], found["b"]["p50_ratio"], found["b"]["p99_ratio"])
+
+
+def test_published_ratios_follow_from_the_published_runs() -> None:
+    """A published ratio cannot be changed without a change of the measured runs."""
+    content = json.loads((ROOT / "references/measured/price.json").read_text(encoding="utf-8"))
+
+    found = ratios(content["runs"])
+
+    assert len(found) == len(content["cases"]) > 20
+    assert all(found[case["workload"], case["engine"]].items() <= case.items() for case in content["cases"])
+
+
+def test_run_without_outputs_has_no_ratio() -> None:
+    assert [UNTOUCHED] == [engine for _, engine in ratios([run(UNTOUCHED, 100), run("a", 80, records=0)])]
+
+
+@pytest.mark.parametrize(
+    ("costs", "expected"),
+    [([100.0], None), ([110.0, 100.0, 105.0], 0.1), ([100.0, 100.0], 0.0)],
+    ids=["one", "several", "equal"],
+)
+def test_noise_is_the_difference_of_equal_runs(costs: list[float], expected: float | None) -> None:
+    """Warm runs and runs of changes differ from the untouched query; a single run shows no noise."""
+    runs = [*(run(UNTOUCHED, cost) for cost in costs), run("a", 1), run(WARM_UNTOUCHED, 1)]
+
+    found = noise(runs, "stateful")
+
+    assert expected == (found if found is None else pytest.approx(found))
+
+
+def test_change_within_the_noise_has_no_effect() -> None:
+    """The untouched query and a change without noise to compare with are never within it."""
+    cases = [{"engine": name, "cpu_ratio": ratio} for name, ratio in ((UNTOUCHED, 1.0), ("a", 0.9), ("b", 0.89))]
+
+    assert [False, True, False] == [is_within(case, 0.1) for case in cases]
+    assert not is_within(cases[1], None)
