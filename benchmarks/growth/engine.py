@@ -18,8 +18,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 from benchmarks.growth.points import Point
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case
-from benchmarks.spark.engine import START_SECONDS, batches_file, ready_file, start_process
-from benchmarks.spark.process import run_of, session, warm, write_progress
+from benchmarks.spark.engine import (
+    START_SECONDS,
+    batches_file,
+    ready_file,
+    run_of,
+    session,
+    start_process,
+    warm,
+    write_progress,
+)
 from benchmarks.spark.queries import SparkOptions, start_queries
 from spark_rtm.realtime.queries import stop_completely, wait_until
 from spark_rtm.services.child import wait_until_ready

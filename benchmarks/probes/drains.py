@@ -5,18 +5,23 @@ A stateless and a stateful query run under traffic at the default interval of fi
 drains and stops one query, which then restarts. Afterwards, `kill -9` ends the job in the middle of a stop.
 """
 
+import json
 import random
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
@@ -25,17 +30,24 @@ from benchmarks.spark.engine import start_process
 from spark_rtm import control_socket
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.realtime.queries import wait_until
+from spark_rtm.realtime import control
+from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
+from spark_rtm.realtime.warm_up import warm_up_silently
 from spark_rtm.services import kafka_broker, run_folder
 from spark_rtm.services.child import Child
-from spark_rtm.services.cluster import standalone_cluster
+from spark_rtm.services.cluster import job_confs, standalone_cluster
+from spark_rtm.services.spark import build_session
 
-QUERIES = ("copy", "counts")
-"""The queries of `drained_job.py`."""
+QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "copy": lambda rows: rows.select("key", "value"),
+    "counts": lambda rows: rows.groupBy("key").count().selectExpr("key", "cast(count as string) value"),
+}
 KEYS = 20
 FLOW_SECONDS = 120.0
 FLOW_RESULTS = 50
 PRESETS = {"quick": {"rounds": 4, "kills": 1}}
+LONG_SECONDS = 86_400.0
+WARM_UP_BATCHES = 5
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,7 @@ class Job:
     def start(self) -> None:
         """Start the process."""
         argument = {"servers": self.servers, "folder": self.folder, "master": self.master, "socket": self.socket}
-        self.child = start_process("drained job", argument, self.folder / "job.log", "benchmarks.probes.drained_job")
+        self.child = start_process("drained job", argument, self.folder / "job.log", "benchmarks.probes.drains")
 
     def kill(self) -> None:
         """Kill the process and its JVM."""
@@ -123,7 +135,7 @@ def measure(options: Options, console: Console) -> Outcome:
                 wait_for_flow(servers, name)
                 job.kill_in_a_stop(name, pauses.random() / 2)
                 console.print(f"{number} of {options.kills}: the job was killed in a stop of {name}")
-            wait_for_flow(servers, QUERIES[-1])
+            wait_for_flow(servers, [*QUERIES][-1])
         in_all = [differences(servers, name, sent) for name in QUERIES]
     stops_ms = [round(1_000 * value) for value in seconds]
     (lost, repeated_in_all), (_, repeated) = (map(sum, zip(*found, strict=True)) for found in (in_all, by_stops))
@@ -178,3 +190,41 @@ def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
         wait_until(lambda: not expected - results().keys(), FLOW_SECONDS / 4, "the last results")
     found = results()
     return len(expected - found.keys()), sum(count - 1 for count in found.values())
+
+
+def main() -> None:
+    """Run the queries until the process is killed. The argument is JSON with servers, folder, master and socket."""
+    argument = json.loads(sys.argv[1])
+    servers, folder, master = argument["servers"], Path(argument["folder"]), argument["master"]
+    spark = build_session("drains", master=master, slots=8, confs=job_confs() if master else {})
+
+    def starters(checkpoints: Path) -> dict[str, Callable[[], StreamingQuery]]:
+        return {name: partial(start, spark, servers, checkpoints, name) for name in QUERIES}
+
+    # In a new JVM, the first batch boundaries of a query take seconds.
+    warm_up_silently(spark, starters, folder, batches=WARM_UP_BATCHES)
+    queries = {name: starter() for name, starter in starters(folder).items()}
+
+    def restart_stopped() -> bool:
+        for name, query in queries.items():
+            if not query.isActive:
+                query.awaitTermination()  # the session releases the name a moment after the query has ended
+                queries[name] = start(spark, servers, folder, name)
+        return False
+
+    with control_socket.listen(spark, Path(argument["socket"])):
+        wait_until(restart_stopped, LONG_SECONDS, "the end of the benchmark")
+
+
+def start(spark: SparkSession, servers: str, folder: Path, name: str) -> StreamingQuery:
+    """Start the query `name` from the topic `source` to the topic `name`, at the default interval of five minutes."""
+    kafka = {"kafka.bootstrap.servers": servers}
+    source = spark.readStream.format(control.SOURCE).options(**kafka, subscribe="source", startingOffsets="earliest")
+    writer = QUERIES[name](source.load()).writeStream.format("kafka").options(**kafka, **KAFKA_SINK, topic=name)
+    writer = writer.option("checkpointLocation", str(folder / name)).queryName(name).outputMode("update")
+    query: StreamingQuery = writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+    return query
+
+
+if __name__ == "__main__":
+    main()

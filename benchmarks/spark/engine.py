@@ -1,22 +1,38 @@
-"""Run Spark as a benchmarked engine, in a new process for each run, because each run needs a context of its own."""
+"""
+Run Spark as a benchmarked engine: each run is a new process, because it needs a context of its own.
+
+The second half of this module runs in that process: it starts one copy of the queries, and writes their progress.
+"""
 
 import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
 from benchmarks.harness.engine import Engine, Run, Start
-from benchmarks.spark.queries import SparkOptions
+from benchmarks.harness.workloads import Shape
+from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, is_staggered, names_of, start_queries
+from spark_rtm.realtime.control import stagger
+from spark_rtm.realtime.queries import raise_if_failed, wait_until
+from spark_rtm.realtime.warm_up import warm_up
 from spark_rtm.services.child import Child, start_child, wait_until_ready
+from spark_rtm.services.spark import build_session
 
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS = 420.0
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
+POLLS_PER_INTERVAL = 8
+"""Number of polls per interval. Polls take the engine's CPU time, and fewer could miss a batch."""
 
 
 def spark_engine(options: SparkOptions) -> Start:
@@ -41,7 +57,7 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
 
 
 def start_process(
-    name: str, argument: Mapping[str, Any], log_path: Path, module: str = "benchmarks.spark.process"
+    name: str, argument: Mapping[str, Any], log_path: Path, module: str = "benchmarks.spark.engine"
 ) -> Child:
     """Start an engine's process, which keeps its temporary files in the folder of its log."""
     python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
@@ -58,3 +74,86 @@ def batches_file(run: Run, copy: int) -> Path:
 def ready_file(run: Run, copy: int) -> Path:
     """Return the file that a copy creates when its queries run."""
     return run.folder / f"ready-{copy}"
+
+
+def run_of(values: Mapping[str, Any]) -> Run:
+    """Return the run that this process received as JSON."""
+    return Run(**{**values, "folder": Path(values["folder"]), "shape": Shape(**values["shape"])})
+
+
+def session(options: SparkOptions) -> SparkSession:
+    """Start a session with the settings of an engine."""
+    return build_session(
+        "benchmark",
+        slots=options.slots,
+        shuffle_partitions=options.shuffle_partitions,
+        confs={**SHORT_INTERVALS, **options.confs},
+    )
+
+
+def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> None:
+    """Start a copy of the queries between two boundaries of the previous copy, and write its progress."""
+    if options.warm_up_batches:
+        # The source is still empty, because the harness sends records only after this engine is ready.
+        warm(spark, options, run, partial(start_queries, spark))
+    if copy:
+        _wait_between_boundaries(options, run, copy)
+    queries = start_queries(spark, options, run, copy)
+    if is_staggered(options, copy):
+        # Commit each query in the middle of the previous copy's batches, in a thread that ends with the query.
+        for query, other in zip(queries, names_of(run.workload, copy - 1), strict=True):
+            last_commit = partial(_last_commit, options.checkpoint(run) / other / "commits")
+            arguments = (query, last_commit, options.interval_seconds / options.copies)
+            threading.Thread(target=stagger, args=arguments, daemon=True).start()
+    write_progress(queries, run, copy, options.interval_seconds)
+
+
+def warm(
+    spark: SparkSession, options: SparkOptions, run: Run, start: Callable[[SparkOptions, Run], list[StreamingQuery]]
+) -> None:
+    """Run the queries of `start` in short batches, with checkpoints outside those of the run."""
+
+    def start_short(folder: Path, interval_seconds: float) -> list[StreamingQuery]:
+        return start(replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
+
+    warm_up(spark, start_short, options.warm_up_batches, run.folder)
+
+
+def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
+    """Wait until half an interval (with two copies) has passed since the previous copy's last boundary."""
+    wait_until(ready_file(run, copy - 1).exists, START_SECONDS, f"the start of copy {copy - 1}")
+    # The first batch takes seconds longer, so the times of the boundaries are known only after this batch ends.
+    batches = batches_file(run, copy - 1)
+    size = batches.stat().st_size
+    wait_until(lambda: batches.stat().st_size > size, START_SECONDS, f"the end of a batch of copy {copy - 1}")
+    threading.Event().wait(options.interval_seconds / options.copies)
+
+
+def _last_commit(commits: Path) -> int:
+    return max((int(path.name) for path in commits.glob("[0-9]*")), default=-1)
+
+
+def write_progress(queries: Sequence[StreamingQuery], run: Run, copy: int, interval_seconds: float) -> None:
+    """Report that the queries are ready, and write the progress of each batch until the process is stopped."""
+    pause, last_batch = threading.Event(), {query.name: -1 for query in queries}
+    poll_seconds = min(MAX_POLL_SECONDS, max(MIN_POLL_SECONDS, interval_seconds / POLLS_PER_INTERVAL))
+    with batches_file(run, copy).open("w", buffering=1) as file:
+        ready_file(run, copy).touch()
+        while not pause.wait(poll_seconds):
+            raise_if_failed(queries)
+            for query in queries:
+                progress = query.lastProgress
+                if progress and progress.batchId != last_batch[query.name]:
+                    last_batch[query.name] = progress.batchId
+                    file.write(" ".join(progress.json.split()) + "\n")
+
+
+def main() -> None:
+    """Run the queries until this process is stopped."""
+    argument = json.loads(sys.argv[1])
+    options = SparkOptions(**argument["options"])
+    serve(session(options), options, run_of(argument["run"]), argument["copy"])
+
+
+if __name__ == "__main__":
+    main()
