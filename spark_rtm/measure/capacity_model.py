@@ -6,13 +6,11 @@ fit use the same formula. This module needs only Python.
 """
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-FACTOR = re.compile(r"(?:(?P<function>sqrt|log10)\((?P<argument>\w+)\)|(?P<name>[a-z]\w*)|(?P<number>\d+))")
-FUNCTIONS = {"sqrt": math.sqrt, "log10": math.log10}
+FUNCTIONS: dict[str, Callable[[float], float]] = {"": float, "sqrt": math.sqrt, "log10": math.log10}
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,12 @@ def value_of(term: str, inputs: Mapping[str, float]) -> float:
     """Return the value of a term. Raise ValueError for an unknown factor."""
     value = 1.0
     for text in term.split(" * "):
-        factor = FACTOR.fullmatch(text)
-        if factor is None:
-            raise ValueError(f"the term {term!r} contains {text!r}; use a name, sqrt(name), log10(name) or a number")
-        if factor["function"]:
-            value *= FUNCTIONS[factor["function"]](inputs[factor["argument"]])
-        else:
-            value *= inputs[factor["name"]] if factor["name"] else float(factor["number"])
+        function, _, name = text.removesuffix(")").rpartition("(")
+        try:
+            value *= float(text) if text.isdigit() else FUNCTIONS[function](inputs[name])
+        except KeyError:
+            reason = f"the term {term!r} contains {text!r}; use a name, sqrt(name), log10(name) or a number"
+            raise ValueError(reason) from None
     return value
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks.harness.engine import fresh_run
-from benchmarks.harness.java_programs import read_times, sending
+from benchmarks.harness.java_programs import echo, read_times, sending
 from benchmarks.harness.run import Case, load_generator, run_case
 from benchmarks.harness.workloads import record, transaction
 from benchmarks.results import run_result
 from benchmarks.results.run_result import RecordTimes, Traffic
-from tests.benchmarks.harness.checks import SHORT, half_echo
+from tests.benchmarks.harness.checks import SHORT
 from tests.helpers import records_of
 
 
@@ -51,7 +51,11 @@ def test_rate_and_lag_of_the_load_generator_are_measured_from_due_times() -> Non
 @pytest.mark.services
 def test_missing_and_wrong_results_make_the_run_invalid(kafka: str) -> None:
     """One of two partitions is copied to the target topic, also its invalid records."""
-    result = run_case(kafka, Case("half echo", "stateless", half_echo), replace(SHORT, drain_seconds=2))
+    result = run_case(
+        kafka,
+        Case("half echo", "stateless", lambda run: echo(replace(run, partitions=1))),
+        replace(SHORT, drain_seconds=2),
+    )
 
     numbers = result.numbers
     assert 0 < numbers["missing"] < 3000
