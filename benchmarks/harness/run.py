@@ -9,7 +9,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,10 +70,8 @@ def baseline_case() -> Case:
     return Case(BASELINE, "echo", echo)
 
 
-def run_case(
-    bootstrap_servers: str, case: Case, traffic: Traffic, on_tick: Callable[[], None] = lambda: None
-) -> RunResult:
-    """Execute a run, calling `on_tick` twice a second. Raise RuntimeError if the engine or the load generator fails."""
+def run_case(bootstrap_servers: str, case: Case, traffic: Traffic) -> RunResult:
+    """Execute a run. Raise RuntimeError if the engine or the load generator fails."""
     pause = threading.Event()
     with (
         tempfile.TemporaryDirectory(prefix="bench-", dir=run_folder()) as folder,
@@ -82,7 +80,6 @@ def run_case(
         with case.start(run) as engine, sampling(engine.pids) as samples, sending(run, traffic) as generator:
             while generator.is_running():
                 engine.raise_if_failed()
-                on_tick()
                 pause.wait(TICK_SECONDS)
             times = read_times(run, generator)
             progress = engine.progress()

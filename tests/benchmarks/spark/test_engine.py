@@ -1,8 +1,9 @@
 """Short real runs of Spark in each mode: every record gets its correct answer."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,10 +13,11 @@ from pyspark.sql import SparkSession
 
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case, run_case
-from benchmarks.results.run_result import RunResult, Traffic
+from benchmarks.results.run_result import Traffic
 from benchmarks.spark.engine import spark_engine
 from benchmarks.spark.queries import Mode, SparkOptions, start_queries
 from spark_rtm.realtime.control import SOURCE
+from spark_rtm.realtime.queries import wait_until
 from tests.benchmarks.harness.checks import MEASURED_RECORDS, SHORT, VALID, assert_all_answered
 from tests.helpers import end_offset
 
@@ -63,68 +65,41 @@ def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession)
     assert (MEASURED_RECORDS, 1.0) == (result.numbers["records"], result.numbers["outputs_per_record"])
 
 
-@dataclass
-class Copies:
-    """A run with two copies; the first copy is killed after each copy has finished a batch."""
-
-    interval_seconds: float
-    batches: list[list[dict[str, Any]]]
-    """The progress of the batches of each copy before the kill."""
-    result: RunResult
-    is_first_running: bool
-
-
-@pytest.fixture(scope="module")
-def copies(kafka: str) -> Copies:
-    """Run two copies, which are separate processes, and kill the first one with -9 during the measured traffic."""
+@pytest.mark.proves("chaos rounds")
+def test_one_copy_answers_everything_after_the_other_is_killed(kafka: str) -> None:
+    """Each copy is a separate process, so kill -9 of one copy during the measured traffic loses no result."""
     options = SparkOptions("real-time", interval_seconds=2, copies=2, source_format=SOURCE, warm_up_batches=1)
-    started: list[tuple[Run, Engine]] = []
     batches: list[list[dict[str, Any]]] = []
+
+    def kill_first(run: Run, engine: Engine) -> None:
+        def is_due() -> bool:
+            batches[:] = [replace(engine, batches=(path,)).progress() for path in engine.batches]
+            outputs = sum(end_offset(kafka, run.target, partition) for partition in range(run.partitions))
+            return all(batches) and outputs > 1000
+
+        wait_until(is_due, 60, "a batch of each copy, and results")
+        engine.children[0].kill()
 
     @contextmanager
     def losing_a_copy(run: Run) -> Iterator[Engine]:
-        with spark_engine(options)(run) as engine:
-            started.append((run, engine))
+        with spark_engine(options)(run) as engine, ThreadPoolExecutor() as threads:
+            killing = threads.submit(kill_first, run, engine)
             yield replace(engine, children=engine.children[1:])
+            killing.result()
+            assert not engine.children[0].is_running()
 
-    def kill_first() -> None:
-        if batches:
-            return
-        ((run, engine),) = started
-        found = [replace(engine, batches=(path,)).progress() for path in engine.batches]
-        outputs = sum(end_offset(kafka, run.target, partition) for partition in range(run.partitions))
-        if all(found) and outputs > 1000:
-            engine.children[0].kill()
-            batches.extend(found)
-
-    traffic = Traffic(200, warm_up_seconds=2, duration_seconds=8, drain_seconds=60)
     case = Case("real-time, two copies", "stateful", losing_a_copy, options.intervals("stateful"))
-    result = run_case(kafka, case, traffic, on_tick=kill_first)
-    ((_, engine),) = started
-    return Copies(options.interval_seconds, batches, result, engine.children[0].is_running())
+    result = run_case(kafka, case, Traffic(200, warm_up_seconds=2, duration_seconds=8, drain_seconds=60))
 
-
-def test_second_copy_starts_between_boundaries_of_the_first(copies: Copies) -> None:
-    """Copies that start at the same time would pause at the same time."""
-    first, second = copies.batches
-
-    first_boundary = started_at(first[0]) + first[0]["durationMs"]["triggerExecution"] / 1000
-    assert started_at(second[0]) >= first_boundary + copies.interval_seconds / 2
-
-
-@pytest.mark.proves("chaos rounds")
-def test_one_copy_answers_everything_after_the_other_is_killed(copies: Copies) -> None:
-    """Each copy is a separate process, so kill -9 of one copy loses no result."""
-    assert_all_answered(copies.result)
-    assert 1 < copies.result.numbers["outputs_per_record"] < 2
-    assert not copies.is_first_running
-
-
-def test_engine_processes_report_their_batches_and_cpu_time(copies: Copies) -> None:
-    numbers = copies.result.numbers
-
-    assert numbers["boundaries"] >= 1
-    assert len(numbers["pauses_ms"]) == numbers["boundaries"]
+    assert_all_answered(result)
+    numbers = result.numbers
+    assert 1 < numbers["outputs_per_record"] < 2
+    # Copies that start at the same time would pause at the same time.
+    (first, *_), (second, *_) = batches
+    first_boundary = started_at(first) + first["durationMs"]["triggerExecution"] / 1000
+    assert started_at(second) >= first_boundary + options.interval_seconds / 2
+    # Engine processes report their batches and CPU time.
+    assert len(numbers["pauses_ms"]) == numbers["boundaries"] >= 1
     assert {"addBatch", "walCommit", "triggerExecution"} <= numbers["phases_ms"].keys()
     assert numbers["engine_cores"] > 0
     assert numbers["engine_mb"] > 100
