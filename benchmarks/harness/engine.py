@@ -32,14 +32,12 @@ class Run:
     target: str
     rejected: str
     partitions: int
-    """Number of partitions per topic."""
     workload: Workload
     folder: Path
     """Folder for checkpoints, state and logs. The folder is empty at the start and is deleted after the run."""
     middle: str = ""
     """Topic between the two queries of the workload `two hops`."""
     shape: Shape = DEFAULT_SHAPE
-    """Keys and record size of the workload `counts`."""
 
 
 @dataclass(frozen=True)

@@ -58,11 +58,9 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the engine for the published results."""
     partitions: int = PARTITIONS
-    """Number of partitions per topic."""
     min_boundaries: int = MIN_BOUNDARIES
-    """Minimum number of batch boundaries of a valid run, for an engine with boundaries."""
+    """Minimum of a valid run, for an engine with batch boundaries."""
     shape: Shape = DEFAULT_SHAPE
-    """Keys and record size of the workload `counts`."""
 
 
 def baseline_case() -> Case:

@@ -33,11 +33,7 @@ class Shape:
     stride: int = 1
     """Distance between two keys. The keys are spread over a state of `keys * stride` keys."""
     record_bytes: int = 200
-    """Size of each record's value in bytes; at least `MIN_RECORD_BYTES`."""
-
-
-MIN_RECORD_BYTES = 50
-"""Smallest value of `Shape.record_bytes` for ids and sequence numbers below ten million."""
+    """Size of each record's value in bytes; at least 50."""
 
 
 def is_valid(seq: int) -> bool:
@@ -62,12 +58,6 @@ def record(seq: int) -> str:
 def key_of_count(shape: Shape, seq: int) -> str:
     """Return the id of a `counts` record, which is also its Kafka key."""
     return f"k{seq % shape.keys * shape.stride}"
-
-
-def counted_record(shape: Shape, seq: int) -> str:
-    """Return the input record of the workload `counts`, for example {"id":"k17","seq":1017,"pad":"xxxxxxxx"}."""
-    start = f'{{"id":"{key_of_count(shape, seq)}","seq":{seq},"pad":"'
-    return f'{start}{"x" * (shape.record_bytes - len(start) - 2)}"}}'
 
 
 def count(shape: Shape, seq: int) -> dict[str, Any]:

@@ -40,7 +40,6 @@ class OtherEngine:
 
     name: str
     packages: tuple[str, ...]
-    """Packages to install, at exact versions."""
     settings: Callable[[float], Settings]
     """Returns the settings for a commit interval in seconds, without the topics and folders of a run."""
     prepare: Callable[[], object]

@@ -178,9 +178,7 @@ class RunResult:
     """Time from the due time to the receipt of the output, for each measured record with an output."""
     boundaries: list[Boundary]
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the engine."""
     has_boundaries: bool = False
-    """Whether the engine has batch boundaries."""
     progress: tuple[dict[str, Any], ...] = ()
     """Progress of the finished batches, oldest first."""
     late_runs: tuple[dict[str, Any], ...] = ()

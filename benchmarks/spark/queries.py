@@ -80,7 +80,7 @@ class SparkOptions:
     interval_seconds: float = 30
     """Trigger interval of real-time mode. Continuous mode uses epochs of one second; other modes have no interval."""
     copies: int = 1
-    """Number of copies of the query. Each copy has its own checkpoint."""
+    """Number of copies of the query, each with its own checkpoint."""
     shuffle_partitions: int = 2
     slots: int = 8
     """Number of task slots of the local master, equal in all modes."""
@@ -89,11 +89,9 @@ class SparkOptions:
     source_format: str = "kafka"
     """The source `kafka`, or the source whose batches end on command."""
     source: Mapping[str, str] = field(default_factory=dict)
-    """Options of the Kafka source."""
     latency_in_progress: bool = False
     """Whether progress events report the latencies of source rows."""
     sink: Mapping[str, str] = field(default_factory=lambda: {"kafka.linger.ms": "0"})
-    """Options of the Kafka sink."""
     warm_up_batches: int = 0
     """Number of empty batches in real-time mode before the first record."""
     checkpoint_dir: str = ""

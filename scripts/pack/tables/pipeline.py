@@ -57,19 +57,15 @@ def _machine(known: dict[str, Any]) -> str:
 
 def _sums(runs: Sequence[dict[str, Any]]) -> str:
     incidents = sum(len(run["incidents"]) for run in runs)
-    seeds = sorted({run["seed"] for run in runs})
+    seeds = {run["seed"] for run in runs}
     records, results, lost, wrong = (
         f"{sum(run[name] for run in runs):,}" for name in ("records", "results", "lost", "wrong")
     )
     return (
-        f"In total: {_count(incidents, 'fault')} of {_count(len(seeds), 'seed')} in {_count(len(runs), 'run')}, "
+        f"In total: {incidents} faults of {len(seeds)} seeds in {len(runs)} runs, "
         f"{records} records, {results} results compared with the replay, {lost} lost, {wrong} wrong "
         "([commands](measured/chaos.json)).\n"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def comparison(root: Path, _: str) -> str:

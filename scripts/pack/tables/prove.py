@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results.format import measured
+from benchmarks.results.format import measured, table
 from spark_rtm.prove.verdicts.verdict import Verdict, summary
 
 PROVE = "references/measured/prove.json"
@@ -31,21 +31,15 @@ def examples(root: Path, _: str) -> str:
     content = measured(root, EXAMPLES, "make prove-examples")
     known, dates = content["conditions"], sorted({row["date"] for row in content["targets"]})
     named = [(row["target"].rpartition(":")[2], row["verdicts"]) for row in content["targets"]]
-    rows = [f"| `{name}` | {len(verdicts)} | {_rest(verdicts)} |" for name, verdicts in named]
-    return "\n".join(
-        [
-            f"Output of `{known['command']}`, {' to '.join(dates[:1] + dates[1:][-1:])}, PySpark {known['pyspark']}:\n",
-            "| query | checks | not good |",
-            "|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
+    rows = [(f"`{name}`", str(len(verdicts)), _rest(verdicts)) for name, verdicts in named]
+    days = " to ".join(dates[:1] + dates[1:][-1:])
+    text = f"Output of `{known['command']}`, {days}, PySpark {known['pyspark']}:\n"
+    return f"{text}\n{table(('query', 'checks', 'not good'), rows)}"
 
 
 def _rest(verdicts: dict[str, str]) -> str:
     found = [f"`{check}` {textwrap.shorten(text, 120)}" for check, text in verdicts.items() if text != "good"]
-    return "; ".join(found).replace("|", "\\|") or "none"
+    return "; ".join(found) or "none"
 
 
 def _lines(verdict: dict[str, Any]) -> list[str]:
