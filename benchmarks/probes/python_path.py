@@ -61,20 +61,18 @@ def scala(rows: DataFrame, ticks: DataFrame) -> DataFrame:
     return DataFrame(counted.of(ticking_rows._jdf, TIMER_MS, TTL_MS), rows.sparkSession)  # noqa: SLF001 - for Scala
 
 
-def python(rows: DataFrame, ticks: DataFrame) -> DataFrame:
-    """Count with the Python processor in real-time mode."""
-    return python_state.transform_with_state(rows, ["key"], Counted(), COUNTS, ticks)
-
-
-def micro_batch(rows: DataFrame, ticks: DataFrame) -> DataFrame:  # noqa: ARG001 - a batch fires its timers
-    """Count with the Python processor in micro-batch mode."""
-    return rows.groupBy("key").transformWithState(Counted(), COUNTS, "update", "processingTime")
-
-
+REAL_TIME = {"realTime": "5 minutes"}
 QUERIES: dict[str, tuple[Transform, dict[str, str]]] = {
-    "scala": (scala, {"realTime": "5 minutes"}),
-    "python": (python, {"realTime": "5 minutes"}),
-    "micro_batch": (micro_batch, {"processingTime": "0 seconds"}),
+    "scala": (scala, REAL_TIME),
+    "python": (
+        lambda rows, ticks: python_state.transform_with_state(rows, ["key"], Counted(), COUNTS, ticks),
+        REAL_TIME,
+    ),
+    # A micro-batch fires its timers without ticks.
+    "micro_batch": (
+        lambda rows, _: rows.groupBy("key").transformWithState(Counted(), COUNTS, "update", "processingTime"),
+        {"processingTime": "0 seconds"},
+    ),
 }
 
 

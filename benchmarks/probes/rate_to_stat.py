@@ -38,27 +38,15 @@ CONFS = {
 }
 PARTITIONS = 2
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One way to run the query: an execution mode and its settings."""
-
-    name: str
-    source: str = SOURCE
-    purge: bool = False
-    progress: bool = False
-    real_time: bool = False
-
-
-ARMS = (
-    Arm("none, built-in `rate`", source="rate"),
-    Arm("none"),
-    Arm("async purge", purge=True),
-    Arm("async progress", progress=True),
-    Arm("both", purge=True, progress=True),
-    Arm("real-time mode", purge=True, real_time=True),
-)
+ARMS: dict[str, dict[str, Any]] = {
+    "none, built-in `rate`": {"source": "rate"},
+    "none": {},
+    "async purge": {"purge": True},
+    "async progress": {"progress": True},
+    "both": {"purge": True, "progress": True},
+    "real-time mode": {"purge": True, "real_time": True},
+}
+"""The ways to run the query, each with its arguments of `run_arm`."""
 PRESETS = {"quick": {"duration": 3, "warm_up": 2, "rate": (10_000,)}}
 
 
@@ -79,11 +67,11 @@ def measure(options: Options, console: Console) -> Outcome:
     rows: list[dict[str, Any]] = []
     spark = build_session("rate-to-stat", slots=4, confs={**CONFS, "spark.jars": str(compiled(SCALA))})
     try:
-        run_arm(spark, ARMS[1], options, options.rate[0])  # the JVM compiles the code
+        run_arm(spark, options, options.rate[0])  # the JVM compiles the code
         for rate in options.rate:
-            for arm in ARMS:
-                if arm.source == SOURCE or rate == options.rate[0]:
-                    rows.append({"arm": arm.name, "rate": rate, **run_arm(spark, arm, options, rate)})
+            for name, arm in ARMS.items():
+                if "source" not in arm or rate == options.rate[0]:
+                    rows.append({"arm": name, "rate": rate, **run_arm(spark, options, rate, **arm)})
                     console.print(rows[-1])
     finally:
         spark.stop()
@@ -92,30 +80,38 @@ def measure(options: Options, console: Console) -> Outcome:
     return outcome_with(console, "rate-to-stat", {"duration_seconds": options.duration, "rows": rows}, problems)
 
 
-def run_arm(spark: SparkSession, arm: Arm, options: Options, rate: int) -> dict[str, Any]:
+def run_arm(
+    spark: SparkSession,
+    options: Options,
+    rate: int,
+    *,
+    source: str = SOURCE,
+    purge: bool = False,
+    progress: bool = False,
+    real_time: bool = False,
+) -> dict[str, Any]:
     """Return the latency of an arm in milliseconds, the share of rows written in time, and the number of batches."""
     stats = spark._jvm.rate_to_stat.Stats  # type: ignore[union-attr] # noqa: SLF001 - the sink is in Scala
-    spark.conf.set(PURGE_CONF, str(arm.purge).lower())
+    spark.conf.set(PURGE_CONF, str(purge).lower())
     now_us = int(time.time() * 1e6)
-    source = spark.readStream.format(arm.source).option("rowsPerSecond", rate).option("numPartitions", PARTITIONS)
-    source = source.option("originUs", now_us + 2_000_000)  # after the start of the first batch
-    rows = source.load()
-    writer = rows.select(F.unix_micros("timestamp") if arm.source == "rate" else "due_us").writeStream
+    reader = spark.readStream.format(source).option("rowsPerSecond", rate).option("numPartitions", PARTITIONS)
+    rows = reader.option("originUs", now_us + 2_000_000).load()  # after the start of the first batch
+    writer = rows.select(F.unix_micros("timestamp") if source == "rate" else "due_us").writeStream
     writer._jwrite.foreach(stats.writer())  # noqa: SLF001 - PySpark's own method takes only Python
-    writer = writer.outputMode("update").option("asyncProgressTrackingEnabled", str(arm.progress).lower())
-    trigger = {"realTime": "5 minutes"} if arm.real_time else {"processingTime": "0 seconds"}
+    writer = writer.outputMode("update").option("asyncProgressTrackingEnabled", str(progress).lower())
+    trigger = {"realTime": "5 minutes"} if real_time else {"processingTime": "0 seconds"}
     from_us = now_us + int((2 + options.warm_up) * 1e6)
     until_us = from_us + int(options.duration * 1e6)
     stats.measure(from_us, until_us)
     with tempfile.TemporaryDirectory(dir=run_folder()) as folder:
         query = writer.option("checkpointLocation", folder).trigger(**trigger).start()
         try:
-            if arm.real_time:
+            if real_time:
                 assert_real_time(query)
             # The built-in source releases rows up to a second late.
             threading.Event().wait(until_us / 1e6 + 2 - time.time())
             raise_if_failed([query])
-            batches = query.lastProgress["batchId"] if query.lastProgress and not arm.real_time else 0
+            batches = query.lastProgress["batchId"] if query.lastProgress and not real_time else 0
         finally:
             query.stop()
     count = stats.count()

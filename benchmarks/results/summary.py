@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results.run_result import CaseKey, RunResult, key_of, label_of
-from spark_rtm.measure.percentiles import median_of_runs, percentiles_of_runs
+from spark_rtm.measure.percentiles import percentiles_of_runs
 
 BASELINE, MICRO_BATCH, UNTUNED = "baseline (echo)", "micro-batch", "micro-batch, untuned"
 BUCKET_SECONDS = 0.1
@@ -54,11 +54,11 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
     baseline = next((runs for (_, engine, other), runs in by_case.items() if (engine, other) == (BASELINE, rate)), [])
     slower = _quotients(own, baseline)
     return {
-        "times_baseline": _rounded(median_of_runs, slower, 2),
+        "times_baseline": _rounded(statistics.median_high, slower, 2),
         "times_baseline_lowest": _rounded(min, slower, 2),
         "times_baseline_highest": _rounded(max, slower, 2),
-        "speedup_over_micro_batch": _rounded(median_of_runs, _quotients(tuned, own), 1),
-        "speedup_over_untuned": _rounded(median_of_runs, _quotients(untuned, own), 1),
+        "speedup_over_micro_batch": _rounded(statistics.median_high, _quotients(tuned, own), 1),
+        "speedup_over_untuned": _rounded(statistics.median_high, _quotients(untuned, own), 1),
     }
 
 
@@ -78,7 +78,7 @@ def _row(runs: Sequence[RunResult]) -> dict[str, Any]:
     row |= {"runs": len(runs), "records": sum(one["records"] for one in numbers)}
     # A run without outputs is invalid, and its case has no percentiles.
     row |= percentiles_of_runs([one for one in numbers if one["records"]])
-    row |= {name: median_of_runs(one.get(name) or 0 for one in numbers) for name in MEDIANS}
+    row |= {name: statistics.median_high(one.get(name) or 0 for one in numbers) for name in MEDIANS}
     pauses_ms = [pause_ms for one in numbers for pause_ms in one["pauses_ms"]]
     row |= {"boundaries": len(pauses_ms), "pause_median_ms": statistics.median_high(pauses_ms) if pauses_ms else None}
     row |= {"pause_max_ms": max(pauses_ms, default=None)}
@@ -88,7 +88,7 @@ def _row(runs: Sequence[RunResult]) -> dict[str, Any]:
 
 def _phases(runs: Sequence[RunResult]) -> dict[str, float]:
     names = sorted({name for run in runs for name in run.numbers["phases_ms"]})
-    return {name: median_of_runs(run.numbers["phases_ms"].get(name, 0) for run in runs) for name in names}
+    return {name: statistics.median_high(run.numbers["phases_ms"].get(name, 0) for run in runs) for name in names}
 
 
 def _flat(numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,20 +35,11 @@ def percentiles_ms(microseconds: npt.NDArray[np.int64]) -> dict[str, float]:
 
 
 def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return median, minimum and maximum of each percentile over several runs, or None without runs."""
+    """Return median, minimum and maximum of each percentile over several runs, or None. Of two, the higher counts."""
     summary: dict[str, float | None] = {}
     for name in PERCENTILES:
         values = [run[f"{name}_ms"] for run in runs]
-        summary[f"{name}_ms"] = median_of_runs(values) if values else None
+        summary[f"{name}_ms"] = statistics.median_high(values) if values else None
         summary[f"{name}_lowest_ms"] = min(values, default=None)
         summary[f"{name}_highest_ms"] = max(values, default=None)
     return summary
-
-
-def median_of_runs(values: Iterable[float]) -> float:
-    """
-    Return the median of one metric over several runs: the higher one of two middle values.
-
-    Percentiles of several runs are never averaged.
-    """
-    return statistics.median_high(values)

@@ -4,7 +4,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from spark_rtm.measure.percentiles import PERCENTILES, median_of_runs, percentiles, percentiles_ms, percentiles_of_runs
+from spark_rtm.measure.percentiles import PERCENTILES, percentiles, percentiles_ms, percentiles_of_runs
 
 RANKS: dict[str, tuple[int, float, int]] = {
     # number of values, share, expected rank
@@ -45,14 +45,9 @@ def test_percentiles_of_no_values_are_an_error() -> None:
         percentiles([], [0.5])
 
 
-def test_disturbed_run_does_not_move_the_median() -> None:
-    """The median of three runs ignores an outlier; of two runs, it is the higher one."""
-    assert 2.0 == median_of_runs([1.0, 900.0, 2.0])
-    assert 3.0 == median_of_runs([1.0, 3.0])
-
-
 def test_runs_are_summarized_by_median_lowest_and_highest() -> None:
     runs = [{f"{name}_ms": value for name in PERCENTILES} for value in (1.0, 9.0, 2.0)]
 
     assert {"p99_ms": 2.0, "p99_lowest_ms": 1.0, "p99_highest_ms": 9.0}.items() <= percentiles_of_runs(runs).items()
+    assert 9.0 == percentiles_of_runs(runs[:2])["p99_ms"]
     assert {None} == set(percentiles_of_runs([]).values())
