@@ -5,6 +5,8 @@ Each repeat has a different order of cases, so a busy spell of the machine does 
 """
 
 import math
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +18,9 @@ from rich.console import Console
 
 from benchmarks.harness.run import Case, baseline_case, run_case
 from benchmarks.results.run_result import MIN_ACHIEVED_SHARE, RunResult, Traffic, busy_machine, late_sending
+from spark_rtm.measure.cpu import OtherPrograms
 from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services import kafka_broker
 
 START_AND_END_SECONDS = 30.0
@@ -26,6 +30,7 @@ STEP_FIELDS = (
     *("missing", "wrong", "achieved_share", "engine_cores", "foreign_cores"),
 )
 """Result fields that are stored for each tested rate."""
+PROBE_SECONDS, MAX_WAIT_SECONDS = 4.0, 600.0
 MAX_TRIES = 2
 """
 Tries per rate. A pause of the machine makes only one late; an engine that leaves no CPU time makes all of them late.
@@ -69,7 +74,7 @@ def run_plan(
     """Execute all runs in order on a separate broker, as `run_all` does. Raise RuntimeError if an engine fails."""
     if not plan:
         return []
-    with warm_broker(plan[0].traffic, console) as run_one:
+    with warm_broker(plan[0].traffic, console, max_foreign_cores) as run_one:
         return run_all(plan, run_one, max_late_runs, console, max_foreign_cores=max_foreign_cores)
 
 
@@ -77,8 +82,15 @@ RunOne = Callable[[Case, Traffic], RunResult]
 
 
 @contextmanager
-def warm_broker(traffic: Traffic, console: Console) -> Iterator[RunOne]:
-    """Start a broker, send it the warm-up part of `traffic`, and yield a function that runs a case on it."""
+def warm_broker(traffic: Traffic, console: Console, max_foreign_cores: float = math.inf) -> Iterator[RunOne]:
+    """
+    Start a broker, send it the warm-up part of `traffic`, and yield a function that runs a case on it.
+
+    With `max_foreign_cores`, wait until other programs use at most this number of cores.
+    """
+    if max_foreign_cores < math.inf:
+        console.print(f"waiting until other programs use at most {max_foreign_cores:g} cores")
+        wait_until(lambda: foreign_cores() <= max_foreign_cores, MAX_WAIT_SECONDS, "the end of busy programs")
     with kafka_broker() as bootstrap_servers:
         run_one = partial(run_case, bootstrap_servers)
         console.print("warming up the broker")
@@ -86,6 +98,13 @@ def warm_broker(traffic: Traffic, console: Console) -> Iterator[RunOne]:
         # slow.
         run_one(baseline_case(), replace(traffic, duration_seconds=1))
         yield run_one
+
+
+def foreign_cores() -> float:
+    """Return the number of cores that other programs use now, measured for a few seconds."""
+    programs, started_at = OtherPrograms(), time.monotonic()
+    threading.Event().wait(PROBE_SECONDS)
+    return programs.used() / (time.monotonic() - started_at)
 
 
 def run_all(

@@ -2,7 +2,7 @@
 Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseline.
 
 With `--long-interval` it writes `other_engines_interval.json`, with `--limits` `other_engines_limits.json`.
-With `--publish`, a run beside busy programs is repeated, and invalid if it is disturbed again.
+With `--publish`, the program waits until the machine is free, and repeats disturbed runs.
 If an engine cannot be installed, the program ends with the reason.
 """
 
@@ -82,19 +82,19 @@ def measure(options: Options, console: Console, engines: Sequence[OtherEngine] =
         Traffic(rate, options.warm_up_seconds, options.duration, warm_up_rate=options.warm_up_rate)
         for rate in options.rate
     ]
+    limit = options.max_foreign_cores if options.publish else math.inf
     if options.limits:
         # The warm-up has the same rate at each step. Otherwise, records would queue up before an engine with uncompiled
         # code, and the queue would hide whether the engine keeps up afterwards.
-        with warm_broker(traffics[0], console) as run_one:
+        with warm_broker(traffics[0], console, limit) as run_one:
             found = find_limits(run_one, cases, options.rate, traffics[0], console)
-        problems = limit_problems(found["steps"], options.max_foreign_cores) if options.publish else []
+        problems = limit_problems(found["steps"], limit)
         return Outcome("other_engines_limits", {**described, **found}, problems)
     plan = rotate(cases, traffics, options.repeats)
     if options.long_interval:
         # Only the baseline has no settings.
         short = {"duration_seconds": min(MAX_BASELINE_SECONDS, options.duration)}
         plan = [replace(run, traffic=replace(run.traffic, **({} if run.case.settings else short))) for run in plan]
-    limit = options.max_foreign_cores if options.publish else math.inf
     results = run_plan(plan, options.max_late_runs, console, max_foreign_cores=limit)
     stem = "other_engines_interval" if options.long_interval else "other_engines"
     return outcome_of(stem, described, results, console, has_charts=not options.long_interval)
