@@ -65,17 +65,13 @@ def rotate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> 
 
 
 def run_plan(
-    plan: Sequence[PlannedRun],
-    max_late_runs: int,
-    console: Console,
-    *,
-    max_foreign_cores: float = math.inf,
+    plan: Sequence[PlannedRun], max_late_runs: int, console: Console, max_foreign_cores: float = math.inf
 ) -> list[RunResult]:
     """Execute all runs in order on a separate broker, as `run_all` does. Raise RuntimeError if an engine fails."""
     if not plan:
         return []
     with warm_broker(plan[0].traffic, console, max_foreign_cores) as run_one:
-        return run_all(plan, run_one, max_late_runs, console, max_foreign_cores=max_foreign_cores)
+        return run_all(plan, run_one, max_late_runs, console, max_foreign_cores)
 
 
 RunOne = Callable[[Case, Traffic], RunResult]
@@ -112,7 +108,6 @@ def run_all(
     run_one: RunOne,
     max_late_runs: int,
     console: Console,
-    *,
     max_foreign_cores: float = math.inf,
 ) -> list[RunResult]:
     """

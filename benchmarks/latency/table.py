@@ -81,12 +81,9 @@ def overview_rows(root: Path) -> list[dict[str, Any]]:
 
 def speed_up(root: Path, _: str) -> str:
     """Return sentences for the README that compare both modes, without and with state."""
-    known = published(root, "latency", COMMAND)["conditions"]
-    fast, slow, fast_state, slow_state = overview_rows(root)
-    p50, slow_p50, state_p50, slow_state_p50 = (
-        milliseconds(row["p50_ms"]) for row in (fast, slow, fast_state, slow_state)
-    )
-    longest, slow_longest = (milliseconds(row["max_ms"]) for row in (fast_state, slow_state))
+    known, rows = published(root, "latency", COMMAND)["conditions"], overview_rows(root)
+    p50, slow_p50, state_p50, slow_state_p50 = (milliseconds(row["p50_ms"]) for row in rows)
+    longest, slow_longest = (milliseconds(row["max_ms"]) for row in rows[2:])
     return (
         f"On OSS 4.3.0 with tuned settings, the median latency of a stateless query is {p50} ms in real-time mode and "
         f"{slow_p50} ms in micro-batch mode. For a stateful query, the medians are {state_p50} ms and "
@@ -105,14 +102,9 @@ def boundaries(root: Path, _: str) -> str:
     rows = []
     for phase in content["phases"]:
         case = cases[phase["workload"], phase["engine"]]
-        pauses = (f"{case['boundaries']}", f"{case['pause_median_ms']:,.0f} / {case['pause_max_ms']:,.0f}")
-        rows.append(
-            (
-                f"{phase['workload']}, {phase['engine']}",
-                *pauses,
-                *(f"{phase[name]:,.0f}" if name in phase else "-" for name in PHASES),
-            )
-        )
+        pauses = (str(case["boundaries"]), f"{case['pause_median_ms']:,.0f} / {case['pause_max_ms']:,.0f}")
+        durations = (f"{phase[name]:,.0f}" if name in phase else "-" for name in PHASES)
+        rows.append((f"{phase['workload']}, {phase['engine']}", *pauses, *durations))
     header = ("workload, mode", "boundaries", "longest wait of a record: median / max", *PHASES.values())
     return f"{conditions(content, COMMAND, 'Times are in ms.')}\n{table(header, rows)}"
 
@@ -154,21 +146,16 @@ def two_copies(root: Path, _: str) -> str:
     """Return a table of p99.9 and maximum with one and two copies of the query, per repeat."""
     content = published(root, "latency", COMMAND)
     pairs = zip(_runs(content, "real-time"), _runs(content, "real-time, two copies"), strict=True)
-    rows = [
-        (
-            str(number),
-            *(milliseconds(run["p99.9_ms"]) for run in (one, two)),
-            factor(one["p99.9_ms"] / two["p99.9_ms"]),
-            *(milliseconds(run["max_ms"]) for run in (one, two)),
-            factor(one["max_ms"] / two["max_ms"]),
-        )
-        for number, (one, two) in enumerate(pairs, 1)
-    ]
-    header = ("run", "p99.9 in ms, one copy", "p99.9 in ms, two copies", "ratio")
-    maxima = ("max in ms, one copy", "max in ms, two copies", "ratio")
+    rows, header = [], ["run"]
+    for name in ("p99.9", "max"):
+        header += [f"{name} in ms, one copy", f"{name} in ms, two copies", "ratio"]
+    for number, (one, two) in enumerate(pairs, 1):
+        values = [(one[name], two[name]) for name in ("p99.9_ms", "max_ms")]
+        cells = [(milliseconds(first), milliseconds(second), factor(first / second)) for first, second in values]
+        rows.append((str(number), *cells[0], *cells[1]))
     [baseline] = [case for case in content["cases"] if _is_baseline(case)]
     note = f"For comparison, the baseline without an engine has a p99.9 of {milliseconds(baseline['p99.9_ms'])} ms.\n"
-    return f"{conditions(content, COMMAND)}\n{table((*header, *maxima), rows)}\n{note}"
+    return f"{conditions(content, COMMAND)}\n{table(header, rows)}\n{note}"
 
 
 def _rule(content: dict[str, Any], *more: str) -> str:

@@ -95,7 +95,7 @@ def measure(options: Options, console: Console, engines: Sequence[OtherEngine] =
         # Only the baseline has no settings.
         short = {"duration_seconds": min(MAX_BASELINE_SECONDS, options.duration)}
         plan = [replace(run, traffic=replace(run.traffic, **({} if run.case.settings else short))) for run in plan]
-    results = run_plan(plan, options.max_late_runs, console, max_foreign_cores=limit)
+    results = run_plan(plan, options.max_late_runs, console, limit)
     stem = "other_engines_interval" if options.long_interval else "other_engines"
     return outcome_of(stem, described, results, console, has_charts=not options.long_interval)
 
