@@ -11,6 +11,7 @@ from benchmarks.harness.benchmark import PUBLISHED_DIR, write_json
 from benchmarks.probes import burst, drains, state_table
 from benchmarks.probes.joins import latencies_ms
 from benchmarks.probes.probe import PARTITIONS, STEM, outcome_of, when_due
+from spark_rtm.kafka.topics import keep_producer_times
 from spark_rtm.services import LocalPostgres, running
 from tests.helpers import new_topic, produce
 
@@ -84,6 +85,7 @@ def test_missing_and_repeated_results_are_counted(kafka: str, monkeypatch: pytes
 def test_latency_counts_from_second_record_and_missing_pairs(kafka: str) -> None:
     """Pair 1 takes 5 ms after its click; pair 0 is before the measurement, pair 2 is missing, pair 3 has no click."""
     topics = [new_topic(kafka, 1) for _ in ("impressions", "clicks", "pairs")]
+    keep_producer_times(kafka, topics)
     producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0})
 
     def write(topic: str, *times_ms: tuple[int, int]) -> None:
