@@ -6,8 +6,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from spark_rtm.lint.claims import claims, claims_in
@@ -140,11 +141,8 @@ def _changed(findings: Sequence[Finding], given: Texts, settings: Settings) -> d
 
 
 def _by_path(findings: Sequence[Finding]) -> dict[Path, list[Finding]]:
-    by_path: dict[Path, list[Finding]] = defaultdict(list)
-    for finding in findings:
-        if finding.path.endswith(".py"):
-            by_path[Path(finding.path)].append(finding)
-    return by_path
+    code = (finding for finding in findings if finding.path.endswith(".py"))
+    return {Path(path): list(found) for path, found in groupby(code, attrgetter("path"))}
 
 
 def _text_of(path: Path, given: Texts) -> str:

@@ -139,10 +139,9 @@ def _in_one_form(root: Node) -> Node:
     """Return a document with nested policy keys and resolved local values of Terraform."""
     content = root.content
     local: Entries = {}
-    for _, block in content.values() if isinstance(content, dict) else ():
-        for one in block.content if isinstance(block.content, list) else [block]:
-            if isinstance(content, dict) and "locals" in content and isinstance(one.content, dict):
-                local |= one.content if block is content["locals"][1] else {}
+    block = content["locals"][1] if isinstance(content, dict) and "locals" in content else Node(1, None)
+    for one in block.content if isinstance(block.content, list) else [block]:
+        local |= one.content if isinstance(one.content, dict) else {}
     return _with_locals(_nested(root), local, 0) if local else _nested(root)
 
 
@@ -155,10 +154,9 @@ def _nested(node: Node) -> Node:
         value = Node(child.line, _policy_value(child)) if isinstance(child.content, dict) else child
         first, dot, rest = key.partition(".")
         if first in OBJECTS and dot:
-            place, holder = entries.setdefault(first, (line, Node(line, {})))
-            if isinstance(holder.content, dict):
-                holder.content[rest] = (line, value)
-                entries[first] = (place, holder)
+            holder = entries.setdefault(first, (line, Node(line, {})))[1].content
+            if isinstance(holder, dict):
+                holder[rest] = (line, value)
         else:
             entries[key] = (line, value)
     return Node(node.line, entries)

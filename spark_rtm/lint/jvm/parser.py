@@ -176,10 +176,7 @@ class _Parser(Expressions):
             names += self.parameters()
         if self.take(":"):
             self.skip_type({"=", "{", "}", ";"})
-        is_value = self.take("=")
-        if self.peek.text == "{":
-            return [self._function(token, names, self.braces())]
-        value = self.expression() if is_value else None
+        value = self.expression() if self.take("=") or self.peek.text == "{" else None
         before, self.hoisted = self.hoisted, []
         body = [*before, at(ast.Expr(value), value.lineno, self.last_line())] if value is not None else before
         return [self._function(token, names, body)]

@@ -30,10 +30,10 @@ def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
     """Yield bodies of `with raises(...)`, calls `raises(error, function)`, and asserted exceptions."""
     for node in _nodes(scope):
         if isinstance(node, ast.With | ast.AsyncWith) and any(
-            _is_expectation(each.context_expr) for each in node.items
+            _called(each.context_expr) in EXPECTATIONS for each in node.items
         ):
             yield from node.body
-        elif isinstance(node, ast.Call) and _is_expectation(node) and len(node.args) > 1:
+        elif isinstance(node, ast.Call) and _called(node) in EXPECTATIONS and len(node.args) > 1:
             yield from node.args[1:]
         elif isinstance(node, ast.Assert) and any(_called(each) == "exception" for each in ast.walk(node.test)):
             yield node.test
@@ -47,10 +47,6 @@ def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             waiting += ast.iter_child_nodes(node)
-
-
-def _is_expectation(node: ast.expr) -> bool:
-    return _called(node) in EXPECTATIONS
 
 
 def _called(node: ast.AST) -> str:

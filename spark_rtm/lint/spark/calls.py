@@ -166,10 +166,8 @@ class SparkCalls:
         elif name == "load" or name in FORMATS:
             return self._loaded(reader, name, given, line)
         else:
-            named_at = line if name == "name" else reader.named_at
-            changed = reader if name == "schema" else replace(reader, named_at=named_at)
-        if changed is not reader:
-            state.replace_everywhere(reader, changed)
+            changed = replace(reader, named_at=line) if name == "name" else reader
+        state.replace_everywhere(reader, changed)
         return changed
 
     @staticmethod
