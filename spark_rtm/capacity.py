@@ -18,7 +18,6 @@ PUBLISHED = Path(__file__).with_suffix(".json")
 MODEL_KEYS = ("conditions", "model", "ranges", "errors")
 MAX_BYTES = 10_000_000
 MIN_NUMBER, MAX_NUMBER = 1e-6, 1e15
-"""Limits of each number."""
 RUN_KEYS = ("rate", "partitions", "kept_up")
 COMMAND = "make bench-growth PUBLISH=1"
 DESCRIPTION = f"""Estimate what real-time queries with an aggregation need, from the published runs of `{COMMAND}`.

@@ -48,7 +48,6 @@ EARLIER_IMPORT = re.compile(r"^from (?:__future__|pyspark(?:\.sql)?) import [^(\
 FIRST_IMPORT = re.compile(r"^(?=(?:from|import) [^\n]*?(?P<end>\r?\n))", re.MULTILINE)
 FIRST_CODE = re.compile(r"\A(?:#[^\n]*\n|[ \t\r]*\n)*(?=[^\n]*?(?P<end>\r?\n))")
 Edit = tuple[int, int, str]
-"""A replacement for a range of the text."""
 
 
 def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> str:

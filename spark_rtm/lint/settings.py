@@ -15,7 +15,6 @@ from spark_rtm.text.finding import ENGINES
 TABLE = "rtm-lint"
 ALL = "ALL"
 MAX_BYTES = 1_000_000
-"""Maximum size of a settings file."""
 
 
 class SettingsError(ValueError):

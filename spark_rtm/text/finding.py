@@ -40,11 +40,9 @@ class Finding:
     message: str
     """The problem and its consequence."""
     fix: str
-    """The remedy."""
     severity: str = "error"
     """`error`, `warning` or `information`."""
     engine: tuple[str, ...] = ENGINES
-    """The engines of the finding."""
     column: int = 0
     """The first column in characters, from 1; 0 if unknown."""
     end_column: int = 0

@@ -19,7 +19,6 @@ PIPELINE_KEYS = {"continuous", "edition", "channel", "libraries", "development",
 NAME_KEYS = ("cluster_name", "job_cluster_key", "name", "task_key", "description",
              "notebook_path", "python_file", "run_name")  # fmt: skip
 Name = tuple[str, int]
-"""A name, and its line number."""
 OBJECTS = ("spark_conf", "aws_attributes", "azure_attributes", "gcp_attributes", "autoscale", "custom_tags")
 """The objects of a cluster whose keys a policy flattens."""
 LOCAL = re.compile(r"^\$\{local\.(\w+)\}$")

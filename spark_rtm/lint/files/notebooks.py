@@ -23,12 +23,10 @@ DATA = re.compile(
 )
 """Heading about errors that the notebook counts. Other headings about errors mark the code below as wrong."""
 DELETION = re.compile(r"^\s*rm\s+-\w*r\w*\s+['\"]?(?:/dbfs(?=/))?([^\s'\"]+)", re.MULTILINE)
-"""Cell command that deletes a folder."""
 SEPARATOR = "# COMMAND ----------"
 
 
 Line = tuple[int, str]
-"""The number of a line in the file, and its text."""
 Cell = tuple[str, list[Line]]
 """The kind of a cell, such as `python` or `markdown`, and its lines."""
 

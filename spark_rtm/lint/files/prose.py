@@ -35,12 +35,10 @@ class Sentence:
     """A sentence, which may span lines, or a table cell with the label of its row."""
 
     line: int
-    """The number of the first line."""
     text: str
     is_about: bool
     """Whether the sentence, its column or the nearest heading with a mode names real-time mode."""
     column: str = ""
-    """The header of a table cell's column."""
     around: str = ""
     """The row of a table cell, or the next sentence if it refers to this one."""
 

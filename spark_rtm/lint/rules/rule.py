@@ -112,13 +112,10 @@ class Rule:
     what: str = ""
     """The sentence that begins with "Checks for"."""
     why: str = ""
-    """The reason for the rule."""
     reported_at: str = ""
     """The code that a finding points to, or an empty string for rules about text."""
     example: str = ""
-    """Code or text that violates the rule."""
     use_instead: str = ""
-    """The corrected code or text."""
     source: str = ""
     """The labels of the sources in `CITATIONS`, such as `[setup]`."""
     cases: Mapping[str, str] = field(default_factory=dict, hash=False)

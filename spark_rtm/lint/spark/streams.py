@@ -27,7 +27,6 @@ KAFKA_SOURCES = ("kafka", "rtm-kafka")  # `rtm-kafka` is the source of `spark_rt
 PARTIAL = "functools.partial"
 MAX_ORDER = 1_000_000
 UNKNOWN_KEY = "\0"
-"""Key for options with unknown names."""
 START_PARAMETERS = {"path", "partitionBy", "queryName", "tableName"}
 """Arguments of `start` and `toTable` that are not options."""
 TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "realTime")
