@@ -182,6 +182,8 @@ def test_slow_expressions_and_broken_records_that_pass_are_named(judge: Judge, m
     ("expression", "expected"),
     [
         ("from_csv(value, 'a string, n int', map('sep', '|')).n", ("csv", "struct<a:string,n:int>", "|")),
+        ("try_cast(split(value, '\\\\|')[1] as int)", ("csv", "struct<column 1:string,column 2:bigint>", "|")),
+        ("cast(null as array<int>)", ("", "struct<>", ",")),
         ("get_json_object(value, '$.place.city')", ("json", "struct<place:struct<city:string>>", ",")),
         ("from_json(value, 'map<string, string>')", ("other", "struct<>", ",")),
         ("try_cast(value as int)", ("other", "struct<>", ",")),

@@ -1,12 +1,12 @@
 """Find in a query's plan how it decodes records: the format, and the fields with their types."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from spark_rtm.prove.subjects.filters import Node, plan_of
 
@@ -60,6 +60,8 @@ def decoding(rows: DataFrame) -> Decoding:
         return Decoding(JSON, _merged(fields), patterns=patterns)
     if fields := list(_schemas(trees, "CsvToStructs")):
         return Decoding(CSV, _merged(fields), separator, patterns)
+    if columns := _columns(trees):
+        return Decoding(CSV, columns[1], columns[0], patterns)
     return Decoding(OTHER if any(map(_decodes, trees)) else NONE, patterns=patterns)
 
 
@@ -92,10 +94,33 @@ def _paths(trees: Iterable[Node]) -> Iterator[StructField]:
             yield from (StructField(_literal(child), StringType()) for child in tree.children[1:] if _literal(child))
 
 
-def _decodes(tree: Node) -> bool:
+def _columns(trees: Sequence[Node]) -> tuple[str, StructType] | None:
+    """Return the separator and the columns of a query that splits its records."""
+    split = {
+        str(t.content["name"]): t.children[0]
+        for t in trees
+        if t.kind == "Alias" and t.children[0].kind == "StringSplit"
+    }
+    numbers, separators = {id(t.children[0]) for t in trees if _is_number(t)}, list[str]()
+    kinds = dict[int, DataType]()
+    for tree in trees:
+        if tree.kind in {"GetArrayItem", "ElementAt"} and _literal(tree.children[1]).isdigit():
+            array = split.get(str(tree.children[0].content.get("name")), tree.children[0])
+            if array.kind == "StringSplit" and _names(array.children[0]) == {"value"}:
+                kind = LongType() if id(tree) in numbers else StringType()
+                kinds[int(_literal(tree.children[1])) + (tree.kind == "GetArrayItem")] = kind
+                separators.append(_literal(array.children[1]).replace("\\", ""))
+    columns = [StructField(f"column {n}", kinds.get(n, StringType())) for n in range(1, max(kinds, default=0) + 1)]
+    return (separators[0], StructType(columns)) if columns else None
+
+
+def _is_number(tree: Node) -> bool:
     # The type of an array or struct is a dictionary, so it cannot be looked up in a set.
-    is_number = tree.kind == "Cast" and tree.content.get("dataType") not in ("string", "binary")
-    return tree.kind in OTHER_DECODERS or (is_number and _names(tree) == {"value"})
+    return tree.kind == "Cast" and tree.content.get("dataType") not in ("string", "binary")
+
+
+def _decodes(tree: Node) -> bool:
+    return tree.kind in OTHER_DECODERS or (_is_number(tree) and _names(tree) == {"value"})
 
 
 def _merged(fields: Iterable[StructField]) -> StructType:

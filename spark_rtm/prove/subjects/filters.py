@@ -1,20 +1,34 @@
 """Find the literals that a query compares with record fields, in the JSON of its analysed plan."""
 
+import fnmatch
 import json
+import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-EQUAL = {"EqualTo", "EqualNullSafe", "In"}
-ORDERED = {"GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual"}
-COMPARED = {*EQUAL, *ORDERED, "Like", "StartsWith", "EndsWith", "Contains"}
-MAX_TEXTS = 3
+LITERALS = {"StartsWith": "{}*", "EndsWith": "*{}", "Contains": "*{}*"}
+HOLDS: dict[str, Callable[[Any, Any], Any]] = {
+    "EqualTo": operator.eq,
+    "EqualNullSafe": operator.eq,
+    "In": lambda value, literals: value in literals,
+    "Like": fnmatch.fnmatchcase,
+    "IsNull": lambda value, _: value is None,
+    "GreaterThan": operator.gt,
+    "GreaterThanOrEqual": operator.ge,
+    "LessThan": operator.lt,
+    "LessThanOrEqual": operator.le,
+}
+MAX_TEXTS, MAX_HEADERS = 3, 20
+MIRRORED = {"Greater": "Less", "Less": "Greater"}
 INTEGERS, FRACTIONS = ("byte", "short", "integer", "long"), ("float", "double", "decimal")
 NUMBERS = (*INTEGERS, *FRACTIONS)
+# Functions that return the name of a type. A literal compared with them is not a value of a field.
+TYPES = {"SchemaOfVariant", "TypeOf"}
 # Expressions that return an item of an array or a map.
 READERS = {"ArrayFilter", "ArrayExists", "GetArrayItem", "Get", "ElementAt", "GetMapValue", "PythonUDF", "ScalaUDF"}
 FIELD_OF = re.compile(r"(\w+)(?:'\])?$")
@@ -38,14 +52,31 @@ class Node:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of fields with literals."""
+    """A comparison of fields with a literal, or with a tuple of literals for `In`."""
 
     names: frozenset[str]
-    values: Sequence[Any]
-    """Values on both sides of the literals; the first one probably passes a filter."""
-    texts: Sequence[str]
-    """The literals, if the fields are compared for equality with strings."""
+    operator: str
+    value: Any
+    is_wanted: bool
+    """Whether the comparison must be true; False below a NOT."""
     is_filter: bool
+
+    def weight(self, value: Any) -> int:
+        """Return how strongly the comparison suggests a value for its field. Filters count more than projections."""
+        try:
+            return (10 if self.is_filter else 1) * (bool(HOLDS[self.operator](value, self.value)) == self.is_wanted)
+        except TypeError:
+            return 0
+
+    def sides(self) -> list[Any]:
+        """Return values on both sides of the literal."""
+        if self.operator == "Like":
+            return [self.value.replace("*", "").replace("?", "a"), "other"]
+        first, *others = self.value if self.operator == "In" else [self.value]
+        if isinstance(first, str):
+            return [first, *others[:MAX_TEXTS], f"{first}a", ""]
+        is_number = isinstance(first, int | float) and not isinstance(first, bool)
+        return [first + 1, first - 1, first, first * 10] if is_number else [first, not first]
 
 
 @dataclass(frozen=True)
@@ -78,13 +109,15 @@ class Plan:
 
     @cached_property
     def headers(self) -> list[str]:
-        """The names of the headers that the query reads; a made-up name if it reads one by position."""
-        names, reads_any = list[str](), False
+        """The names of the headers that the query reads, or made-up names for headers that it reads by position."""
+        names, count = list[str](), 0
         for reader in (node for _, tree in self.expressions for node in tree.all() if node.kind in READERS):
             if any(n.kind == "AttributeReference" and n.content["name"] == "headers" for n in self.behind(reader)):
-                reads_any = True
-                names += [value for node in reader.all() if isinstance(value := _literal(node), str)]
-        return list(dict.fromkeys(names)) or ["header"] * reads_any
+                literals = [value for node in reader.all() if (value := _literal(node)) is not None]
+                names += [value for value in literals if isinstance(value, str)]
+                count = max([count, 1, *(value + 1 for value in literals if type(value) is int)])
+        names = list(dict.fromkeys(names))
+        return [*names, *(f"header{n}" for n in range(len(names), min(count, MAX_HEADERS)))]
 
     def behind(self, node: Node) -> Iterator[Node]:
         """Yield an expression and all expressions that it depends on, also in lower operators."""
@@ -94,16 +127,18 @@ class Plan:
                 yield from self.behind(source)
 
     def candidates(self, name: str, default: Any) -> list[Any]:
-        """Return values for a field, best first: both sides of each literal, and `default`."""
+        """Return values for a field, best first: `default`, and both sides of each literal."""
         kind = type(default)
         own = [comparison for comparison in self.comparisons if name in comparison.names]
         # A projection such as CASE WHEN returns a value for every number, but often only for the strings that it lists.
-        wanted = [c for c in own if c.is_filter or (kind is str and c.texts)]
-        values = [_as(kind, value) for comparison in wanted for value in comparison.values]
-        values += [default, *(_as(kind, value) for comparison in own for value in comparison.values)]
-        return list({repr(value): value for value in values if value is not ...}.values())
+        ranked = [c for c in own if c.is_filter or (kind is str and c.operator in {"EqualTo", "In"})]
+        values = [default, *(_as(kind, value) for comparison in own for value in comparison.sides())]
+        kept = list({repr(value): value for value in values if value is not ...}.values())
+        return sorted(kept, key=lambda value: -sum(c.weight(_same(c, value)) for c in ranked))
 
     def _names(self, node: Node) -> set[str]:
+        if node.kind in TYPES:
+            return set()
         if node.kind in {"GetStructField", "GetArrayStructFields"} and (name := _name(node)):
             return {name}
         if node.kind in {"GetJsonObject", "VariantGet"}:
@@ -122,14 +157,28 @@ class Plan:
         if is_filter and source:
             yield from self._compared(source, is_filter=True, is_wanted=is_wanted)
             return
-        named = next(expressions_of(node.content["input"])) if node.kind == "Between" else node
-        # `when(~level.isin("INFO", "WARN"), "bad level")` rejects other levels.
-        values = _values(node, is_filter=is_filter, is_wanted=is_wanted or not is_filter)
-        if (names := self._names(named)) and values:
-            texts = [text for text in _literals(node) if isinstance(text, str)] if node.kind in EQUAL else []
-            yield Comparison(frozenset(names), values, texts, is_filter)
+        for name, value, names in self._bounds(node, is_filter=is_filter):
+            if names and (name == "IsNull" or value is not None):
+                # `when(~level.isin("INFO", "WARN"), "bad level")` rejects other levels.
+                yield Comparison(frozenset(names), name, value, is_wanted or not is_filter, is_filter)
         for child in () if node.kind == "Between" else node.children:
             yield from self._compared(child, is_filter=False)
+
+    def _bounds(self, node: Node, *, is_filter: bool) -> Iterator[tuple[str, Any, set[str]]]:
+        """Yield operator, literal and field names for each comparison that an expression makes."""
+        names = self._names(node)
+        if node.kind == "Between":
+            (named,), (low,), (high,) = (expressions_of(node.content[part]) for part in ("input", "lower", "upper"))
+            yield "GreaterThanOrEqual", _literal(low), self._names(named)
+            yield "LessThanOrEqual", _literal(high), self._names(named)
+        elif node.kind in HOLDS.keys() - {"IsNull"} | LITERALS.keys():
+            literals = [value for child in node.children if (value := _literal(child)) is not None]
+            if literals:
+                yield (*_operator(node, literals), names)
+        elif is_filter and node.kind == "IsNull":
+            yield "IsNull", None, names
+        elif is_filter and node.kind in {"AttributeReference", "GetStructField"}:
+            yield "EqualTo", True, names
 
 
 def plan_of(rows: DataFrame, *, of_stream: bool = True) -> Plan:
@@ -215,35 +264,16 @@ def _literal(node: Node) -> Any:
     return value if kind == "string" else None
 
 
-def _literals(node: Node) -> list[Any]:
-    return [value for child in node.children if (value := _literal(child)) is not None]
-
-
-def _values(node: Node, *, is_filter: bool, is_wanted: bool) -> list[Any]:
-    """Return values for which a condition is true, then others; without `is_wanted`, the other way around."""
-    found, literals = list[Any](), _literals(node)
-    if node.kind == "Between":
-        found = [_literal(next(expressions_of(node.content[bound]))) for bound in ("lower", "upper")]
-    elif node.kind in COMPARED and literals:
-        found = _sides(node, *literals)
-    elif is_filter and node.kind in {"AttributeReference", "GetStructField"}:
-        found = [True, False]
-    elif is_filter and node.kind == "IsNull" and is_wanted:
-        return [None]
-    found = [value for value in found if value is not None]
-    return found if is_wanted else found[::-1]
-
-
-def _sides(node: Node, first: Any, *others: Any) -> list[Any]:
+def _operator(node: Node, literals: list[Any]) -> tuple[str, Any]:
+    if node.kind == "In":
+        return "In", tuple(literals)
+    if node.kind in LITERALS:
+        return "Like", LITERALS[node.kind].format(literals[0])
     if node.kind == "Like":
-        return [first.replace("%", "").replace("_", "a"), "other"]
-    if isinstance(first, str):
-        return [first, *others[:MAX_TEXTS], "", f"{first}a"]
-    if isinstance(first, bool):
-        return [first, not first]
-    is_left = _literal(node.children[0]) is not None
-    sides = [first + 1, first - 1] if node.kind.startswith("Greater") != is_left else [first - 1, first + 1]
-    return [sides[0], first, sides[1]] if node.kind in {"GreaterThan", "LessThan"} else [first, *sides]
+        return "Like", str(literals[0]).replace("%", "*").replace("_", "?")
+    is_mirrored = _literal(node.children[0]) is not None
+    word = next((word for word in MIRRORED if is_mirrored and node.kind.startswith(word)), "")
+    return node.kind.replace(word, MIRRORED[word]) if word else node.kind, literals[0]
 
 
 def _as(kind: type, value: Any) -> Any:
@@ -256,3 +286,12 @@ def _as(kind: type, value: Any) -> Any:
         return kind(value)
     except (TypeError, ValueError):
         return ...
+
+
+def _same(comparison: Comparison, value: Any) -> Any:
+    """Return a value converted to the literal's type as Spark does, or None if that is not possible."""
+    literal = comparison.value[0] if comparison.operator == "In" else comparison.value
+    if value is None or literal is None or isinstance(literal, bool):
+        return value
+    found = _as(type(literal), value)
+    return None if found is ... else found

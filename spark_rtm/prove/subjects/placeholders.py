@@ -130,6 +130,7 @@ class Dbutils(Anything):
             remove=lambda name: self._widgets.pop(name, None),
         )
         self.notebook = SimpleNamespace(exit=exit_, run=lambda *_, **__: "", entry_point=Anything())
+        self.jobs = SimpleNamespace(taskValues=SimpleNamespace(get=_task_value, set=lambda *_, **__: None))
 
     def set_arguments(self, text: str) -> None:
         """Set the widgets that `%run ./other $name="value"` passes to the other notebook."""
@@ -240,6 +241,12 @@ def file_in(folders: Sequence[Path], file: Any) -> Any:
         return file
     name = Path(file).relative_to(Path.cwd()) if Path(file).is_relative_to(Path.cwd()) else Path(file)
     return next((str(folder / name) for folder in folders if os.access(folder / name, os.F_OK)), file)
+
+
+def _task_value(taskKey: str = "", key: str = "", default: Any = None, debugValue: Any = None) -> Any:  # noqa: N803
+    del taskKey
+    value = default if debugValue is None else debugValue
+    return f"prove-{key}" if value is None else value
 
 
 def secret(scope: str = "", key: str = "", **names: str) -> str:

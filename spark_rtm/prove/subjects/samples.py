@@ -1,7 +1,6 @@
 """Read the user's sample records, or make records from schemas and comparisons in the query's plan."""
 
 import json
-import re
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +11,10 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from spark_rtm.prove.subjects.decoding import CSV, decoding
+from spark_rtm.prove.subjects.decoding import CSV, Decoding, decoding
 from spark_rtm.prove.subjects.filters import FRACTIONS, INTEGERS, NUMBERS, Node, Plan, path_of, plan_of
 from spark_rtm.testing.records import Sent, as_sent
 
@@ -27,16 +25,6 @@ MAX_FIELDS, MAX_VALUES, MAX_RECORDS = 4, 8, 60
 MAX_HEADER = 20
 DEFAULT = (Sent(b'{"id":"a1","value":1}', b"a1"), Sent(b"1", b"a1"))
 """Records for a query without a schema."""
-COLUMN = r"(?:\w+#\d+L?\.)?(?P<column>\w+)(?:#\d+L?)?"
-# `cast(data#5.price as double)`, and `to_timestamp(created#7, Some(dd/MM/yyyy), TimestampType, Some(UTC), true)`
-CAST = re.compile(rf"cast\({COLUMN} as (?P<kind>\w+)")
-PARSED = re.compile(
-    rf"(?:to_timestamp\w*|to_date|unix_timestamp|to_unix_timestamp|gettimestamp)\({COLUMN}, "
-    r"(?:None|(?:Some\()?(?P<format>[\w' :/.-]+)\)?),"
-)
-MADE = re.compile(r"a\d")
-MOMENT = "yyyy-MM-dd HH:mm:ss"
-SQL_NUMBERS = ("tinyint", "smallint", "int", "bigint", *FRACTIONS)
 
 
 def read_samples(path: Path) -> list[Sent]:
@@ -56,34 +44,20 @@ def read_samples(path: Path) -> list[Sent]:
 
 
 def made_samples(rows: DataFrame) -> list[Sent]:
-    """Return two records with all fields that `rows` reads from its stream. Without fields, return `DEFAULT`."""
-    plan, make = plan_of(rows), _maker(rows)
-    return [_sent(make, _Choice(plan, number)) for number in (1, 2)]
+    """Return two records for each schema that `rows` applies to its stream. Without a schema, return `DEFAULT`."""
+    plan = plan_of(rows)
+    return [_sent(make, _Choice(plan, number)) for make in _makers(rows) for number in (1, 2)]
 
 
 def other_samples(rows: DataFrame) -> list[Sent]:
     """Return records on the other sides of the query's literals, in case `made_samples` produce no result."""
-    plan, make = plan_of(rows), _maker(rows)
-    _sent(make, first := _Choice(plan, 1))
-    fields = sorted(name for name, count in first.counts.items() if count > 1)[:MAX_FIELDS]
-    picks = product(*(range(min(first.counts[name], MAX_VALUES)) for name in fields))
-    return [
-        _sent(make, _Choice(plan, 1, dict(zip(fields, chosen, strict=True))))
-        for chosen in islice(sorted(picks, key=sum), 1, MAX_RECORDS)
-    ]
-
-
-def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
-    """Return generated records with strings that `rows` can parse. Strings that the query compares do not change."""
-    plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
-    parsed, kept, found = _parsed_texts(rows, plan), compared_texts(rows), list[Sent]()
-    for position, sent in enumerate(made):
-        fields, number = fields_of(sent) or {}, str(position % 2 + 1)
-        texts = {name: text or number for name, text in parsed.items() if name not in kept}
-        # Any other text was chosen to pass a filter of the query.
-        changed = {n: text for n, text in texts.items() if is_time(n) or MADE.fullmatch(str(fields.get(n)))}
-        changed = {name: text for name, text in changed.items() if isinstance(fields.get(name), str)}
-        found.append(replace(sent, value=json.dumps(fields | changed).encode()) if changed else sent)
+    plan, found = plan_of(rows), list[Sent]()
+    for make in _makers(rows):
+        _sent(make, first := _Choice(plan, 1))
+        fields = sorted(name for name, count in first.counts.items() if count > 1)[:MAX_FIELDS]
+        picks = product(*(range(min(first.counts[name], MAX_VALUES)) for name in fields))
+        for chosen in islice(sorted(picks, key=sum), 1, MAX_RECORDS):
+            found.append(_sent(make, _Choice(plan, 1, dict(zip(fields, chosen, strict=True)))))
     return found
 
 
@@ -91,8 +65,9 @@ def compared_texts(rows: DataFrame) -> dict[str, str]:
     """Return the first text that the query compares with each column, keyed by column name."""
     found = dict[str, str]()
     for comparison in plan_of(rows, of_stream=False).comparisons:
-        for text in comparison.texts[:1]:
-            found.update({name: text for name in comparison.names if name not in found})
+        text = comparison.value[0] if comparison.operator == "In" else comparison.value
+        if comparison.operator in {"EqualTo", "EqualNullSafe", "In"} and isinstance(text, str):
+            found = dict.fromkeys(comparison.names, text) | found
     return found
 
 
@@ -139,16 +114,29 @@ def _record(line: str) -> Sent:
     return Sent(line.encode())
 
 
-def _maker(rows: DataFrame) -> Callable[[_Choice], Any]:
-    plan, found = plan_of(rows), decoding(rows)
+def _makers(rows: DataFrame) -> list[Callable[[_Choice], Any]]:
+    """Return a function for each schema of the query: JSON, Avro, CSV, JSON paths or columns of a split text."""
+    plan, makers, decoded = plan_of(rows), dict[str, Callable[[_Choice], Any]](), decoding(rows)
     for node in (node for _, tree in plan.expressions for node in tree.all()):
-        if node.kind in {"FromAvro", "AvroDataToCatalyst"}:
+        schema = node.content.get("schema")
+        if node.kind in {"JsonToStructs", "CsvToStructs"} and isinstance(schema, dict) and "fields" in schema:
+            make = _of if node.kind == "JsonToStructs" else partial(_line, decoded)
+            makers.setdefault(json.dumps([node.kind, schema]), partial(make, StructType.fromJson(schema)))
+        elif node.kind in {"FromAvro", "AvroDataToCatalyst"}:
             text = node.content["jsonFormatSchema"] if node.kind == "AvroDataToCatalyst" else path_of(node)[0]
-            header, schema = _header(plan, node), json.loads(text)
-            return lambda choice: header + _avro(schema, choice, "", {})
-    if found.format == CSV:
-        return lambda choice: found.line(_of(found.schema, choice)).encode()
-    return partial(_of, found.schema) if found.schema.fields else _plain
+            makers.setdefault(text, partial(_framed, _header(plan, node), json.loads(text)))
+    # If a query reads both paths and a schema, it rejects records that contain only the paths.
+    if not makers and decoded.schema.fields:
+        makers[""] = partial(partial(_line, decoded) if decoded.format == CSV else _of, decoded.schema)
+    return list(makers.values()) or [_plain]
+
+
+def _line(decoded: Decoding, kind: StructType, choice: _Choice) -> bytes:
+    return decoded.line(_of(kind, choice)).encode()
+
+
+def _framed(header: bytes, schema: Any, choice: _Choice) -> bytes:
+    return header + _avro(schema, choice, "", {})
 
 
 def _sent(make: Callable[[_Choice], Any], choice: _Choice) -> Sent:
@@ -231,18 +219,3 @@ def _of(kind: DataType, choice: _Choice, name: str = "") -> Any:
 
 def _text(number: int, name: str) -> str:
     return datetime.now(UTC).isoformat() if is_time(name) else f"a{number}"
-
-
-def _parsed_texts(rows: DataFrame, plan: str) -> dict[str, str]:
-    """Return a string for each column that an analysed plan parses as a time; an empty one for a number."""
-
-    def now(pattern: str) -> str:
-        try:
-            return str(rows.sparkSession.sql("select date_format(now(), :p)", {"p": pattern}).collect()[0][0])
-        except PySparkException:  # The text is no pattern.
-            return datetime.now(UTC).isoformat()
-
-    moment = now(MOMENT)
-    of_kind = {**dict.fromkeys(SQL_NUMBERS, ""), "boolean": "true", "timestamp": moment, "date": moment[:10]}
-    casts = {match["column"]: of_kind[match["kind"]] for match in CAST.finditer(plan) if match["kind"] in of_kind}
-    return casts | {match["column"]: now(match["format"] or MOMENT) for match in PARSED.finditer(plan)}

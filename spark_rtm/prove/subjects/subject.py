@@ -16,9 +16,10 @@ from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.subjects.bench import Bench, in_time
 from spark_rtm.prove.subjects.build import StaticQuery, caught_rows, local_rows, rows_of, topics_of
 from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.subjects.samples import adapted, compared_texts, made_samples, other_samples
+from spark_rtm.prove.subjects.samples import compared_texts, made_samples, other_samples
 from spark_rtm.prove.subjects.settings import sink_options
 from spark_rtm.prove.subjects.target import Job, Target, TargetError
+from spark_rtm.prove.subjects.texts import adapted
 from spark_rtm.prove.verdicts.failure import failed, line_of_call
 from spark_rtm.prove.verdicts.verdict import UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.slots import slots_needed
