@@ -216,7 +216,7 @@ def test_state_ends_timers_fire_and_an_error_names_code_and_key(
 
     error = failed.value.__cause__
     assert error
-    named = "ZeroDivisionError: division by zero", "python_processors.py", "failed for the key ('k1',)"
+    named = "ZeroDivisionError: division by zero", "python_processors.py", "the Python code failed for the key ('k1',)"
     assert [] == [part for part in named if part not in str(error)]
     assert "secret" not in str(error)
     failure = failure_of("q", error, 0)
