@@ -372,6 +372,7 @@ STOPS = {
         "import shop_names\n",
         "pip install shop_names into the virtual environment of this skill, or set PYTHONPATH",
     ),
+    "file": ("x = open('no/such.avsc')\n", "job.py:1: FileNotFoundError"),
     "server": ("import socket\nsocket.create_connection(('127.0.0.1', 1))\n", "start the server that the job calls"),
     "client": (
         "import boto3\nint(boto3.client('ssm'))\n",
@@ -386,6 +387,7 @@ STOPS = {
         "spark.readStream.format('cloudFiles').load('/x')\n",
         "prove cannot feed the stream 'cloudfiles': read the",
     ),
+    "dlt": ("import dlt\n", "a pipeline (`dp`, `dlt`) runs only in its own engine"),
     "dp": ("from pyspark import pipelines as dp\n@dp.table\ndef rows():\n    pass\n", "a pipeline (`dp`, `dlt`) runs"),
 }
 

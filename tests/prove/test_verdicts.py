@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from scripts.pack import files
 from spark_rtm.cli import RTM
-from spark_rtm.prove.checks.access import login, secrets_in
+from spark_rtm.prove.checks.access import fetch, login, secrets_in
 from spark_rtm.prove.checks.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records
 from spark_rtm.prove.checks.input import judged, outcome_of
 from spark_rtm.prove.checks.restart import compared
@@ -356,6 +356,10 @@ def test_login_that_would_call_an_identity_provider_is_not_tried(options: dict[s
     assert UNCHECKED == verdict.status
     assert called in verdict.evidence
     assert "--side-effects" in verdict.fix
+
+
+def test_fetch_that_waits_briefly_is_a_setting_for_throughput() -> None:
+    assert not fetch({"kafka.fetch.min.bytes": "100000", "kafka.fetch.max.wait.ms": "5"}, "job.py", 7)
 
 
 STUCK = """\
