@@ -38,7 +38,7 @@ def test_row_in_python_waits_until_the_batch_ends(probe: OperatorProbe, python: 
     send(probe.kafka, probe.topic, INPUT)
     probe.spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
     probe.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
-    rows = probe.rows().select(F.udf(str)("k").alias("k") if python else "k", "n")
+    rows = probe.rows().select(F.udf(lambda key: key)("k").alias("k") if python else "k", "n")
 
     def read() -> list[tuple[float, str]]:
         records = records_of(probe.kafka, probe.target)
