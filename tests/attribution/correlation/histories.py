@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from examples.attribution.correlation.rule import Event, Result
+from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.events import STEPS
 from examples.attribution.settings import Windows
@@ -103,6 +103,17 @@ def drawn(strategy: st.SearchStrategy[D], count: int) -> list[D]:
 
     draw()
     return values
+
+
+def unversioned(results: Iterable[Result]) -> Results:
+    """Return results by id, with all versions set to 0."""
+    return {result.result_id: replace(result, version=0) for result in results}
+
+
+def changes(history: list[Event], windows: Windows) -> list[Result]:
+    """Return the results that the last event changes, by the rule."""
+    before = unversioned(correlate(history[:-1], windows))
+    return [r for r in correlate(history, windows) if before.get(r.result_id) != replace(r, version=0)]
 
 
 def fold(newest: Results, emitted: Iterable[Result]) -> None:

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,18 @@ from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.correlation.timeouts import Transaction, advance
 from examples.attribution.settings import DemoSettings, Windows
-from tests.attribution.correlation.histories import CLICK, LIMITED, REQUEST, WINDOWS, Results, T, fold, histories
+from tests.attribution.correlation.histories import (
+    CLICK,
+    LIMITED,
+    REQUEST,
+    WINDOWS,
+    Results,
+    T,
+    changes,
+    fold,
+    histories,
+    unversioned,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -72,16 +83,6 @@ class Run:
 
 def input_row(event: Event) -> Row:
     return Row(**{name: value for name, value in asdict(event).items() if name in HISTORY} | {"slots": [*event.slots]})
-
-
-def unversioned(results: Iterable[Result]) -> Results:
-    """Return results by id, with all versions set to 0."""
-    return {result.result_id: replace(result, version=0) for result in results}
-
-
-def changes(history: list[Event], windows: Windows) -> list[Result]:
-    before = unversioned(correlate(history[:-1], windows))
-    return [r for r in correlate(history, windows) if before.get(r.result_id) != replace(r, version=0)]
 
 
 def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:

@@ -22,6 +22,7 @@ from tests.attribution.correlation.histories import (
     WINDOWS,
     Results,
     T,
+    changes,
     drawn,
     histories,
     history_row,
@@ -78,17 +79,14 @@ def differences(
     """Compare with the plain rule: all results of each prefix, and the results that its last event changes."""
     problems = []
     for n, history in enumerate(many):
-        folded: Results = {}
         for length in range(1, len(history) + 1):
-            results, changes = sql_results[n, length]
-            expected = {result.result_id: result for result in correlate(history[:length], windows)}
-            before = {k: replace(v, version=0) for k, v in folded.items()}
-            changed = {k: v for k, v in expected.items() if before.get(k) != replace(v, version=0)}
-            folded |= changes
-            if results != expected:
-                problems.append(f"all results: {history[:length]}")
-            if changes != changed and not has_counted_copies([event.src for event in history[:length]], windows):
-                problems.append(f"changes: {history[:length]}")
+            results, changed = sql_results[n, length]
+            read = history[:length]
+            if results != {result.result_id: result for result in correlate(read, windows)}:
+                problems.append(f"all results: {read}")
+            by_rule = {result.result_id: result for result in changes(read, windows)}
+            if changed != by_rule and not has_counted_copies([event.src for event in read], windows):
+                problems.append(f"changes: {read}")
     return problems
 
 
