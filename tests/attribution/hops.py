@@ -3,69 +3,57 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
-from confluent_kafka import KafkaError, Message, Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from examples.attribution.correlation.rule import Event
-from examples.attribution.pipeline import start_with_python
-from spark_rtm.kafka.consumer import consumer_from_start, is_record
-from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import raise_if_failed, wait_until
-from tests.helpers import kafka_rows, start_to_kafka
+from spark_rtm.realtime.queries import wait_until
+from spark_rtm.testing.records import Sent
+from spark_rtm.testing.trial import Trial
+from tests.helpers import kafka_rows, new_topic
 
 PARTITIONS = 2
 DEADLINE_SECONDS = 120
 TICKS = "ad-ticks"
 
-Record = tuple[str, str, dict[str, Any] | None]
-"""Topic, key and fields; a tombstone has no fields."""
 
+class Hop(Trial):
+    """A query from source topics, which have their full names, to a topic of its own or of another query."""
 
-class RunningHop:
-    """One query from source topics to a target topic, which have their full names, and a client of these topics."""
+    query: StreamingQuery
 
     def __init__(
         self,
         spark: SparkSession,
         kafka: str,
         transform: Callable[[DataFrame], DataFrame],
-        checkpoint: Path,
+        folder: Path,
         sources: Sequence[str],
-        target: str,
+        target: str = "",
     ) -> None:
         """Prepare a query; `transform` maps Kafka source rows to sink rows."""
-        self.spark, self.kafka, self.transform, self.checkpoint = spark, kafka, transform, checkpoint
-        self.sources, self.target = sources, target
-        self.client = HopClient(kafka, target)
-        self.query: StreamingQuery
+        rows = transform(kafka_rows(spark, kafka, ",".join(sources)))
+        super().__init__(spark, kafka, rows, dict.fromkeys(sources, PARTITIONS), folder, target or new_topic(kafka, 1))
+        self.emitted: list[dict[str, Any]] = []
+        self.newest: dict[str, dict[str, Any]] = {}
 
-    def start(self, interval: str = "2 seconds") -> None:
-        """Start the query in real-time mode; continue from a checkpoint."""
-        self.query = start_to_kafka(self._rows(), self.kafka, self.checkpoint, interval, topic=self.target)
-        assert_real_time(self.query)
+    def run(self, interval_ms: int = 2_000) -> None:
+        """Start the query, named after its folder, in real-time mode; continue from a checkpoint."""
+        self.query = self.start(self.folder.name, interval_ms)
 
-    def start_micro_batch(self, interval: str = "2 seconds") -> None:
-        """
-        Start a query with a Python processor in micro-batch mode; continue from a checkpoint.
+    def send_events(self, events: Sequence[Event]) -> None:
+        """Send events; the transaction decides on the partition, so all queries read its events in the same order."""
+        for partition in range(PARTITIONS):
+            own = [event for event in events if crc32(event.transaction_id.encode()) % PARTITIONS == partition]
+            self.send(sent_events(own), partition=partition)
 
-        Without an interval, a query with timers would run batches all the time and take a core from other tests.
-        """
-        writer = self._rows().writeStream.format("kafka").outputMode("update").option("topic", self.target)
-        writer = writer.option("kafka.bootstrap.servers", self.kafka)
-        writer = writer.option("checkpointLocation", str(self.checkpoint))
-        self.query = start_with_python(writer.trigger(processingTime=interval))
-
-    def _rows(self) -> DataFrame:
-        return self.transform(kafka_rows(self.spark, self.kafka, ",".join(self.sources)))
-
-    def wait(self, is_true: Callable[[], object], what: str) -> None:
+    def wait(self, is_true: Callable[[], object], what: str, *others: StreamingQuery) -> None:
         """Wait until `is_true()` returns a true value; raise the error of a query that fails."""
-        wait_until(is_true, DEADLINE_SECONDS, what, [self.query])
+        wait_until(is_true, DEADLINE_SECONDS, what, [self.query, *others])
 
     def has_committed(self) -> bool:
         return any(progress.numInputRows for progress in self.query.recentProgress)
@@ -74,63 +62,25 @@ class RunningHop:
         """Return the sum of a metric of the state over the batches of this run."""
         return sum(getattr(p.stateOperators[0], metric) for p in self.query.recentProgress if p.stateOperators)
 
-    def timers(self) -> int:
-        timers = self.spark.read.format("statestore").option("readRegisteredTimers", "true")
-        return timers.load(str(self.checkpoint)).count()
+    def read(self) -> dict[str, dict[str, Any]]:
+        """Read further rows, and return the newest version of each result."""
+        for record in self.received():
+            row = record.fields()
+            assert row["result_id"].encode() == record.key
+            self.emitted.append(row)
+            known = self.newest.get(row["result_id"])
+            if known is None or row["version"] > known["version"]:
+                self.newest[row["result_id"]] = row
+        return self.newest
 
 
 def ticks(spark: SparkSession, kafka: str) -> DataFrame:
     return kafka_rows(spark, kafka, TICKS, startingOffsets="latest")
 
 
-class HopClient:
-    def __init__(self, kafka: str, target: str) -> None:
-        self.producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0, "log_level": 3})
-        self.consumer = consumer_from_start(kafka, {target: PARTITIONS}, {"fetch.wait.max.ms": 50})
-        self.newest: dict[str, dict[str, Any]] = {}
-        self.rows: list[dict[str, Any]] = []
-
-    def send(self, *records: Record) -> list[int]:
-        """Send records, and return their append times."""
-        appended = [0] * len(records)
-
-        def on_delivery(n: int, error: KafkaError | None, message: Message) -> None:
-            assert error is None
-            appended[n] = message.timestamp()[1]
-
-        for n, (topic, key, fields) in enumerate(records):
-            value = None if fields is None else json.dumps({k: v for k, v in fields.items() if v is not None}).encode()
-            self.producer.produce(topic, value, key.encode(), on_delivery=partial(on_delivery, n))
-        assert 0 == self.producer.flush(30)
-        return appended
-
-    def send_events(self, topic: str, events: Iterable[Event]) -> None:
-        self.send(*((topic, event.transaction_id, event_fields(event)) for event in events))
-
-    def read(self) -> dict[str, dict[str, Any]]:
-        """Read further rows, and return the newest version of each result."""
-        for message in filter(is_record, self.consumer.consume(500, 0.2)):
-            row = json.loads(message.value() or b"")
-            assert row["result_id"].encode() == message.key()
-            self.rows.append(row)
-            known = self.newest.get(row["result_id"])
-            if known is None or row["version"] > known["version"]:
-                self.newest[row["result_id"]] = row
-        return self.newest
-
-    def await_contents(self, expected: dict[str, dict[str, Any]], queries: Sequence[StreamingQuery]) -> None:
-        """Wait until the newest versions equal `expected`, ignoring their version numbers."""
-
-        def wrong() -> dict[str, Any]:
-            raise_if_failed(queries)
-            found = {key: {k: v for k, v in row.items() if k != "version"} for key, row in self.read().items()}
-            return {k: (expected.get(k), found.get(k)) for k in {*expected, *found} if expected.get(k) != found.get(k)}
-
-        try:
-            wait_until(lambda: not wrong(), DEADLINE_SECONDS, "the results of the rule")
-        except TimeoutError as error:
-            raise AssertionError(f"{error}; rows that differ: {list(wrong().items())[:3]}") from None
+def sent(key: str, fields: dict[str, Any]) -> Sent:
+    return Sent(json.dumps({k: v for k, v in fields.items() if v is not None}).encode(), key.encode())
 
 
-def event_fields(event: Event) -> dict[str, Any]:
-    return {**asdict(event), "slots": event.slots or None}
+def sent_events(events: Iterable[Event]) -> list[Sent]:
+    return [sent(event.transaction_id, {**asdict(event), "slots": event.slots or None}) for event in events]

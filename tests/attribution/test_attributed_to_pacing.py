@@ -12,7 +12,7 @@ from examples.attribution.attributed_to_pacing import PACING, attributed_to_paci
 from examples.attribution.correlation.rule import Result
 from examples.attribution.pacing.rule import CampaignCount, bucket_length_ms, count_slots
 from examples.attribution.settings import DemoSettings, Settings
-from tests.attribution.hops import RunningHop
+from tests.attribution.hops import Hop, sent
 from tests.attribution.pacing.histories import generated
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
@@ -52,24 +52,24 @@ def test_sql_equals_rule_for_any_versions_in_any_order(spark: SparkSession, shar
     assert counts != rows_of(count_slots([r for r in emitted if r.result_id != newest.result_id], spread))
 
 
-def send(hop: RunningHop, *results: Result) -> None:
-    hop.client.send(*((hop.sources[0], result.result_id, asdict(result)) for result in results))
+def send(hop: Hop, *results: Result) -> None:
+    hop.send([sent(result.result_id, asdict(result)) for result in results])
 
 
-def send_one_by_one(hop: RunningHop, settings: Settings) -> list[Result]:
+def send_one_by_one(hop: Hop, settings: Settings) -> list[Result]:
     """Send versions of two slots, and compare the count that each version emits."""
     other = replace(SLOT, result_id="t/b")
     filled, empty = replace(SLOT, code="filled", version=4), replace(other, code="unfilled", version=3)
-    sent: list[Result] = []
+    known: list[Result] = []
     expected = []
     for result in (SLOT, other, filled, filled, empty, replace(SLOT, code="unfilled", version=7), SLOT):
         send(hop, result)
-        sent.append(result)
-        hop.wait(lambda: hop.client.read() and len(hop.client.rows) == len(sent), f"a count for {result}")
-        expected += count_slots(sent, settings)
-    assert [{"result_id": count.result_id, **asdict(count)} for count in expected] == hop.client.rows
+        known.append(result)
+        hop.wait(lambda: hop.read() and len(hop.emitted) == len(known), f"a count for {result}")
+        expected += count_slots(known, settings)
+    assert [{"result_id": count.result_id, **asdict(count)} for count in expected] == hop.emitted
     assert [(0, 1), (0, 2), (1, 1), (1, 1), (1, 0), (0, 0), (0, 0)] == [(c.delivered, c.reserved) for c in expected]
-    return sent
+    return known
 
 
 @pytest.mark.services
@@ -83,20 +83,20 @@ def test_restart_duplicates_and_late_slots_leave_the_counts_of_the_rule(
     """
     # The watermark delay contains half a bucket, so a watermark is never exactly at the start of a bucket.
     settings = replace(settings, watermark_slack_ms=settings.watermark_slack_ms + bucket_length_ms(settings) // 2)
-    source, target = settings.topic("ad-attributed"), settings.topic("ad-pacing")
-    hop = RunningHop(spark, kafka, lambda rows: attributed_to_pacing(rows, settings), tmp_path, [source], target)
+    sources = [settings.topic("ad-attributed")]
+    hop = Hop(spark, kafka, lambda rows: attributed_to_pacing(rows, settings), tmp_path, sources)
     emitted = [result for versions in generated(ON_BROKER) for result in versions]
     random.Random(7).shuffle(emitted)
     half = len(emitted) // 2
-    hop.start()
+    hop.run()
 
     read = [*send_one_by_one(hop, settings), *emitted]
     send(hop, *emitted[:half])
     hop.wait(hop.has_committed, "a committed batch")
     hop.query.stop()
-    hop.start()
+    hop.run()
     send(hop, *emitted[half:])
-    hop.wait(lambda: hop.client.read() == rows_of(count_slots(read, settings)), "the counts of the rule")
+    hop.wait(lambda: hop.read() == rows_of(count_slots(read, settings)), "the counts of the rule")
 
     newest_bucket_ts = max(count.bucket_ts for count in count_slots(read, settings))
     ended = [count for count in count_slots(read, settings) if count.bucket_ts < newest_bucket_ts]
@@ -110,4 +110,4 @@ def test_restart_duplicates_and_late_slots_leave_the_counts_of_the_rule(
     hop.wait(lambda: hop.total("numRowsDroppedByWatermark"), "a dropped row")
     assert (len(ended), 1) == (hop.total("numRowsRemoved"), hop.total("numRowsDroppedByWatermark"))
     expected = rows_of(count_slots(read, settings))
-    hop.wait(lambda: hop.client.read() == expected, "the counts of the rule")
+    hop.wait(lambda: hop.read() == expected, "the counts of the rule")

@@ -10,7 +10,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.realtime.decoding import first_reason, parse, reasons_of_form
-from tests.attribution.hops import RunningHop
+from tests.attribution.hops import Hop
 from tests.helpers import new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -32,16 +32,17 @@ def click(click_id: str) -> bytes:
 
 def test_restart_with_another_end_mark_keeps_the_state(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """After a restart, the query still has the ids that it read before, and still rejects trailing text."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 2)
-    hop = RunningHop(spark, kafka, first_clicks, tmp_path, [source], target)
+    source = new_topic(kafka, 1)
+    before = Hop(spark, kafka, first_clicks, tmp_path, [source])
     produce(kafka, source, [(0, click("a")), (0, click("z") + b"]tail")])
-    hop.start()
-    hop.wait(hop.has_committed, "a commit of the state")
-    hop.query.stop()
+    before.run()
+    before.wait(before.has_committed, "a commit of the state")
+    before.query.stop()
 
     produce(kafka, source, [(0, click("a")), (0, click("b")), (0, click("z") + b',"end"]tail')])
-    hop.start()
-    records = read_topic(kafka, target, min_records=4)
+    after = Hop(spark, kafka, first_clicks, tmp_path, [source], before.target)
+    after.run()
+    records = read_topic(kafka, before.target, min_records=4)
 
     rejected = [(f"{source}:0:{n:012d}".encode(), b"not_json") for n in (1, 4)]
     expected = [(b"a", b"good"), (b"b", b"good"), *rejected]

@@ -107,7 +107,7 @@ def input_row(record: UserRecord | Erasure) -> Row:
     )
 
 
-def expected_credits(user: str, records: Iterable[UserRecord], rules: CreditRules = RULES) -> dict[str, OrderCredit]:
+def expected_credits(user: str, records: Iterable[UserRecord]) -> dict[str, OrderCredit]:
     by_order: defaultdict[str, list[Conversion]] = defaultdict(list)
     all_touches: list[Touch] = []
     for record in records:
@@ -115,25 +115,16 @@ def expected_credits(user: str, records: Iterable[UserRecord], rules: CreditRule
             all_touches.append(record)
         else:
             by_order[record.order_id].append(record)
-    credits_of_orders = (assign_credit(user, of_order, all_touches, rules) for of_order in by_order.values())
+    credits_of_orders = (assign_credit(user, of_order, all_touches, RULES) for of_order in by_order.values())
     return {credit.result_id: replace(credit, final=True) for credit in credits_of_orders}
 
 
-def expected_with_erasure(
-    user: str, records: Iterable[UserRecord], erased_at: int | None, rules: CreditRules = RULES
-) -> dict[str, OrderCredit]:
+def expected_with_erasure(user: str, records: Iterable[UserRecord], erased_at: int) -> dict[str, OrderCredit]:
     """Return the final credit by the rule, which separates records before and after an erasure."""
-    if erased_at is None:
-        return expected_credits(user, records, rules)
-    before: list[UserRecord] = []
-    after: list[UserRecord] = []
-    for record in records:
-        if record.stored_at <= erased_at:
-            before.append(record)
-        elif isinstance(record, Conversion) or record.effective_ts > erased_at:
-            after.append(record)
-    credits_after = {
-        f"{result_id}/{erased_at}": replace(credit, result_id=f"{result_id}/{erased_at}")
-        for result_id, credit in expected_credits(user, after, rules).items()
-    }
-    return expected_credits(user, before, rules) | credits_after
+    before, later = ([r for r in records if (r.stored_at > erased_at) == is_later] for is_later in (False, True))
+    after = [record for record in later if isinstance(record, Conversion) or record.effective_ts > erased_at]
+    credits_after = (
+        replace(credit, result_id=f"{credit.result_id}/{erased_at}")
+        for credit in expected_credits(user, after).values()
+    )
+    return expected_credits(user, before) | {credit.result_id: credit for credit in credits_after}
