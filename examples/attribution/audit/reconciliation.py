@@ -86,7 +86,7 @@ def reconcile(
             f"result {result_id} was written twice with the same version but different content"
             for result_id in sorted(log.conflicts)
         ),
-        *(f"record {src} was not written by the pipeline: its value is no JSON object" for src in log.unreadable),
+        *(f"record {src} was not written by the pipeline: a field or a header is missing" for src in log.unreadable),
     ]
     campaigns = campaign_outcomes(expected.values(), goals, settings)
     return Reconciliation(counts, differences, len(expected), compared, len(orders) - compared, campaigns)

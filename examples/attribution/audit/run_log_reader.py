@@ -40,7 +40,11 @@ class RunLogReader:
     def poll(self, seconds: float) -> None:
         """Read available records for at most `seconds`."""
         for message in filter(is_record, self._consumer.consume(MAX_MESSAGES, seconds)):
-            self._record(message)
+            src = f"{message.topic()}:{message.partition()}:{message.offset():012d}"
+            try:
+                self._record(message, src)
+            except (AttributeError, KeyError, TypeError, ValueError):  # foreign records lack fields and headers
+                self.log.unreadable.append(src)
 
     def is_settled(self) -> bool:
         """Return whether all topics have been read to the end and every record has a final result."""
@@ -54,9 +58,8 @@ class RunLogReader:
         """Close the consumer."""
         self._consumer.close()
 
-    def _record(self, message: Message) -> None:
+    def _record(self, message: Message, src: str) -> None:
         name = self._names[message.topic() or ""]
-        src = f"{message.topic()}:{message.partition()}:{message.offset():012d}"
         appended_at = message.timestamp()[1]
         headers = _headers(message)
         if name in SOURCE_TOPICS:
@@ -67,7 +70,7 @@ class RunLogReader:
         elif name == ERASURES_TOPIC:
             self.log.erased.add((message.key() or b"").decode())
         elif (row := json_object(message.value(), {})) is None:
-            self.log.unreadable.append(src)
+            raise ValueError(src)
         else:
             self._record_row(name, row, appended_at)
 
