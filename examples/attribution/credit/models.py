@@ -5,8 +5,8 @@ The module also splits amounts of money by the same shares. A replay must reprod
 fractions, and amounts are integers.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import floor
 from typing import Literal
@@ -15,9 +15,20 @@ Model = Literal["first", "last", "linear", "time_decay", "position", "w"]
 
 DAY_MS = 86_400_000
 MAX_MILLIONTHS = 1_000_000
-POSITION_SHARE_OF_ENDS = Fraction(40, 100)
 W_SHARE_OF_ENDS_AND_KEY = Fraction(30, 100)
 W_SHARE_OF_OTHERS = Fraction(10, 100)
+
+
+@dataclass(frozen=True)
+class Lookback:
+    """Lookback windows: the maximum times, inclusive, from a click or an impression to the conversion."""
+
+    click_ms: int = 7 * DAY_MS
+    view_ms: int = DAY_MS
+
+    def scaled(self, time_scale: int) -> "Lookback":
+        """Return the windows divided by `time_scale`."""
+        return Lookback(self.click_ms // time_scale, self.view_ms // time_scale)
 
 
 @dataclass(frozen=True)
@@ -25,14 +36,21 @@ class CreditRules:
     """Settings of the credit rule."""
 
     model: Model = "position"
-    click_window_ms: int = 7 * DAY_MS
-    """Lookback window: the maximum time, inclusive, from a click to the conversion."""
-    view_window_ms: int = DAY_MS
-    """Lookback window of impressions."""
+    lookback: Lookback = Lookback()
+    lookback_of_campaign: Mapping[str, Lookback] = field(default_factory=dict)
+    """Lookback windows of campaigns that do not use `lookback`, by campaign id."""
     click_priority: bool = True
     """If true, impressions earn no credit for a conversion that has a click in the lookback window."""
     half_life_ms: int = 7 * DAY_MS
     """For `time_decay`: a touch that is this much older than another touch earns half as much credit."""
+    first_percent: int = 40
+    """For `position`: the share of the first touch, in percent."""
+    last_percent: int = 40
+    """
+    For `position`: the share of the last touch, in percent.
+
+    The touches between the first and the last touch share the remainder equally.
+    """
     key_campaigns: frozenset[str] = frozenset()
     """For `w`: the earliest touch of these campaigns between the first and the last touch is the key touch."""
     max_path_touches: int = 200
@@ -59,20 +77,37 @@ class CreditRules:
     Credit becomes final this long after the last time at which a touch can be stored and still earn credit.
     """
 
+    def __post_init__(self) -> None:
+        """Raise ValueError if the shares cannot add up to one conversion."""
+        ends = (self.first_percent, self.last_percent)
+        if min(ends) < 0 or not 0 < sum(ends) <= 100:
+            raise ValueError(
+                f"first_percent and last_percent are {ends!r}, so shares would not add up to one conversion; "
+                f"use numbers of at least 0 whose sum is from 1 to 100"
+            )
+
     def scaled(self, time_scale: int) -> "CreditRules":
         """Return the rules with all times divided by `time_scale`. With a time scale of 86,400, days become seconds."""
-        times = [name for name in vars(self) if name.endswith("_ms")]
-        scaled = {name: getattr(self, name) // time_scale for name in times}
-        return replace(self, **scaled | {"half_life_ms": max(scaled["half_life_ms"], 1)})
+        return replace(
+            self,
+            lookback=self.lookback.scaled(time_scale),
+            lookback_of_campaign={name: each.scaled(time_scale) for name, each in self.lookback_of_campaign.items()},
+            half_life_ms=max(self.half_life_ms // time_scale, 1),
+            lateness_ms=self.lateness_ms // time_scale,
+            delay_ms=self.delay_ms // time_scale,
+            settle_ms=self.settle_ms // time_scale,
+        )
 
-    def window_ms(self, kind: str) -> int:
-        """Return the lookback window (ms) of clicks or impressions."""
-        return self.click_window_ms if kind == "click" else self.view_window_ms
+    def window_ms(self, kind: str, campaign_id: str) -> int:
+        """Return the lookback window (ms) for a click or an impression of this campaign."""
+        lookback = self.lookback_of_campaign.get(campaign_id, self.lookback)
+        return lookback.click_ms if kind == "click" else lookback.view_ms
 
     @property
     def max_window_ms(self) -> int:
-        """Return the longest lookback window (ms)."""
-        return max(self.click_window_ms, self.view_window_ms)
+        """Return the longest lookback window (ms) of all kinds of touches and all campaigns."""
+        lookbacks = (self.lookback, *self.lookback_of_campaign.values())
+        return max(max(lookback.click_ms, lookback.view_ms) for lookback in lookbacks)
 
     @property
     def retention_ms(self) -> int:
@@ -96,8 +131,8 @@ def weights(ages_ms: Sequence[int], rules: CreditRules, key: int | None = None) 
         "last": lambda: [Fraction(n == count - 1) for n in range(count)],
         "linear": lambda: [Fraction(1, count)] * count,
         "time_decay": lambda: _time_decay(ages_ms, rules.half_life_ms),
-        "position": lambda: _position(count),
-        "w": lambda: _position(count) if count < 4 or key is None else _w(count, key),
+        "position": lambda: _position(count, rules),
+        "w": lambda: _position(count, rules) if count < 4 or key is None else _w(count, key),
     }
     return shares[rules.model]()
 
@@ -122,14 +157,13 @@ def _time_decay(ages_ms: Sequence[int], half_life_ms: int) -> list[Fraction]:
     return [share / total for share in raw]
 
 
-def _position(count: int) -> list[Fraction]:
-    if count < 3:
-        return [Fraction(1, count)] * count
-    return [
-        POSITION_SHARE_OF_ENDS,
-        *[(1 - 2 * POSITION_SHARE_OF_ENDS) / (count - 2)] * (count - 2),
-        POSITION_SHARE_OF_ENDS,
-    ]
+def _position(count: int, rules: CreditRules) -> list[Fraction]:
+    first, last = Fraction(rules.first_percent, 100), Fraction(rules.last_percent, 100)
+    if count == 1:
+        return [Fraction(1)]
+    if count == 2:
+        return [first / (first + last), last / (first + last)]
+    return [first, *[(1 - first - last) / (count - 2)] * (count - 2), last]
 
 
 def _w(count: int, key: int) -> list[Fraction]:

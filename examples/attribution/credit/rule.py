@@ -141,7 +141,8 @@ def _candidates(touches: Iterable[Touch], conversion: Conversion, rules: CreditR
     return [
         touch
         for touch in newest.values()
-        if touch.is_valid and 0 <= conversion.effective_ts - touch.effective_ts <= rules.window_ms(touch.kind)
+        if touch.is_valid
+        and 0 <= conversion.effective_ts - touch.effective_ts <= rules.window_ms(touch.kind, touch.campaign_id)
     ]
 
 

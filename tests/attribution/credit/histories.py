@@ -6,14 +6,14 @@ from typing import TypeVar
 from hypothesis import strategies as st
 from pyspark.sql import Row
 
-from examples.attribution.credit.models import CreditRules
+from examples.attribution.credit.models import CreditRules, Lookback
 from examples.attribution.credit.rule import Conversion, OrderCredit, Touch, assign_credit
 
 RULES = CreditRules(
-    click_window_ms=100,
-    view_window_ms=40,
+    lookback=Lookback(100, 40),
+    lookback_of_campaign={"short": Lookback(20, 5)},
     half_life_ms=50,
-    key_campaigns=frozenset({"key"}),
+    key_campaigns=frozenset({"short"}),
     max_path_touches=3,
     lateness_ms=30,
     delay_ms=100,
@@ -43,7 +43,7 @@ def touches(draw: st.DrawFn, name: str, span_ms: int, delay_ms: int) -> list[Tou
         effective_ts=effective_ts,
         event_id=name,
         impression_id=draw(st.sampled_from(["i1", "i2", "i3"])),
-        campaign_id=draw(st.sampled_from(["other", "other", "key"])),
+        campaign_id=draw(st.sampled_from(["long", "long", "short"])),
         stored_at=effective_ts,
     )
     delays_ms = sorted(draw(st.lists(st.integers(0, delay_ms), min_size=1, max_size=3)))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from examples.attribution.credit.models import DAY_MS, MAX_MILLIONTHS, CreditRules, Model, split, weights
+from examples.attribution.credit.models import DAY_MS, MAX_MILLIONTHS, CreditRules, Lookback, Model, split, weights
 
 HOUR_MS = DAY_MS // 24
 MODELS: tuple[Model, ...] = ("first", "last", "linear", "time_decay", "position", "w")
@@ -79,11 +79,15 @@ def test_remaining_units_go_to_the_largest_remainders() -> None:
     ages_ms=st.lists(st.integers(0, 90 * DAY_MS), min_size=1, max_size=30),
     amount=st.integers(0, 10**15),
     key=st.none() | st.integers(1, 28),
+    ends=st.tuples(st.integers(0, 50), st.integers(1, 50)),
 )
-def test_shares_and_money_of_every_model_add_up(model: Model, ages_ms: list[int], amount: int, key: int | None) -> None:
+def test_shares_and_money_of_every_model_add_up(
+    model: Model, ages_ms: list[int], amount: int, key: int | None, ends: tuple[int, int]
+) -> None:
+    rules = CreditRules(model=model, first_percent=ends[0], last_percent=ends[1])
     inner = key if key is not None and key < len(ages_ms) - 1 else None
 
-    shares = weights(ages_ms, CreditRules(model=model), inner)
+    shares = weights(ages_ms, rules, inner)
     parts = split(amount, shares)
 
     assert 1 == sum(shares)
@@ -92,9 +96,16 @@ def test_shares_and_money_of_every_model_add_up(model: Model, ages_ms: list[int]
     assert all(abs(part - amount * share) < 1 for part, share in zip(parts, shares, strict=True))
 
 
-def test_time_scale_divides_every_window() -> None:
-    rules = CreditRules().scaled(DAY_MS // 1_000)
+@pytest.mark.parametrize("ends", [(-1, 40), (0, 0), (60, 41)])
+def test_percentages_that_cannot_add_up_are_rejected(ends: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match=r"first_percent and last_percent are .* would not add up"):
+        CreditRules(first_percent=ends[0], last_percent=ends[1])
 
-    assert (7_000, 1_000) == (rules.window_ms("click"), rules.window_ms("impression"))
+
+def test_time_scale_divides_every_window() -> None:
+    rules = CreditRules(lookback_of_campaign={"c": Lookback(14 * DAY_MS, 0)}).scaled(DAY_MS // 1_000)
+
+    assert (7_000, 1_000) == (rules.window_ms("click", "other"), rules.window_ms("impression", "other"))
+    assert (14_000, 0) == (rules.window_ms("click", "c"), rules.window_ms("impression", "c"))
     assert (7_000, 6, 41, 1) == (rules.half_life_ms, rules.lateness_ms, rules.delay_ms, rules.settle_ms)
-    assert 7_000 + 6 + 41 + 1 == rules.retention_ms
+    assert 14_000 + 6 + 41 + 1 == rules.retention_ms

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from examples.attribution.credit.models import DAY_MS, CreditRules
+from examples.attribution.credit.models import DAY_MS, CreditRules, Lookback
 from examples.attribution.credit.rule import Conversion, OrderCredit, Touch, assign_credit
 
 T = 100 * DAY_MS
@@ -33,6 +33,12 @@ def test_touch_earns_only_inside_its_lookback_window(kind: str, window_ms: int) 
     ages_ms = (-1, 0, window_ms - 1, window_ms, window_ms + 1)
 
     assert [[], ["x"], ["x"], ["x"], []] == [path(touch("x", age_ms, kind, stored_at=T)) for age_ms in ages_ms]
+
+
+def test_campaign_can_override_the_lookback_windows() -> None:
+    rules = replace(RULES, lookback_of_campaign={"short": Lookback(10, 0)})
+
+    assert ["y"] == path(touch("x", 11, campaign_id="short"), touch("y", 11), rules=rules)
 
 
 def test_click_takes_all_credit_from_impressions() -> None:
