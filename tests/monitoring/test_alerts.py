@@ -102,7 +102,8 @@ def _play(scene: Scene) -> None:
     late = QueryMetrics(scene.late)
     scene.spark.streams.addListener(late)
     produce(scene.kafka, scene.source, [(0, b"not JSON")] * 20)
-    scene.until({"RecordsRejected"}, lambda: scene.value("rows_total", late=True))
+    scene.until({"RecordsRejected"})
+    eventually(lambda: scene.value("rows_total", late=True), 60, "a batch for the late listener")
 
     stop_completely(scene.spark, query)
     eventually(lambda: scene.value("running", late=True, query="unnamed") == 0, 30, "the end without a name")

@@ -222,7 +222,7 @@ def test_query_without_commands_is_refused_with_a_remedy(spark: SparkSession, ka
     mixed_rows = read(spark, kafka, source).union(read(spark, kafka, source, "kafka"))
     mixed = start(mixed_rows, kafka, target, tmp_path / "mixed")
     with pytest.raises((ControlError, TimeoutError)):
-        control.stop(mixed, 3)
+        control.stop(mixed, 1)
     assert mixed.isActive
     rows = read(spark, kafka, source).writeStream.format("noop").queryName("batches")
     batches = rows.option("checkpointLocation", str(tmp_path / "batches")).trigger(processingTime="1 second").start()

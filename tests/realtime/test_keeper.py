@@ -23,14 +23,8 @@ from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
-RETRIED = ("Timeout", "Disconnect", "Network", "NotEnoughReplicas", "NotLeaderOrFollower", "UnknownTopicOrPartition")
-NOT_RETRIED = (
-    "TopicAuthorization",
-    "GroupAuthorization",
-    "SaslAuthentication",
-    "SslAuthentication",
-    "IllegalSaslState",
-)
+RETRIED = ["Timeout", "Disconnect", "Network", "NotEnoughReplicas", "UnknownTopicOrPartition"]
+NOT_RETRIED = ["TopicAuthorization", "GroupAuthorization", "SaslAuthentication", "IllegalSaslState"]
 QUICK = Limits(first_pause_seconds=0.1)
 
 
