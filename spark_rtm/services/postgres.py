@@ -150,18 +150,24 @@ def _create_data(programs: Path, data: Path, password: str, log_path: Path) -> N
     # Only the creation of the empty database skips the sync to disk. Transactions of the running server are durable.
     command += ["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]
     with open_log(log_path) as log:
-        initdb = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            check=False,
-            cwd=data.parent,
-            env=_clean_environment(),
-            user=user[0] if user else None,
-            group=user[1] if user else None,
-            extra_groups=[] if user else None,
-        )
+        try:
+            initdb = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                check=False,
+                cwd=data.parent,
+                env=_clean_environment(),
+                user=user[0] if user else None,
+                group=user[1] if user else None,
+                extra_groups=[] if user else None,
+            )
+        except PermissionError:
+            raise RuntimeError(
+                f"PostgreSQL runs as user {UNPRIVILEGED_USER!r} when you are root, and this user cannot enter "
+                f"{str(data.parent)!r}, so the server cannot start; set TMPDIR to a folder that every user can enter"
+            ) from None
     password_file.unlink()
     if initdb.returncode:
         raise RuntimeError(f"cannot create the PostgreSQL data folder. Last lines of {log_path}:\n{log_tail(log_path)}")

@@ -115,6 +115,7 @@ def _play(scene: Scene) -> None:
     scene.until({"CanaryMissing", "QueryEnded", "PartitionLag"})
 
     query = scene.start()
+    scene.until({"ResultsLate"})
     scene.until(set())
     stop_completely(scene.spark, query)
 

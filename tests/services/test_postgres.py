@@ -84,3 +84,16 @@ def test_user_of_the_server_cannot_redirect_the_log(server: LocalPostgres, tmp_p
 
     assert [1, 1, 1] == statuses
     assert 0 == server.log_path.stat().st_uid
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
+def test_inaccessible_data_folder_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    """As root, the error names the folder that the server cannot enter, and no permissions are changed."""
+    tmp_path.chmod(0o700)
+    folder = tmp_path / "data"
+    folder.mkdir()
+
+    with pytest.raises(RuntimeError, match=r"cannot enter .*set TMPDIR to a folder that every user can enter"):
+        LocalPostgres(folder=folder).start()
+
+    assert tmp_path.stat().st_mode & 0o777 == 0o700
