@@ -42,7 +42,7 @@ def main() -> int:
     try:
         paths = list(_paths(os.environ["RTM_PATHS"]))
     except ValueError as error:
-        print(f"::error::the input paths cannot be read ({error}); quote a path with spaces on both sides")
+        print(f"::error::the input paths cannot be read ({error}); put quotes around a path that contains spaces")
         return 2
     with tempfile.TemporaryDirectory() as packages:
         if find_spec("yaml") is None:

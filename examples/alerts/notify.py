@@ -49,7 +49,7 @@ def settings_of(variables: Mapping[str, str]) -> dict[str, str]:
     if not password:
         missing.append("SMTP_PASSWORD_FILE")
     if missing:
-        raise ValueError(f"{', '.join(missing)} not set, so no alert can be sent; export them")
+        raise ValueError(f"no alert can be sent without these variables; export them: {', '.join(missing)}")
     ssl.create_default_context(cafile=variables.get("SMTP_CA_FILE"))  # a wrong file ends the program at its start
     return {"SMTP_PORT": "587", **variables, "SMTP_PASSWORD": password}
 
@@ -104,7 +104,7 @@ def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Mapping[str, s
                     "alerts wait in Kafka; correct SMTP_USER or the password, and start again"
                 ) from None
             print(
-                f"{address} does not accept mail ({type(error).__name__}), {len(waiting)} alerts wait; "
+                f"{address} does not accept mail ({type(error).__name__}), {len(waiting)} alerts are waiting; "
                 f"the next attempt is in {pause} s",
                 file=sys.stderr,
                 flush=True,

@@ -99,7 +99,7 @@ class SoakOptions(DemoSettings):
         """Raise ValueError if a setting is invalid or the run would be too short to judge growth."""
         super().__post_init__()
         if self.duration < (least := MIN_MINUTES * 60):
-            raise ValueError(f"duration is {self.duration:g}, but growth needs at least {least} seconds")
+            raise ValueError(f"duration is {self.duration:g} s, but a run must last at least {least} s to show growth")
 
 
 class SamplingView(LiveView):

@@ -58,7 +58,9 @@ def _fetch(folder: Path) -> None:
             subprocess.run(command, cwd=scratch, check=True, capture_output=True, text=True, timeout=300)
         except (OSError, subprocess.SubprocessError) as error:
             output = getattr(error, "stderr", None) or error
-            raise RuntimeError(f"the site needs pyodide {VERSION} from npm for its forms: {output}") from error
+            raise RuntimeError(
+                f"cannot fetch pyodide {VERSION} from npm, which the site's forms need: {output}"
+            ) from error
         [package] = Path(scratch).glob("*.tgz")
         digest = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
         if digest != SHA512:

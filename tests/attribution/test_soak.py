@@ -108,7 +108,7 @@ def test_short_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """A run of ten minutes could not be judged, so it does not start; a run that ended early has no result."""
     with pytest.raises(SystemExit, match="2"):
         main(["--duration", "600"])
-    assert "growth needs at least 5400 seconds" in capsys.readouterr().err
+    assert "a run must last at least 5400 s to show growth" in capsys.readouterr().err
 
     with pytest.raises(ValueError, match=r"cover 80 minutes, which is too short"):
         result(minutes=80)

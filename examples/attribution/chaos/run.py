@@ -73,15 +73,15 @@ class ChaosOptions(DemoSettings):
         super().__post_init__()
         wrong = sorted(set(self.chosen) - KINDS.keys())
         if wrong:
-            raise ValueError(f"faults contains {', '.join(map(repr, wrong))}; use some of {', '.join(sorted(KINDS))}")
+            raise ValueError(f"unknown faults: {', '.join(map(repr, wrong))}; choose from {', '.join(sorted(KINDS))}")
         for option in ("cluster", "standby"):
             missing = [] if getattr(self, option) else sorted(n for n in self.chosen if KINDS[n].needs == option)
             if missing:
-                raise ValueError(f"faults contains {', '.join(map(repr, missing))}, which need --{option}")
+                raise ValueError(f"these faults need --{option}: {', '.join(map(repr, missing))}")
         if self.cluster and self.standby:
             raise ValueError("a standby needs its own task slots, which the cluster lacks; omit --cluster")
         if self.count < 0 or self.duration <= 0:
-            raise ValueError(f"count is {self.count} and duration is {self.duration:g}; use positive numbers")
+            raise ValueError(f"count is {self.count} and duration is {self.duration:g}; both must be positive")
 
     @property
     def chosen(self) -> list[str]:

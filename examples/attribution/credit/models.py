@@ -83,7 +83,7 @@ class CreditRules:
         if min(ends) < 0 or not 0 < sum(ends) <= 100:
             raise ValueError(
                 f"first_percent and last_percent are {ends!r}, so shares would not add up to one conversion; "
-                f"use numbers of at least 0 whose sum is from 1 to 100"
+                f"use two non-negative numbers with a sum from 1 to 100"
             )
 
     def scaled(self, time_scale: int) -> "CreditRules":

@@ -60,8 +60,8 @@ class DemoOptions(DemoSettings):
         super().__post_init__()
         if (self.publish and not self.compare) or (self.compare and self.trigger != "real-time"):
             raise ValueError(
-                f"publish is True, compare is {self.compare!r} and trigger is {self.trigger!r}, but a "
-                f"comparison needs both modes; use --publish with --compare, and --compare with --trigger real-time"
+                "a run with --publish or --compare measures both modes, so --publish needs --compare, and --compare "
+                f"needs --trigger real-time, but compare is {self.compare!r} and trigger is {self.trigger!r}"
             )
 
 

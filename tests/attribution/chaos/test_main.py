@@ -41,11 +41,11 @@ def test_run_is_added_and_replaces_the_one_with_its_command(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--faults", "kill-broker,kill-everything"], "faults contains 'kill-everything'; use some of "),
-        (["--faults", "kill-executor, kill-worker"], "faults contains 'kill-executor', 'kill-worker', which need"),
-        (["--faults", "kill-leader"], "faults contains 'kill-leader', which need --standby"),
+        (["--faults", "kill-broker,kill-everything"], "unknown faults: 'kill-everything'; choose from "),
+        (["--faults", "kill-executor, kill-worker"], "need --cluster: 'kill-executor', 'kill-worker'"),
+        (["--faults", "kill-leader"], "these faults need --standby: 'kill-leader'"),
         (["--cluster", "--standby"], "a standby needs its own task slots, which the cluster lacks"),
-        (["--count", "-1"], "count is -1 and duration is 300; use positive numbers"),
+        (["--count", "-1"], "count is -1 and duration is 300; both must be positive"),
         (["--rate", "0"], "rate is 0.0, but must be greater than 0"),
     ],
     ids=["unknown", "without-cluster", "without-standby", "standby-on-cluster", "negative", "setting"],
