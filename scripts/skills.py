@@ -96,7 +96,7 @@ def _home() -> Path:
 
 
 def _leads_out(folder: Path, project: Path | None) -> bool:
-    """Return whether a symbolic link leads out of the project. In a shared project, other people can create links."""
+    """Return whether a symbolic link, which anyone with access could have created, leads out of the project."""
     return project is not None and not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
 
 

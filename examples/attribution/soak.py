@@ -119,7 +119,7 @@ class SamplingView(LiveView):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the soak test. Return 0 if all results match the replay and no growth lacks a known cause, otherwise 1."""
+    """Run the soak test. Return 1 if a result differs from the replay or a resource grows unexpectedly, otherwise 0."""
     options = arguments_of(
         SoakOptions,
         arguments,

@@ -155,7 +155,7 @@ class Migration:
 
         wait_until(is_confirmed, DEADLINE_SECONDS, "the real-time job to write each total of the old job", queries)
         self.expect(AFTER, *queries)
-        print("the real-time job has written each total of the micro-batch job, and its table has the same totals")
+        print("the real-time job has written every total of the micro-batch job, and both tables have the same totals")
         stop_completely(self.spark, old)
         self.pay(AFTER, *queries)
         print("the real-time job runs alone")

@@ -49,7 +49,7 @@ def unconfirmed(places: Places, before: list[Total]) -> list[Total]:
     Return the totals of the micro-batch job that the real-time job has not written.
 
     The real-time job writes a total after each payment, so it also writes each total that the micro-batch job computes
-    after the state was copied. If this function returns the same total for a minute, the results of the jobs differ.
+    after the state was copied. A total that is still missing after a minute therefore means that the results differ.
 
     This comparison does not use Spark, because a batch job that takes the task slots of a real-time query at a batch
     boundary makes the query fail with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT.

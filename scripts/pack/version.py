@@ -43,5 +43,5 @@ def with_version(root: Path, name: str, text: str) -> str:
         if name in places:
             text, count = re.subn(places[name], rf"\g<1>{value}", text, flags=re.MULTILINE)
             if not count:
-                raise ValueError(f"{name}: no text matches {places[name]!r}; add {value}")
+                raise ValueError(f"{name} has no line that matches {places[name]!r}; add such a line with {value}")
     return text

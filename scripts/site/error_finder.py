@@ -49,6 +49,6 @@ def _rendered(stem: str, text: str) -> str:
     if "<" in (rest := _ALLOWED_TAG.sub("", html)):
         found = rest[rest.index("<") :][:80]
         raise ValueError(
-            f"{stem}.md: the error finder would insert the HTML {found!r} from a fix; write it as Markdown"
+            f"{stem}.md: a fix contains the HTML {found!r}, which the error finder refuses; write it as Markdown"
         )
     return html

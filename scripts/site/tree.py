@@ -1,8 +1,8 @@
 """
 List the pages and raw files of the site, whose paths match those of the repository.
 
-The rendered form of a page has the suffix `.html`, and the raw file is in the same folder. Links to files that are no
-pages lead to the repository.
+The rendered form of a page has the suffix `.html`, and the raw file is in the same folder. Links to code and
+other files lead to the repository.
 """
 
 import os

@@ -72,7 +72,7 @@ def test_fix_with_html_of_its_own_is_refused(tmp_path: Path, html: str) -> None:
     (tmp_path / "references/errors_on_databricks.md").write_text(f"# Errors on Databricks\n\n{header}")
     (tmp_path / "references/errors_x.md").write_text(f'# X\n\n```python {{raises="A_B"}}\nx\n```\n\n{html}\n')
 
-    with pytest.raises(ValueError, match=r"errors_x.md: the error finder would insert the HTML"):
+    with pytest.raises(ValueError, match=r"errors_x.md: a fix contains the HTML"):
         error_finder.entries(tmp_path)
 
 

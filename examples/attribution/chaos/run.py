@@ -132,7 +132,7 @@ class ChaosRun:
         """Wait for the first results, and carry out the faults one by one. Stop after a fault without recovery."""
         flowed_at = self.wait_for_flow(time.time(), self.options.warm_up_seconds, START_SECONDS)
         if flowed_at is None and not self.stop.is_set():
-            raise TimeoutError(f"timed out after {START_SECONDS:g} s waiting for results, so no fault was tried")
+            raise TimeoutError(f"timed out after {START_SECONDS:g} s waiting for results, so no fault was injected")
         for number, fault in enumerate(faults, start=1):
             if self.stop.is_set():
                 return
