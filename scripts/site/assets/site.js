@@ -26,5 +26,9 @@ const wrapObserver = new ResizeObserver((entries) => {
   }
 });
 addEventListener("load", () => {
+  // A long constant of the API scrolls within its box.
+  document.querySelectorAll(".doc-attribute pre > code").forEach((code) => {
+    if (code.scrollHeight > code.clientHeight) code.tabIndex = 0;
+  });
   document.querySelectorAll(".md-typeset__scrollwrap").forEach((wrap) => wrapObserver.observe(wrap));
 });
