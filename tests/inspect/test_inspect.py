@@ -1,5 +1,6 @@
 import json
 import re
+import uuid
 from pathlib import Path
 
 import pytest
@@ -83,12 +84,14 @@ def test_partition_without_a_slot_does_not_move(starved: ModeJob) -> None:
 
 
 def test_missing_topic_is_a_problem(kafka: str, tmp_path: Path) -> None:
-    write_checkpoint(tmp_path)
+    topic = f"missing-{uuid.uuid4().hex[:8]}"
+    for file in filter(Path.is_file, write_checkpoint(tmp_path).rglob("*")):
+        file.write_text(file.read_text().replace("clicks", topic))
 
     [finding] = inspect(str(tmp_path), Connection(kafka)).findings
 
-    assert "the broker has no partition 0 of topic clicks, so a restart fails" == finding.text
-    assert "clicks" not in AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=10).topics
+    assert f"the broker has no partition 0 of topic {topic}, so a restart fails" == finding.text
+    assert topic not in AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=10).topics
 
 
 def _general(text: str, topic: str, folder: str) -> str:

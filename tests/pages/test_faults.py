@@ -48,7 +48,7 @@ def test_run_lasted_two_hours_and_reconciled() -> None:
 
 def test_page_states_the_limits_of_the_code() -> None:
     assert (
-        f"at most {soak.MIN_SHARE:.0%} of its level, or by at most {soak.NOISE:g} times the median absolute deviation"
+        f"at most {soak.MIN_SHARE:.0%} of its median, or at most {soak.NOISE:g} times the median absolute deviation"
         in PAGE
     )
     assert f"level | the median from minute {soak.SETTLING_MINUTES} on; " in PAGE
