@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from examples.attribution.chaos.parts.programs import Program
-from examples.attribution.chaos.parts.system import PARTS
+from examples.attribution.chaos.parts.system import CHECKOUT, PARTS
 from examples.attribution.settings import DemoSettings
 from spark_rtm.realtime.keeper import IS_READY, LEADS
 from tests.helpers import eventually
@@ -15,7 +15,8 @@ def test_ended_program_is_reported_with_its_error_and_starts_again(tmp_path: Pat
     """Without a broker and a database, the follower cannot start, so its supervisor restarts it repeatedly."""
     lines: list[str] = []
     dsn = "postgresql://127.0.0.1:1/none"
-    env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "POSTGRES_DSN": dsn}
+    servers = {"KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "POSTGRES_DSN": dsn}
+    env = {**os.environ, **servers, "PYTHONPATH": str(CHECKOUT)}
     command = [sys.executable, "-m", f"{PARTS}.follower", json.dumps(asdict(DemoSettings()))]
     follower = Program("follower", command, tmp_path / "log", env, lines.append)
 
