@@ -36,7 +36,7 @@ def known_errors(root: Path) -> list[KnownError]:
     """
     Return all explained errors, with the error pages first.
 
-    A page that is no error page contributes only those failing code blocks whose condition no earlier page explains.
+    Other pages add only failing code blocks whose condition no earlier page explains.
     """
     result: list[KnownError] = []
     for path in sorted(files.references(root), key=lambda path: not path.stem.startswith("errors")):

@@ -52,12 +52,17 @@ def write_packages_archive(path: Path) -> Path:
 def packages_of_workers() -> list[str]:
     """Return `WORKER_PACKAGES` and their installed requirements."""
     names = list(WORKER_PACKAGES)
-    installed = {found.name.lower() for found in distributions()}
+    installed = {_normalized(found.name) for found in distributions()}
     for name in names:
         # Extras are optional, and other conditions name other versions of Python.
         required = [text for text in distribution(name).requires or () if "extra" not in text]
-        names += {re.split(r"[^\w.-]", text)[0].lower() for text in required} & installed - {*names}
+        names += {_normalized(re.split(r"[^\w.-]", text)[0]) for text in required} & installed - {*names}
     return names
+
+
+def _normalized(name: str) -> str:
+    """Return the one spelling of a package name, for which `_`, `-` and `.` are the same (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _folder_of(package: str) -> Path:
