@@ -102,3 +102,8 @@ def test_name_that_is_not_a_package_is_refused(tmp_path: Path) -> None:
     for name in ("json.decoder", "no_such_package"):
         with pytest.raises(ValueError, match=f"'{name}' is not a package"):
             job_archive.write_code_archive(tmp_path / "job.zip", [name])
+
+
+def test_requirement_is_found_under_any_spelling() -> None:
+    """The client of Kafka requires `typing-extensions`, which is installed as `typing_extensions`."""
+    assert "typing-extensions" in job_archive.packages_of_workers()
