@@ -61,8 +61,14 @@ class Child:
 
 def free_ports(count: int) -> list[int]:
     """Return `count` distinct ports of 127.0.0.1 on which no program listens now."""
-    ports = random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS))
-    return list(islice(filter(_is_free, ports), count))
+    candidates = random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS))
+    ports = list(islice(filter(_is_free, candidates), count))
+    if len(ports) < count:
+        raise RuntimeError(
+            f"found only {len(ports)} of {count} free ports between {SERVER_PORTS[0]} and {SERVER_PORTS[-1]}; "
+            "stop other servers on these ports"
+        )
+    return ports
 
 
 def _is_free(port: int) -> bool:
