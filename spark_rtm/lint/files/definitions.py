@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
+from spark_rtm.lint.files.documents import MAX_VALUES, Object
+from spark_rtm.lint.rules.cluster import CONFS, Cluster
 from spark_rtm.lint.rules.cluster import RULES as CLUSTER_RULES
-from spark_rtm.lint.rules.cluster import Cluster
 from spark_rtm.lint.rules.rule import Module, RuleProblem, Steps
 from spark_rtm.lint.rules.setting import RULES as SETTING_RULES
 from spark_rtm.lint.spark.known_settings import FLAG
@@ -18,169 +19,120 @@ RELEVANT_KEYS = CLUSTER_KEYS | {"autoscale", "spark_conf", "configuration", "env
 PIPELINE_KEYS = {"continuous", "edition", "channel", "libraries", "development", "catalog", "pipeline_type"}
 NAME_KEYS = ("cluster_name", "job_cluster_key", "name", "task_key", "description",
              "notebook_path", "python_file", "run_name")  # fmt: skip
-Name = tuple[str, int]
 OBJECTS = ("spark_conf", "aws_attributes", "azure_attributes", "gcp_attributes", "autoscale", "custom_tags")
 """The objects of a cluster whose keys a policy flattens."""
 LOCAL = re.compile(r"^\$\{local\.(\w+)\}$")
 MAX_DEPTH = 40
-Entries = dict[str, tuple[int, Node]]
-CONFS = ("spark_conf", "configuration")
 KEY_RULES = [rule for rule in SETTING_RULES if rule.id in {"unknown-setting", "check-off", "shuffle-manager"}]
 REAL_TIME_KEY = re.compile(r"\bspark\.[\w.]*real[-_.]?time", re.IGNORECASE)
 REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
 
 
-def definition_problems(text: str, read: Callable[[str], list[Node]]) -> list[RuleProblem]:
+def definition_problems(text: str, read: Callable[[str], list[Any]]) -> list[RuleProblem]:
     """Return the problems in a cluster or job definition, which is parsed only if it names real-time mode."""
     if not (REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)) or not any(key in text for key in RELEVANT_KEYS):
         return []
-    found = [each for root in read(text) for each in _Clusters().below(_in_one_form(root))]
-    return [entry for node, kind, names in found for entry in _problems_of(_cluster(node, kind, names))]
-
-
-def _problems_of(cluster: Cluster) -> Iterator[RuleProblem]:
-    yield from ((rule, problem) for rule in CLUSTER_RULES if cluster.is_real_time for problem in rule.check(cluster))
-    settings = [
-        Setting(key, Const(value), cluster.lines[f"{table}.{key}"])
-        for table, confs in cluster.keys.items()
-        for key, value in (confs.items() if table in CONFS and isinstance(confs, dict) else ())
+    return [
+        entry for root in read(text) for found in _Clusters().below(_in_one_form(root)) for entry in _problems(*found)
     ]
-    module = Module(settings=settings)
+
+
+def _problems(content: Object, kind: str, names: list[tuple[str, int]]) -> Iterator[RuleProblem]:
+    cluster = Cluster(content, kind, next((line for text, line in reversed(names) if REAL_TIME_NAME.search(text)), 0))
+    if cluster.has_flag or cluster.named_at:
+        yield from ((rule, problem) for rule in CLUSTER_RULES for problem in rule.check(cluster))
+    confs = [content[key] for key in CONFS if isinstance(content.get(key), Object)]
+    module = Module(
+        settings=[Setting(key, Const(conf[key]), line) for conf in confs for key, line in conf.lines.items()]
+    )
     yield from ((rule, problem) for rule in KEY_RULES for problem in rule.check(module))
 
 
-Found = tuple[Node, str, list[Name]]
-"""A definition, its kind, and the names that apply to it, the nearest last."""
+Found = tuple[Object, str, list[tuple[str, int]]]
+"""A definition, its kind, and the names that apply to it with their lines, the nearest last."""
 
 
 class _Clusters:
-    """Finds the clusters of one document. A YAML node can be part of several others, so steps are limited."""
+    """Finds the clusters of one document. A YAML object can be part of several others, so steps are limited."""
 
     def __init__(self) -> None:
-        self.steps = Steps(MAX_VALUES, TooManyValuesError)
+        self.steps = Steps(MAX_VALUES)
         self.known: dict[int, list[Found]] = {}
 
-    def below(self, node: Node) -> list[Found]:
-        if id(node) not in self.known:
-            self.known[id(node)] = self._below(node)
-        self.steps.spend(1 + len(self.known[id(node)]))
-        return self.known[id(node)]
+    def below(self, value: Any) -> list[Found]:
+        if id(value) not in self.known:
+            self.known[id(value)] = self._below(value)
+        self.steps.spend(1 + len(self.known[id(value)]))
+        return self.known[id(value)]
 
-    def _below(self, node: Node) -> list[Found]:
-        if isinstance(node.content, list):
-            return [each for item in node.content for each in self.below(item)]
-        if not isinstance(node.content, dict):
+    def _below(self, value: Any) -> list[Found]:
+        if isinstance(value, list):
+            return [each for item in value for each in self.below(item)]
+        if not isinstance(value, Object):
             return []
-        names = [(_text(node.content[name][1]), node.content[name][0]) for name in NAME_KEYS if name in node.content]
-        if kind := _kind(node.content):
-            return [(node, kind, names)]
+        names = [(value[key], value.lines[key]) for key in NAME_KEYS if isinstance(value.get(key), str)]
+        if kind := _kind(value):
+            return [(value, kind, names)]
         found: list[Found] = []
-        for key, (line, child) in node.content.items():
-            found += _with_names([(key, line)] if isinstance(child.content, dict) else [], self.below(child))
+        for key, child in value.items():
+            found += _with_names([(key, value.lines[key])] if isinstance(child, Object) else [], self.below(child))
         return _with_names(names, found)
 
 
-def _with_names(names: list[Name], found: list[Found]) -> list[Found]:
+def _with_names(names: list[tuple[str, int]], found: list[Found]) -> list[Found]:
     """Add the names of a job to its cluster. With several clusters, they do not indicate which runs real-time mode."""
-    return [(node, kind, [*names, *inner]) for node, kind, inner in found] if len(found) == 1 else found
+    return [(content, kind, [*names, *inner]) for content, kind, inner in found] if len(found) == 1 else found
 
 
-def _kind(content: Entries) -> str:
+def _kind(content: Object) -> str:
     """Return the kind of a definition (see `Cluster.kind`), or an empty string."""
-    sizes = content["autoscale"][1].content if "autoscale" in content else None
-    if CLUSTER_KEYS & content.keys() or (isinstance(sizes, dict) and "min_workers" in sizes):
+    sizes = content.get("autoscale")
+    if CLUSTER_KEYS & content.keys() or (isinstance(sizes, Object) and "min_workers" in sizes):
         return "cluster"
-    if _is_pipeline(content):
+    has_flag = any(isinstance(content.get(key), Object) and FLAG in content[key] for key in CONFS)
+    if has_flag and ("configuration" in content or PIPELINE_KEYS & content.keys()):
         return "pipeline"
     return "serverless task" if "environment_key" in content and "task_key" in content else ""
 
 
-def _is_pipeline(content: Entries) -> bool:
-    confs = [content[key][1].content for key in ("configuration", "spark_conf") if key in content]
-    has_flag = any(isinstance(each, dict) and FLAG in each for each in confs)
-    return has_flag and ("configuration" in content or bool(PIPELINE_KEYS & content.keys()))
-
-
-def _text(node: Node) -> str:
-    return node.content if isinstance(node.content, str) else ""
-
-
-def _cluster(node: Node, kind: str, names: list[Name]) -> Cluster:
-    assert isinstance(node.content, dict)
-    cluster = Cluster(line=node.line, kind=kind)
-    for key, (line, child) in node.content.items():
-        cluster.lines[key] = line
-        if isinstance(child.content, dict):
-            cluster.keys[key] = {name: grandchild.content for name, (_, grandchild) in child.content.items()}
-            for name, (inner_line, _) in child.content.items():
-                cluster.lines[f"{key}.{name}"] = inner_line
-        else:
-            cluster.keys[key] = child.content
-    key = "spark_conf" if "spark_conf" in cluster.keys else "configuration"
-    confs = cluster.keys.get(key)
-    flag = confs.get(FLAG) if isinstance(confs, dict) else None
-    cluster.is_open = (
-        isinstance(confs, str)
-        or not {"<<", "policy_id"}.isdisjoint(cluster.keys)
-        or (isinstance(confs, dict) and "<<" in confs)
-    )
-    cluster.has_flag = str(flag).lower() == "true" or str(flag).startswith("${")
-    if flag is not None and not cluster.has_flag:
-        cluster.lines["flag"] = cluster.lines[f"{key}.{FLAG}"]
-    named = [line for text, line in names if REAL_TIME_NAME.search(text)]
-    cluster.is_real_time = cluster.has_flag or bool(named)
-    if named:
-        cluster.lines["its name"] = named[-1]
-    return cluster
-
-
-def _in_one_form(root: Node) -> Node:
+def _in_one_form(root: Any) -> Any:
     """Return a document with nested policy keys and resolved local values of Terraform."""
-    content = root.content
-    local: Entries = {}
-    block = content["locals"][1] if isinstance(content, dict) and "locals" in content else Node(1, None)
-    for one in block.content if isinstance(block.content, list) else [block]:
-        local |= one.content if isinstance(one.content, dict) else {}
+    local = Object()
+    block = root.get("locals") if isinstance(root, Object) else None
+    for one in block if isinstance(block, list) else [block]:
+        local.update(one if isinstance(one, Object) else {})
     return _with_locals(_nested(root), local, 0) if local else _nested(root)
 
 
-def _nested(node: Node) -> Node:
-    content = node.content
-    if not isinstance(content, dict) or not any(_is_policy(key, entry[1]) for key, entry in content.items()):
-        return node
-    entries: Entries = {}
-    for key, (line, child) in content.items():
-        value = Node(child.line, _policy_value(child)) if isinstance(child.content, dict) else child
+def _nested(root: Any) -> Any:
+    if not isinstance(root, Object) or not any(_is_policy(key, value) for key, value in root.items()):
+        return root
+    entries = Object()
+    for key, child in root.items():
+        value = child.get("value", child.get("defaultValue", "${policy}")) if isinstance(child, Object) else child
         first, dot, rest = key.partition(".")
-        if first in OBJECTS and dot:
-            holder = entries.setdefault(first, (line, Node(line, {})))[1].content
-            if isinstance(holder, dict):
-                holder[rest] = (line, value)
-        else:
-            entries[key] = (line, value)
-    return Node(node.line, entries)
+        if first not in OBJECTS or not dot:
+            entries.add(key, root.lines[key], value)
+            continue
+        if first not in entries:
+            entries.add(first, root.lines[key], Object())
+        if isinstance(entries[first], Object):
+            entries[first].add(rest, root.lines[key], value)
+    return entries
 
 
-def _is_policy(key: str, node: Node) -> bool:
-    is_rule = isinstance(node.content, dict) and "type" in node.content
+def _is_policy(key: str, value: Any) -> bool:
+    is_rule = isinstance(value, Object) and "type" in value
     return is_rule and key.partition(".")[0] in (*OBJECTS, "spark_version", "runtime_engine", "node_type_id")
 
 
-def _policy_value(node: Node) -> Content:
-    content = node.content if isinstance(node.content, dict) else {}
-    given = content.get("value") or content.get("defaultValue")
-    return given[1].content if given else "${policy}"
-
-
-def _with_locals(node: Node, local: Entries, depth: int) -> Node:
-    content = node.content
+def _with_locals(value: Any, local: Object, depth: int) -> Any:
     if depth > MAX_DEPTH:
-        return node
-    if isinstance(content, str) and (match := LOCAL.match(content)) and match[1] in local:
-        return Node(node.line, _with_locals(local[match[1]][1], local, depth + 1).content)
-    if isinstance(content, list):
-        return Node(node.line, [_with_locals(item, local, depth + 1) for item in content])
-    if isinstance(content, dict):
-        entries = {key: (line, _with_locals(child, local, depth + 1)) for key, (line, child) in content.items()}
-        return Node(node.line, entries)
-    return node
+        return value
+    if isinstance(value, str) and (match := LOCAL.match(value)) and match[1] in local:
+        return _with_locals(local[match[1]], local, depth + 1)
+    if isinstance(value, list):
+        return [_with_locals(item, local, depth + 1) for item in value]
+    if isinstance(value, Object):
+        return Object((key, value.lines[key], _with_locals(child, local, depth + 1)) for key, child in value.items())
+    return value

@@ -5,34 +5,42 @@ Python's `json` module does not record line numbers, but `ast` does, and a JSON 
 YAML can be parsed only if PyYAML is installed.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from spark_rtm.lint.python.counterexamples import counterexample_lines
-from spark_rtm.lint.rules.rule import UncheckedError
+from spark_rtm.lint.rules.rule import Steps, UncheckedError
 
 TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
 MAX_VALUES = 400_000
 """A document with this many tokens takes about 2 s and 200 MB."""
 MAX_DEPTH = 60
 JSON_NAMES = {"true": True, "false": False, "null": None}
+UNKNOWN = "${expression}"
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A value in a document with its line number. Entries of an object also have their key's line number."""
+class Object(dict[str, Any]):
+    """An object of a document, with the line number of each key."""
 
-    line: int
-    content: Content
+    def __init__(self, entries: Iterable[tuple[str, int, Any]] = ()) -> None:
+        super().__init__()
+        self.lines: dict[str, int] = {}
+        for key, line, value in entries:
+            self.add(key, line, value)
+
+    def add(self, key: str, line: int, value: Any) -> None:
+        """Add an entry."""
+        self[key] = value
+        self.lines[key] = line
 
 
-Content: TypeAlias = "dict[str, tuple[int, Node]] | list[Node] | str | float | bool | None"
+class Array(list[Any]):
+    """An array of a JSON text or of Python code, with the line number of each item."""
+
+    lines: Sequence[int] = ()
 
 
 class UnreadableError(UncheckedError):
@@ -42,23 +50,14 @@ class UnreadableError(UncheckedError):
         super().__init__("the file cannot be parsed, so it was not checked", "correct its syntax", line)
 
 
-class TooManyValuesError(UncheckedError):
-    """Raised if a document has too many values for the linter."""
-
-    def __init__(self) -> None:
-        reason = f"the document has more than {MAX_VALUES:,} tokens, so it was not checked"
-        super().__init__(reason, "split the document")
-
-
-def read_json(text: str) -> list[Node]:
-    """Return the root node of a JSON text. A comma may follow the last value."""
-    if sum(1 for _ in TOKEN.finditer(text)) > MAX_VALUES:
-        raise TooManyValuesError
+def read_json(text: str) -> list[Any]:
+    """Return the root of a JSON text. A comma may follow the last value."""
+    Steps(MAX_VALUES).spend(sum(1 for _ in TOKEN.finditer(text)))
     names = {name: ast.Constant(value, lineno=1) for name, value in JSON_NAMES.items()}
-    return [_node(_parsed(f"({text}\n)", "eval").body, names)]
+    return [_value(_parsed(f"({text}\n)", "eval").body, names)]
 
 
-def read_python(code: str) -> list[Node]:
+def read_python(code: str) -> list[Any]:
     """Return outermost dictionaries and calls with keywords in Python code, unless a comment marks them as wrong."""
     module: ast.Module = _parsed(code)
     wrong = counterexample_lines(code, module, is_excerpt=False)
@@ -69,16 +68,16 @@ def read_python(code: str) -> list[Node]:
         for target in statement.targets
         if isinstance(target, ast.Name)
     }
-    roots: list[Node] = []
+    roots: list[ast.expr] = []
     waiting: list[ast.AST] = [module]
     while waiting:
         node = waiting.pop()
         is_object = isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and any(one.arg for one in node.keywords))
         if isinstance(node, ast.expr) and is_object and node.lineno not in wrong:
-            roots.append(_node(node, constants))
+            roots.append(node)
         if not is_object or isinstance(node, ast.Call):
             waiting += ast.iter_child_nodes(node)
-    return sorted(roots, key=lambda root: root.line)
+    return [_value(root, constants) for root in roots]
 
 
 def _parsed(code: str, mode: str = "exec") -> Any:
@@ -89,63 +88,58 @@ def _parsed(code: str, mode: str = "exec") -> Any:
         raise UnreadableError(getattr(error, "lineno", 1) or 1) from error
 
 
-def _node(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Node:
-    """Return the node of an expression. `names` are the values of names; other expressions become `${expression}`."""
-    content: Content = "${expression}"
+def _value(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Any:
+    """Return the value of an expression. `names` are the values of names; other expressions become `${expression}`."""
+    value: Any = UNKNOWN
     if depth > MAX_DEPTH:
-        return Node(node.lineno, content)
+        return value
     if isinstance(node, ast.Name) and isinstance(names.get(node.id), ast.Constant | ast.Dict):
-        content = _node(names[node.id], names, depth + 1).content
+        value = _value(names[node.id], names, depth + 1)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # JSON may write a character as two surrogates
-        content = node.value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        value = node.value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float | bool | None):
-        content = node.value
+        value = node.value
     elif isinstance(node, ast.List | ast.Tuple):
-        content = [_node(item, names, depth + 1) for item in node.elts]
+        value = Array(_value(item, names, depth + 1) for item in node.elts)
+        value.lines = [item.lineno for item in node.elts]
     elif isinstance(node, ast.Dict):
-        content = _entries(zip(node.keys, node.values, strict=True), names, depth + 1)
+        keys = [str(key.value) if isinstance(key, ast.Constant) else "<<" for key in node.keys]
+        lines = [(key or value).lineno for key, value in zip(node.keys, node.values, strict=True)]
+        values = [_value(each, names, depth + 1) for each in node.values]
+        value = Object(zip(keys, lines, values, strict=True))
     elif isinstance(node, ast.Call) and node.keywords:
-        pairs = [(ast.Constant(each.arg or "<<", lineno=each.lineno), each.value) for each in node.keywords]
-        content = _entries(pairs, names, depth + 1)
-    return Node(node.lineno, content)
+        value = Object((each.arg or "<<", each.lineno, _value(each.value, names, depth + 1)) for each in node.keywords)
+    return value
 
 
-def _entries(
-    pairs: Iterable[tuple[ast.expr | None, ast.expr]], names: Mapping[str, ast.expr], depth: int
-) -> dict[str, tuple[int, Node]]:
-    entries = {}
-    for key, value in pairs:
-        text = str(key.value) if isinstance(key, ast.Constant) else "<<"
-        entries[text] = ((key or value).lineno, _node(value, names, depth))
-    return entries
-
-
-def read_yaml(text: str) -> list[Node]:
-    """Return the root node of each document in a YAML text. All aliases of a node become one node."""
+def read_yaml(text: str) -> list[Any]:
+    """Return the root of each document in a YAML text. All aliases of a node become one object."""
     try:
         import yaml  # noqa: PLC0415  # the linter must run without third-party packages
     except ModuleNotFoundError as error:
         raise UncheckedError("PyYAML is not installed, so the YAML was not checked", "install PyYAML") from error
     try:
-        converted: dict[int, Node] = {}
-        return [_yaml_node(root, converted, 0) for root in yaml.compose_all(text, Loader=yaml.SafeLoader)]
+        converted: dict[int, Any] = {}
+        return [_yaml_value(root, converted, 0) for root in yaml.compose_all(text, Loader=yaml.SafeLoader)]
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         raise UnreadableError(mark.line + 1 if mark else 1) from error
 
 
-def _yaml_node(node: Any, converted: dict[int, Node], depth: int) -> Node:
-    line, content = node.start_mark.line + 1, node.value
+def _yaml_value(node: Any, converted: dict[int, Any], depth: int) -> Any:
     if depth > MAX_DEPTH:
-        raise UnreadableError(line)
+        raise UnreadableError(node.start_mark.line + 1)
     if id(node) not in converted:
+        content = node.value
         if node.id == "mapping":
-            entries = [(key, value) for key, value in content if isinstance(key.value, str)]
-            nodes = [(key, _yaml_node(value, converted, depth + 1)) for key, value in entries]
-            content = {key.value: (key.start_mark.line + 1, value) for key, value in nodes}
+            content = Object(
+                (key.value, key.start_mark.line + 1, _yaml_value(value, converted, depth + 1))
+                for key, value in content
+                if isinstance(key.value, str)
+            )
         elif node.id == "sequence":
-            content = [_yaml_node(item, converted, depth + 1) for item in content]
+            content = [_yaml_value(item, converted, depth + 1) for item in content]
         elif node.tag.endswith(":bool"):
             content = content.lower() in {"true", "yes", "on"}
-        converted[id(node)] = Node(line, content)
+        converted[id(node)] = content
     return converted[id(node)]

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from spark_rtm.lint.files.documents import MAX_VALUES, Content, Node, TooManyValuesError
+from spark_rtm.lint.files.documents import MAX_VALUES, UNKNOWN, Object
 from spark_rtm.lint.rules.rule import Steps
 
 TOKEN = re.compile(
@@ -15,12 +16,14 @@ WORD = re.compile(r"[\w.*\"-]")
 """The first character of a word or a string."""
 MAX_DEPTH = 40
 ENDS = {"", "\n", ",", "}", "]"}
-CONSTANTS: dict[str, Content] = {"true": True, "false": False, "null": None}
+CONSTANTS = {"true": True, "false": False, "null": None}
 
 
-def read_hcl(text: str) -> list[Node]:
-    """Return one node with all blocks of a file. A block's key contains its labels."""
-    parser = _Parser(list(_tokens(text)))
+def read_hcl(text: str) -> list[Object]:
+    """Return one object with all blocks of a file. A block's key contains its labels."""
+    tokens = list(_tokens(text))
+    Steps(MAX_VALUES).spend(len(tokens))
+    parser = _Parser(tokens)
     roots = [_root(parser.body())]
     while parser.text:  # a bracket without a partner
         parser.take()
@@ -28,12 +31,11 @@ def read_hcl(text: str) -> list[Node]:
     return roots
 
 
-def _root(entries: dict[str, tuple[int, Node]]) -> Node:
+def _root(entries: Object) -> Object:
     """Return the root of a file. It has only blocks with labels, because attributes would make it a cluster."""
     if not any("." in key for key in entries):
-        return Node(1, entries)
-    blocks = {key: entry for key, entry in entries.items() if isinstance(entry[1].content, dict | list)}
-    return Node(1, blocks)
+        return entries
+    return Object((key, entries.lines[key], value) for key, value in entries.items() if isinstance(value, dict | list))
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
@@ -51,7 +53,6 @@ class _Parser:
         self.tokens = tokens
         self.position = 0
         self.depth = 0
-        self.steps = Steps(MAX_VALUES, TooManyValuesError)
 
     @property
     def text(self) -> str:
@@ -62,44 +63,41 @@ class _Parser:
         return self.tokens[self.position][1]
 
     def take(self) -> str:
-        self.steps.spend()
         text = self.text
         self.position = min(self.position + 1, len(self.tokens) - 1)
         return text
 
-    def body(self) -> dict[str, tuple[int, Node]]:
+    def body(self) -> Object:
         """Return the attributes and blocks up to a closing bracket, which is not consumed."""
-        entries: dict[str, tuple[int, Node]] = {}
+        entries = Object()
         while self.text not in {"", "}", "]"}:
             line, labels = self.line, []
             while WORD.match(self.text):
                 labels.append(self.take().strip('"'))
             if labels and self.text in {"=", ":"}:
                 self.take()
-                self._add(entries, labels[-1], line, Node(line, self.value()))
+                self._add(entries, labels[-1], line)
             elif labels and self.text == "{":
-                self._add(entries, ".".join(labels), line, Node(line, self.value()))
+                self._add(entries, ".".join(labels), line)
             elif not labels:
                 self.take()
         return entries
 
-    @staticmethod
-    def _add(entries: dict[str, tuple[int, Node]], key: str, line: int, node: Node) -> None:
-        """Add a block or an attribute. Blocks with the same key become a list."""
+    def _add(self, entries: Object, key: str, line: int) -> None:
+        """Add the next value as a block or an attribute. Blocks with the same key become a list."""
+        value = self.value()
         if key not in entries:
-            entries[key] = (line, node)
-            return
-        first, before = entries[key]
-        if isinstance(before.content, list):
-            before.content.append(node)
+            entries.add(key, line, value)
+        elif isinstance(entries[key], list):
+            entries[key].append(value)
         else:
-            entries[key] = (first, Node(first, [before, node]))
+            entries[key] = [entries[key], value]
 
-    def value(self) -> Content:
+    def value(self) -> Any:
         """Return the next value. An expression becomes a string that begins with `${`."""
         while self.text == "\n":
             self.take()
-        content: Content = self.text
+        content: Any = self.text
         if content in {"{", "["} and self.depth < MAX_DEPTH:
             self.take()
             self.depth += 1
@@ -117,14 +115,13 @@ class _Parser:
             return word[1:-1]
         return CONSTANTS.get(word, word if word.isdecimal() else f"${{{word}}}")
 
-    def _items(self) -> list[Node]:
+    def _items(self) -> list[Any]:
         items = []
         while self.text not in {"", "]", "}"}:
             if self.text in {"\n", ","}:
                 self.take()
             else:
-                line = self.line
-                items.append(Node(line, self.value()))
+                items.append(self.value())
         return items
 
     def _expression(self) -> str:
@@ -132,4 +129,4 @@ class _Parser:
         while self.text and (depth > 0 or self.text not in ENDS):
             depth += (self.text in {"(", "[", "{"}) - (self.text in {")", "]", "}"})
             self.take()
-        return "${expression}"
+        return UNKNOWN

@@ -8,7 +8,7 @@ The Markdown and Python cells are therefore also checked as one Markdown page, i
 
 import re
 
-from spark_rtm.lint.files.documents import Node, UnreadableError, read_json
+from spark_rtm.lint.files.documents import Array, Object, UnreadableError, read_json
 from spark_rtm.lint.files.layout import is_counterexample, layout_of
 from spark_rtm.lint.files.markdown import layout_problems
 from spark_rtm.lint.files.scala import scala_problems
@@ -96,18 +96,19 @@ def _source_cell(lines: list[Line]) -> Cell:
 
 def cells_of_json(text: str) -> list[Cell]:
     """Return the cells of an `.ipynb` file."""
-    root = read_json(text)[0].content
-    cells = root["cells"][1].content if isinstance(root, dict) and "cells" in root else None
-    if not isinstance(cells, list):
+    (root,) = read_json(text)
+    cells = root.get("cells") if isinstance(root, Object) else None
+    if not isinstance(cells, Array):
         raise UnreadableError
-    return [_json_cell(cell.content) for cell in cells if isinstance(cell.content, dict)]
+    return [_json_cell(cell) for cell in cells if isinstance(cell, Object)]
 
 
-def _json_cell(cell: dict[str, tuple[int, Node]]) -> Cell:
-    kind = "markdown" if "cell_type" in cell and cell["cell_type"][1].content == "markdown" else "python"
-    source = cell["source"][1] if "source" in cell else Node(1, "")
-    items = source.content if isinstance(source.content, list) else [source]
-    texts = [(item.line, item.content) for item in items if isinstance(item.content, str)]
+def _json_cell(cell: Object) -> Cell:
+    kind = "markdown" if cell.get("cell_type") == "markdown" else "python"
+    source = cell.get("source", "")
+    lines = source.lines if isinstance(source, Array) else [cell.lines.get("source", 1)]
+    items = source if isinstance(source, Array) else [source]
+    texts = [(line, item) for line, item in zip(lines, items, strict=True) if isinstance(item, str)]
     # A list usually has one line per item.
     numbers = [number for number, text in texts for _ in text.splitlines()] or [1]
     body = "".join(text for _, text in texts)

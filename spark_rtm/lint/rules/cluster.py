@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from spark_rtm.lint.files.documents import Object
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
 from spark_rtm.lint.spark.known_settings import FLAG
 from spark_rtm.lint.spark.values import quoted
@@ -15,28 +16,35 @@ WITHOUT_DISK = re.compile(r"^[mcrt][2-9](?:-?flex|[abeginz])*\.\w+$")
 MIN_RUNTIME = (16, 4)
 
 
+CONFS = ("spark_conf", "configuration")
+"""The keys of a definition that contain settings."""
+
+
 @dataclass
 class Cluster:
-    """One cluster in a definition file. `lines` maps each dotted key to its line number."""
+    """One cluster in a definition file that has the flag of real-time mode, or a name that refers to the mode."""
 
-    keys: dict[str, object] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
-    line: int = 1
-    kind: str = "cluster"
+    keys: Object
+    kind: str
     """The kind of object: `cluster`, `pipeline`, or `serverless task`."""
-    has_flag: bool = False
-    is_open: bool = False
-    """Whether the cluster may have unknown Spark settings, for example from a variable."""
-    is_real_time: bool = False
-    """Whether the flag or a name, for example of the cluster or job, indicates real-time mode. Rules see no others."""
+    named_at: int
+    """The line of the nearest name that refers to real-time mode, for example of the job, or 0."""
+
+    def __post_init__(self) -> None:
+        given = self.keys.get("spark_conf" if "spark_conf" in self.keys else "configuration")
+        self.conf = given if isinstance(given, Object) else Object()
+        # The Spark settings may be unknown, for example if they come from a variable.
+        self.is_open = isinstance(given, str) or "<<" in self.conf or bool({"<<", "policy_id"} & self.keys.keys())
+        flag = str(self.conf.get(FLAG, "")).lower()
+        self.has_flag = flag == "true" or flag.startswith("${")
 
     def text(self, key: str) -> str:
         """Return the value of a key as text, or an empty string without the key."""
         return str(self.keys.get(key, ""))
 
     def problem(self, key: str, message: str, fix: str) -> Problem:
-        """Return a problem at a key, or at the first line of the cluster without the key."""
-        return Problem(self.lines.get(key, self.line), message, fix)
+        """Return a problem at a key."""
+        return Problem(self.keys.lines[key], message, fix)
 
 
 @RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")
@@ -100,16 +108,17 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
     fix = "set availability to ON_DEMAND (on Azure ON_DEMAND_AZURE, on GCP ON_DEMAND_GCP)"
     for cloud in ("aws_attributes", "azure_attributes", "gcp_attributes"):
         attributes = cluster.keys.get(cloud)
-        value = str(attributes.get("availability", "")) if isinstance(attributes, dict) else ""
+        if not isinstance(attributes, Object):
+            continue
+        value = str(attributes.get("availability", ""))
         if value.upper().startswith(("SPOT", "PREEMPTIBLE")) and not _are_on_demand(cluster, attributes):
             message = f"the workers have availability {quoted(value)}, so the query fails when one is reclaimed"
-            yield cluster.problem(f"{cloud}.availability", message, fix)
+            yield Problem(attributes.lines["availability"], message, fix)
 
 
-def _are_on_demand(cluster: Cluster, attributes: object) -> bool:
+def _are_on_demand(cluster: Cluster, attributes: Object) -> bool:
     """Return whether the first nodes, which are on demand, include the driver and all workers."""
-    first = str(attributes.get("first_on_demand")) if isinstance(attributes, dict) else ""
-    workers = cluster.text("num_workers")
+    first, workers = str(attributes.get("first_on_demand")), cluster.text("num_workers")
     return first.isdecimal() and workers.isdecimal() and int(first[:9]) > int(workers[:9])
 
 
@@ -150,9 +159,9 @@ def cluster_flag(cluster: Cluster) -> Iterator[Problem]:
     Source: [error list]
     """
     if cluster.kind == "cluster" and not cluster.has_flag and not cluster.is_open:
-        place = next(place for place in ("flag", "spark_conf", "its name") if place in cluster.lines)
+        line = cluster.conf.lines.get(FLAG) or cluster.keys.lines.get("spark_conf") or cluster.named_at
         message = "the cluster does not set the real-time mode flag, so its real-time queries fail"
-        yield cluster.problem(place, message, f'add "{FLAG}": "true" to spark_conf')
+        yield Problem(line, message, f'add "{FLAG}": "true" to spark_conf')
 
 
 @RULES.add("cluster-volumes", DATABRICKS_ONLY, subject="cluster")
@@ -172,7 +181,7 @@ def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
     """
     name = cluster.text("node_type_id")
     attributes = cluster.keys.get("aws_attributes")
-    has_volumes = isinstance(attributes, dict) and str(attributes.get("ebs_volume_count", "0")) != "0"
+    has_volumes = isinstance(attributes, Object) and str(attributes.get("ebs_volume_count", "0")) != "0"
     is_known = not isinstance(attributes, str) and not cluster.is_open
     has_disk = has_volumes or cluster.keys.get("enable_elastic_disk") not in {None, False}
     if is_known and not has_disk and WITHOUT_DISK.match(name):
@@ -196,10 +205,9 @@ def pipeline_continuous(cluster: Cluster) -> Iterator[Problem]:
     """
     is_triggered = cluster.text("continuous").lower() in {"", "false"} and "<<" not in cluster.keys
     if cluster.kind == "pipeline" and cluster.has_flag and is_triggered:
-        flag = next(key for key in cluster.lines if key.endswith(FLAG))
-        place = "continuous" if "continuous" in cluster.lines else flag
+        line = cluster.keys.lines.get("continuous", cluster.conf.lines[FLAG])
         message = "the pipeline is not continuous, so its flows cannot run in real-time mode"
-        yield cluster.problem(place, message, "set continuous to true")
+        yield Problem(line, message, "set continuous to true")
 
 
 @RULES.add("job-serverless", DATABRICKS_ONLY, subject="cluster")

@@ -13,7 +13,7 @@ from typing import Any
 from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
 from spark_rtm.lint.spark.streams import Deletion, Query, Setting, Trigger
-from spark_rtm.lint.spark.values import Value, as_text
+from spark_rtm.lint.spark.values import as_text
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
 MAX_STEPS = 1_000_000
@@ -68,10 +68,11 @@ class Module:
     """The Spark calls and imports found in a piece of code."""
 
     queries: list[Query] = field(default_factory=list)
-    triggers: list[tuple[Trigger, Value]] = field(default_factory=list)
+    triggers: list[Trigger] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
     imports: list[tuple[str, int]] = field(default_factory=list)
     deletions: list[Deletion] = field(default_factory=list)
+    unchecked: list[RuleProblem] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS
@@ -219,21 +220,22 @@ def unchecked(reason: str, remedy: str, line: int = 1) -> RuleProblem:
     return UNCHECKED, Problem(line, reason, remedy)
 
 
-class ExhaustedError(Exception):
-    """Raised if a file needs too many steps."""
+class ExhaustedError(UncheckedError):
+    """Raised if a document has too many tokens, or a piece of code needs too many steps."""
 
 
 class Steps:
-    """Counts the remaining steps of a piece of code or a document."""
+    """Counts the remaining steps of a piece of code, or tokens of a document."""
 
-    def __init__(self, limit: int = MAX_STEPS, error: type[Exception] = ExhaustedError) -> None:
-        self.left, self.error = limit, error
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
 
     def spend(self, count: int = 1) -> None:
-        """Count steps, and raise the error when they are used up."""
+        """Count steps, and raise ExhaustedError when they are used up."""
         self.left -= count
         if self.left < 0:
-            raise self.error
+            reason = f"the document has more than {self.limit:,} tokens, so it was not checked"
+            raise ExhaustedError(reason, "split the document")
 
 
 def steps_for(code: str) -> Steps:
