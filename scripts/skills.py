@@ -23,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scripts.pack import assistants, files
-from spark_rtm.cli import COMMANDS, Command, Program, add_format
+from spark_rtm.cli import COMMANDS, Command, Program
 from spark_rtm.text import finding
 from spark_rtm.text.finding import show
 
@@ -202,7 +202,7 @@ PROGRAM = Program(
         ),
         "validate": Command(
             "check the whole pack",
-            add_format,
+            finding.add_format,
             _validate,
             {
                 "validate": "check the whole pack; no output means success",

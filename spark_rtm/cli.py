@@ -125,22 +125,6 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
-def add_format(command: argparse.ArgumentParser) -> None:
-    """Add the option for the format of the findings."""
-    command.add_argument(
-        "--format",
-        choices=finding.STYLES,
-        default="text",
-        help="format of the findings (default: text)",
-    )
-
-
-def _lint_options(lint: argparse.ArgumentParser) -> None:
-    lint.description = lint_arguments.DESCRIPTION
-    lint_arguments.add_arguments(lint)
-    add_format(lint)
-
-
 def _prove_options(prove: argparse.ArgumentParser) -> None:
     prove.description = PROVE_DESCRIPTION
     prove.add_argument("target", metavar="TARGET", help="path/job.py:FUNCTION, package.module:FUNCTION, or path/job.py")
@@ -168,18 +152,14 @@ def _prove_options(prove: argparse.ArgumentParser) -> None:
     prove.add_argument("--conf", action="append", metavar="KEY=VALUE", help="a setting of the job; may be repeated")
     prove.add_argument("--packages", metavar="G:A:V,...", help="Maven packages of the job, as for spark-submit")
     prove.epilog = f"{prove.epilog}\narguments of a job follow `--`: prove job.py -- --brokers x"
-    add_format(prove)
+    finding.add_format(prove)
 
 
 # A command imports its modules when it runs, so `lint` needs no package.
 def _lint(options: argparse.Namespace) -> int:
     from spark_rtm.lint.command import run
-    from spark_rtm.lint.settings import SettingsError
 
-    try:
-        return run(options)
-    except SettingsError as error:
-        return int(options.program.wrong(str(error)))
+    return run(options)
 
 
 def _prove(options: argparse.Namespace) -> int:
@@ -194,7 +174,7 @@ def _prove(options: argparse.Namespace) -> int:
 COMMANDS = {
     "lint": Command(
         "check code, notebooks, pages and cluster definitions for real-time mode mistakes",
-        _lint_options,
+        lint_arguments.add_options,
         _lint,
         {
             "lint jobs/ README.md": "check code, and the advice in a page",

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from spark_rtm.text.finding import ENGINES
+from spark_rtm.text.finding import ENGINES, add_format
 
 DESCRIPTION = """Check code, notebooks, pages, SQL and cluster definitions for real-time mode mistakes.
 
@@ -19,8 +19,9 @@ Settings come from the table [tool.rtm-lint] of the nearest pyproject.toml above
 select, ignore, exclude, per-file-ignores, engine and strict. Arguments replace settings."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `lint` to its parser."""
+    parser.description = DESCRIPTION
     parser.add_argument(
         "paths",
         nargs="*",
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--claims", action="store_true", help="list the sentences about real-time mode without a verdict, and exit"
     )
     parser.add_argument("--explain", metavar="RULE", help="print the section of a rule (ALL lists the rules), and exit")
+    add_format(parser)
 
 
 def _names(text: str) -> tuple[str, ...]:

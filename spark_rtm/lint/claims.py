@@ -1,15 +1,9 @@
 """List the sentences about real-time mode, each with the applicable rule in SKILL.md, for an assistant to judge."""
 
 import re
-from collections.abc import Iterable
-from pathlib import Path
 
-from spark_rtm.lint.engine import PAGES
 from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.prose import sentences
-from spark_rtm.lint.rules.rule import UncheckedError
-from spark_rtm.lint.settings import Settings
-from spark_rtm.lint.sources import read_sources, read_text
 from spark_rtm.text.finding import printable
 
 SUBJECTS = {
@@ -29,20 +23,6 @@ SUBJECTS = {
 }
 """The rules of SKILL.md, each with a pattern for its subject."""
 OTHER = "no rule of SKILL.md applies: judge it by the page that SKILL.md links"
-
-
-def claims(paths: Iterable[Path], settings: Settings) -> tuple[list[str], list[str]]:
-    """Return a line for each sentence about real-time mode (place, sentence, rules), and the unreadable pages."""
-    sources = read_sources(list(paths), settings.excludes)
-    lines: list[str] = []
-    unread = [f"{path.as_posix()}: {problem.message}" for path, (_, problem) in sources.unchecked]
-    for path in sources.paths:
-        if path.suffix.lower() in PAGES:
-            try:
-                lines += claims_in(read_text(path), path.as_posix())
-            except UncheckedError as error:
-                unread.append(f"{path.as_posix()}: {error}")
-    return lines, unread
 
 
 def claims_in(text: str, name: str) -> list[str]:

@@ -11,62 +11,53 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from spark_rtm.lint.claims import claims, claims_in
-from spark_rtm.lint.engine import RULES, is_complete, lint_paths, lint_text
+from spark_rtm.lint.claims import claims_in
+from spark_rtm.lint.engine import PAGES, RULES, is_complete, lint_sources
 from spark_rtm.lint.fixes import difference, fixable, fixed
 from spark_rtm.lint.rules.rule import UNCHECKED, UncheckedError
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
-from spark_rtm.lint.sources import MARK, MAX_BYTES, read_original, with_line_feeds
+from spark_rtm.lint.sources import MARK, MAX_BYTES, Sources, read_sources
 from spark_rtm.text.finding import Finding, printable, render, show, summary
 
 STDIN = Path("-")
-
-
-Texts = Mapping[Path, str]
-"""The text of standard input, by its file name; empty if files are checked."""
+Changes = Mapping[Path, tuple[str, str]]
+"""The text of each file that can be corrected, before and after the correction."""
 
 
 def run(options: argparse.Namespace) -> int:
     """Run `lint` and return its exit status."""
-    if options.explain:
-        show(_explained(options.explain))
-        return 0
-    paths, name, settings = _inputs(options)
-    given = {name: _stdin()} if STDIN in paths else {}
-    if options.claims:
-        return _list_claims(paths, given, settings, options)
-    findings = _findings(paths, given, settings)
-    changes = _changed(findings, given, settings) if options.fix or options.diff else {}
+    try:
+        if options.explain:
+            show(_explained(options.explain))
+            return 0
+        sources, settings = _inputs(options)
+    except SettingsError as error:
+        return int(options.program.wrong(str(error)))
+    return _list_claims(sources, options) if options.claims else _check(sources, settings, options)
+
+
+def _check(sources: Sources, settings: Settings, options: argparse.Namespace) -> int:
+    findings = lint_sources(sources, settings=settings)
+    changes = _changes(findings, sources, settings) if options.fix or options.diff else {}
     if options.diff:
         return _show_changes(changes, findings, options)
-    if given and options.fix:
-        after = {path: changes[path][1] if path in changes else text for path, text in given.items()}
-        sys.stdout.writelines(after.values())
-        findings = _findings(paths, after, settings)
+    if sources.given and options.fix:
+        sources.given |= {path: after for path, (_, after) in changes.items()}
+        sys.stdout.writelines(sources.given.values())
+        findings = lint_sources(sources, settings=settings)
         print(render(findings), end="\n" if findings else "", file=sys.stderr)  # standard output contains the text
         return _status(findings, settings)
     failed = {path: problem for path, (_, after) in changes.items() if (problem := _written(path, after))}
     if changes:
-        findings = _findings(paths, given, settings)
-    status = _reported(findings, given, settings, options)
+        findings = lint_sources(sources, settings=settings)
+    _report(findings, sources, options)
     for path, problem in failed.items():
         options.program.wrong(f"{path} was not corrected: {problem}; correct it by hand")
-    return 2 if failed else status
+    return 2 if failed else _status(findings, settings)
 
 
-def _findings(paths: Sequence[Path], given: Texts, settings: Settings) -> list[Finding]:
-    if not given:
-        return lint_paths(paths, settings=settings)
-    return [
-        finding
-        for path, text in given.items()
-        if not settings.excludes(path)
-        for finding in lint_text(with_line_feeds(text), path.as_posix(), settings.engine, settings=settings)
-    ]
-
-
-def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
-    """Return the paths, the name of standard input and the settings. Raise SettingsError if they are wrong."""
+def _inputs(options: argparse.Namespace) -> tuple[Sources, Settings]:
+    """Return what to check and the settings. Raise SettingsError if the arguments are wrong."""
     paths = options.paths or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:
@@ -78,12 +69,12 @@ def _inputs(options: argparse.Namespace) -> tuple[list[Path], Path, Settings]:
         raise SettingsError(f"these paths do not exist, so nothing was checked; correct them: {', '.join(missing)}")
     given = {key: getattr(options, key) for key in ("select", "ignore", "exclude", "engine", "strict")}
     settings = settings_for([name] if is_stdin else paths, [rule.id for rule in RULES], given)
-    return paths, name, settings
+    if is_stdin:
+        return Sources([] if settings.excludes(name) else [name], {name: _stdin()}), settings
+    return read_sources(paths, settings.excludes), settings
 
 
-def _show_changes(
-    changes: Mapping[Path, tuple[str, str]], findings: Sequence[Finding], options: argparse.Namespace
-) -> int:
+def _show_changes(changes: Changes, findings: Sequence[Finding], options: argparse.Namespace) -> int:
     text = "".join(difference(path, *texts) for path, texts in changes.items()).rstrip("\n")
     show("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
     if not is_complete(findings):
@@ -92,13 +83,12 @@ def _show_changes(
     return 1 if changes else 0
 
 
-def _list_claims(paths: Sequence[Path], given: Texts, settings: Settings, options: argparse.Namespace) -> int:
-    lines = [line for path, text in given.items() for line in claims_in(with_line_feeds(text), path.as_posix())]
-    found, unread = ([], []) if given else claims(paths, settings)
-    show("\n".join([*lines, *found]))
-    for problem in unread:
-        options.program.wrong(problem)
-    return 2 if unread else 0
+def _list_claims(sources: Sources, options: argparse.Namespace) -> int:
+    pages = ((path, text) for path, text in sources.texts() if path in sources.given or path.suffix.lower() in PAGES)
+    show("\n".join(line for path, text in pages for line in claims_in(text, path.as_posix())))
+    for path, (_, problem) in sources.unchecked:
+        options.program.wrong(f"{path.as_posix()}: {problem.message}")
+    return 2 if sources.unchecked else 0
 
 
 def _stdin() -> str:
@@ -128,11 +118,10 @@ def _written(path: Path, text: str) -> str:
     return ""
 
 
-def _changed(findings: Sequence[Finding], given: Texts, settings: Settings) -> dict[Path, tuple[str, str]]:
-    """Return the text of each file that can be corrected, before and after the correction."""
+def _changes(findings: Sequence[Finding], sources: Sources, settings: Settings) -> Changes:
     changes = {}
     for path, found in _by_path(findings).items():
-        before = _text_of(path, given) if is_complete(found) else ""
+        before = _original(path, sources) if is_complete(found) else ""
         mark = MARK if before.startswith(MARK) else ""
         after = mark + fixed(before.removeprefix(mark), str(path), found, settings)
         if after != before:
@@ -145,26 +134,25 @@ def _by_path(findings: Sequence[Finding]) -> dict[Path, list[Finding]]:
     return {Path(path): list(found) for path, found in groupby(code, attrgetter("path"))}
 
 
-def _text_of(path: Path, given: Texts) -> str:
+def _original(path: Path, sources: Sources) -> str:
     try:
-        return given[path] if path in given else read_original(path)
+        return sources.original(path)
     except UncheckedError:  # it is unreadable, or has changed since the check
         return ""
 
 
-def _reported(findings: list[Finding], given: Texts, settings: Settings, options: argparse.Namespace) -> int:
+def _report(findings: list[Finding], sources: Sources, options: argparse.Namespace) -> None:
     details = _details(findings)
     has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     show(render(findings, options.format, details, has_colors=has_colors))
     if findings and options.format == "text":
         count = sum(
-            fixable(_text_of(path, given).removeprefix(MARK), str(path), found)
+            fixable(_original(path, sources).removeprefix(MARK), str(path), found)
             for path, found in _by_path(findings).items()
         )
         remedy = f"; {count} fixable with --fix" if count else ""
         pages = [f"{rule}: {detail['helpUri']}" for rule, detail in sorted(details.items())]
         print("\n".join([f"{summary(findings)}{remedy}", *pages]), file=sys.stderr)
-    return _status(findings, settings)
 
 
 def _status(findings: list[Finding], settings: Settings) -> int:

@@ -17,7 +17,7 @@ from spark_rtm.lint.rules import claim, cluster
 from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import UNCHECKED, Problem, Rule, RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.settings import Settings
-from spark_rtm.lint.sources import is_relevant, read_sources, read_text
+from spark_rtm.lint.sources import Sources, is_relevant, read_sources
 from spark_rtm.text.finding import ENGINES, Finding
 
 RULES: list[Rule] = [*CODE_RULES, *claim.RULES, *cluster.RULES]
@@ -36,14 +36,16 @@ def lint_paths(
     paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS
 ) -> list[Finding]:
     """Return the sorted findings for files and folders. A minimum duration in one Python file applies to all files."""
-    sources = read_sources([Path(path) for path in paths], settings.excludes)
-    findings = {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
-    for path in sources.paths:
-        try:
-            text, name, minimum = read_text(path), path.as_posix(), sources.min_batch_ms
-            findings.update(lint_text(text, name, engine or settings.engine, min_batch_ms=minimum, settings=settings))
-        except UncheckedError as error:  # the file has changed since it was found
-            findings.add(_finding(*error.problem, path.as_posix()))
+    return lint_sources(read_sources([Path(path) for path in paths], settings.excludes), engine, settings=settings)
+
+
+def lint_sources(sources: Sources, engine: str | None = None, *, settings: Settings = DEFAULTS) -> list[Finding]:
+    """Return the sorted findings for files or standard input."""
+    findings: set[Finding] = set()
+    for path, text in sources.texts():
+        name, minimum = path.as_posix(), sources.min_batch_ms
+        findings.update(lint_text(text, name, engine or settings.engine, min_batch_ms=minimum, settings=settings))
+    findings |= {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
     if sources.sets_shuffle_partitions:
         findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
     return sorted(finding for finding in findings if settings.reports(finding.rule, finding.path))

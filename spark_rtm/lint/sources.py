@@ -50,9 +50,23 @@ class Sources:
     """The relevant files, the unchecked files, and the settings of one file that apply to all."""
 
     paths: list[Path] = field(default_factory=list)
+    given: dict[Path, str] = field(default_factory=dict)
+    """The text of standard input by its file name."""
     unchecked: Unchecked = field(default_factory=list)
     min_batch_ms: float | None = None
     sets_shuffle_partitions: bool = False
+
+    def original(self, path: Path) -> str:
+        """Return a text with its own line ends and mark."""
+        return self.given[path] if path in self.given else read_original(path)
+
+    def texts(self) -> Iterator[tuple[Path, str]]:
+        """Yield each path with its text, with line feeds."""
+        for path in self.paths:
+            try:
+                yield path, with_line_feeds(self.original(path).removeprefix(MARK))
+            except UncheckedError as error:  # the file has changed since it was found
+                self.unchecked.append((path, error.problem))
 
 
 def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources:
