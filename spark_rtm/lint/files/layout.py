@@ -54,10 +54,6 @@ def layout_of(text: str) -> Layout:
     return Layout(text, lines, titles, markdown.fences(text), '{raises="' in text)
 
 
-def _announces_mistakes(title: str) -> bool:
-    return bool(SIGN.search(title) or TITLES_WRONG.search(title) or CONDITION.search(title))
-
-
 def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
     """Return whether a lead-in sentence, or else the nearest heading that judges code, introduces a mistake."""
     if lead and (is_right_comment(lead) or _announces_fix(lead)):
@@ -72,7 +68,7 @@ def _is_wrong_below(titles: tuple[str, ...]) -> bool:
     for title in reversed(titles):
         if is_right_comment(title):
             return False
-        if _announces_mistakes(title):
+        if SIGN.search(title) or TITLES_WRONG.search(title) or CONDITION.search(title):
             return True
     return False
 
@@ -125,17 +121,9 @@ def lead_in(lines: list[str], line: int) -> str:
 
 
 def without_comments(text: str, opening: str = "<!--", closing: str = "-->") -> str:
-    """Return the text without comments, but with all line breaks."""
-    pieces = []
-    position = 0
-    while (start := text.find(opening, position)) >= 0:
-        end = text.find(closing, start + len(opening))
-        if end < 0:
-            break
-        end += len(closing)
-        pieces += [text[position:start], "\n" * text.count("\n", start, end)]
-        position = end
-    return "".join([*pieces, text[position:]])
+    """Return the text without comments, but with all line breaks. A comment without an end stays."""
+    comment = re.compile(rf"{re.escape(opening)}(?:.*?(?P<end>{re.escape(closing)})|.*)", re.DOTALL)
+    return comment.sub(lambda match: "\n" * match[0].count("\n") if match["end"] else match[0], text)
 
 
 class Lines:

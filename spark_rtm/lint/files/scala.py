@@ -1,15 +1,13 @@
 """Check Scala and Java code: queries, with the Python rules that also apply to the JVM, and forms of triggers."""
 
 import re
-from dataclasses import replace
 
 from spark_rtm.lint.files.layout import Lines, without_comments
 from spark_rtm.lint.jvm.parser import parse
 from spark_rtm.lint.python.check import CODE_RULES, module_of, module_problems
-from spark_rtm.lint.python.counterexamples import is_right_comment, is_wrong_comment
+from spark_rtm.lint.python.counterexamples import is_wrong_comment, lines_below_comments
 from spark_rtm.lint.python.expected_failures import expected_failures
-from spark_rtm.lint.python.interpreter import Interpreter
-from spark_rtm.lint.rules.rule import Problem, RuleProblem, steps_for
+from spark_rtm.lint.rules.rule import Problem, RuleProblem
 from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 
@@ -29,8 +27,6 @@ SPARK = re.compile(
 OTHER_TRIGGER = re.compile(r"^\s*import\s+(?!static\b|org\.apache\.spark\b)[\w.]+\.Trigger\s*;?\s*$", re.MULTILINE)
 """A trigger class of another library with the name of Spark's."""
 TEST = re.compile(r"\borg\.(?:scalatest|junit|testng)\b|@Test\b|\bextends\s+\w*(?:Suite|Spec|TestBase)\b")
-EXPECTATION = re.compile(r"intercept|assertThrows|[Tt]hrownBy|expected|raises|assertRaises|suppress")
-"""Words in code that expects a failure. Code without them needs no search."""
 TRIGGER_FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
 FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.apply("5 minutes")'
 
@@ -40,19 +36,16 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
     plain = without_comments(code, "/*", "*/")
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
     tree = parse(code, is_java=is_java)
-    interpreter = Interpreter(steps_for(code))
-    interpreter.run(tree)
-    counterexamples = _counterexample_lines(plain)
-    if EXPECTATION.search(code):
-        counterexamples |= expected_failures(tree)
-    module = replace(
-        module_of(interpreter, code),
+    counterexamples = _counterexample_lines(plain, is_excerpt=is_excerpt) | expected_failures(tree, code)
+    module = module_of(
+        tree,
+        code,
         min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,
         is_job=not is_excerpt and bool(JOB.search(uncommented)),
         is_test=bool(TEST.search(uncommented)),
         is_spark=is_excerpt or (bool(SPARK.search(uncommented)) and not OTHER_TRIGGER.search(uncommented)),
     )
-    problems = module_problems(module, counterexamples, JVM_RULES) + interpreter.unchecked
+    problems = module_problems(module, counterexamples, JVM_RULES) + module.unchecked
     lines = Lines(uncommented)
     for match in UNSUPPORTED_TRIGGER.finditer(uncommented) if module.is_spark else ():
         line = lines.number(match.start())
@@ -62,14 +55,9 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
     return problems
 
 
-def _counterexample_lines(code: str) -> set[int]:
-    wrong, is_wrong = set(), False
-    for number, line in enumerate(code.splitlines(), 1):
-        body, sign, comment = line.partition("//")
-        if sign and not body.strip():
-            is_wrong = is_wrong_comment(comment) or (is_wrong and not is_right_comment(comment))
-        elif not line.strip():
-            is_wrong = False
-        if is_wrong or (sign and body.strip() and is_wrong_comment(comment)):
-            wrong.add(number)
-    return wrong
+def _counterexample_lines(code: str, *, is_excerpt: bool) -> set[int]:
+    lines = code.splitlines()
+    parts = {number: line.partition("//") for number, line in enumerate(lines, 1) if "//" in line}
+    alone = {number: comment for number, (before, _, comment) in parts.items() if not before.strip()}
+    beside = {number for number in parts.keys() - alone.keys() if is_wrong_comment(parts[number][2])}
+    return beside | lines_below_comments(lines, alone, is_excerpt=is_excerpt)

@@ -26,14 +26,16 @@ class Expressions(Reader, ABC):
     def expression(self) -> ast.expr | None:
         """Parse the next expression, or return None."""
         if self.depth >= MAX_DEPTH:
-            self.skip_deep()
+            if self.peek.text in OPENING:
+                self.skip_brackets()
             return None
         self.depth += 1
         value, parts = self._operand(), list[ast.expr]()
         while value is not None and self.peek.kind == "sign" and self.peek.text not in NO_OPERATORS:
             sign = self.take()
             right = self._operand()
-            if sign is not None and sign.text in {"=>", "->"} and not self._is_pair(value):
+            is_key = not self.is_java and isinstance(value, ast.Constant)  # `"key" -> value` of Scala
+            if sign is not None and sign.text in {"=>", "->"} and not is_key:
                 value = self._lambda(value, right)
             elif sign is not None and sign.text == "->" and right is not None:
                 value = at(ast.Tuple([value, right], ast.Load()), value.lineno)
@@ -41,9 +43,6 @@ class Expressions(Reader, ABC):
                 parts.append(right)
         self.depth -= 1
         return value if value is None or not parts else build.opaque([value, *parts], value.lineno)
-
-    def _is_pair(self, value: ast.expr) -> bool:
-        return not self.is_java and isinstance(value, ast.Constant | ast.JoinedStr)
 
     def _lambda(self, value: ast.expr, body: ast.expr | None) -> ast.expr:
         elements = value.elts if isinstance(value, ast.Tuple) else [value]

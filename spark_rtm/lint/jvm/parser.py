@@ -74,10 +74,10 @@ class _Parser(Expressions):
             if right is not None and isinstance(value, ast.Name):
                 return [self._assign(value.id, right, line)]
             return [] if right is None else [at(ast.Expr(right), line, self.last_line())]
-        is_put = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "put"
-        if isinstance(value, ast.Call) and is_put and len(value.args) == 2 and isinstance(value.func, ast.Attribute):
-            target = at(ast.Subscript(value.func.value, value.args[0], ast.Store()), line)
-            return [at(ast.Assign([target], value.args[1]), line, self.last_line())]
+        match value:
+            case ast.Call(ast.Attribute(table, "put"), [key, content]):
+                target = at(ast.Subscript(table, key, ast.Store()), line)
+                return [at(ast.Assign([target], content), line, self.last_line())]
         return [at(ast.Expr(value), line, self.last_line())]
 
     def _assign(self, target: str, value: ast.expr, line: int) -> ast.stmt:

@@ -61,8 +61,7 @@ class Reader:
     @property
     def peek(self) -> Token:
         """The next token."""
-        position = self.position
-        return self.tokens[position] if position < self.end else self.tokens[self.end]
+        return self.after(0)
 
     def after(self, count: int) -> Token:
         """Return the token at a distance from the next token. The distance may be negative."""
@@ -124,11 +123,6 @@ class Reader:
             self.skip_generics()
         while self.peek.text == "[" and self.after(1).text == "]":
             self.position += 2
-
-    def skip_deep(self) -> None:
-        """Skip brackets that are nested too deeply."""
-        if self.peek.text in OPENING:
-            self.skip_brackets()
 
     def parameters(self) -> list[str]:
         """Return the names of parameters: the name before a colon in Scala, the last word in Java."""

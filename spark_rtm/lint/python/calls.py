@@ -37,6 +37,7 @@ from spark_rtm.lint.spark.values import (
 )
 
 STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
+UNKNOWN_TABLE = Table({}, is_open=True)
 CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number()}
 DELETING = {"shutil.rmtree", "os.system", "subprocess.run", "subprocess.check_call", "subprocess.call"}
 FRAME_CLASS = "pyspark.sql.DataFrame."
@@ -91,14 +92,13 @@ class Calls(Evaluator):
         positional, is_open = self._positional(node, state)
         calls = [(ALWAYS, Arguments(positional, {}, is_open))]
         for keyword in node.keywords:
-            value, line = self.value(keyword.value, state), keyword.value.lineno
+            value = self.value(keyword.value, state)
             if keyword.arg is not None:
-                choices = [(ALWAYS, {keyword.arg: (value, line)}, False)]
-            else:
-                choices = [(guard, *_expanded(each, line)) for guard, each in cases_of(value)]
+                value = Table({keyword.arg: (value, keyword.value.lineno)})
+            choices = [(each, table if isinstance(table, Table) else UNKNOWN_TABLE) for each, table in cases_of(value)]
             calls = [
-                (guard, Arguments(positional, given.keywords | items, given.is_open or is_open))
-                for (first, given), (second, items, is_open) in product(calls, choices)
+                (guard, Arguments(positional, given.keywords | table.items, given.is_open or table.is_open))
+                for (first, given), (second, table) in product(calls, choices)
                 if (guard := both(first, second)) is not None
             ][:MAX_ALTERNATIVES]
         for _, given in calls:
@@ -195,8 +195,7 @@ class Calls(Evaluator):
 
     def _builtin_call(self, callee: Value, given: Arguments, line: int, name: str) -> Value:
         if name == "dict":
-            lines = {key: at for key, (_, at) in given.keywords.items()}
-            return Table({key: value for key, (value, _) in given.keywords.items()}, bool(given.positional), lines)
+            return Table(dict(given.keywords), bool(given.positional))
         if name == MILLISECONDS and given.positional:
             number = getattr(given.positional[0], "value", None)
             return Const(f"{number} milliseconds") if type(number) is int and number > 0 else given.positional[0]
@@ -214,22 +213,20 @@ class Calls(Evaluator):
 
 def _table_method(table: Table, name: str, given: Arguments) -> Value:
     views: dict[str, list[Value]] = {
-        "items": [Items((Const(key), value)) for key, value in table.items.items()],
-        "values": list(table.items.values()),
+        "items": [Items((Const(key), value)) for key, (value, _) in table.items.items()],
+        "values": [value for value, _ in table.items.values()],
         "keys": [Const(key) for key in table.items],
     }
     if name in views:
         return Items(tuple(views[name]), table.is_open)
     if name == "copy":
-        return Table(dict(table.items), table.is_open, dict(table.lines))
+        return Table(dict(table.items), table.is_open)
     if name in {"get", "pop"} and given.positional:
         return item(table, given.positional[0])
     if name == "update":
         for each in given.positional:
             table.items.update(each.items if isinstance(each, Table) else {})
-            table.lines.update(each.lines if isinstance(each, Table) else {})
-        table.items.update({key: value for key, (value, _) in given.keywords.items()})
-        table.lines.update({key: line for key, (_, line) in given.keywords.items()})
+        table.items.update(given.keywords)
         return Const(None)
     return Unknown()
 
@@ -249,12 +246,6 @@ def _is_path(value: Value) -> bool:
     if isinstance(value, Unknown):
         return value.origin.startswith("tempfile.")
     return isinstance(value, Text) or (isinstance(value, Const) and isinstance(value.value, str))
-
-
-def _expanded(value: Value, line: int) -> tuple[dict[str, tuple[Value, int]], bool]:
-    if not isinstance(value, Table):
-        return {}, True
-    return {name: (each, value.lines.get(name, line)) for name, each in value.items.items()}, value.is_open
 
 
 def name_of(node: ast.expr) -> str:

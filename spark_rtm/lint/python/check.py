@@ -1,8 +1,10 @@
 """Apply the code rules to Python code, and to `Module` objects built from other languages."""
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, counterexample_lines
 from spark_rtm.lint.python.excerpt import parse
@@ -11,12 +13,10 @@ from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules import job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, steps_for
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
-from spark_rtm.lint.spark.streams import Writer
 
 JOB = re.compile(
     r"SparkSession\s*\.\s*builder|\bgetOrCreate\(|\b__main__\b|\bawait(?:Any)?Termination\(|\bdbutils\.widgets\b"
 )
-EXPECTATION = re.compile(r"raises|xfail|assertRaises|suppress\(|\.exception\(")
 TEST = re.compile(r"^\s*(?:import (?:pytest|unittest)\b|from (?:pytest|unittest)\b|def test_)", re.MULTILINE)
 LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
 SPARK = re.compile(
@@ -43,23 +43,20 @@ def python_problems(
     tree, python = parse(code, is_excerpt=is_excerpt)
     if tree is None:
         return None
-    interpreter = Interpreter(steps_for(python))
-    interpreter.run(tree)
     minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
-    module = replace(
-        module_of(interpreter, code),
+    module = module_of(
+        tree,
+        code,
         is_spark=((is_excerpt and not is_notebook) or _is_spark(code)) if is_spark is None else is_spark,
         min_batch_ms=min(minima, default=MIN_BATCH_MS),
         is_job=(is_notebook or not is_excerpt) and bool(JOB.search(code)),
         is_notebook=is_notebook,
         is_test=bool(TEST.search(code)),
     )
-    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt)
-    if EXPECTATION.search(code):
-        counterexamples |= expected_failures(tree)
+    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt) | expected_failures(tree, code)
     # A large file about something else is not reported as unchecked.
     is_about = "realtime" in code.lower()
-    return module_problems(module, counterexamples, rules) + (interpreter.unchecked if is_about else [])
+    return module_problems(module, counterexamples, rules) + (module.unchecked if is_about else [])
 
 
 def _is_spark(code: str) -> bool:
@@ -68,19 +65,13 @@ def _is_spark(code: str) -> bool:
     return bool(SPARK_NAME.search(bare) or (".outputMode(" in bare and WRITER_PARAMETER.search(bare)))
 
 
-def module_of(interpreter: Interpreter, code: str) -> Module:
-    """Return what the interpreter found in the code."""
-    spark, slots = interpreter.spark, LOCAL_MASTER.search(code)
-    return Module(
-        spark.queries,
-        spark.triggers,
-        spark.settings,
-        interpreter.imports,
-        spark.deletions,
-        code.splitlines(),
-        flows=spark.flows,
-        local_slots=int(slots[1]) if slots else None,
-    )
+def module_of(tree: ast.Module, code: str, **facts: Any) -> Module:
+    """Follow code and return what it does. `facts` are further fields of the module."""
+    interpreter = Interpreter(steps_for(code))
+    interpreter.run(tree)
+    slots = LOCAL_MASTER.search(code)
+    local_slots = int(slots[1]) if slots else None
+    return replace(interpreter.spark.module, lines=code.splitlines(), local_slots=local_slots, **facts)
 
 
 def module_problems(module: Module, counterexamples: set[int], rules: Sequence[Rule] = CODE_RULES) -> list[RuleProblem]:
@@ -91,7 +82,7 @@ def module_problems(module: Module, counterexamples: set[int], rules: Sequence[R
         module = replace(
             module,
             queries=[query for query in module.queries if not query.writer.is_guess],
-            triggers=[entry for entry in module.triggers if isinstance(entry[1], Writer) and not entry[1].is_guess],
+            triggers=[trigger for trigger in module.triggers if not trigger.is_guess],
         )
     # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.
     problems = {

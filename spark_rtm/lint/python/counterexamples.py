@@ -96,7 +96,7 @@ def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> se
             comment_lines[number] = text
         elif is_wrong_comment(text):
             marked.add(number)
-    marked |= _below_comments(code.splitlines(), comment_lines, is_excerpt=is_excerpt)
+    marked |= lines_below_comments(code.splitlines(), comment_lines, is_excerpt=is_excerpt)
     return _whole_statements(tree, marked)
 
 
@@ -112,9 +112,9 @@ def _comments(code: str) -> Iterator[tuple[int, str, bool]]:
             yield number, match["comment"].lstrip("#").strip(), is_alone
 
 
-def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
+def lines_below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
     """
-    Return the lines of code that comments mark as wrong.
+    Return the lines of code that comments of their own lines mark as wrong.
 
     Such a comment covers the code below it up to the next blank line.
     In an excerpt, it covers all lines up to the next comment that calls code correct.

@@ -15,6 +15,7 @@ from spark_rtm.lint.spark.values import (
     Class,
     Column,
     Const,
+    Entries,
     Function,
     Instance,
     Items,
@@ -98,21 +99,18 @@ class Evaluator(ABC):
         return string(template)
 
     def _value_dict(self, node: ast.Dict, state: State) -> Value:
-        items: dict[str, Value] = {}
-        lines: dict[str, int] = {}
+        items: Entries = {}
         is_open = False
         for key, part in zip(node.keys, node.values, strict=True):
             value = self.value(part, state)
             if key is None:
                 is_open |= not isinstance(value, Table) or value.is_open
                 items |= value.items if isinstance(value, Table) else {}
-                lines |= value.lines if isinstance(value, Table) else {}
             elif isinstance(name := self.value(key, state), Const) and isinstance(name.value, str | bool):
-                items[str(name.value)] = value
-                lines[str(name.value)] = key.lineno
+                items[str(name.value)] = (value, key.lineno)
             else:
                 is_open = True
-        return Table(items, is_open, lines)
+        return Table(items, is_open)
 
     def _value_list(self, node: ast.List | ast.Tuple | ast.Set, state: State) -> Value:
         starred = any(isinstance(part, ast.Starred) for part in node.elts)
@@ -224,7 +222,7 @@ def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:
         separator = {ast.Add: "", ast.Div: "/"}.get(type(operator))  # `/` joins the parts of a path
         return Text("\0") if separator is None else string(separator.join([template_of(left), template_of(right)]))
     if isinstance(left, Table) and isinstance(right, Table):
-        return Table(left.items | right.items, left.is_open or right.is_open, left.lines | right.lines)
+        return Table(left.items | right.items, left.is_open or right.is_open)
     return Unknown()
 
 
@@ -249,9 +247,9 @@ def item(value: Value, key: Value) -> Value:
     """Return the value of `value[key]`."""
     if isinstance(value, Table):
         if isinstance(key, Const):
-            return value.items.get(plain(key.value)) or Unknown()
+            return value.items.get(plain(key.value), (Unknown(), 0))[0]
         # An unknown key may select any entry. Keep only dictionaries, because a call may expand one into its arguments.
-        return one_of([each for each in value.items.values() if isinstance(each, Table)][:MAX_ALTERNATIVES])
+        return one_of([each for each, _ in value.items.values() if isinstance(each, Table)][:MAX_ALTERNATIVES])
     if isinstance(value, Items) and isinstance(key, Const) and isinstance(key.value, int):
         return value.values[key.value] if -len(value.values) <= key.value < len(value.values) else Unknown()
     if isinstance(value, Frame):

@@ -8,7 +8,7 @@ import ast
 from dataclasses import dataclass, replace
 
 from spark_rtm.lint.python.statements import Statements
-from spark_rtm.lint.rules.rule import ExhaustedError, RuleProblem, Steps, unchecked
+from spark_rtm.lint.rules.rule import ExhaustedError, Steps, unchecked
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, size_of_state, truth
 from spark_rtm.lint.spark.streams import Arguments
 from spark_rtm.lint.spark.values import (
@@ -49,7 +49,6 @@ class Interpreter(Statements):
         super().__init__(steps)
         self.conditions: dict[ast.expr, Condition] = {}
         self.calls: list[ast.AST] = []
-        self.unchecked: list[RuleProblem] = []
 
     def run(self, tree: ast.Module) -> None:
         """Follow the statements of the module, then each function that the module does not call."""
@@ -82,7 +81,8 @@ class Interpreter(Statements):
                 self._report("the expression is nested too deeply, so it was not checked", "split the expression")
 
     def _report(self, reason: str, remedy: str) -> None:
-        self.unchecked.append(unchecked(reason, remedy, self.spark.statement.lineno if self.spark.statement else 1))
+        line = self.spark.statement.lineno if self.spark.statement else 1
+        self.spark.module.unchecked.append(unchecked(reason, remedy, line))
 
     def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
         """Return the possible outcomes of a condition: the state itself if one is certain, else two copies."""
@@ -181,8 +181,7 @@ class Interpreter(Statements):
             scope[arguments.vararg.arg] = Items(given.positional[len(names) :], given.is_open)
         if arguments.kwarg:
             rest = {name: entry for name, entry in given.keywords.items() if name not in scope}
-            items, lines = ({name: entry[part] for name, entry in rest.items()} for part in (0, 1))
-            scope[arguments.kwarg.arg] = Table(items, given.is_open, lines)  # type: ignore[arg-type]  # an entry is a value and a line
+            scope[arguments.kwarg.arg] = Table(rest, given.is_open)
 
     @staticmethod
     def _unknown_arguments(arguments: ast.arguments) -> dict[str, Value]:

@@ -33,7 +33,6 @@ class Statements(Calls):
 
     def __init__(self, steps: Steps) -> None:
         super().__init__(steps)
-        self.imports: list[tuple[str, int]] = []
         self.definitions: list[tuple[Function, State]] = []
         self.visited: set[ast.AST] = set()
         self.returned: list[list[Value]] = [[]]
@@ -101,9 +100,8 @@ class Statements(Calls):
         owner, key = self.value(target.value, state), self.value(target.slice, state)
         if isinstance(owner, Table) and isinstance(key, Const) and isinstance(target.value, ast.Name):
             self.steps.spend(len(owner.items))
-            name = plain(key.value)
-            lines = {**owner.lines, name: target.lineno}
-            state.bind(target.value.id, Table({**owner.items, name: value}, owner.is_open, lines))
+            items = {**owner.items, plain(key.value): (value, target.lineno)}
+            state.bind(target.value.id, Table(items, owner.is_open))
 
     def _follow_if(self, statement: ast.If, state: State) -> None:
         paths = self.paths(statement.test, state)
@@ -149,10 +147,10 @@ class Statements(Calls):
         handled = [self.copied(state) for _ in statement.handlers]
         for handler, path in zip(statement.handlers, handled, strict=True):
             self.block(handler.body, path)
-        count, before = len(self.imports), dict(state.decided)
+        count, before = len(self.spark.module.imports), dict(state.decided)
         self.block([*statement.body, *statement.orelse], state)
         if any(_catches_imports(handler) for handler in statement.handlers):
-            del self.imports[count:]  # the code expects that these imports may fail
+            del self.spark.module.imports[count:]  # the code expects that these imports may fail
         if state.has_ended:
             self.join(state, handled, before)
         has_ended, state.has_ended = state.has_ended, False
@@ -163,14 +161,14 @@ class Statements(Calls):
 
     def _follow_import(self, statement: ast.Import, state: State) -> None:
         for alias in statement.names:
-            self.imports.append((alias.name, statement.lineno))
+            self.spark.module.imports.append((alias.name, statement.lineno))
             name = alias.name if alias.asname else alias.name.partition(".")[0]
             state.bind(alias.asname or name, Library(name))
 
     def _follow_importfrom(self, statement: ast.ImportFrom, state: State) -> None:
         module = "." * statement.level + (statement.module or "")
         for alias in statement.names:
-            self.imports.append((f"{module}.{alias.name}", alias.lineno))
+            self.spark.module.imports.append((f"{module}.{alias.name}", alias.lineno))
             if alias.name != "*":
                 value = Session() if alias.name in SESSION_NAMES else Library(f"{module}.{alias.name}")
                 state.bind(alias.asname or alias.name, value)
@@ -196,7 +194,7 @@ class Statements(Calls):
                 for _, given in self.arguments(decorator, state):
                     if self.spark.is_real_time_flow(given):
                         if name_of(decorator.func) != "update_flow":
-                            self.spark.flows.append((f"@{ast.unparse(decorator.func)}", decorator.lineno))
+                            self.spark.module.flows.append((f"@{ast.unparse(decorator.func)}", decorator.lineno))
                         self.spark.flow(self.inline(function, None, state.copy()), given, decorator.lineno)
 
     def _follow_classdef(self, statement: ast.ClassDef, state: State) -> None:

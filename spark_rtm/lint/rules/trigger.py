@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from spark_rtm.lint.rules.rule import Module, Problem, Rules
 from spark_rtm.lint.spark.intervals import interval_problem, not_a_text
-from spark_rtm.lint.spark.streams import Trigger, Writer
-from spark_rtm.lint.spark.values import Const, Items, Library, Number, Table, Text, Value, alternatives, quoted, text_of
+from spark_rtm.lint.spark.streams import Trigger
+from spark_rtm.lint.spark.values import Const, Items, Library, Number, Table, Text, alternatives, quoted, text_of
 
 RULES = Rules()
 FIX = 'write realTime="5 minutes"'
@@ -27,17 +27,17 @@ def trigger_duration(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
-    for trigger, receiver in module.triggers:
+    for trigger in module.triggers:
         value = trigger.arguments.get("realTime")
         line = trigger.line_of("realTime")
         if value == Const(None) and not trigger.kinds and not trigger.arguments.is_open:
             message = "realTime=None does not set a trigger, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
-            yield Problem(line, message, FIX, lines=_lines(receiver))
+            yield Problem(line, message, FIX, lines=trigger.lines)
         for each in alternatives(value):
             literal = not_a_text(each)
             if literal and each != Const(None):
                 message = f"realTime={literal} is not a duration, so PySpark raises VALUE_NOT_NON_EMPTY_STR"
-                yield Problem(line, message, FIX, lines=_lines(receiver))
+                yield Problem(line, message, FIX, lines=trigger.lines)
 
 
 @RULES.add("trigger-form")
@@ -53,10 +53,10 @@ def trigger_form(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
-    for trigger, receiver in module.triggers:
+    for trigger in module.triggers:
         for form in _unsupported_forms(trigger):
             message = f"PySpark does not accept {form}, so the call fails and no query starts"
-            yield Problem(trigger.line, message, f"{FIX} in trigger(...)", lines=_lines(receiver))
+            yield Problem(trigger.line, message, f"{FIX} in trigger(...)", lines=trigger.lines)
     for name, line in module.imports:
         parent, _, last = name.rpartition(".")
         if parent in STREAMING_MODULES and last in SCALA_TRIGGERS:
@@ -86,13 +86,13 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test], [guide]
     """
-    for trigger, receiver in module.triggers:
+    for trigger in module.triggers:
         line = trigger.line_of("realTime")
         for each in alternatives(trigger.value("realTime")):
             interval, problem, engine = interval_problem(each, module.min_batch_ms)
             if problem:
                 message = f"the interval {quoted(interval)} {problem}"
-                yield Problem(line, message, FIX, engine, lines=_lines(receiver))
+                yield Problem(line, message, FIX, engine, lines=trigger.lines)
 
 
 @RULES.add("trigger-several")
@@ -108,15 +108,12 @@ def trigger_several(module: Module) -> Iterator[Problem]:
     Use instead: writer.trigger(realTime="5 minutes").start()
     Source: [test]
     """
-    for trigger, receiver in module.triggers:
-        certain = [name for name in trigger.kinds if _is_certain(trigger.value(name))]
+    for trigger in module.triggers:
+        values = {name: trigger.value(name) for name in trigger.kinds}
+        certain = [name for name, value in values.items() if isinstance(value, Const | Text | Number | Table | Items)]
         if "realTime" in certain and len(certain) > 1:
             message = f"{' and '.join(certain)} are mutually exclusive, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
-            yield Problem(trigger.line, message, "keep only realTime", lines=_lines(receiver))
-
-
-def _lines(receiver: Value) -> frozenset[int]:
-    return receiver.lines if isinstance(receiver, Writer) else frozenset()
+            yield Problem(trigger.line, message, "keep only realTime", lines=trigger.lines)
 
 
 def _unsupported_forms(trigger: Trigger) -> Iterator[str]:
@@ -130,7 +127,3 @@ def _unsupported_forms(trigger: Trigger) -> Iterator[str]:
     for value in alternatives(trigger.value("realTime")):
         if isinstance(value, Library) or "rigger" in getattr(value, "origin", ""):
             yield "a trigger object"
-
-
-def _is_certain(value: Value | None) -> bool:
-    return isinstance(value, Const | Text | Number | Table | Items)

@@ -4,6 +4,7 @@ import ast
 import re
 from dataclasses import replace
 
+from spark_rtm.lint.rules.rule import Module
 from spark_rtm.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
 from spark_rtm.lint.spark.scope import State
 from spark_rtm.lint.spark.steps import AGGREGATES, OPERATORS
@@ -26,12 +27,11 @@ from spark_rtm.lint.spark.values import (
     Const,
     Mark,
     Session,
-    Table,
     Udf,
     Unknown,
     Value,
     alternatives,
-    as_table,
+    entries_of,
     marks_of,
     text_of,
     texts_of,
@@ -59,17 +59,13 @@ class SparkCalls:
     """Evaluates PySpark method calls and collects queries, triggers and settings."""
 
     def __init__(self) -> None:
-        self.queries: list[Query] = []
-        self.triggers: list[tuple[Trigger, Value]] = []
-        self.settings: list[Setting] = []
+        self.module = Module()
         self.statement: ast.stmt | None = None
         self.registered: set[str] = set()
         self.is_ordered = True
         """Whether the code runs in the followed order."""
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
-        self.deletions: list[Deletion] = []
-        self.flows: list[tuple[str, int]] = []
         self.sinks: dict[str, tuple[Value, int]] = {}
         """The format of each pipeline sink by name."""
         self.receiver = ""
@@ -99,7 +95,7 @@ class SparkCalls:
     def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
         if name == "trigger" and _asks_for_real_time(given, value.origin) and self._is_writer():
             fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}), is_guess=True)
-            return self._writer_method(fragment, name, given, line, state, value)
+            return self._writer_method(fragment, name, given, line, state)
         return value  # probably a fluent interface, whose methods return the object
 
     def _is_writer(self) -> bool:
@@ -111,29 +107,28 @@ class SparkCalls:
 
     def add_deletion(self, path: Value, line: int, state: State) -> None:
         """Record a call that deletes a folder."""
-        self.deletions.append(Deletion(path, line, len(self.queries), tuple(state.decided)))
+        self.module.deletions.append(Deletion(path, line, len(self.module.queries), tuple(state.decided)))
 
     def end_deletions(self) -> None:
         """End the reach of earlier deletions, because the next function may run separately."""
-        for each in self.deletions:
-            each.end = len(self.queries) if each.end is None else each.end
+        for each in self.module.deletions:
+            each.end = len(self.module.queries) if each.end is None else each.end
 
     def finish(self) -> None:
         """Add a query for each writer that the module does not start."""
         for writer, is_used in self.writers.items():
             if not is_used:
-                self.queries.append(Query(writer))
+                self.module.queries.append(Query(writer))
 
     def _record_settings(self, name: str, given: Arguments, line: int, state: State) -> None:
-        path, order = dict(state.decided), len(self.queries) if self.is_ordered else 0
+        path, order = dict(state.decided), len(self.module.queries) if self.is_ordered else 0
         key = text_of(given.get("key", 0))
         if name in {"set", "config", "setConf"} and key is not None and key.startswith("spark."):
-            self.settings.append(Setting(key, given.get("value", 1) or Unknown(), line, path, order))
+            self.module.settings.append(Setting(key, given.get("value", 1) or Unknown(), line, path, order))
         if name == "sql" and (match := SET_STATEMENT.match(text_of(given.get("sqlQuery", 0)) or "")):
-            self.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path, order))
-        table = as_table(given.get("map", 0)) if name in {"config", "setAll"} else None
-        for text, value in table.items.items() if table else ():
-            self.settings.append(Setting(text, value, table.lines.get(text, line) if table else line, path, order))
+            self.module.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path, order))
+        several = entries_of(given.get("map", 0), line) if name in {"config", "setAll"} else {}
+        self.module.settings += [Setting(text, value, at, path, order) for text, (value, at) in several.items()]
 
     def _session_method(self, name: str, given: Arguments) -> Value:
         view = self.views.get(text_of(given.get("tableName", 0)) or "")
@@ -205,17 +200,15 @@ class SparkCalls:
             marks |= {Mark("udf", line)}
         return marks | _latency_mark(marks, texts_of(given.get("colName", 0)) if name == "withColumn" else [], line)
 
-    def _writer_method(
-        self, writer: Writer, name: str, given: Arguments, line: int, state: State, receiver: Value | None = None
-    ) -> Value:
+    def _writer_method(self, writer: Writer, name: str, given: Arguments, line: int, state: State) -> Value:
         lines = writer.lines | {self.statement.lineno if self.statement else line, line}
         changed = writer.after(name, given, line, lines)
         self.writers[writer] = True
-        if name == "trigger":
-            self.triggers.append((changed.trigger or Trigger(given, line), receiver or writer))
+        if name == "trigger" and changed.trigger:
+            self.module.triggers.append(changed.trigger)
         if name in {"start", "toTable"}:
             self.writers[changed] = True
-            self.queries.append(Query(changed, line, dict(state.decided), len(self.queries)))
+            self.module.queries.append(Query(changed, line, dict(state.decided), len(self.module.queries)))
             return Unknown("a query")
         self.writers[changed] = False
         state.replace_everywhere(writer, changed)
@@ -230,14 +223,14 @@ class SparkCalls:
 
     def _add_query(self, writer: Writer, line: int) -> None:
         writer = replace(writer, is_open=True, lines=frozenset({line}))
-        self.triggers += [(writer.trigger, writer)] if writer.trigger else []
-        self.queries.append(Query(writer, line))
+        self.module.triggers += [writer.trigger] if writer.trigger else []
+        self.module.queries.append(Query(writer, line))
 
     @staticmethod
     def is_real_time_flow(given: Arguments) -> bool:
         """Return whether the decorator of a pipeline flow sets the real-time trigger."""
-        confs = given.get("spark_conf")
-        return isinstance(confs, Table) and text_of(confs.items.get("pipelines.trigger")) == "RealTime"
+        value, _ = entries_of(given.get("spark_conf"), 0).get("pipelines.trigger", (None, 0))
+        return text_of(value) == "RealTime"
 
     def add_sink(self, given: Arguments, line: int) -> None:
         """Record a pipeline sink, the target of flows."""
@@ -246,9 +239,8 @@ class SparkCalls:
 
     def flow(self, result: Value, given: Arguments, line: int) -> None:
         """Record a pipeline flow as a query."""
-        confs = given.get("spark_conf")
-        items = confs.items if isinstance(confs, Table) else {}
-        interval = items.get("pipelines.trigger.interval", Const("5 minutes"))
+        entries = entries_of(given.get("spark_conf"), line)
+        interval, _ = entries.get("pipelines.trigger.interval", (Const("5 minutes"), line))
         trigger = Trigger(Arguments(keywords={"realTime": (interval, line)}), line)
         form = self.sinks.get(text_of(given.get("target", 0)) or "", (Const("flow"), line))
         for each in alternatives(result):

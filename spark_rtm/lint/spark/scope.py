@@ -102,8 +102,8 @@ class State:
                     scope[name] = new
                 elif isinstance(value, OneOf) and any(each is old for _, each in value.cases):
                     scope[name] = OneOf(tuple((guard, new if each is old else each) for guard, each in value.cases))
-                elif isinstance(value, Table) and any(each is old for each in value.items.values()):
-                    items = {key: new if each is old else each for key, each in value.items.items()}
+                elif isinstance(value, Table) and any(each is old for each, _ in value.items.values()):
+                    items = {key: (new if each is old else each, line) for key, (each, line) in value.items.items()}
                     scope[name] = replace(value, items=items)
 
     def guard(self, before: Mapping[str, bool]) -> Guard:

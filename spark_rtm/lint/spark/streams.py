@@ -10,6 +10,7 @@ from typing import Any
 from spark_rtm.lint.spark.values import (
     Column,
     Const,
+    Entries,
     Items,
     Mark,
     OneOf,
@@ -37,7 +38,7 @@ class Source:
     """One call that loads a stream or a table."""
 
     format: Value | None
-    options: dict[str, tuple[Value, int]]
+    options: Entries
     line: int
     named_at: int = 0
 
@@ -61,7 +62,7 @@ class Reader(Value):
     format_line: int = 0
     named_at: int = 0
     """The line number of the call to `name`, or 0 if the source has no name."""
-    options: dict[str, tuple[Value, int]] = field(default_factory=dict)
+    options: Entries = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class Arguments:
     """The arguments of one call. If `is_open`, the call may have additional, unknown arguments."""
 
     positional: tuple[Value, ...] = ()
-    keywords: dict[str, tuple[Value, int]] = field(default_factory=dict)
+    keywords: Entries = field(default_factory=dict)
     is_open: bool = False
 
     def values(self) -> list[Value]:
@@ -134,6 +135,10 @@ class Trigger:
 
     arguments: Arguments
     line: int
+    lines: frozenset[int] = frozenset()
+    """The line numbers of the calls before, of the same writer."""
+    is_guess: bool = False
+    """Whether only method names suggest that this is a trigger of Spark."""
 
     @cached_property
     def is_real_time(self) -> bool:
@@ -165,7 +170,7 @@ class Writer(Value):
     frame: Frame
     format: tuple[Value, int] | None = None
     mode: tuple[Value, int] | None = None
-    options: dict[str, tuple[Value, int]] = field(default_factory=dict)
+    options: Entries = field(default_factory=dict)
     is_open: bool = False
     trigger: Trigger | None = None
     sinks: tuple[tuple[str, int], ...] = ()
@@ -189,7 +194,7 @@ class Writer(Value):
         """Return the writer after a call of its method `name`. `lines` are the line numbers of its calls."""
         changes: dict[str, Any] = {"lines": lines}
         if name == "trigger":
-            changes["trigger"] = Trigger(given, line)
+            changes["trigger"] = Trigger(given, line, self.lines, self.is_guess)
         elif name in {"foreach", "foreachBatch"}:
             changes["sinks"] = (*self.sinks, (name, line))
         elif name == "format":
@@ -218,7 +223,7 @@ class Writer(Value):
         return changes | {"options": {**self.options, **options}}
 
 
-def options_of(name: str, given: Arguments, line: int) -> dict[str, tuple[Value, int]]:
+def options_of(name: str, given: Arguments, line: int) -> Entries:
     """Return the options that a call of `option` or `options` sets, with lower-case names."""
     if name == "options":
         options = {key.lower(): entry for key, entry in given.keywords.items()}

@@ -20,6 +20,10 @@ class Value:
     """Base class of all values."""
 
 
+Entries = dict[str, tuple[Value, int]]
+"""Values with their line numbers: the entries of a dictionary, keyword arguments or options."""
+
+
 @dataclass(frozen=True)
 class Const(Value):
     """A constant: a string, a number, a boolean or None."""
@@ -62,10 +66,8 @@ class OneOf(Value):
 class Table(Value):
     """A dictionary with string keys. If `is_open`, the dictionary may have unknown entries."""
 
-    items: dict[str, Value]
+    items: Entries
     is_open: bool = False
-    lines: dict[str, int] = field(default_factory=dict)
-    """The line of each entry, if known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,12 +231,12 @@ def elements(value: Value) -> tuple[Value, ...] | None:
     return value.values if isinstance(value, Items) and is_known else None
 
 
-def as_table(value: Value | None) -> Table | None:
-    """Return a dictionary, a list of pairs as a dictionary, or None for other values."""
+def entries_of(value: Value | None, line: int) -> Entries:
+    """Return the entries of a dictionary, or of a list of pairs on this line; nothing for other values."""
     if not isinstance(value, Items):
-        return value if isinstance(value, Table) else None
+        return value.items if isinstance(value, Table) else {}
     pairs = [each.values for each in value.values if isinstance(each, Items) and len(each.values) == 2]
-    return Table({text: second for first, second in pairs if (text := text_of(first)) is not None})
+    return {text: (second, line) for first, second in pairs if (text := text_of(first)) is not None}
 
 
 def known(value: Value | None) -> list[Value]:
@@ -266,5 +268,5 @@ def marks_of(*values: Value | None) -> frozenset[Mark]:
             marks |= value.marks
         elif isinstance(value, OneOf | Items | Table) and id(value) not in seen:
             seen.add(id(value))
-            waiting += value.items.values() if isinstance(value, Table) else _parts(value)
+            waiting += [each for each, _ in value.items.values()] if isinstance(value, Table) else _parts(value)
     return frozenset(marks)
