@@ -50,7 +50,8 @@ def arguments_of(
             required = field.default is MISSING and field.default_factory is MISSING
             flag, options = f"--{field.name.replace('_', '-')}", _options(field, types[field.name])
             parser.add_argument(flag, default=argparse.SUPPRESS, required=required, help=text, **options)
-    given = vars(parser.parse_args(arguments))
+    parsed = vars(parser.parse_args(arguments))
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in parsed.items()}
     try:
         chosen = [values for condition, values in presets.items() if _is_met(condition, given)]
         return kind(**{name: value for values in (*chosen, fixed, given) for name, value in values.items()})
@@ -79,7 +80,7 @@ def _options(field: "Field[Any]", kind: Any) -> dict[str, Any]:
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
     if get_origin(kind) is tuple:
         # `--rates 1 2` and `--rates 1 --rates 2` are equivalent.
-        return {"nargs": "+", "action": _Extend, **_options(field, get_args(kind)[0])}
+        return {"nargs": "+", "action": "extend", **_options(field, get_args(kind)[0])}
     if get_origin(kind) is Literal:
         return {"choices": get_args(kind)}
     return {"type": kind, "metavar": _metavar(field.name, kind)}
@@ -109,8 +110,3 @@ def _default(field: "Field[Any]", presets: Mapping[str, Mapping[str, Any]]) -> s
 def _text(value: Any) -> str:
     values = value if isinstance(value, tuple) else (value,)
     return " ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in values)
-
-
-class _Extend(argparse.Action):
-    def __call__(self, _parser: object, namespace: argparse.Namespace, values: Any, _flag: object = None) -> None:
-        setattr(namespace, self.dest, (*getattr(namespace, self.dest, ()), *values))
