@@ -8,7 +8,7 @@ import pytest
 
 from spark_rtm.lint.engine import RULES, lint_text
 from spark_rtm.lint.rules.rule import LABELS, Rule
-from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS, Finding
+from spark_rtm.text.finding import DATABRICKS, ENGINES, Finding
 from tests.lint.case_files import cases_of_rules
 
 EXPECT = re.compile(r"expect: ([a-z-]+(?:, [a-z-]+)*)")
@@ -62,34 +62,6 @@ def labels() -> dict[str, set[str]]:
 def test_rule_documents_the_engines_of_its_findings(rule: Rule, labels: dict[str, set[str]]) -> None:
     """A rule's section states the findings on both engines, on OSS only and on Databricks only."""
     assert labels[rule.id] == set(rule.cases)
-
-
-STREAM = 'spark.readStream.format("{source}"){option}.load(){steps}.writeStream.format("console")'
-STREAM += '.option("checkpointLocation", "/c").outputMode("update").trigger(realTime="{interval}").start()\n'
-DEFAULTS = {"source": "kafka", "option": "", "steps": "", "interval": "5 minutes"}
-JOIN = '.join(spark.readStream.format("kafka").load(), "key"{how})'
-
-
-@pytest.mark.parametrize(
-    ("changes", "engines"),
-    [
-        ({"interval": "4 seconds"}, (OSS,)),
-        ({"interval": "500 ms"}, ENGINES),
-        ({"source": "rate"}, (OSS,)),
-        ({"steps": JOIN.replace("{how}", "")}, (OSS,)),
-        ({"steps": JOIN.replace("{how}", ', "left"')}, ENGINES),
-        ({"option": '.option("minPartitions", 8)'}, (OSS,)),
-    ],
-    ids=str,
-)
-def test_finding_names_the_engines_of_its_case(changes: dict[str, str], engines: tuple[str, ...]) -> None:
-    """A refusal of OSS alone is not a finding on Databricks, although another case of the same rule is one."""
-    code = STREAM.format(**(DEFAULTS | changes))
-
-    findings = [finding for engine in (None, *ENGINES) for finding in lint_text(code, "job.py", engine)]
-
-    assert {engines} == {finding.engine for finding in findings}
-    assert (DATABRICKS in engines) == bool(lint_text(code, "job.py", DATABRICKS))
 
 
 def test_finding_on_databricks_names_no_condition_of_oss() -> None:
