@@ -32,7 +32,7 @@ class Layout:
     text: str
     lines: list[str]
     titles: list[tuple[str, ...]]
-    fences: list[markdown.Fence]
+    fences: tuple[markdown.Fence, ...]
     declares_failures: bool
     """Whether the page marks its failing fences with `raises`, so every other fence is advice."""
 

@@ -7,7 +7,7 @@ from itertools import product
 from spark_rtm.lint.python.evaluate import Evaluator, item
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark.scope import MILLISECONDS, State, size_of_state
-from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Reader, Writer, size_of, without_first
+from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Source, Writer, size_of, without_first
 from spark_rtm.lint.spark.values import (
     ALWAYS,
     MAX_ALTERNATIVES,
@@ -83,7 +83,7 @@ class Calls(Evaluator):
         if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
-        if isinstance(value, Reader | Writer):
+        if isinstance(value, Source | Writer):
             self.steps.spend(size_of_state(state))
         return self.spark.method(value, name, given, line, state)
 

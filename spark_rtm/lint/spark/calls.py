@@ -14,7 +14,6 @@ from spark_rtm.lint.spark.streams import (
     Deletion,
     Frame,
     Query,
-    Reader,
     Setting,
     Source,
     Step,
@@ -76,8 +75,8 @@ class SparkCalls:
         self._record_settings(name, given, line, state)
         if name in DELETING and given.positional:
             self.add_deletion(given.positional[0], line, state)
-        if isinstance(value, Reader | Writer):
-            follow = self._reader_method if isinstance(value, Reader) else self._writer_method
+        if isinstance(value, Source | Writer):
+            follow = self._source_method if isinstance(value, Source) else self._writer_method
             return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each method handles its own kind of value
         if isinstance(value, Session):
             return self._session_method(name, given)
@@ -153,26 +152,21 @@ class SparkCalls:
         marks |= _latency_mark(marks, texts, line)
         return Column(marks, texts[0] if len(texts) == 1 and len(given.positional) == 1 else None)
 
-    def _reader_method(self, reader: Reader, name: str, given: Arguments, line: int, state: State) -> Value:
+    def _source_method(self, source: Source, name: str, given: Arguments, line: int, state: State) -> Value:
         if name == "format":
-            changed = replace(reader, format=given.get("source", 0) or Unknown(), format_line=line)
+            changed = replace(source, format=given.get("source", 0) or Unknown(), line=line)
         elif name in {"option", "options"}:
-            changed = replace(reader, options={**reader.options, **options_of(name, given, line)})
+            changed = replace(source, options={**source.options, **options_of(name, given, line)})
         elif name == "load" or name in FORMATS:
-            return self._loaded(reader, name, given, line)
+            form = Const(name) if name != "load" else given.get("format") or source.format
+            at = source.line if name == "load" and source.format is not None else line
+            options = source.options | options_of("options", given, line)
+            loaded = replace(source, format=form, line=at, options=options)
+            return Frame(frozenset({loaded}), is_streaming=source.is_streaming)
         else:
-            changed = replace(reader, named_at=line) if name == "name" else reader
-        state.replace_everywhere(reader, changed)
+            changed = replace(source, named_at=line) if name == "name" else source
+        state.replace_everywhere(source, changed)
         return changed
-
-    @staticmethod
-    def _loaded(reader: Reader, name: str, given: Arguments, line: int) -> Frame:
-        form = given.get("format") or reader.format
-        if name != "load":
-            form = Const(name)
-        at = reader.format_line if name == "load" and reader.format is not None else line
-        source = Source(form, reader.options | options_of("options", given, line), at, reader.named_at)
-        return Frame(frozenset({source}), is_streaming=reader.is_streaming)
 
     def _frame_method(self, frame: Frame, name: str, given: Arguments, line: int) -> Value:
         if name == "agg" or (frame.is_grouped and name in AGGREGATES):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES
-from spark_rtm.lint.spark.streams import Arguments, Frame, Reader, Writer
+from spark_rtm.lint.spark.streams import Arguments, Frame, Source, Writer
 from spark_rtm.lint.spark.values import Column, Library, Mark, Session, Udf, Unknown, Value, marks_of, texts_of
 
 UDF_MAKERS = {"udf", "pandas_udf", "arrow_udf", "udtf", "arrow_udtf"}
@@ -41,7 +41,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
         value_name = f"{value.name}.{name}"
         return Session() if value_name.endswith("SparkSession.builder") else Library(value_name)
     if name == "readStream" or (name == "read" and isinstance(value, Session)):
-        return Reader(is_streaming=name == "readStream")
+        return Source(is_streaming=name == "readStream")
     if name == "writeStream":
         return Writer(frame_of(value), lines=frozenset({line}), line=line)
     if name in SESSION_NAMES and isinstance(value, Unknown):

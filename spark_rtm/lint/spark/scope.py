@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from spark_rtm.lint.spark.streams import Frame, Reader, Writer, size_of
+from spark_rtm.lint.spark.streams import Frame, Source, Writer, size_of
 from spark_rtm.lint.spark.values import (
     Const,
     Guard,
@@ -94,7 +94,7 @@ class State:
         scope = next((scope for scope in reversed(self.scopes) if name in scope), self.scopes[-1])
         scope[name] = value
 
-    def replace_everywhere(self, old: Reader | Writer, new: Value) -> None:
+    def replace_everywhere(self, old: Source | Writer, new: Value) -> None:
         """Replace `old` with `new` for every name, because PySpark changes readers and writers in place."""
         for scope in self.scopes:
             for name, value in scope.items():

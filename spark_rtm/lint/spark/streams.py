@@ -34,13 +34,16 @@ TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "rea
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
-    """One call that loads a stream or a table."""
+class Source(Value):
+    """`spark.readStream` or `spark.read` with its settings. Each call that loads it makes a source of its own."""
 
-    format: Value | None
-    options: Entries
-    line: int
+    is_streaming: bool
+    format: Value | None = None
+    line: int = 0
+    """The line number of the call that names the format."""
     named_at: int = 0
+    """The line number of the call to `name`, or 0 if the source has no name."""
+    options: Entries = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -51,18 +54,6 @@ class Source:
     def is_kafka(self) -> bool:
         """Whether the source has Kafka's columns and options."""
         return self.name in KAFKA_SOURCES
-
-
-@dataclass(frozen=True, eq=False)
-class Reader(Value):
-    """`spark.readStream` or `spark.read` with its settings."""
-
-    is_streaming: bool
-    format: Value | None = None
-    format_line: int = 0
-    named_at: int = 0
-    """The line number of the call to `name`, or 0 if the source has no name."""
-    options: Entries = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +279,7 @@ def size_of(value: Value) -> int:
     """Return the number of entries in a changed copy of the value."""
     if isinstance(value, OneOf):  # each case is compared with all others, and each guard with all other guards
         return len(value.cases) ** 2 + sum(len(guard) + size_of(each) for guard, each in value.cases)
-    if isinstance(value, Reader | Writer):
+    if isinstance(value, Source | Writer):
         return len(value.options) + len(getattr(value, "lines", ()))
     if isinstance(value, Frame):
         return len(value.steps) + len(value.sources)
