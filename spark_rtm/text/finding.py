@@ -17,10 +17,9 @@ OSS, DATABRICKS = "oss-4.3", "databricks"
 ENGINES = (OSS, DATABRICKS)
 NAMES = {OSS: "OSS 4.3", DATABRICKS: "Databricks"}
 SEVERITIES = {"error": "error", "warning": "warning", "information": "note"}
-"""The name of each severity in the singular, the most severe one first."""
+"""The name of each severity in the singular and in SARIF, the most severe one first."""
 STYLES = ("text", "json", "github", "sarif")
 GITHUB_LEVELS = {"information": "notice"}
-SARIF_LEVELS = {"information": "note"}
 COLORS = {"error": "31", "warning": "33", "information": "36"}
 BOLD = "1"
 RuleDetails = Mapping[str, Mapping[str, object]]
@@ -131,7 +130,7 @@ def _sarif_result(finding: Finding, fingerprint: str) -> dict[str, object]:
         region |= {"startColumn": finding.column, "endLine": region["startLine"], "endColumn": finding.end_column}
     return {
         "ruleId": finding.rule,
-        "level": SARIF_LEVELS.get(finding.severity, finding.severity),
+        "level": SEVERITIES[finding.severity],
         "message": {"text": finding.text},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}],
         "partialFingerprints": {"finding/v1": fingerprint},

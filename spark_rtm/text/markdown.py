@@ -79,20 +79,16 @@ class Table:
     rows: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
 
 
-def fences(text: str) -> list[Fence]:
-    """Return every fenced code block in page order. An unclosed block ends with the page."""
-    return list(_fences_of(text))
-
-
 @lru_cache(maxsize=1)  # headings, tables, prose and fences of a page are usually requested one after the other
-def _fences_of(text: str) -> tuple[Fence, ...]:
+def fences(text: str) -> tuple[Fence, ...]:
+    """Return every fenced code block in page order. An unclosed block ends with the page."""
     return tuple(_fences(text.splitlines()))
 
 
 def prose(text: str) -> list[str]:
     """Return the lines of the page. Lines inside fences are empty, so line numbers stay correct."""
     lines = text.splitlines()
-    for fence in _fences_of(text):
+    for fence in fences(text):
         for number in range(fence.line - 1, min(fence.end_line, len(lines))):
             lines[number] = ""
     return lines

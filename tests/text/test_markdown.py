@@ -28,7 +28,7 @@ def test_fence_in_any_form_is_parsed_with_its_code(page: str, code: str) -> None
 
 
 def test_backticks_inside_a_line_are_not_a_fence() -> None:
-    assert [] == fences(f"{TICKS}a{TICKS} is code\n`b`\n")
+    assert () == fences(f"{TICKS}a{TICKS} is code\n`b`\n")
 
 
 def test_fence_options_are_parsed_with_their_values() -> None:

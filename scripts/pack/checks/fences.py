@@ -54,7 +54,7 @@ def check_blocking(root: Path) -> Iterator[Finding]:
                     yield Finding(files.relative(root, path), number, "blocking", problem, remedy)
 
 
-def _fences(path: Path) -> list[markdown.Fence]:
+def _fences(path: Path) -> tuple[markdown.Fence, ...]:
     return markdown.fences(path.read_text(encoding="utf-8"))
 
 
