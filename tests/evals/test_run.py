@@ -66,7 +66,7 @@ def transform(records):
 CHEATS = {
     "replaced verifier": (REPLACES, "the query ended with"),
     "ends later": ("import os\ndef transform(records):\n    os._exit(0)\n", "solution.py ended its process"),
-    "endless later": ("def transform(records):\n    while True:\n        pass\n", "still running after 5 s"),
+    "endless later": ("import signal\ndef transform(records):\n    signal.pause()\n", "still running after 5 s"),
     "raises": ("def transform(records):\n    raise KeyError('amount')\n", "KeyError: 'amount'"),
 }
 

@@ -2,9 +2,7 @@
 
 import secrets
 import socket
-import socketserver
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +27,7 @@ from scripts.pack import files
 from spark_rtm.services.child import free_ports, running
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.postgres import LocalPostgres
+from spark_rtm.services.tcp_proxy import TcpProxy
 from tests.certificates import Certificates
 from tests.pages.examples import Example, examples_of
 
@@ -38,7 +37,6 @@ USER = "pipeline"
 PASSWORD = secrets.token_urlsafe(9) + '"\\'
 
 SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")
-CHUNK_BYTES = 65_536
 
 
 def secured_examples() -> list[Example]:
@@ -120,53 +118,31 @@ def secured_kafka(folder: Path) -> Iterator[SecuredKafka]:
         yield SecuredKafka(broker.bootstrap_servers, login, mutual, str(certificates.trusted()), stranger, keystore)
 
 
-@contextmanager
-def tls_proxy(server: tuple[str, int], key: Path, certificate: Path) -> Iterator[int]:
+class TlsProxy(TcpProxy):
     """
-    Yield the port of a proxy that accepts only encrypted connections and forwards them to a PostgreSQL server.
+    A proxy that accepts only encrypted connections.
 
     The server of the tests is built without TLS. Clients negotiate TLS with the proxy, and the rest with the server.
     """
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate, key)
 
-    class Handler(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            if self.request.recv(len(SSL_REQUEST), socket.MSG_WAITALL) != SSL_REQUEST:
-                return
-            self.request.sendall(b"S")
-            # A client that refuses the certificate ends the handshake.
-            with (
-                suppress(ssl.SSLError, OSError),
-                context.wrap_socket(self.request, server_side=True) as client,
-                socket.create_connection(server) as end,
-            ):
-                _forward_both(client, end)
+    def __init__(self, port: int, key: Path, certificate: Path) -> None:
+        super().__init__(("127.0.0.1", port))
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context.load_cert_chain(certificate, key)
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as proxy:
-        proxy.daemon_threads = True
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
-        yield proxy.server_address[1]
-        proxy.shutdown()
-
-
-def _forward_both(client: socket.socket, server: socket.socket) -> None:
-    back = threading.Thread(target=_forward, args=(server, client), daemon=True)
-    back.start()
-    _forward(client, server)
-    back.join()
-
-
-def _forward(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(CHUNK_BYTES):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
+    def _connect(self, client: socket.socket) -> None:
+        if client.recv(len(SSL_REQUEST), socket.MSG_WAITALL) != SSL_REQUEST:
+            client.close()
+            return
+        client.sendall(b"S")
+        # A client that refuses the certificate ends the handshake.
+        with suppress(OSError):
+            super()._connect(self._context.wrap_socket(client, server_side=True))
 
 
 @contextmanager
 def secured_postgres(certificates: Certificates) -> Iterator[str]:
     """Yield the connection string of a PostgreSQL server that is reached over TLS only."""
-    key, certificate = certificates.identity("postgres")
-    with running(LocalPostgres()) as server, tls_proxy(("127.0.0.1", server.port), key, certificate) as port:
-        yield make_conninfo(server.dsn, port=port)
+    identity = certificates.identity("postgres")
+    with running(LocalPostgres()) as server, TlsProxy(server.port, *identity) as proxy:
+        yield make_conninfo(server.dsn, port=proxy.port)
