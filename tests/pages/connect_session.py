@@ -1,14 +1,11 @@
 """
-Run queries through a Spark Connect server in this process, and print what the client sees, as JSON.
+Run queries through a Spark Connect server, and print what the client sees, as JSON.
 
-The argument is the address of a broker.
+The arguments are the addresses of the server and of a broker.
 """
 
 import json
-import os
 import sys
-import tempfile
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,23 +14,11 @@ from pyspark.sql import functions as F
 
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
-from spark_rtm.services import connector, java_home
 from tests.helpers import eventually, kafka_rows, new_topic, produce, texts_of
 
-CONFS = {
-    "spark.app.password": "secret",
-    "spark.app.name": "connect",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.ui.enabled": "false",
-}
 
-
-def seen_by_the_client(servers: str) -> dict[str, Any]:
-    os.environ["JAVA_HOME"] = str(java_home())
-    # The client also tries to set each option in the running session, and warns for those that need a new server.
-    warnings.simplefilter("ignore")
-    jars = ",".join(map(str, connector().jars))
-    session = SparkSession.builder.remote("local[8]").config(map={**CONFS, "spark.jars": jars}).getOrCreate()
+def seen_by_the_client(server: str, servers: str) -> dict[str, Any]:
+    session = SparkSession.builder.remote(server).config("spark.sql.shuffle.partitions", "1").getOrCreate()
     source = new_topic(servers, 1)
     produce(servers, source, [(0, b"a"), (0, b"a")])
     rows = kafka_rows(session, servers, source)
@@ -80,6 +65,4 @@ def _raised(call: Callable[[], object]) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        print(f"=> {json.dumps(seen_by_the_client(sys.argv[1]))}")
+    print(f"=> {json.dumps(seen_by_the_client(*sys.argv[1:]))}")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -85,12 +86,25 @@ def test_form_of_databricks_is_the_same_trigger(spark: Any) -> None:
     )
 
 
-@pytest.mark.spark
+@pytest.fixture
+def connect_server(spark: Any) -> Iterator[str]:
+    """Yield the URL of a Spark Connect server in the shared session, whose settings contain a password."""
+    confs, services = spark._jsparkSession.sharedState().conf(), spark._jvm.org.apache.spark.sql.connect.service  # noqa: SLF001 - not public
+    service = getattr(getattr(services, "SparkConnectService$"), "MODULE$")
+    spark._jsc.sc().conf().set("spark.connect.grpc.binding.port", "0")  # noqa: SLF001 - not public
+    confs.set("spark.app.password", "secret")
+    service.start(spark._jsc.sc())  # noqa: SLF001 - not public
+    yield f"sc://127.0.0.1:{service.localPort()}"
+    service.stop(*(getattr(service, f"stop$default${number}")() for number in (1, 2)))
+    confs.remove("spark.app.password")
+
+
 @pytest.mark.services
 @pytest.mark.timeout(200)
-def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
+def test_spark_connect_client_sees_what_the_page_states(spark: Any, kafka: str, connect_server: str) -> None:
     """Queries run through Spark Connect; errors come from other classes; helpers that need the JVM fail."""
-    command = [sys.executable, "-m", connect_session.__name__, kafka]
+    assert "secret" == spark.newSession().conf.get("spark.app.password")
+    command = [sys.executable, "-m", connect_session.__name__, connect_server, kafka]
     completed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=180)
 
     assert 0 == completed.returncode, completed.stderr[-2000:]
@@ -105,7 +119,7 @@ def test_spark_connect_client_sees_what_the_page_states(kafka: str) -> None:
         "sparkContext": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
         "assert_real_time": "builtins.AttributeError None",
         "stop_completely": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
-        "spark.app.name": "connect",
+        "spark.app.name": "tests",
         "spark.app.password": f"{CONNECT}.SparkNoSuchElementException SQL_CONF_NOT_FOUND",
     } == json.loads(completed.stdout.partition("=> ")[2])
 
