@@ -29,7 +29,7 @@ def render_all(root: Path) -> dict[Path, str]:
     Pages that do not exist are omitted, because an installed copy does not contain all of them. Raise ValueError if a
     page requests an unknown part.
     """
-    others = (root / name for name in (files.CONTRIBUTING, files.NOTICES, *PLACES))
+    others = (root / name for name in (files.CONTRIBUTING, files.NOTICES, *(name for _, name, _ in PLACES)))
     paths = dict.fromkeys([*files.pages(root), *(path for path in others if path.is_file())])
     texts = {path: render_page(root, path) for path in paths}
     texts |= {root / name: render(root) for name, render in package_data.RENDERERS.items()}
@@ -96,35 +96,19 @@ def _with_excerpts(root: Path, text: str) -> str:
 
 def excerpt(root: Path, target: str) -> str:
     """
-    Return the source code of `path:name` or `path:Class.method`, dedented and ending with a newline.
+    Return the source code of `path:name`, a function or a class with its decorators. Without a name, return the file.
 
-    The excerpt includes the symbol's decorators and the comment above them. Without a name, return the whole file.
-    Raise ValueError if the file or the symbol does not exist.
+    Raise ValueError if the file or the name does not exist.
     """
     path, _, name = target.partition(":")
     file = root / path
     if not file.is_file():
         raise ValueError(f"excerpt {target!r}: file {path!r} does not exist")
+    code = file.read_text(encoding="utf-8")
     if not name:
-        return file.read_text(encoding="utf-8")
-    lines = file.read_text(encoding="utf-8").splitlines()
-    node: ast.stmt | ast.Module = ast.parse("\n".join(lines))
-    for part in name.split("."):
-        matches = [child for child in getattr(node, "body", []) if part in _names(child)]
-        if not matches:
-            raise ValueError(f"excerpt {target!r}: {path} does not define {name!r}")
-        node = matches[0]
-    assert isinstance(node, ast.stmt)
-    start = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
-    while start > 1 and lines[start - 2].lstrip().startswith("#"):
-        start -= 1
-    symbol_lines = lines[start - 1 : node.end_lineno]
-    indent = len(symbol_lines[0]) - len(symbol_lines[0].lstrip())
-    return "\n".join(line[indent:] for line in symbol_lines) + "\n"
-
-
-def _names(node: ast.stmt) -> set[str]:
-    if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-        return {node.name}
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return {target.id for target in targets if isinstance(target, ast.Name)}
+        return code
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            return "".join(code.splitlines(keepends=True)[start - 1 : node.end_lineno])
+    raise ValueError(f"excerpt {target!r}: {path} does not define {name!r}")

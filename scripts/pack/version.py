@@ -5,25 +5,22 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-# The first group is the text before the version.
-PLACES = {
-    "spark_rtm/__init__.py": r'^(__version__ = ")[^"]+',
-    "SKILL.md": r'^(  version: ")[^"]+',
-    "CITATION.cff": r"^(version: )\S+",
-    ".claude-plugin/plugin.json": r'^(  "version": ")[^"]+',
-    ".cursor-plugin/plugin.json": r'^(  "version": ")[^"]+',
-    "references/install.md": r"(\bspark_real_time_mode-)[\w.+]+(?=-py3-none-any\.whl)",
-}
-ADDRESSES = {
-    "README.md": r"^(git clone )\S+",
-    "CITATION.cff": r"^(repository-code: )\S+",
-    ".claude-plugin/plugin.json": r'^(  "repository": ")[^"]+',
-    ".cursor-plugin/plugin.json": r'^(  "repository": ")[^"]+',
-    "references/install.md": r"(  - repo: )\S+",
-}
-SITES = {"spark_rtm/__init__.py": r'^(DOCUMENTATION = ")[^"]+'}
-OWNERS = {"references/install.md": r"(      - uses: )(?!actions/)[^@\s]+"}
-"""Places that contain the owner and the name of the repository, which are the end of the repository's address."""
+PLACES = (
+    ("version", "spark_rtm/__init__.py", r'^(__version__ = ")[^"]+'),
+    ("version", "SKILL.md", r'^(  version: ")[^"]+'),
+    ("version", "CITATION.cff", r"^(version: )\S+"),
+    ("version", ".claude-plugin/plugin.json", r'^(  "version": ")[^"]+'),
+    ("version", ".cursor-plugin/plugin.json", r'^(  "version": ")[^"]+'),
+    ("version", "references/install.md", r"(\bspark_real_time_mode-)[\w.+]+(?=-py3-none-any\.whl)"),
+    ("address", "README.md", r"^(git clone )\S+"),
+    ("address", "CITATION.cff", r"^(repository-code: )\S+"),
+    ("address", ".claude-plugin/plugin.json", r'^(  "repository": ")[^"]+'),
+    ("address", ".cursor-plugin/plugin.json", r'^(  "repository": ")[^"]+'),
+    ("address", "references/install.md", r"(  - repo: )\S+"),
+    ("owner and name", "references/install.md", r"(      - uses: )(?!actions/)[^@\s]+"),
+    ("site", "spark_rtm/__init__.py", r'^(DOCUMENTATION = ")[^"]+'),
+)
+"""A value, a file that states it, and a pattern for the value, whose group is the text before it."""
 
 
 def project(root: Path) -> dict[str, Any]:
@@ -34,14 +31,15 @@ def project(root: Path) -> dict[str, Any]:
 
 def with_version(root: Path, name: str, text: str) -> str:
     """Return a file's text with the project's version and addresses. Raise ValueError if a place for one is missing."""
-    if not any(name in places for places in (PLACES, ADDRESSES, SITES, OWNERS)):
+    patterns = {pattern: kind for kind, file, pattern in PLACES if file == name}
+    if not patterns:
         return text
     known = project(root)
     address, site = known["urls"]["Repository"], known["urls"]["Documentation"]
     owner = "/".join(address.split("/")[-2:])
-    for places, value in ((PLACES, known["version"]), (ADDRESSES, address), (SITES, site), (OWNERS, owner)):
-        if name in places:
-            text, count = re.subn(places[name], rf"\g<1>{value}", text, flags=re.MULTILINE)
-            if not count:
-                raise ValueError(f"{name} has no line that matches {places[name]!r}; add such a line with {value}")
+    values = {"version": known["version"], "address": address, "owner and name": owner, "site": site}
+    for pattern, kind in patterns.items():
+        text, count = re.subn(pattern, rf"\g<1>{values[kind]}", text, flags=re.MULTILINE)
+        if not count:
+            raise ValueError(f"{name} has no line that matches {pattern!r}; add such a line with {values[kind]}")
     return text

@@ -5,7 +5,7 @@ import pytest
 
 from scripts.pack import generate
 from scripts.pack.generate import excerpt
-from scripts.pack.version import ADDRESSES, PLACES, SITES, project
+from scripts.pack.version import PLACES, project
 
 
 def test_new_page_reaches_the_router(copied: Path) -> None:
@@ -42,13 +42,10 @@ def test_changed_version_and_addresses_reach_every_file_that_states_them(copied:
 
     changed = {path.relative_to(copied).as_posix() for path in generate.write_all(copied)}
 
-    assert {*PLACES, *ADDRESSES, *SITES, "manifest.json"} == changed
-    for places, value in (
-        (PLACES, "7.8.9"),
-        (ADDRESSES, "https://git.example.org/us/spark"),
-        (SITES, '"https://a.b/c"'),
-    ):
-        assert [] == [name for name in places if value not in (copied / name).read_text()]
+    assert {*(name for _, name, _ in PLACES), "manifest.json"} == changed
+    address = "https://git.example.org/us/spark"
+    values = {"version": "7.8.9", "address": address, "owner and name": "us/spark", "site": '"https://a.b/c"'}
+    assert [] == [name for kind, name, _ in PLACES if values[kind] not in (copied / name).read_text()]
     assert [] == [name for name in changed if "your-organization" in (copied / name).read_text()]
 
 
@@ -75,44 +72,11 @@ def test_conditions_of_a_measurement_are_stated_once_per_page(copied: Path) -> N
     assert 2 == text.count("| stateful: engine |")
 
 
-MODULE = '''
-# A comment with the reason.
-LIMIT = 3
+def test_excerpt_includes_decorators_and_a_missing_name_is_reported(tmp_path: Path) -> None:
+    run = '@decorated\ndef run(a):\n    """Run."""\n    return a\n'
+    (tmp_path / "m.py").write_text(f"LIMIT = 3\n\n\n{run}")
 
-
-@decorated
-def run(a):
-    """Run."""
-    return a
-
-
-class Box:
-    size: int = 1
-
-    # A reason.
-    def open(self):
-        return self.size
-'''
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("LIMIT", "# A comment with the reason.\nLIMIT = 3\n"),
-        ("run", '@decorated\ndef run(a):\n    """Run."""\n    return a\n'),
-        ("Box.size", "size: int = 1\n"),
-        ("Box.open", "# A reason.\ndef open(self):\n    return self.size\n"),
-    ],
-)
-def test_excerpt_includes_decorators_and_comment_above(tmp_path: Path, name: str, expected: str) -> None:
-    (tmp_path / "m.py").write_text(MODULE)
-
-    assert expected == excerpt(tmp_path, f"m.py:{name}")
-
-
-@pytest.mark.parametrize(("target", "missing"), [("n.py:run", "'n.py'"), ("m.py:Box.gone", "gone")])
-def test_missing_symbol_is_named(tmp_path: Path, target: str, missing: str) -> None:
-    (tmp_path / "m.py").write_text(MODULE)
-
-    with pytest.raises(ValueError, match=missing):
-        excerpt(tmp_path, target)
+    assert run == excerpt(tmp_path, "m.py:run")
+    for target, missing in (("n.py:run", "'n.py'"), ("m.py:gone", "'gone'")):
+        with pytest.raises(ValueError, match=missing):
+            excerpt(tmp_path, target)
