@@ -8,7 +8,7 @@ copied module can run. The demonstration of the pipeline is available only in a 
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.pack.checks.links import PROGRAM, imported_files, link_targets
+from scripts.pack.checks.links import PROGRAM, link_targets, with_imports
 from spark_rtm.text import markdown
 
 INSTALLER = ("assistants", "files", "install", "manifest")
@@ -45,17 +45,11 @@ def shipped_files(root: Path) -> list[Path]:
 
 def _examples(root: Path) -> list[Path]:
     """Return the examples that a page links to or shows, and all modules of the examples that these import."""
+    folder = root / "examples"
     pages = [page for page in files.pages(root) if page.name != "README.md"]
-    pending = {target for page in pages for target in link_targets(page)}
-    for fence in (fence for page in pages for fence in markdown.fences(page.read_text(encoding="utf-8"))):
-        pending.add(root / fence.options.get("excerpt", ".").partition(":")[0])
-    found: set[Path] = set()
-    while pending:
-        path = pending.pop()
-        if path.is_relative_to(root / "examples") and path.is_file() and path not in found:
-            found.add(path)
-            if path.suffix == ".py":
-                imported = imported_files(path.read_text(encoding="utf-8"), files.relative(root, path.parent))
-                pending |= {root / name for name in imported}
-    packages = {path / "__init__.py" for one in found for path in one.parents if path.is_relative_to(root / "examples")}
+    fences = [fence for page in pages for fence in markdown.fences(page.read_text(encoding="utf-8"))]
+    named = {root / fence.options.get("excerpt", "").partition(":")[0] for fence in fences}
+    named |= {target for page in pages for target in link_targets(page)}
+    found = with_imports(folder, named, root)
+    packages = {path / "__init__.py" for one in found for path in one.parents if path.is_relative_to(folder)}
     return sorted(path for path in found | packages if not files.relative(root, path).startswith(MACHINERY))

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -54,7 +54,9 @@ def check_orphans(root: Path) -> Iterator[Finding]:
         if own and not any(module.resolve() in linked for module in own):
             problem = f"does not link to its module {files.relative(root, own[0])}"
             yield Finding(name, 1, "orphan", problem, "add the link")
-    reachable = _reachable_modules(root, modules)
+    linked = {target for page in files.pages(root) for target in link_targets(page)} - {root.resolve()}
+    starts = (path for path in modules if linked & {path.resolve(), *path.resolve().parents})
+    reachable = with_imports(root, starts, root)
     for module in modules:
         if module not in reachable and module.name != "__init__.py" and module != root / PROGRAM:
             problem = "is not linked from a page, and no linked module imports it"
@@ -79,18 +81,18 @@ def link_targets(page: Path) -> set[Path]:
     return {(page.parent / name).resolve() for name in names if name}
 
 
-def _reachable_modules(root: Path, modules: list[Path]) -> set[Path]:
-    linked = {target for page in files.pages(root) for target in link_targets(page)} - {root.resolve()}
-    known = {files.relative(root, module): module for module in modules}
-    pending = [path for path in modules if linked & {path.resolve(), *path.resolve().parents}]
-    reachable: set[Path] = set()
+def with_imports(folder: Path, paths: Iterable[Path], root: Path) -> set[Path]:
+    """Return the files among `paths` below a folder, and all modules in it that they import, also through others."""
+    pending = list(paths)
+    found: set[Path] = set()
     while pending:
-        module = pending.pop()
-        if module not in reachable:
-            reachable.add(module)
-            names = imported_files(module.read_text(encoding="utf-8"), files.relative(root, module.parent))
-            pending += [known[name] for name in names if name in known]
-    return reachable
+        path = pending.pop()
+        if path not in found and path.is_relative_to(folder) and path.is_file():
+            found.add(path)
+            if path.suffix == ".py":
+                names = imported_files(path.read_text(encoding="utf-8"), files.relative(root, path.parent))
+                pending += [root / name for name in names]
+    return found
 
 
 @lru_cache(None)
