@@ -1,8 +1,4 @@
-"""
-Run `prove` on the queries of this repository, and publish the verdicts (`make prove-examples`).
-
-With arguments, only targets whose name contains one of them are run, and the other published verdicts are kept.
-"""
+"""Run `prove` on the queries of this repository, and publish the verdicts (`make prove-examples`)."""
 
 import json
 import os
@@ -40,23 +36,18 @@ PAGES = ("references/real_time_mode.md", "references/kafka_patterns.md", "refere
 OPTIONS = Options(duration=2)
 
 
-def main(parts: Sequence[str] = ()) -> None:
+def main() -> None:
     """Prove each target, print its verdicts, and publish them."""
-    names = (*TARGETS, *PAGES)
-    chosen = [name for name in names if not parts or any(part in name for part in parts)]
     os.chdir(files.ROOT)
-    today = datetime.now(UTC).date().isoformat()
-    known = {row["target"]: row for row in json.loads(PUBLISHED.read_text(encoding="utf-8"))["targets"]}
     # The session changes the current folder, so functions are loaded before it starts.
-    functions = {name: target.load(name) for name in chosen if name in TARGETS}
+    loaded = {name: target.load(name) for name in TARGETS}
     with bench(0) as services:
-        loaded = {name: functions.get(name) or _job_of(services, name) for name in chosen}
-        for name in chosen:
-            verdicts = _statuses(_proved(services, name, loaded[name]))
-            known[name] = {"target": name, "date": today, "verdicts": verdicts}
+        loaded |= {page: _job_of(services, page) for page in PAGES}
+        targets = [{"target": name, "verdicts": _statuses(_proved(services, name, loaded[name]))} for name in loaded]
+    today = datetime.now(UTC).date().isoformat()
     conditions = {"command": "make prove-examples", "date": today, "pyspark": pyspark.__version__}
-    content = {"conditions": conditions, "targets": [known[name] for name in names if name in known]}
-    PUBLISHED.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps({"conditions": conditions, "targets": targets}, indent=1)
+    PUBLISHED.write_text(f"{text}\n", encoding="utf-8")
     print(f"wrote {files.relative(files.ROOT, PUBLISHED)}")
 
 
@@ -85,4 +76,4 @@ def _statuses(verdicts: Sequence[Verdict]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
