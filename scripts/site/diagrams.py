@@ -12,16 +12,13 @@ import mermaidx
 from scripts.site import layout
 from spark_rtm.services.cache import cached_folder
 
-# With more steps than this, a horizontal diagram would be too small to read, so it is drawn from top to bottom.
-MAX_HORIZONTAL_STEPS = 4
 _SETTINGS = '%%{init: {"htmlLabels": false, "flowchart": {"htmlLabels": false}}}%%\n'
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
 
 
 def figure(source: str, *_: object, **__: object) -> str:
     """Return a diagram as HTML. Additional arguments from superfences are ignored."""
-    is_long = sum("-->" in line for line in source.splitlines()) > MAX_HORIZONTAL_STEPS
-    svg = _svg(source.replace("flowchart LR", "flowchart TB") if is_long else source)
+    svg = _svg(source)
     width, height = layout.svg_size(svg)
     opening = f'<svg width="{width}" height="{height}" role="img" aria-label="Diagram; its source is below" '
     svg = re.sub(r'<svg (?=[^>]*?viewBox)[^>]*?(?P<box>viewBox="[^"]*")[^>]*>', opening + r"\g<box>>", svg, count=1)

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-from scripts.pack import files
 from scripts.site import error_finder, layout, playground, rules, tree
 from spark_rtm.text import markdown
 
@@ -20,11 +19,7 @@ _FENCE_TITLES = {
 
 def for_site(root: Path, name: str, text: str) -> str:
     """Return the Markdown of the page `name` for mkdocs."""
-    lines = text.splitlines()
-    if name in map(str, (files.relative(root, page) for page in tree.pages(root))):
-        _link_sources(root, name, lines)
-        _title_fences(lines)
-    text = "\n".join(lines) + "\n"
+    text = _with_titles(tree.linked(root, name, text)) + "\n"
     if name == rules.INDEX:
         text = rules.linked(text)
     if name.startswith("references/"):
@@ -41,20 +36,16 @@ def tool(root: Path, name: str) -> str:
     return form.replace("{{data}}", error_finder.data(root)) if name == "error_finder" else form
 
 
-def _link_sources(root: Path, name: str, lines: list[str]) -> None:
-    for link in markdown.links("\n".join(lines)):
-        target = tree.target(root, name, link.target)
-        inline = lines[link.line - 1].replace(f"]({link.target})", f"]({target})")
-        lines[link.line - 1] = inline.replace(f"]: {link.target}", f"]: {target}")
-
-
-def _title_fences(lines: list[str]) -> None:
-    for fence in markdown.fences("\n".join(lines)):
+def _with_titles(text: str) -> str:
+    """Return a page whose fences have their options as titles."""
+    lines = text.splitlines()
+    for fence in markdown.fences(text):
         if fence.options:
             title = ", ".join(_FENCE_TITLES.get(key, key + " {}").format(value) for key, value in fence.options.items())
             opening = re.match(r"(?P<before>.*?(?:`{3,}|~{3,}))", lines[fence.line - 1])
             assert opening
             lines[fence.line - 1] = f'{opening["before"]}{fence.language} title="{title}"'
+    return "\n".join(lines)
 
 
 def _with_sizes(root: Path, text: str) -> str:

@@ -15,7 +15,6 @@ INDEX = "references/lint_rules.md"
 FOLDER = "references/lint_rules"
 LANGUAGES = {"module": "python", "page": "text", "cluster": "json"}
 _BLOCK = re.compile(r"(<!-- generated: lint-index -->\n).*?(\n<!-- end -->)", re.DOTALL)
-_LINK = re.compile(r"(?P<opening>\]\(|\]: )(?P<target>(?!https://)[\w./]+)")
 
 
 def pages() -> dict[str, str]:
@@ -40,7 +39,7 @@ def _page(rule: Rule) -> str:
         "Wrong example": _fence(rule, rule.example),
         "Use instead": _fence(rule, rule.use_instead),
         "Engines": rule.engine_text,
-        "Source": _from_folder("\n".join([rule.source, "", *rule.definitions])),
+        "Source": tree.linked(files.ROOT, INDEX, "\n".join([rule.source, "", *rule.definitions]), "../"),
     }
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items() if text)
     see = f"[Lint rules](../lint_rules.md) lists all rules. `# rtm: ignore[{rule.id}] reason` silences a line."
@@ -49,13 +48,3 @@ def _page(rule: Rule) -> str:
 
 def _fence(rule: Rule, text: str) -> str:
     return f"```{LANGUAGES[rule.subject]}\n{text}\n```"
-
-
-def _from_folder(text: str) -> str:
-    """Return a rule's text with links relative to the folder of the rule pages instead of `references/`."""
-
-    def to_site(link: re.Match[str]) -> str:
-        target = tree.target(files.ROOT, INDEX, link["target"])
-        return f"{link['opening']}{'' if '://' in target else '../'}{target}"
-
-    return _LINK.sub(to_site, text)

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from scripts.pack import files, shipped, version
+from spark_rtm.text import markdown
 
 EXTRA_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", files.NOTICES, "evals/README.md")
 MEASURED_DIR = "references/measured"
@@ -35,3 +36,14 @@ def target(root: Path, page: str, link: str) -> str:
         return link
     kind = "tree" if (root / file).is_dir() else "blob"
     return f"{version.project(root)['urls']['Repository']}/{kind}/main/{file}"
+
+
+def linked(root: Path, page: str, text: str, above: str = "") -> str:
+    """Return Markdown of a page with its links for the site. `above` is the path from a folder below to the page's."""
+    lines = text.splitlines()
+    for link in markdown.links(text):
+        there = target(root, page, link.target)
+        there = there if "://" in there else above + there
+        inline = lines[link.line - 1].replace(f"]({link.target})", f"]({there})")
+        lines[link.line - 1] = inline.replace(f"]: {link.target}", f"]: {there}")
+    return "\n".join(lines)
