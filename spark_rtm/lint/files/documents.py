@@ -18,7 +18,7 @@ TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
 MAX_VALUES = 400_000
 """A document with this many tokens takes about 2 s and 200 MB."""
 MAX_DEPTH = 60
-JSON_NAMES = {"true": True, "false": False, "null": None}
+CONSTANTS = {"true": True, "false": False, "null": None}
 UNKNOWN = "${expression}"
 
 
@@ -53,7 +53,7 @@ class UnreadableError(UncheckedError):
 def read_json(text: str) -> list[Any]:
     """Return the root of a JSON text. A comma may follow the last value."""
     Steps(MAX_VALUES).spend(sum(1 for _ in TOKEN.finditer(text)))
-    names = {name: ast.Constant(value, lineno=1) for name, value in JSON_NAMES.items()}
+    names = {name: ast.Constant(value, lineno=1) for name, value in CONSTANTS.items()}
     return [_value(_parsed(f"({text}\n)", "eval").body, names)]
 
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from spark_rtm.lint.files.documents import MAX_VALUES, UNKNOWN, Object
+from spark_rtm.lint.files.documents import CONSTANTS, MAX_VALUES, UNKNOWN, Object
 from spark_rtm.lint.rules.rule import Steps
+from spark_rtm.text.lines import numbered
 
 TOKEN = re.compile(
     r"(?P<note>(?:#|//)[^\n]*+|/\*(?:.*?\*/|.*))|<<-?(?P<heredoc>\w++)(?:.*?\n[ \t]*(?P=heredoc)\b|.*)"
@@ -16,7 +17,6 @@ WORD = re.compile(r"[\w.*\"-]")
 """The first character of a word or a string."""
 MAX_DEPTH = 40
 ENDS = {"", "\n", ",", "}", "]"}
-CONSTANTS = {"true": True, "false": False, "null": None}
 
 
 def read_hcl(text: str) -> list[Object]:
@@ -40,12 +40,10 @@ def _root(entries: Object) -> Object:
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
     """Yield the text and the line number of each token. A heredoc is an empty string."""
-    line = 1
-    for match in TOKEN.finditer(text):
+    for line, match in numbered(TOKEN, text):
         if not match["note"] and (match[0] == "\n" or not match[0].isspace()):
             yield '""' if match["heredoc"] else match[0], line
-        line += match[0].count("\n")
-    yield "", line
+    yield "", text.count("\n") + 1
 
 
 class _Parser:

@@ -1,7 +1,6 @@
 """Find the headings and fences of a page, and the places that the page marks as wrong."""
 
 import re
-from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -124,14 +123,3 @@ def without_comments(text: str, opening: str = "<!--", closing: str = "-->") -> 
     """Return the text without comments, but with all line breaks. A comment without an end stays."""
     comment = re.compile(rf"{re.escape(opening)}(?:.*?(?P<end>{re.escape(closing)})|.*)", re.DOTALL)
     return comment.sub(lambda match: "\n" * match[0].count("\n") if match["end"] else match[0], text)
-
-
-class Lines:
-    """The positions of the line breaks in a text."""
-
-    def __init__(self, text: str) -> None:
-        self.breaks = [match.start() for match in re.finditer("\n", text)]
-
-    def number(self, position: int) -> int:
-        """Return the line number of a position."""
-        return bisect_left(self.breaks, position) + 1

@@ -35,7 +35,6 @@ LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
     **{language: partial(definition_problems, read=read) for language, read in DEFINITIONS.items()},
 }
 """The check of each other language, which is also the suffix of its files."""
-SPAN_RULES = {rule.id for rule in TRIGGER_RULES}
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
 CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")
 CONTINUOUS = next(rule for rule in CLAIM_RULES if rule.id == "claim-continuous")
@@ -55,8 +54,11 @@ def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> lis
     is_spark = bool(SPARK.search(layout.text))
     for fence in layout.fences:
         engines = {fence.options["requires"]} if "requires" in fence.options else set(target_engines(fence.code))
-        in_fence = _fence_problems(fence, is_spark=is_spark, min_batch_ms=min_batch_ms)
-        in_fence = [(rule, problem) for rule, problem in in_fence if engines & set(problem.engine or rule.engines)]
+        in_fence = [
+            (rule, problem.at(problem.line + fence.line))
+            for rule, problem in _fence_problems(fence, is_spark=is_spark, min_batch_ms=min_batch_ms)
+            if engines & set(problem.engine or rule.engines)
+        ]
         if "raises" in fence.options:
             # The fence must fail with the error condition that it declares.
             # A wrong `realTime` value would make the fence fail earlier, with a different condition.
@@ -82,22 +84,17 @@ def _continuous_problems(layout: Layout, fence: markdown.Fence) -> Iterator[Rule
 
 
 def _fence_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | None) -> list[RuleProblem]:
-    try:
-        problems = _code_problems(fence, is_spark=is_spark, min_batch_ms=min_batch_ms)
-    except UnreadableError:  # pages show excerpts of definitions, which are seldom complete
-        problems = []
-    except UncheckedError as error:
-        problems = [error.problem]
-    return [(rule, problem.at(problem.line + fence.first_code_line - 1)) for rule, problem in problems]
-
-
-def _code_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | None) -> list[RuleProblem]:
     code = fence.code
     if fence.language == "diff" or (fence.is_python and re.search(r"^[-+]\s*\S", code, re.MULTILINE)):
         code = _after_diff(code)
-    if fence.is_python or fence.language in {"", "diff"}:
-        return python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms) or []
-    return LANGUAGES[fence.language](code) if fence.language in LANGUAGES else []
+    try:
+        if fence.is_python or fence.language in {"", "diff"}:
+            return python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms) or []
+        return LANGUAGES[fence.language](code) if fence.language in LANGUAGES else []
+    except UnreadableError:  # pages show excerpts of definitions, which are seldom complete
+        return []
+    except UncheckedError as error:
+        return [error.problem]
 
 
 def _after_diff(code: str) -> str:
@@ -128,7 +125,7 @@ def _span_problems(sentence: Sentence, min_batch_ms: float | None) -> list[RuleP
 def _in_trigger(span: str, min_batch_ms: float | None) -> tuple[RuleProblem, ...]:
     code = _as_chain(span)
     found = python_problems(code, is_excerpt=True, is_spark=True, min_batch_ms=min_batch_ms, rules=TRIGGER_RULES)
-    return tuple((rule, problem) for rule, problem in found or [] if rule.id in SPAN_RULES)
+    return tuple((rule, problem) for rule, problem in found or [] if rule in TRIGGER_RULES)
 
 
 def _as_chain(span: str) -> str:

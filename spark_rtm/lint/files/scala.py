@@ -2,7 +2,7 @@
 
 import re
 
-from spark_rtm.lint.files.layout import Lines, without_comments
+from spark_rtm.lint.files.layout import without_comments
 from spark_rtm.lint.jvm.parser import parse
 from spark_rtm.lint.python.check import CODE_RULES, module_of, module_problems
 from spark_rtm.lint.python.counterexamples import is_wrong_comment, lines_below_comments
@@ -10,6 +10,7 @@ from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.rules.rule import Problem, RuleProblem
 from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
+from spark_rtm.text.lines import numbered
 
 PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
 JVM_RULES = [rule for rule in CODE_RULES if rule.id not in PYTHON_ONLY]
@@ -46,9 +47,7 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
         is_spark=is_excerpt or (bool(SPARK.search(uncommented)) and not OTHER_TRIGGER.search(uncommented)),
     )
     problems = module_problems(module, counterexamples, JVM_RULES) + module.unchecked
-    lines = Lines(uncommented)
-    for match in UNSUPPORTED_TRIGGER.finditer(uncommented) if module.is_spark else ():
-        line = lines.number(match.start())
+    for line, match in numbered(UNSUPPORTED_TRIGGER, uncommented) if module.is_spark else ():
         if line not in counterexamples:
             message = f"{match[0].strip()} does not exist, so the code does not compile"
             problems.append((TRIGGER_FORM, Problem(line, message, FIX)))

@@ -3,11 +3,12 @@
 import re
 
 from spark_rtm.lint.files.definitions import REAL_TIME_NAME
-from spark_rtm.lint.files.layout import Lines, without_comments
+from spark_rtm.lint.files.layout import without_comments
 from spark_rtm.lint.python.check import module_problems
 from spark_rtm.lint.rules.rule import Module, RuleProblem
 from spark_rtm.lint.spark.streams import Setting
 from spark_rtm.lint.spark.values import Const
+from spark_rtm.text.lines import numbered
 
 MAX_STATEMENT = 5000
 """Number of characters before a property in which the kind of its table is searched."""
@@ -21,16 +22,14 @@ def sql_problems(code: str) -> list[RuleProblem]:
     """Return the problems in SQL. Comments show whether the settings are for real-time mode."""
     plain = COMMENT.sub("", without_comments(code, "/*", "*/"))
     module = Module(is_for_real_time=bool(REAL_TIME_NAME.search(code)), lines=code.splitlines())
-    lines = Lines(plain)
-    for match in SET.finditer(plain):
+    for line, match in numbered(SET, plain, 1):
         key, value = match[1], match[2].strip()
-        line = lines.number(match.start(1))
         module.settings.append(Setting(key, Const(value), line))
         if key == "pipelines.trigger" and value.lower() == "realtime":
             module.flows.append(("SET", line))
-    for match in PROPERTY.finditer(plain):
+    for line, match in numbered(PROPERTY, plain):
         statement = plain[max(0, match.start() - MAX_STATEMENT) : match.start()].rpartition(";")[2]
         kinds = TABLE.findall(statement)
         kind = " ".join(kinds[-1].lower().split()) if kinds else "table"
-        module.flows.append((f"a {kind}", lines.number(match.start())))
+        module.flows.append((f"a {kind}", line))
     return module_problems(module, set())

@@ -5,6 +5,7 @@ import re
 from typing import NamedTuple
 
 from spark_rtm.lint.jvm import build
+from spark_rtm.text.lines import numbered
 
 OPENING, CLOSING = {"(", "[", "{"}, {")", "]", "}"}
 MAX_DEPTH = 40
@@ -29,15 +30,13 @@ class Token(NamedTuple):
 def tokens_of(code: str) -> list[Token]:
     """Return the tokens without comments. The last token has the kind `end`."""
     tokens: list[Token] = []
-    line = 1
-    for match in TOKEN.finditer(code):
+    for line, match in numbered(TOKEN, code):
         kind = match.lastgroup
         if kind == "raw":
             tokens.append(Token("text", f'{match[2]}"{match[3]}"', line))
         elif kind:
             tokens.append(Token("text", '"?"', line) if kind == "char" else Token(kind, match[0], line))
-        line += match[0].count("\n")
-    return [*tokens, Token("end", "", line)]
+    return [*tokens, Token("end", "", code.count("\n") + 1)]
 
 
 class Reader:

@@ -4,6 +4,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from spark_rtm.text.lines import numbered
+
 CONDITION = re.compile(r"\b(?:[A-Z][A-Z0-9]+_){2,}[A-Z0-9]+\b|\b\w+(?:Exception|Error)\b")
 SIGN = re.compile(r"[\u274c\u2717\u2718\u26d4\U0001f6ab\u2716]|&#10060;|:x:|:no_entry")
 RIGHT_SIGN = re.compile(r"[\u2705\u2713\u2714]|:white_check_mark:|:heavy_check_mark:")
@@ -102,12 +104,9 @@ def counterexample_lines(code: str, tree: ast.Module, *, is_excerpt: bool) -> se
 
 def _comments(code: str) -> Iterator[tuple[int, str, bool]]:
     """Yield the line number and text of each comment, and whether the comment is alone on its line."""
-    number, position = 1, 0
-    for match in STRING_OR_COMMENT.finditer(code):
+    for number, match in numbered(STRING_OR_COMMENT, code):
         if match["comment"]:
             start = match.start()
-            number += code.count("\n", position, start)
-            position = start
             is_alone = not code[code.rfind("\n", 0, start) + 1 : start].strip()
             yield number, match["comment"].lstrip("#").strip(), is_alone
 

@@ -1,0 +1,13 @@
+"""Number the lines of matches."""
+
+import re
+from collections.abc import Iterator
+
+
+def numbered(pattern: re.Pattern[str], text: str, group: int = 0) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield each match with the line number at which the group begins."""
+    line, position = 1, 0
+    for match in pattern.finditer(text):
+        line += text.count("\n", position, match.start(group))
+        position = match.start(group)
+        yield line, match
