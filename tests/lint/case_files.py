@@ -11,6 +11,7 @@ SEPARATOR = re.compile(r"^=== (\S+)\n", re.MULTILINE)
 @cache
 def cases_in(path: Path) -> dict[str, str]:
     parts = SEPARATOR.split(path.read_text(encoding="utf-8"))
+    assert len(parts[1::2]) == len(set(parts[1::2])), f"{path} has two cases of one name"
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 

@@ -71,3 +71,9 @@ def test_finding_on_databricks_names_no_condition_of_oss() -> None:
     messages = {finding.message for case in cases for finding in findings_in(case, DATABRICKS)}
 
     assert {message for message in messages for name in names if name in message} == set()
+
+
+def test_phrases_in_prose_are_warnings() -> None:
+    claims = [case for case in CASES if case.startswith("claim-")]
+
+    assert {"warning"} == {finding.severity for case in claims for finding in findings_in(case, None)}

@@ -5,7 +5,6 @@ import pytest
 
 from scripts.skills import main
 from spark_rtm.lint.claims import OTHER, claims_in
-from spark_rtm.lint.engine import lint_text
 
 PAGE = """\
 # Real-time mode on Databricks
@@ -53,24 +52,3 @@ def test_sentence_that_no_rule_decides_is_listed_too() -> None:
     (listed,) = claims_in("# Spark\n\nReal-time mode was announced in a keynote.\n", "page.md")
 
     assert listed.endswith(f"[{OTHER}]")
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "Enable Photon for real-time mode.",
-        "Real-time mode with Photon is supported.",
-        "Run real-time mode jobs on serverless compute.",
-        "Use spot instances for real-time mode clusters.",
-        "Real-time mode needs DBR 15.4 LTS or later.",
-        "Use real-time mode only below 800 ms.",
-        "Start real-time mode with `.trigger(realTime=True)`.",
-        "Options: `mode=batch` or `mode=realtime` (below a second,\nPhoton on).",
-    ],
-)
-def test_fixed_phrase_is_a_warning_and_its_denial_is_silent(sentence: str) -> None:
-    """Every phrase is reported once, unless the sentence denies it."""
-    page = f"# Spark\n\n{sentence}\n"
-
-    assert ["warning"] == [finding.severity for finding in lint_text(page, "page.md")]
-    assert [] == lint_text(page.replace(sentence, f"Never believe this: {sentence}"), "page.md")
