@@ -65,27 +65,24 @@ def lint_text(
     If `engine` is None, the text decides, for example by a Databricks notebook header, or both engines apply.
     The finding `unchecked` names a part that was not checked. A text without `realTime` may be unparsable.
     """
-    problems = _reported_problems(text, Path(path).suffix.lower(), engine, min_batch_ms)
-    lines = text.split("\n") if problems else []
-    findings = {_finding(*entry, path, lines) for entry in problems}
+    suffix = Path(path).suffix.lower()
+    if not is_relevant(text, suffix):
+        return []
+    # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
+    is_for_both = suffix in PAGES or suffix in DEFINITIONS
+    engines = (engine,) if engine else ENGINES if is_for_both else markdown.target_engines(text)
+    silenced, silenced_everywhere, lines = silenced_lines(text), silenced_in_file(text), text.split("\n")
+    findings = {
+        _finding(rule, problem, path, lines)
+        for rule, problem in _checked(text, suffix, min_batch_ms)
+        if rule.id not in silenced_everywhere and _is_reported(rule, problem, engines, silenced)
+    }
     return sorted(finding for finding in findings if settings.reports(finding.rule, path))
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:
     """Return whether everything was checked."""
     return all(finding.rule != UNCHECKED.id for finding in findings)
-
-
-def _reported_problems(text: str, suffix: str, engine: str | None, min_batch_ms: float | None) -> list[RuleProblem]:
-    """Return the problems for the engines of a text, without silenced ones."""
-    if not is_relevant(text, suffix):
-        return []
-    # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
-    is_for_both = suffix in PAGES or suffix in DEFINITIONS
-    engines = (engine,) if engine else ENGINES if is_for_both else markdown.target_engines(text)
-    silenced, silenced_everywhere = silenced_lines(text), silenced_in_file(text)
-    problems = [entry for entry in _checked(text, suffix, min_batch_ms) if entry[0].id not in silenced_everywhere]
-    return [entry for entry in problems if _is_reported(*entry, engines, silenced)]
 
 
 def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:

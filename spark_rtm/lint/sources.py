@@ -9,6 +9,8 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from os.path import commonpath, exists, isdir, isfile, islink, join, lexists, realpath, splitext
 from pathlib import Path
 from typing import BinaryIO
@@ -133,17 +135,16 @@ def _text(file: BinaryIO) -> str:
     raise UncheckedError("the file is not encoded in UTF-8, so it was not checked", "convert the file to UTF-8")
 
 
-def _is_relevant(data: bytes, file: BinaryIO) -> bool:
+def _is_relevant(first: bytes, file: BinaryIO) -> bool:
     """Return whether a file that is too long or has another encoding may be about real-time mode."""
-    while data and file.tell() < MAX_SEARCHED_BYTES:
-        text = data.replace(b"\0", b"").decode("ascii", "replace")  # in UTF-16, each ASCII letter has a zero byte
-        if RELEVANT.search(text):
+    end = b""
+    for data in chain([first], iter(partial(file.read, MAX_BYTES), b"")):
+        # In UTF-16, each ASCII letter has a zero byte.
+        text = (end + data).replace(b"\0", b"").decode("ascii", "replace")
+        if RELEVANT.search(text) or file.tell() >= MAX_SEARCHED_BYTES:
             return True
-        following = file.read(MAX_BYTES)
-        if not following:
-            return False
-        data = data[-OVERLAP:] + following
-    return bool(data)
+        end = data[-OVERLAP:]
+    return False
 
 
 def _files(roots: list[Path], problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:

@@ -21,9 +21,7 @@ ENDS = {"", "\n", ",", "}", "]"}
 
 def read_hcl(text: str) -> list[Object]:
     """Return one object with all blocks of a file. A block's key contains its labels."""
-    tokens = list(_tokens(text))
-    Steps(MAX_VALUES).spend(len(tokens))
-    parser = _Parser(tokens)
+    parser = _Parser(_tokens(text))
     roots = [_root(parser.body())]
     while parser.text:  # a bracket without a partner
         parser.take()
@@ -47,22 +45,17 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
 
 
 class _Parser:
-    def __init__(self, tokens: list[tuple[str, int]]) -> None:
+    def __init__(self, tokens: Iterator[tuple[str, int]]) -> None:
         self.tokens = tokens
-        self.position = 0
+        self.text, self.line = next(tokens)
         self.depth = 0
-
-    @property
-    def text(self) -> str:
-        return self.tokens[self.position][0]
-
-    @property
-    def line(self) -> int:
-        return self.tokens[self.position][1]
+        self.steps = Steps(MAX_VALUES)
 
     def take(self) -> str:
+        """Consume and return the next token. The last one, which is empty, stays."""
+        self.steps.spend()
         text = self.text
-        self.position = min(self.position + 1, len(self.tokens) - 1)
+        self.text, self.line = next(self.tokens, ("", self.line))
         return text
 
     def body(self) -> Object:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from spark_rtm.lint.python.statements import Statements
 from spark_rtm.lint.rules.rule import ExhaustedError, Steps, unchecked
-from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, size_of_state, truth
+from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, truth
 from spark_rtm.lint.spark.streams import Arguments
 from spark_rtm.lint.spark.values import (
     Const,
@@ -97,8 +97,7 @@ class Interpreter(Statements):
 
     def _assumed(self, condition: Condition, value: Value | None, state: State, outcome: bool) -> State:  # noqa: FBT001
         plain, outcome = condition.plain, outcome is not condition.is_negated
-        self.steps.spend(size_of_state(state))
-        key, state = condition.key(state), state.copy()
+        key, state = condition.key(state), self.copied(state)
         guards = [guard for guard, each in cases_of(value or Unknown()) if truth(each) in {None, outcome}]
         state.decided |= dict(frozenset.intersection(*guards)) if guards else {}
         if isinstance(plain, ast.Name):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from spark_rtm.lint.rules.rule import Module
 from spark_rtm.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
 from spark_rtm.lint.spark.scope import State
-from spark_rtm.lint.spark.steps import AGGREGATES, OPERATORS
+from spark_rtm.lint.spark.steps import AGGREGATES, JOINS, OPERATORS, UNIONS
 from spark_rtm.lint.spark.streams import (
     TRIGGER_KEYWORDS,
     Arguments,
@@ -177,8 +177,8 @@ class SparkCalls:
             return Unknown()
         if name == "hint" and any(text.lower() in BROADCAST_HINTS for text in texts_of(given.get("name", 0))):
             return replace(frame, is_broadcast=True)
-        other = next((frame_of(v) for v in given.positional[:1] if isinstance(v, Frame | Unknown)), None)
-        other = other if name in {"join", "crossJoin", "union", "unionAll", "unionByName"} else None
+        others = [frame_of(v) for v in given.positional[:1] if isinstance(v, Frame | Unknown)]
+        other = others[0] if others and name in JOINS | UNIONS else None
         step = Step(name, line, frame, given, self._step_marks(name, given, line), other)
         combined = _combined(frame, other, step)
         is_grouped = name in {"groupBy", "groupby", "cube", "rollup"}
@@ -257,9 +257,9 @@ def _asks_for_real_time(given: Arguments, origin: str) -> bool:
 def _combined(frame: Frame, other: Frame | None, step: Step) -> Frame:
     if other is None:
         return replace(frame, steps=(*frame.steps, step), is_small=False)
-    if step.name in {"join", "crossJoin"} and frame.is_streaming is False and other.is_streaming:
+    if step.name in JOINS and frame.is_streaming is False and other.is_streaming:
         return replace(other, steps=(*other.steps, step))
-    if step.name in {"join", "crossJoin"} and not other.is_streaming:
+    if step.name in JOINS and not other.is_streaming:
         return replace(frame, steps=(*frame.steps, step))
     known = set(frame.steps)
     steps = (*frame.steps, *[each for each in other.steps if each not in known], step)
