@@ -7,8 +7,8 @@ from functools import cache
 import pytest
 
 from spark_rtm.lint.engine import RULES, lint_text
-from spark_rtm.lint.rules.rule import LABELS, Rule
-from spark_rtm.text.finding import DATABRICKS, ENGINES, Finding
+from spark_rtm.lint.rules.rule import LABELS
+from spark_rtm.text.finding import DATABRICKS, Finding
 from tests.lint.case_files import cases_of_rules
 
 EXPECT = re.compile(r"expect: ([a-z-]+(?:, [a-z-]+)*)")
@@ -48,27 +48,19 @@ def test_cases_cover_all_rules_and_half_are_silent() -> None:
     assert {rule.id for rule in RULES} == {rule for findings in marks.values() for _, rule in findings}
 
 
-@pytest.fixture(scope="module")
-def labels() -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for case in CASES:
-        for engine in ENGINES:
-            for finding in findings_in(case, engine):
-                found.setdefault(finding.rule, set()).add(LABELS[finding.engine])
-    return found
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_rule_documents_the_engines_of_its_findings(rule: Rule, labels: dict[str, set[str]]) -> None:
+def test_rules_document_the_engines_of_their_findings() -> None:
     """A rule's section states the findings on both engines, on OSS only and on Databricks only."""
-    assert labels[rule.id] == set(rule.cases)
+    found = {(finding.rule, LABELS[finding.engine]) for case in CASES for finding in findings_in(case, None)}
+
+    assert {(rule.id, label) for rule in RULES for label in rule.cases} == found
 
 
 def test_finding_on_databricks_names_no_condition_of_oss() -> None:
     names = ("OPERATOR_OR_SINK_NOT_IN_ALLOWLIST", "STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED")
     cases = [case for case in CASES if case.endswith(".py")]
 
-    messages = {finding.message for case in cases for finding in findings_in(case, DATABRICKS)}
+    findings = [finding for case in cases for finding in findings_in(case, None) if DATABRICKS in finding.engine]
+    messages = {finding.message for finding in findings}
 
     assert {message for message in messages for name in names if name in message} == set()
 
