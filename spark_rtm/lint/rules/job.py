@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from spark_rtm.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
 from spark_rtm.lint.rules.source import CHECKPOINT_CONF
 from spark_rtm.lint.spark.intervals import interval_ms
 from spark_rtm.lint.spark.steps import output_columns, stateful_steps
 from spark_rtm.lint.spark.streams import Deletion, Query
-from spark_rtm.lint.spark.values import Unknown, Value, alternatives, plain, quoted, template_of, texts_of
+from spark_rtm.lint.spark.values import Unknown, Value, alternatives, as_text, plain, quoted, template_of, texts_of
 
 RULES = Rules()
 SHUFFLE_CONF = "spark.sql.shuffle.partitions"
@@ -49,13 +48,14 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
     if not (queries or module.is_for_real_time):
         return
     limit = min(MAX_PARTITIONS, module.local_slots - 1) if module.local_slots else MAX_PARTITIONS
-    values = module.setting(SHUFFLE_CONF)
-    concerned = [each for each in module.settings if not queries or any(map(each.concerns, queries))]
-    for text, line in replace(module, settings=concerned).setting(SHUFFLE_CONF):
-        if text and text.isdecimal() and int(text[:9]) > limit:
+    settings = [each for each in module.settings if each.key == SHUFFLE_CONF]
+    for each in settings:
+        text = as_text(each.value) or ""
+        is_concerned = not queries or any(map(each.concerns, queries))
+        if is_concerned and text.isdecimal() and int(text[:9]) > limit:
             message = f"{SHUFFLE_CONF} is {text[:9]}, and each partition holds a task slot for the whole batch"
-            yield Problem(line, message, "set it to a number that fits the task slots, such as 8")
-    if not values and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
+            yield Problem(each.line, message, "set it to a number that fits the task slots, such as 8")
+    if not settings and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
         for query in queries:
             if query.start_line:
                 message = "the stateful query has 200 shuffle partitions by default, and each needs a task slot"
