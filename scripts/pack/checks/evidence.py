@@ -97,13 +97,21 @@ def counts(root: Path) -> Counter[str]:
     return Counter([*(_fate(fence) for fence in blocks if fence.is_python), *kinds])
 
 
+def hand_written(text: str) -> list[str]:
+    """Return the lines of a page, with an empty string for each line of a fence or generated part."""
+    lines, is_generated = markdown.prose(text), False
+    for number, line in enumerate(lines):
+        is_generated = (is_generated or line.startswith(GENERATED_MARK)) and not line.startswith(END_MARK)
+        lines[number] = "" if is_generated else line
+    return lines
+
+
 def _claim_tables(text: str) -> Iterator[markdown.Table]:
     """Yield the tables of a page, except generated ones and those directly below `NO_CLAIM_MARK`."""
-    lines = text.splitlines()
+    lines = hand_written(text)
     for table in markdown.tables(text):
         above = [line for line in lines[: table.line - 1] if line.strip()]
-        mark = next((line for line in reversed(above) if line.startswith((GENERATED_MARK, END_MARK))), "")
-        if not mark.startswith(GENERATED_MARK) and above[-1:] != [NO_CLAIM_MARK]:
+        if lines[table.line - 1] and above[-1:] != [NO_CLAIM_MARK]:
             yield table
 
 

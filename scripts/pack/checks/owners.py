@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.pack import files
-from scripts.pack.checks.evidence import END_MARK, GENERATED_MARK
+from scripts.pack.checks.evidence import hand_written
 from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 
@@ -46,7 +46,7 @@ SENTENCE = re.compile(r"(?<![\w.])[a-z]+ [a-z]+(?![\w.])")
 def check_owners(root: Path) -> Iterator[Finding]:
     """Yield places that state a fact without referring to its owner, and owners that do not state their fact."""
     texts = {path: path.read_text(encoding="utf-8") for path in files.pages(root)}
-    lines = {path: _written(text) for path, text in texts.items()}
+    lines = {path: hand_written(text) for path, text in texts.items()}
     for fact, (owner, words) in FACTS.items():
         page = root / "references" / f"{owner}.md"
         if not re.search(words, texts[page]):
@@ -82,12 +82,3 @@ def _strings(node: ast.AST, near: ast.AST) -> Iterator[tuple[Any, ast.AST]]:
         yield node, near
     for child in ast.iter_child_nodes(node):
         yield from _strings(child, near)
-
-
-def _written(text: str) -> list[str]:
-    """Return the lines of a page, with an empty string for each line of a fence or generated part."""
-    lines, is_generated = markdown.prose(text), False
-    for number, line in enumerate(lines):
-        is_generated = (is_generated or line.startswith(GENERATED_MARK)) and not line.startswith(END_MARK)
-        lines[number] = "" if is_generated else line
-    return lines
