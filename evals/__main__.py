@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
@@ -22,7 +22,7 @@ from pathlib import Path
 from evals import grading, items
 from evals.assistant import Assistant, words_of
 from evals.items import Item, Question, Task, Verdict
-from evals.run import answers, graded, table
+from evals.run import asked, graded, table
 from evals.stage import broken_tasks
 from scripts.pack import files, manifest
 from spark_rtm.prove.subjects.bench import Bench, adopt_orphans, bench, kill_processes
@@ -69,24 +69,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.assistant:
                 _evaluate(options, chosen, services)
                 return 0
-            broken = list(_broken(chosen, services))
+            questions = [item for item in chosen if isinstance(item, Question)]
+            tasks = [item for item in chosen if isinstance(item, Task)]
+            broken = [*grading.broken_questions(questions)]
+            broken += broken_tasks(services(), tasks, _say) if tasks else []
         except (OSError, RuntimeError, ValueError) as error:
             print(error, file=sys.stderr)
             return 2
         except KeyboardInterrupt:
             _say("interrupted")
             return 130
-    counts = ", ".join(f"{sum(item in KINDS[kind]() for item in chosen)} {kind}" for kind in ("questions", "tasks"))
-    print("\n".join([*broken, f"checked {counts}: {len(broken)} unexpected verdicts"]))
+    print(
+        "\n".join(
+            [*broken, f"checked {len(questions)} questions, {len(tasks)} tasks: {len(broken)} unexpected verdicts"]
+        )
+    )
     print(f"{time.monotonic() - started:.0f} s")
     return int(bool(broken))
-
-
-def _broken(chosen: Sequence[Item], services: Callable[[], Bench]) -> Iterator[str]:
-    """Yield a message for each known answer with a wrong verdict."""
-    yield from grading.broken_questions(item for item in chosen if isinstance(item, Question))
-    if found := [item for item in chosen if isinstance(item, Task)]:
-        yield from broken_tasks(services(), found, _say)
 
 
 def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Callable[[], Bench]) -> None:
@@ -95,8 +94,9 @@ def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Cal
     verdicts = list[Verdict]()
     try:
         with tempfile.TemporaryDirectory(prefix="evals-") as parent:
-            for number, answered in enumerate(answers(assistant, chosen, Path(parent)), 1):
-                verdicts.append(graded(answered, services))
+            for number, item in enumerate(chosen, 1):
+                folder = Path(parent, item.name)
+                verdicts.append(graded(item, asked(assistant, item, folder), folder, services))
                 _say(f"{number} of {len(chosen)}: {verdicts[-1].item}: {verdicts[-1].reason or 'right'}")
     finally:
         print(table(verdicts))

@@ -1,8 +1,8 @@
 """Ask an assistant all items, grade its replies, and print the verdicts."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from evals import grading
@@ -17,33 +17,22 @@ MAX_REASON = 110
 UNKNOWN = "-"
 
 
-@dataclass(frozen=True)
-class Answered:
-    """An item, the reply, and the assistant's folder."""
-
-    item: Item
-    reply: Reply
-    folder: Path
+def asked(assistant: Assistant, item: Item, folder: Path) -> Reply:
+    """Ask an item in its own folder."""
+    # The question of which skill to load must not contain a hint to this skill.
+    return ask(replace(assistant, pack_dir=None) if isinstance(item, Trigger) else assistant, _prompt(item), folder)
 
 
-def answers(assistant: Assistant, items: Sequence[Item], parent: Path) -> Iterator[Answered]:
-    """Ask the items one by one, each in its own folder, and yield the replies."""
-    for item in items:
-        folder = parent / item.name
-        # The question of which skill to load must not contain a hint to this skill.
-        asked = replace(assistant, pack_dir=None) if isinstance(item, Trigger) else assistant
-        yield Answered(item, ask(asked, _prompt(item), folder), folder)
-
-
-def graded(answered: Answered, bench: Callable[[], Bench], seconds: float = TIME_LIMIT_SECONDS) -> Verdict:
+def graded(
+    item: Item, reply: Reply, folder: Path, bench: Callable[[], Bench], seconds: float = TIME_LIMIT_SECONDS
+) -> Verdict:
     """Return the verdict on a reply. `bench` returns the environment of solutions, and `seconds` limits each step."""
-    item, reply = answered.item, answered.reply
     if reply.error:
         verdict = Verdict(item.name, is_right=False, reason=reply.error)
     elif isinstance(item, Question | Trigger):
         verdict = grading.grade(item, reply.text)
     else:
-        verdict = _graded_task(item.name, answered, bench, seconds)
+        verdict = _graded_task(item.name, reply.text, folder / SOLUTION, bench, seconds)
     return replace(verdict, read_bytes=reply.read_bytes, seconds=reply.seconds, raised_at=item.raised_at)
 
 
@@ -53,10 +42,9 @@ def _prompt(item: Item) -> str:
     return item.prompt + (grading.INSTRUCTION if isinstance(item, Question) else "")
 
 
-def _graded_task(task: str, answered: Answered, bench: Callable[[], Bench], seconds: float) -> Verdict:
-    path = answered.folder / SOLUTION
+def _graded_task(task: str, text: str, path: Path, bench: Callable[[], Bench], seconds: float) -> Verdict:
     if not path.is_file():
-        blocks = _BLOCK.findall(answered.reply.text)
+        blocks = _BLOCK.findall(text)
         if not blocks:
             return Verdict(task, is_right=False, reason=f"the reply has neither {SOLUTION} nor a Python block")
         path.write_text(blocks[-1], encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from evals import items
 from evals.__main__ import main
 from evals.assistant import Reply
-from evals.run import Answered, graded
+from evals.run import graded
 from spark_rtm.prove.subjects.bench import Bench
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -48,7 +48,7 @@ def test_solution_that_cannot_be_run_is_wrong(
     if solution:
         (tmp_path / "solution.py").write_text(solution)
 
-    verdict = graded(Answered(TASK, Reply(text, 1.5, 7), tmp_path), lambda: bench)
+    verdict = graded(TASK, Reply(text, 1.5, 7), tmp_path, lambda: bench)
 
     assert (reason, False, 7, 1.5) == (verdict.reason, verdict.is_right, verdict.read_bytes, verdict.seconds)
 
@@ -75,7 +75,7 @@ CHEATS = {
 def test_solution_cannot_choose_its_verdict(code: str, reason: str, tmp_path: Path, bench: Bench) -> None:
     (tmp_path / "solution.py").write_text(code)
 
-    verdict = graded(Answered(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path), lambda: bench, 5)
+    verdict = graded(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path, lambda: bench, 5)
 
     assert not verdict.is_right
     assert re.search(reason, verdict.reason), verdict.reason
@@ -86,7 +86,7 @@ def test_processes_of_a_solution_end_with_its_verdict(tmp_path: Path, bench: Ben
     start += "open('pid', 'w').write(str(subprocess.Popen(['sleep', '601'], start_new_session=True).pid))\n"
     (tmp_path / "solution.py").write_text(f"{start}{SOLUTION}")
 
-    verdict = graded(Answered(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path), lambda: bench)
+    verdict = graded(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path, lambda: bench)
 
     assert verdict.is_right, verdict.reason
     assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
