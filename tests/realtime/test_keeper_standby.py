@@ -23,12 +23,16 @@ RACER = """
 import os, sys, threading
 from pathlib import Path
 from types import SimpleNamespace
-from pyspark.java_gateway import launch_gateway
+from py4j.java_gateway import JavaGateway
 from spark_rtm.realtime.keeper import Standby, leading
 from spark_rtm.realtime.queries import wait_until
+from spark_rtm.services.java import java_home
 
 folder, turns = Path(sys.argv[1]), int(sys.argv[2])
-spark, standby = SimpleNamespace(_jvm=launch_gateway().jvm), Standby(folder / "lock")
+# Spark starts its JVM with this option too.
+options = ["--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
+gateway = JavaGateway.launch_gateway(javaopts=options, java_path=str(java_home() / "bin/java"), die_on_exit=True)
+spark, standby = SimpleNamespace(_jvm=gateway.jvm), Standby(folder / "lock")
 for _ in range(turns):
     with leading(spark, standby, threading.Event()):
         os.close(os.open(folder / "leader", os.O_CREAT | os.O_EXCL))
