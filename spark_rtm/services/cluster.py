@@ -25,7 +25,7 @@ from spark_rtm.services.files import class_archive, job_archive
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder
 from spark_rtm.services.java import java_home
 from spark_rtm.services.scala import SPARK_HOME
-from spark_rtm.services.spark import archive_folder, class_path
+from spark_rtm.services.spark import archive, class_path
 
 HOST = "127.0.0.1"
 WORKER_MEMORY = "2g"
@@ -96,7 +96,7 @@ def _alive_workers(web_port: int) -> int | None:
 
 def _start(name: str, properties: Path, *arguments: str) -> Child:
     """Start a master or worker without Spark's scripts, which would start another JVM without the class archive."""
-    java = [str(java_home() / "bin" / "java"), *class_archive.using(archive_folder()), DAEMON_HEAP, "-cp", class_path()]
+    java = [str(java_home() / "bin" / "java"), *class_archive.using(archive()), DAEMON_HEAP, "-cp", class_path()]
     command = [*java, f"org.apache.spark.deploy.{arguments[0]}", "--host", HOST, "--properties-file", str(properties)]
     log_path = properties.with_name(f"{name.replace(' ', '-')}.log")
     return start_child(name, [*command, *arguments[1:]], log_path=log_path, env=_environment())

@@ -20,7 +20,6 @@ from typing import ClassVar
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from spark_rtm.services.cache import cache_root, cached_folder
 from spark_rtm.services.child import LocalServer, free_ports, log_tail, open_log, running, start_child, wait_until_ready
 from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder
@@ -34,25 +33,24 @@ HEAP_SIZE = "512m"
 BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 
-def archive_folder() -> Path:
-    """Return the archive folder of the broker. `record_classes` creates the folder."""
-    return class_archive.archive_folder(cache_root(), "broker", java_home(), broker_jars())
+def archive() -> Path:
+    """Return the path of the broker's class archive. `record_classes` writes it."""
+    return class_archive.archive("broker", broker_jars())
 
 
 def archive_options() -> list[str]:
     """Return JVM options that load the archive, if it exists and the class path begins with the broker's jars."""
-    return class_archive.using(archive_folder())
+    return class_archive.using(archive())
 
 
 def record_classes() -> Path:
     """Return the folder of the broker's class archive. The first call starts a broker to record it."""
 
-    def record(folder: Path) -> None:
-        with running(LocalKafka(archive_options=class_archive.recording(folder))):
+    def run(options: list[str]) -> None:
+        with running(LocalKafka(archive_options=options)):
             pass
-        class_archive.require(folder)
 
-    return cached_folder(archive_folder().relative_to(cache_root()).as_posix(), record)
+    return class_archive.record(archive(), run)
 
 
 def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
@@ -66,13 +64,12 @@ def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
         return False
 
 
-def _java_command(main_class: str, *arguments: str, archive: list[str] | None = None) -> list[str]:
-    class_path = os.pathsep.join(map(str, broker_jars()))
-    options = archive_options() if archive is None else archive
-    options = [*options, f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:MaxGCPauseMillis=20"]
-    logs = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
+def _java_command(archive_options: list[str], main_class: str, *arguments: str) -> list[str]:
+    options = [*archive_options, f"-Xmx{HEAP_SIZE}", f"-Xms{HEAP_SIZE}", "-XX:MaxGCPauseMillis=20"]
+    options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true"]
     options.append(f"-Djava.io.tmpdir={jvm_folder()}")
-    return [str(java_home() / "bin" / "java"), *options, *logs, "-cp", class_path, main_class, *arguments]
+    class_path = os.pathsep.join(map(str, broker_jars()))
+    return [str(java_home() / "bin" / "java"), *options, "-cp", class_path, main_class, *arguments]
 
 
 @dataclass
@@ -82,8 +79,7 @@ class LocalKafka(LocalServer):
     log_name: ClassVar[str] = "broker.log"
     folder: Path = field(default_factory=lambda: new_folder("kafka"))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
-    archive_options: list[str] | None = None
-    """JVM options instead of those that load classes from the archive."""
+    archive_options: list[str] = field(default_factory=lambda: class_archive.using(archive()))
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Other broker properties, such as a listener with a login, which override `broker.properties`."""
 
@@ -97,7 +93,7 @@ class LocalKafka(LocalServer):
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)
-        command = _java_command("kafka.Kafka", str(properties), archive=self.archive_options)
+        command = _java_command(self.archive_options, "kafka.Kafka", str(properties))
         self.child = start_child("Kafka broker", command, log_path=self.log_path)
         servers = self.bootstrap_servers
         wait_until_ready(self.child, lambda: _is_available(servers, PROBE_TIMEOUT_SECONDS), START_TIMEOUT_SECONDS)
@@ -110,7 +106,7 @@ class LocalKafka(LocalServer):
         draft.write_text(text + "".join(f"{name}={value}\n" for name, value in self.properties.items()))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ("format", f"--cluster-id={cluster_id}", "-c", str(draft))
-        command = _java_command("kafka.tools.StorageTool", *arguments)
+        command = _java_command(archive_options(), "kafka.tools.StorageTool", *arguments)
         with open_log(self.log_path) as log:
             status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
         if status:

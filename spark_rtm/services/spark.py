@@ -20,7 +20,6 @@ from pyspark.sql import SparkSession
 
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import PLUGIN
-from spark_rtm.services.cache import cache_root, cached_folder
 from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder
 from spark_rtm.services.java import java_home
@@ -115,7 +114,7 @@ def build_session(
     }
     session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
     if is_here:
-        options = " ".join(archive_options or class_archive.using(archive_folder()))
+        options = " ".join(archive_options or class_archive.using(archive()))
         session_confs[JAVA_OPTIONS] += f" {options}"
         session_confs[EXECUTOR_JAVA_OPTIONS] += f" {options}"
     with _signals_later():
@@ -162,10 +161,9 @@ def control_jar() -> Path:
     return compiled(CONTROL, PYTHON_STATE, data_source="spark_rtm.control.KafkaProvider")
 
 
-def archive_folder() -> Path:
-    """Return the archive folder of Spark's JVMs. `record_classes` creates the folder."""
-    jars = sorted(SPARK_HOME.glob("jars/*.jar"))
-    return class_archive.archive_folder(cache_root(), "spark", java_home(), [compiled(LOCAL_FILES), *jars])
+def archive() -> Path:
+    """Return the path of the class archive of Spark's JVMs. `record_classes` writes it."""
+    return class_archive.archive("spark", [compiled(LOCAL_FILES), *sorted(SPARK_HOME.glob("jars/*.jar"))])
 
 
 def class_path() -> str:
@@ -178,21 +176,20 @@ def class_path() -> str:
 def record_classes() -> Path:
     """Return the folder of Spark's class archive. The first call runs a query to record it."""
 
-    def record(folder: Path) -> None:
+    def run(options: list[str]) -> None:
         if SparkSession.getActiveSession():
             raise RuntimeError(
                 "this process already has a Spark session, whose JVM would end; record the classes in another process: "
                 "`python -m spark_rtm.services archives`"
             )
-        session = build_session("record classes", archive_options=class_archive.recording(folder))
+        session = build_session("record classes", archive_options=options)
         rows = session.readStream.format("rate").load().groupBy("value").count()
         writer = rows.writeStream.format("noop").option("checkpointLocation", str(new_folder("checkpoint")))
         writer.outputMode("update").trigger(availableNow=True).start().awaitTermination(QUERY_SECONDS)
         session.stop()
         _end_jvm(os.getpid(), RECORDING_SECONDS)
-        class_archive.require(folder)
 
-    return cached_folder(archive_folder().relative_to(cache_root()).as_posix(), record)
+    return class_archive.record(archive(), run)
 
 
 def _private(url: str) -> dict[str, str]:

@@ -15,7 +15,6 @@ from psycopg.conninfo import conninfo_to_dict
 
 from spark_rtm.services import kafka
 from spark_rtm.services.child import free_ports
-from spark_rtm.services.files import class_archive
 from tests.helpers import is_alive
 
 pytestmark = pytest.mark.services
@@ -74,8 +73,7 @@ def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[s
 
     assert AdminClient({"bootstrap.servers": exports["KAFKA_BOOTSTRAP_SERVERS"]}).list_topics(timeout=10).brokers
     (broker,) = [server for server in servers if server.name() == "java"]
-    archive = kafka.archive_folder() / class_archive.ARCHIVE
-    assert str(archive) in Path(f"/proc/{broker.pid}/maps").read_text()
+    assert str(kafka.archive()) in Path(f"/proc/{broker.pid}/maps").read_text()
     psycopg.connect(exports["POSTGRES_DSN"]).close()
     assert "password" not in conninfo_to_dict(exports["POSTGRES_DSN"])
     assert {"127.0.0.1"} == set.union(*map(_listening_addresses, servers))

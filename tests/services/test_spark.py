@@ -21,7 +21,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import run_folder
 from spark_rtm.services.java import java_home
-from spark_rtm.services.spark import WORKER_START, archive_folder, class_path
+from spark_rtm.services.spark import WORKER_START, archive, class_path
 
 RPC_REQUEST, RPC_FAILURE = 3, 5
 SETTINGS = "<configuration><property><name>fs.file.impl</name><value>{}</value></property></configuration>"
@@ -64,7 +64,7 @@ def test_program_without_the_secret_is_refused(spark: SparkSession) -> None:
 def test_session_loads_its_classes_from_the_archive(spark: SparkSession) -> None:
     pid = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr] # noqa: SLF001 - no public API
 
-    assert str(archive_folder() / class_archive.ARCHIVE) in Path(f"/proc/{pid}/maps").read_text()
+    assert str(archive()) in Path(f"/proc/{pid}/maps").read_text()
 
 
 def test_files_of_the_session_are_private(spark: SparkSession) -> None:
@@ -96,7 +96,7 @@ def test_only_the_default_file_system_of_hadoop_needs_chmod(tmp_path: Path, impl
     """Without its native library, Hadoop starts `chmod` for every file that it creates."""
     file = tmp_path / "file"
     (tmp_path / "core-site.xml").write_text(SETTINGS.format(implementation))
-    options = [*class_archive.using(archive_folder()), "-cp", f"{class_path()}:{tmp_path}"]
+    options = [*class_archive.using(archive()), "-cp", f"{class_path()}:{tmp_path}"]
     command = [str(java_home() / "bin" / "java"), *options]
     command += ["org.apache.hadoop.fs.FsShell", "-touchz", f"file:{file}"]
 
