@@ -12,15 +12,13 @@ from spark_rtm.services.child import Child, start_child, wait_until_ready
 from tests.helpers import eventually, is_alive
 
 WAIT_FOREVER = "import threading; threading.Event().wait()"
-# The server starts its own child and writes the child's process id to its log.
+# The server ignores its stop signal, starts its own child and writes the child's process id to its log.
 SERVER = f"""
-import subprocess, sys
+import signal, subprocess, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print(subprocess.Popen([sys.executable, "-c", {WAIT_FOREVER!r}]).pid, flush=True)
 {WAIT_FOREVER}
 """
-STUBBORN_SERVER = (
-    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); " + WAIT_FOREVER
-)
 # The server starts its own child, which needs half a second to clean up, and ends when the child is ready.
 SERVER_WITH_CLEANUP = """
 import subprocess, sys
@@ -47,7 +45,8 @@ from spark_rtm.services.child import start_child
 
 # In the background of a shell, this process would inherit that the signal is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-child = start_child("server", [sys.executable, "-c", sys.argv[2]], log_path=Path(sys.argv[1]))
+command = [sys.executable, "-c", sys.argv[2]]
+child = start_child("server", command, log_path=Path(sys.argv[1]), grace_seconds=0.2)
 print(child.pid, flush=True)
 threading.Event().wait()
 """
@@ -92,8 +91,8 @@ def test_server_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> Non
         eventually(lambda: not is_alive(grandchild), 60, "the end of the server's child")
 
 
-def test_stopped_server_ends_with_its_children(tmp_path: Path) -> None:
-    """When `stop` returns, the server has ended and its children have been killed."""
+def test_stopped_server_is_killed_with_its_children(tmp_path: Path) -> None:
+    """When `stop` returns, a server that ignores its signal has ended, and its children have been killed."""
     log_path = tmp_path / "log"
     server = _start_server(log_path, SERVER)
     grandchild = _read_grandchild(log_path)
@@ -114,16 +113,6 @@ def test_child_of_an_ended_server_can_clean_up(tmp_path: Path) -> None:
 
     eventually(lambda: not server.is_running(), 60, "the end of the server and of its child")
     assert cleaned.exists()
-
-
-def test_server_that_ignores_its_stop_signal_is_killed(tmp_path: Path) -> None:
-    log_path = tmp_path / "log"
-    server = _start_server(log_path, STUBBORN_SERVER)
-    eventually(log_path.read_text, 60, "a server that ignores the signal")
-
-    server.stop()
-
-    assert not is_alive(server.pid)
 
 
 def interrupt() -> bool:
