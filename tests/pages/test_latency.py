@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scripts.pack import files
+from spark_rtm.kafka.topics import CLOCK, PRODUCER_TIME, ensure_topics
 from spark_rtm.realtime.queries import raise_if_failed, wait_until
 from spark_rtm.text import markdown
 from tests.helpers import end_offset, eventually, new_topic, produce, records_of
@@ -24,14 +24,6 @@ PAGE = files.ROOT / "references" / "latency.md"
 CASES = json.loads((files.ROOT / "references/measured/latency.json").read_text())["cases"]
 RUNS = [case for case in CASES if case["engine"] in ("real-time", "real-time, untuned")]
 UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
-
-
-def create_topics(kafka: str, clocks: dict[str, str]) -> None:
-    """Create topics with one partition; `clocks` maps each name to the `message.timestamp.type`."""
-    admin = AdminClient({"bootstrap.servers": kafka})
-    topics = [NewTopic(name, 1, config={"message.timestamp.type": clock}) for name, clock in clocks.items()]
-    for created in admin.create_topics(topics).values():
-        created.result(30)
 
 
 @pytest.mark.services
@@ -60,7 +52,7 @@ def test_clock_of_a_row_is_text(spark: SparkSession) -> None:
 @pytest.mark.services
 def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = f"{job.source}-sent", f"{job.source}-received"
-    create_topics(job.kafka, dict.fromkeys((source, target), "CreateTime"))
+    ensure_topics(job.kafka, (source, target), 1, dict.fromkeys((source, target), PRODUCER_TIME))
     producer, now_ms = Producer({"bootstrap.servers": job.kafka}), int(time.time() * 1000)
     for topic, key, after_ms in (
         (source, "a", 0),
@@ -86,7 +78,7 @@ def test_batch_query_of_the_page_measures_from_outside(job: ModeJob, monkeypatch
 def test_timestamp_type_names_the_clock_of_a_record(spark: SparkSession, kafka: str) -> None:
     """A record has the broker's time only if its topic is configured for it; timestampType names the clock."""
     topics = {clock: new_topic(kafka, 1) + clock for clock in ("LogAppendTime", "CreateTime")}
-    create_topics(kafka, {topic: clock for clock, topic in topics.items()})
+    ensure_topics(kafka, topics.values(), 1, {topic: {CLOCK: clock} for clock, topic in topics.items()})
     for topic in topics.values():
         produce(kafka, topic, [(0, b"a")])
 
@@ -104,7 +96,7 @@ def test_row_between_two_batches_waits_for_the_next_batch(job: ModeJob) -> None:
     query, producer = job.copy(newest, "1 second"), Producer({"bootstrap.servers": job.kafka, "linger.ms": 0})
     sent = 0
     # One record after the other, without a pause, so some are sent between two batches.
-    while len(query.recentProgress) < 4:
+    while len(query.recentProgress) < 2:
         raise_if_failed([query])
         producer.produce(job.source, b"a")
         sent += 1 - producer.flush(30)
