@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_INVALID, Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from scripts.pack import files
+from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
 from spark_rtm.text import markdown
-from tests.helpers import end_offset, eventually, new_topic, produce, records_of, start_to_kafka
+from tests.helpers import add_partition, end_offset, eventually, new_topic, produce, records_of, start_to_kafka
 from tests.pages.jobs import ModeJob
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.side_by_side]
@@ -108,11 +108,10 @@ def test_new_partitions_and_topics_are_read_in_the_next_batch(job: ModeJob) -> N
     send_numbers(job, 0, 1)
     written(job, 1)
 
-    admin, later = AdminClient({"bootstrap.servers": job.kafka}), f"{job.source}-later"
-    admin.create_partitions([NewPartitions(job.source, 2)])[job.source].result(30)
-    admin.create_topics([NewTopic(later, 1)])[later].result(30)
-    eventually(lambda: len(admin.list_topics(timeout=10).topics[job.source].partitions) == 2, 60, "the new partition")
-    send_numbers(job, 0, 3, partition=1)
+    later = f"{job.source}-later"
+    add_partition(job.kafka, job.source)
+    ensure_topics(job.kafka, [later], 1)
+    send_numbers(job, 0, 2, partition=1)
     send_numbers(replace(job, source=later), 0, 3)
 
     found = written(job, 7)
@@ -180,8 +179,8 @@ def test_new_checkpoint_starts_at_the_end_of_the_topic(job: ModeJob) -> None:
 
 def test_compacted_topic_refuses_records_without_a_key(job: ModeJob) -> None:
     """A null value deletes its key; a record without a key makes the query fail at the end of the batch."""
-    target, admin = f"{job.target}-compacted", AdminClient({"bootstrap.servers": job.kafka})
-    admin.create_topics([NewTopic(target, 1, config={"cleanup.policy": "compact"})])[target].result(30)
+    target = f"{job.target}-compacted"
+    ensure_topics(job.kafka, [target], 1, {target: {"cleanup.policy": "compact"}})
     job = replace(job, target=target)
     send_numbers(job, 1, 2)
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -20,6 +19,7 @@ from examples.attribution.settings import DemoSettings
 from examples.attribution.topics import create_topics
 from scripts.pack import files
 from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.limits import MAX_KEY_BYTES, MAX_RAW_BYTES, MAX_RECORD_BYTES
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import wait_until
@@ -48,9 +48,7 @@ def block_of(page: str, source: str, accepted: str, rejected: str, record: bytes
         own = [f"{name}-{folder.name}" for name in (source, accepted, rejected)]
         for name, topic in zip((source, accepted, rejected), own, strict=True):
             code = code.replace(f'"{name}"', f'"{topic}"')
-        admin = AdminClient({"bootstrap.servers": kafka})
-        for created in admin.create_topics([NewTopic(topic, 1) for topic in own]).values():
-            created.result(30)
+        ensure_topics(kafka, own, 1)
         names: dict[str, Any] = {"spark": spark}
         exec(code, names)  # the page's own code
         return Started(names["query"], own, record)
