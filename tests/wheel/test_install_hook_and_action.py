@@ -147,8 +147,9 @@ def test_action_with_an_old_python_fails_clearly(project: Path, tmp_path: Path) 
 @pytest.mark.timeout(180)
 def test_hook_reports_mistake(project: Path, tmp_path: Path) -> None:
     source = tmp_path / "hooks"
-    ignored = shutil.ignore_patterns(".git", ".venv", "build", "site", "tests", ".*_cache", "__pycache__", "measured")
-    shutil.copytree(ROOT, source, ignore=ignored)
+    shutil.copytree(ROOT / "spark_rtm", source / "spark_rtm", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (".pre-commit-hooks.yaml", "LICENSE", "pyproject.toml"):
+        shutil.copy(ROOT / name, source)
     git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org", "-C", str(source)]
     for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "-m", "hook"]):
         subprocess.run([*git, *command], check=True)
