@@ -18,8 +18,10 @@ def output(root: Path, _: str) -> str:
     """Return the command, its conditions and its output, with long lines wrapped."""
     content = measured(root, PROVE, f"{COMMAND} --format json > {PROVE}")
     known = content["conditions"]
-    lines = [line for verdict in content["verdicts"] for line in _lines(verdict)]
-    lines.append(summary([Verdict(**verdict) for verdict in content["verdicts"]]))
+    verdicts = [Verdict(**verdict) for verdict in content["verdicts"]]
+    options: dict[str, Any] = {"width": WIDTH, "subsequent_indent": INDENT, "break_on_hyphens": False}
+    lines = [line for verdict in verdicts for line in textwrap.wrap(verdict.text, **options)]
+    lines.append(summary(verdicts))
     return (
         f"Output of `{known['command']}` on {known['date']}, after {known['seconds']} s on {known['cores']} cores with "
         f"PySpark {known['pyspark']}; long lines are wrapped here:\n\n```text\n" + "\n".join(lines) + "\n```\n"
@@ -39,11 +41,3 @@ def examples(root: Path, _: str) -> str:
 def _rest(verdicts: dict[str, str]) -> str:
     found = [f"`{check}` {textwrap.shorten(text, 120)}" for check, text in verdicts.items() if text != "good"]
     return "; ".join(found) or "none"
-
-
-def _lines(verdict: dict[str, Any]) -> list[str]:
-    place = f"{verdict['path']}:{verdict['line']}: " if verdict["line"] else ""
-    page = f"see {verdict['page']}" if verdict["page"] else ""
-    text = "; ".join(part for part in (f"{place}{verdict['evidence']}", verdict["fix"], page) if part)
-    first = f"{verdict['status']:<9} {verdict['check']:<8} "
-    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=INDENT, break_on_hyphens=False)
