@@ -4,7 +4,6 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -34,13 +33,14 @@ from spark_rtm.services.child import wait_until_ready
 
 FIRST_QUERY = "copy_0"
 CHUNK_KEYS = 500_000
+FILL_SECONDS = 600.0
 FIRST_BATCH_SECONDS = 400.0
 
 
-def case_of(point: Point, base: SparkOptions, max_fill_seconds: float) -> Case:
+def case_of(point: Point, base: SparkOptions) -> Case:
     """Return the harness case of a point. Only the first query writes to the measured topic."""
     options = replace(base, shuffle_partitions=point.partitions, slots=max(base.slots, point.slots))
-    start = partial(_engine, {"point": asdict(point), "options": asdict(options), "max_seconds": max_fill_seconds})
+    start = partial(_engine, {"point": asdict(point), "options": asdict(options)})
     intervals = {FIRST_QUERY: base.interval_seconds}
     return Case(point.label, "counts", start, intervals, partitions=point.partitions, shape=point.shape)
 
@@ -50,7 +50,7 @@ def _engine(argument: dict[str, Any], run: Run) -> Iterator[Engine]:
     if not hasattr(os, "sched_setaffinity"):
         raise RuntimeError("this system cannot pin a process to cores, so no point can be measured; use Linux")
     # The fill also reports that it is ready, in place of the copy with the number 1.
-    for copy, task, seconds in ((1, "fill", START_SECONDS + argument["max_seconds"]), (0, "serve", START_SECONDS)):
+    for copy, task, seconds in ((1, "fill", START_SECONDS + FILL_SECONDS), (0, "serve", START_SECONDS)):
         whole, log_path = {**argument, "run": asdict(run), "task": task}, run.folder / f"spark-{task}.log"
         child = start_process(f"Spark ({task})", whole, log_path, "benchmarks.growth.engine")
         try:
@@ -73,18 +73,15 @@ def serve(spark: SparkSession, point: Point, options: SparkOptions, run: Run) ->
     write_progress(queries, run, 0, options.interval_seconds)
 
 
-def fill(spark: SparkSession, point: Point, options: SparkOptions, run: Run, max_seconds: float) -> None:
+def fill(spark: SparkSession, point: Point, options: SparkOptions, run: Run) -> None:
     """
-    Put the point's keys into the state of each query until the time is over.
+    Put the point's keys into the state of each query.
 
     Micro-batch queries read the keys from the topic, and real-time queries continue their checkpoints. The records have
     no sequence number, so they have no output.
     """
-    deadline = time.monotonic() + max_seconds
     queries = start(spark, point, replace(options, mode="micro-batch"), run)
     for first in range(0, point.state_keys, CHUNK_KEYS):
-        if time.monotonic() > deadline:
-            break
         keys = spark.range(first, min(first + CHUNK_KEYS, point.state_keys), numPartitions=point.cores)
         named = keys.select(F.concat(F.lit("k"), "id").alias("id"))
         records = named.select(F.col("id").alias("key"), F.to_json(F.struct("id")).alias("value"))
@@ -113,7 +110,7 @@ def main() -> None:
     if values["task"] == "serve":
         serve(spark, point, options, run)
     else:
-        fill(spark, point, options, run, values["max_seconds"])
+        fill(spark, point, options, run)
         ready_file(run, 1).touch()
         # The engine stops this process. Otherwise the engine could not distinguish its end from a failure.
         threading.Event().wait()

@@ -39,8 +39,6 @@ class Options(RunOptions):
     Run only the base and this dimension (repeatable): rate, partitions, keys, state_keys, record_bytes, queries, cores
     or combined.
     """
-    max_fill_seconds: float = 240
-    """Seconds to fill the state before a run. If the time is too short, the state is smaller; the JSON has its size."""
 
 
 def measure(options: Options, console: Console) -> Outcome:
@@ -48,10 +46,7 @@ def measure(options: Options, console: Console) -> Outcome:
     base = recommended(options.interval_seconds, quick=options.quick)
     points = selected(options.filter) * options.repeats
     plan = [
-        PlannedRun(
-            case_of(point, base, options.max_fill_seconds),
-            Traffic(point.rate, options.warm_up_seconds, options.duration),
-        )
+        PlannedRun(case_of(point, base), Traffic(point.rate, options.warm_up_seconds, options.duration))
         for point in points
     ]
     results = run_plan(plan, options.max_late_runs, console)
@@ -88,16 +83,12 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
 def point_row(point: Point, result: RunResult) -> dict[str, Any]:
     """Return the row of the JSON for one run."""
     numbers, pauses_ms = result.numbers, result.numbers["pauses_ms"]
-    state = _state(result.progress)
     kept_up, is_wrong = is_sustained(result), numbers["missing"] or numbers["wrong"]
     return {
         "dimension": point.dimension,
         "label": point.label,
         **point.inputs,
-        # The fill may have ended early, so the model uses the keys that the state really had.
-        "state_keys": max(state["state_rows"], 1) if state["state_rows"] else point.state_keys,
-        "requested_state_keys": point.state_keys,
-        **state,
+        **_state(result.progress),
         "busy_cores": numbers["engine_cores"],
         "cpu_seconds_per_million": numbers["cpu_seconds_per_million"],
         "memory_mb": numbers["engine_mb"],

@@ -68,7 +68,6 @@ def conditions(root: Path, _: str) -> str:
     content = measured(root, MEASURED, COMMAND)
     known, base = content["conditions"], content["base"]
     runs = content["runs"]
-    early = [row for row in runs if row["state_rows"] and row["state_rows"] < row["requested_state_keys"]]
     load = (
         f"Base: {base['rate']:,} records/s, {base['partitions']} partitions, {base['keys']:,} keys, "
         f"{base['record_bytes']} bytes per record, {base['queries']} query, {base['cores']} cores, "
@@ -81,11 +80,8 @@ def conditions(root: Path, _: str) -> str:
     foreign = f"Other programs used at most {max(row['foreign_cores'] for row in runs):.2f} cores."
     used = " and ".join(f"{row['busy_cores']:.2f}" for row in runs if row["dimension"] == "base")
     noise = f"The first and last run, which are identical, used {used} busy cores: smaller differences may be noise."
-    sentences = [f"Measured with `{COMMAND}` on {known['date']}.", machine_of(known), load, times, foreign, noise]
-    if early:
-        sizes = ", ".join(f"{row['state_rows']:,} of {row['requested_state_keys']:,} keys" for row in early)
-        sentences.append(f"The time for filling the state ended after {sizes}.")
-    return " ".join(sentences) + "\n"
+    measured_on = f"Measured with `{COMMAND}` on {known['date']}."
+    return " ".join([measured_on, machine_of(known), load, times, foreign, noise]) + "\n"
 
 
 def model(root: Path, _: str) -> str:

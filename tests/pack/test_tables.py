@@ -110,13 +110,6 @@ def change_first_fault(content: Any) -> None:
             "Each engine ran once.",
             "median",
         ),
-        (
-            "measured-growth-conditions",
-            "growth",
-            change_rows("runs", state_rows=6_500_000),
-            "ended after 6,500,000 of 10,000,000 keys.",
-            "",
-        ),
         ("measured-chaos", "chaos", change_first_fault, " | no recovery | ", ""),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith(("measured", "output")) else "",

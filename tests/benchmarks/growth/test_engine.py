@@ -26,7 +26,7 @@ DEADLINE_SECONDS = 60.0
 @contextmanager
 def point_here(spark: SparkSession, found: dict[str, int], run: Run) -> Iterator[Engine]:
     options = SparkOptions("real-time", interval_seconds=2, copies=POINT.queries)
-    fill(spark, POINT, options, run, max_seconds=DEADLINE_SECONDS)
+    fill(spark, POINT, options, run)
     queries = start(spark, POINT, options, run)
     try:
         yield Engine(())
