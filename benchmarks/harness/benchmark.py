@@ -9,7 +9,7 @@ benchmark can publish invalid runs.
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness.run import PARTITIONS
+from benchmarks.harness.run import PARTITIONS, Case
 from benchmarks.results import charts
 from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
@@ -76,6 +76,14 @@ class CaseOptions(BenchmarkOptions):
     def is_selected(self, workload: str, engine: str) -> bool:
         """Return whether `--filter` selects a case."""
         return not self.filter or any(text in f"{workload}, {engine}" for text in self.filter)
+
+    def selected(self, cases: Iterable[Case]) -> list[Case]:
+        """Return the cases that `--filter` selects. Raise ValueError if there are none."""
+        found = [case for case in cases if self.is_selected(case.workload, case.engine)]
+        if not found:
+            names = " ".join(self.filter)
+            raise ValueError(f"--filter {names!r} selects no case, so nothing is measured; use a part of a name")
+        return found
 
 
 @dataclass(frozen=True)

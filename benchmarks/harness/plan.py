@@ -68,8 +68,6 @@ def run_plan(
     plan: Sequence[PlannedRun], max_late_runs: int, console: Console, max_foreign_cores: float = math.inf
 ) -> list[RunResult]:
     """Execute all runs in order on a separate broker, as `run_all` does. Raise RuntimeError if an engine fails."""
-    if not plan:
-        return []
     with warm_broker(plan[0].traffic, console, max_foreign_cores) as run_one:
         return run_all(plan, run_one, max_late_runs, console, max_foreign_cores)
 

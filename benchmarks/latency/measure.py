@@ -28,9 +28,6 @@ class Options(RunOptions):
     """Options of this benchmark. The default values configure a full run."""
 
     duration: float = 50
-    warm_up_seconds: float = 100
-    interval_seconds: float = 12
-    repeats: int = 3
     rate: float = 1_000
     """Records per second."""
 
@@ -39,9 +36,8 @@ def measure(options: Options, console: Console) -> Outcome:
     """Measure each mode on each workload."""
     cases = variants(options.interval_seconds, quick=options.quick)
     cases = [case for case in cases if case.engine in QUICK_ENGINES] if options.quick else cases
-    selected = [case for case in cases if options.is_selected(case.workload, case.engine)]
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
-    plan = rotate(selected, [traffic], options.repeats)
+    plan = rotate(options.selected(cases), [traffic], options.repeats)
     results = run_plan(plan, options.max_late_runs, console)
     outcome = outcome_of("latency", {"conditions": conditions(options)}, results, console)
     if options.quick:

@@ -17,7 +17,6 @@ from benchmarks.harness.benchmark import QUICK_RUN, Outcome, RunOptions, conditi
 from benchmarks.harness.plan import find_limits, rotate, run_plan, warm_broker
 from benchmarks.harness.run import Case, baseline_case
 from benchmarks.harness.workloads import Workload
-from benchmarks.other_engines.engine import OtherEngine
 from benchmarks.other_engines.flink import FLINK
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
 from benchmarks.other_engines.quix import QUIX
@@ -71,13 +70,13 @@ class Options(RunOptions):
             raise ValueError("--quick and --filter measure only a part, which must not be published; omit --publish")
 
 
-def measure(options: Options, console: Console, engines: Sequence[OtherEngine] = OTHER_ENGINES) -> Outcome:
+def measure(options: Options, console: Console) -> Outcome:
     """Install the engines, and make one of the three measurements."""
-    for engine in engines:
+    for engine in OTHER_ENGINES:
         engine.prepare()
-    packages = [{"engine": engine.name, "packages": ", ".join(engine.packages)} for engine in engines]
+    packages = [{"engine": engine.name, "packages": ", ".join(engine.packages)} for engine in OTHER_ENGINES]
     described = {"conditions": conditions(options), "other_engines": packages}
-    cases = [case for case in cases_of(options, engines) if options.is_selected(case.workload, case.engine)]
+    cases = options.selected(cases_of(options))
     traffics = [
         Traffic(rate, options.warm_up_seconds, options.duration, warm_up_rate=options.warm_up_rate)
         for rate in options.rate
@@ -100,7 +99,7 @@ def measure(options: Options, console: Console, engines: Sequence[OtherEngine] =
     return outcome_of(stem, described, results, console, has_charts=not options.long_interval)
 
 
-def cases_of(options: Options, engines: Sequence[OtherEngine]) -> list[Case]:
+def cases_of(options: Options) -> list[Case]:
     """
     Return the cases of a measurement: the baseline, each engine with each workload, and two copies of the query.
 
@@ -109,11 +108,11 @@ def cases_of(options: Options, engines: Sequence[OtherEngine]) -> list[Case]:
     real_time = recommended(options.interval_seconds, quick=options.quick or options.limits)
     if options.long_interval:
         case = spark_case("real-time", "stateful", real_time)
-        others = [engine.case("stateful", options.interval_seconds) for engine in engines if engine != QUIX]
+        others = [engine.case("stateful", options.interval_seconds) for engine in OTHER_ENGINES if engine != QUIX]
         return [baseline_case(), replace(case, min_boundaries=LONG_INTERVAL_BOUNDARIES), *others]
     cases = list[Case]()
     for workload in WORKLOADS:
-        cases += [engine.case(workload, options.interval_seconds) for engine in engines]
+        cases += [engine.case(workload, options.interval_seconds) for engine in OTHER_ENGINES]
         cases.append(spark_case("real-time", workload, real_time))
     copies = spark_case("real-time, two copies", "stateful", two_copies(real_time))
     return cases if options.limits else [baseline_case(), *cases, copies]

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from rich.console import Console
 
 from benchmarks.harness.benchmark import Outcome, RunOptions, case_table, conditions
 from benchmarks.harness.plan import PlannedRun, run_plan
-from benchmarks.harness.run import Case
+from benchmarks.harness.run import PARTITIONS, Case
 from benchmarks.harness.workloads import Workload
 from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.results.summary import summarize
@@ -41,7 +43,6 @@ STEM = "settings"
 GROUP = 5
 """Number of changes between two runs of the untouched query."""
 
-Changes = Mapping[Workload, Mapping[str, Change]]
 Step = tuple[Case, int]
 """A run: its case, and the group whose untouched query it is compared with."""
 
@@ -130,15 +131,7 @@ class Options(RunOptions):
 def measure(options: Options, console: Console) -> Outcome:
     """Measure each selected change, beside runs of the untouched query."""
     base = recommended(options.interval_seconds, quick=options.quick)
-    changes: Changes = {
-        workload: {name: change for name, change in named.items() if options.is_selected(workload, name)}
-        for workload, named in changes_of(base).items()
-    }
-    if not any(changes.values()):
-        raise ValueError(
-            f"--filter {' '.join(options.filter)!r} selects no change, so nothing is measured; use a part of a name"
-        )
-    steps = steps_of(base, changes) * options.repeats
+    steps = steps_of(base, options.selected(cases_of(base))) * options.repeats
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
     plan = [PlannedRun(case, traffic) for case, _ in steps]
     results = run_plan(plan, options.max_late_runs, console)
@@ -159,15 +152,23 @@ def content_of(results: Sequence[RunResult]) -> dict[str, Any]:
     return content | {"timelines": {}}
 
 
-def steps_of(base: SparkOptions, changes: Changes) -> list[Step]:
-    """Return a run for each change, with an untouched run before each `GROUP` and at the end."""
+def cases_of(base: SparkOptions) -> list[Case]:
+    """Return the case of each change."""
+    return [
+        replace(spark_case(name, workload, applied(change, base)), partitions=change.get(TOPIC_PARTITIONS, PARTITIONS))
+        for workload, named in changes_of(base).items()
+        for name, change in named.items()
+    ]
+
+
+def steps_of(base: SparkOptions, cases: Sequence[Case]) -> list[Step]:
+    """Return a run for each change, with an untouched run before each `GROUP` and at the end of each workload."""
     steps = list[Step]()
-    for workload, named in changes.items():
-        for number, (name, change) in enumerate(named.items()):
+    for workload, changed in groupby(cases, attrgetter("workload")):
+        untouched = spark_case(UNTOUCHED, workload, base)
+        for number, case in enumerate(changed):
             if number % GROUP == 0:
-                steps.append((spark_case(UNTOUCHED, workload, base), len(steps)))
-            case = spark_case(name, workload, applied(change, base))
-            steps.append((replace(case, partitions=change.get(TOPIC_PARTITIONS, case.partitions)), steps[-1][1]))
-        if named:
-            steps.append((spark_case(UNTOUCHED, workload, base), len(steps)))
+                steps.append((untouched, len(steps)))
+            steps.append((case, steps[-1][1]))
+        steps.append((untouched, len(steps)))
     return steps

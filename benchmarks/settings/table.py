@@ -79,15 +79,15 @@ def equal_costs(runs: Sequence[Numbers], workload: str) -> list[float]:
     return sorted(run["cpu_seconds_per_million"] for run in equal if run["records"])
 
 
-def noise(runs: Sequence[Numbers], workload: str) -> float | None:
-    """Return the relative difference of equal runs, or None for a single run."""
+def noise(runs: Sequence[Numbers], workload: str) -> float:
+    """Return the relative difference of equal runs; each workload has at least two."""
     costs = equal_costs(runs, workload)
-    return costs[-1] / costs[0] - 1 if len(costs) > 1 else None
+    return float(costs[-1] / costs[0] - 1)
 
 
-def is_within(case: Numbers, share: float | None) -> bool:
+def is_within(case: Numbers, share: float) -> bool:
     """Return whether a change's CPU time differs by no more than equal runs do (the noise)."""
-    return bool(share is not None and not is_untouched(case["engine"]) and abs(case["cpu_ratio"] - 1) <= share)
+    return bool(not is_untouched(case["engine"]) and abs(case["cpu_ratio"] - 1) <= share)
 
 
 def changes(root: Path, argument: str) -> str:
@@ -161,8 +161,6 @@ def _conditions(content: dict[str, Any]) -> str:
 def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[str, Any]]) -> str:
     """Return how much equal runs differ, and the changes within this noise."""
     costs, share = equal_costs(content["runs"], workload), noise(content["runs"], workload)
-    if share is None:
-        return "The untouched query ran once, so the noise of this table is unknown.\n"
     names = [f"`{case['engine']}` ({case['cpu_ratio']:.2f}x)" for case in cases if is_within(case, share)]
     within = f" Changes within the noise: {'; '.join(names)}." if names else ""
     return (

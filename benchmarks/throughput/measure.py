@@ -31,8 +31,7 @@ def measure(options: Options, console: Console) -> Outcome:
     """Search for the limit of each case, and measure its latency at fractions of the limit."""
     traffic = Traffic(options.rate[0], options.warm_up_seconds, options.duration)
     step = traffic if options.quick else replace(traffic, duration_seconds=STEP_SECONDS)
-    cases = variants(options.interval_seconds, quick=True)
-    cases = [case for case in cases if options.is_selected(case.workload, case.engine)]
+    cases = options.selected(variants(options.interval_seconds, quick=True))
     plan = list[PlannedRun]()
     with warm_broker(step, console) as run_one:
         found = find_limits(run_one, cases, options.rate, step, console)

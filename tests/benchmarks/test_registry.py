@@ -54,6 +54,14 @@ def test_unknown_name_lists_the_benchmarks() -> None:
     assert "'latencies' is not a benchmark; use one of latency, throughput, settings," in done.stderr
 
 
+@pytest.mark.parametrize("name", ["latency", "throughput", "settings"])
+def test_filter_without_a_case_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Otherwise, an empty measurement would be valid, and would replace the published one."""
+    assert 1 == run(name, registry.load(name), ["--publish", "--filter", "realtime"])
+
+    assert "error: --filter 'realtime' selects no case, so nothing is measured" in capsys.readouterr().err
+
+
 def test_interrupted_benchmark_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

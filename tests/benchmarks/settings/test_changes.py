@@ -8,14 +8,24 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.settings.measure import GROUP, ROCKSDB, TOPIC_PARTITIONS, applied, changes_of, content_of, steps_of
+from benchmarks.settings.measure import (
+    GROUP,
+    ROCKSDB,
+    TOPIC_PARTITIONS,
+    applied,
+    cases_of,
+    changes_of,
+    content_of,
+    steps_of,
+)
 from benchmarks.settings.table import UNTOUCHED, WARM_UNTOUCHED, is_within, noise, ratios
 from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF, recommended
 from tests.benchmarks.helpers import run_result
 from tests.conftest import ROOT
 
-BASE = recommended(15)
+BASE = recommended(5, quick=True)
 CHANGES = changes_of(BASE)
+CASES = cases_of(BASE)
 ALL = {f"{workload}: {name}": change for workload, named in CHANGES.items() for name, change in named.items()}
 FOREIGN = {CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF}
 """Settings outside Spark's list: Hadoop reads them, or the JVM."""
@@ -24,8 +34,6 @@ SETTINGS = {
 }
 SPARK_SETTINGS = sorted(key for key in SETTINGS if not key.startswith(ROCKSDB))
 ROCKSDB_SETTINGS = {key: value for key, value in SETTINGS.items() if key.startswith(ROCKSDB)}
-BASE = recommended(5, quick=True)
-CHANGES = changes_of(BASE)
 
 
 def jvm(spark: SparkSession) -> Any:
@@ -90,7 +98,7 @@ def test_each_change_changes_exactly_what_it_names(name: str) -> None:
 
 def test_each_change_runs_once_near_an_untouched_query() -> None:
     """Each group has one untouched query, followed by at most `GROUP` changes of the same workload."""
-    steps = steps_of(BASE, CHANGES)
+    steps = steps_of(BASE, CASES)
 
     for number in {group for _, group in steps}:
         first, *others = [case for case, group in steps if group == number]
@@ -104,10 +112,9 @@ def test_each_change_runs_once_near_an_untouched_query() -> None:
 
 def test_each_workload_has_two_untouched_queries_for_its_noise() -> None:
     """A workload with few changes also has equal runs, even if a filter selects only one change."""
-    counts = Counter(case.workload for case, _ in steps_of(BASE, CHANGES) if case.engine == UNTOUCHED)
+    counts = Counter(case.workload for case, _ in steps_of(BASE, CASES) if case.engine == UNTOUCHED)
     assert {"stateful": 7, "stateless": 3} == counts
-    one = steps_of(BASE, {"stateless": {"with_latency": CHANGES["stateless"]["with_latency"]}})
-    assert [UNTOUCHED, "with_latency", UNTOUCHED] == [case.engine for case, _ in one]
+    assert [UNTOUCHED, CASES[-1].engine, UNTOUCHED] == [case.engine for case, _ in steps_of(BASE, CASES[-1:])]
 
 
 def test_case_has_its_ratios_to_the_untouched_query() -> None:
@@ -159,23 +166,12 @@ def test_run_without_outputs_has_no_ratio() -> None:
     assert [UNTOUCHED] == [engine for _, engine in ratios([run(UNTOUCHED, 100), run("a", 80, records=0)])]
 
 
-@pytest.mark.parametrize(
-    ("costs", "expected"),
-    [([100.0], None), ([110.0, 100.0, 105.0], 0.1), ([100.0, 100.0], 0.0)],
-    ids=["one", "several", "equal"],
-)
-def test_noise_is_the_difference_of_equal_runs(costs: list[float], expected: float | None) -> None:
-    """Warm runs and runs of changes differ from the untouched query; a single run shows no noise."""
-    runs = [*(run(UNTOUCHED, cost) for cost in costs), run("a", 1), run(WARM_UNTOUCHED, 1)]
+def test_change_within_the_difference_of_equal_runs_has_no_effect() -> None:
+    """Warm runs and runs of changes do not add to the noise, and the untouched query is never within it."""
+    runs = [*(run(UNTOUCHED, cost) for cost in (110.0, 100.0, 105.0)), run("a", 1), run(WARM_UNTOUCHED, 1)]
+    cases = [{"engine": name, "cpu_ratio": ratio} for name, ratio in ((UNTOUCHED, 1.0), ("a", 0.91), ("b", 0.89))]
 
-    found = noise(runs, "stateful")
+    share = noise(runs, "stateful")
 
-    assert expected == (found if found is None else pytest.approx(found))
-
-
-def test_change_within_the_noise_has_no_effect() -> None:
-    """The untouched query and a change without noise to compare with are never within it."""
-    cases = [{"engine": name, "cpu_ratio": ratio} for name, ratio in ((UNTOUCHED, 1.0), ("a", 0.9), ("b", 0.89))]
-
-    assert [False, True, False] == [is_within(case, 0.1) for case in cases]
-    assert not is_within(cases[1], None)
+    assert 0.1 == pytest.approx(share)
+    assert [False, True, False] == [is_within(case, share) for case in cases]
