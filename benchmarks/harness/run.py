@@ -116,15 +116,12 @@ def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, A
         return {"records": 0}
     engine_ms = (times.answer_appended_ms - times.appended_ms)[counted]
     engine_p50_ms, engine_p99_ms = percentiles(engine_ms, (0.5, 0.99))
-    seconds = (times.received_us[counted].max() - times.due_us[counted].min()) / 1e6
     user_ms = percentiles_ms((times.received_us - times.due_us)[counted])
     return {
         "records": int(counted.sum()),
         **{f"{name}_ms": value for name, value in user_ms.items()},
         "engine_p50_ms": engine_p50_ms,
         "engine_p99_ms": engine_p99_ms,
-        "negative": int((engine_ms < 0).sum()),
-        "answers_per_second": round(int(counted.sum()) / seconds, 1),
     }
 
 

@@ -23,10 +23,6 @@ INTERVAL_COMMAND, LIMITS_COMMAND = f"{COMMAND} BENCH=--long-interval", f"{COMMAN
 LINGER_OPTION = "kafka.linger.ms"
 COPIES = "real-time, two copies"
 MODES = {"real-time": "real-time mode", COPIES: "real-time mode with two copies"}
-SINGLE_RUN = (
-    "Each engine ran once. On this machine, two measurements of the same engine can differ by a factor of up to two, "
-    "so smaller differences between engines are not significant."
-)
 
 
 def other_engines(root: Path, workload: str) -> str:
@@ -61,13 +57,13 @@ def spread(root: Path, _: str) -> str:
         for ms in waits
         if int(ms) > 1
     ]
-    several = (
+    rule = (
         f"Each engine ran {known['repeats']} times, and each repeat began with a different engine. Each ratio to the "
         "baseline compares two runs of the same repeat; the table shows the median, lowest and highest ratios. The "
         "other numbers are medians of the runs, and `batch boundaries` is their total. Engines with the same printed "
         "value are not ranked."
     )
-    return "\n".join([*lines, SINGLE_RUN if known["repeats"] == 1 else several, ""])
+    return "\n".join([*lines, rule, ""])
 
 
 def long_interval(root: Path, _: str) -> str:
@@ -112,12 +108,10 @@ def limits(root: Path, _: str) -> str:
 
 
 def _row(case: Mapping[str, Any]) -> tuple[str, ...]:
-    ratio, ends = factor(case["times_baseline"]), []
-    if case.get("runs", 1) > 1 and "times_baseline_lowest" in case:
-        ends = [factor(case[f"times_baseline_{end}"]) for end in ("lowest", "highest")]
+    ratio, lowest, highest = (factor(case[f"times_baseline{end}"]) for end in ("", "_lowest", "_highest"))
     return (
         *(_name(case["engine"]), f"{case['rate']:,g}", *latencies(case)),
-        f"{ratio} ({' to '.join(ends)})" if ends else ratio,
+        f"{ratio} ({lowest} to {highest})",
         *(str(case["boundaries"] or "-"), f"{case['engine_cores']:.2f}"),
     )
 

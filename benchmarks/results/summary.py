@@ -14,7 +14,6 @@ BUCKET_SECONDS = 0.1
 MEDIANS = (
     "engine_p50_ms",
     "engine_p99_ms",
-    "answers_per_second",
     "engine_cores",
     "cpu_seconds_per_million",
     "engine_mb",

@@ -103,13 +103,6 @@ def change_first_fault(content: Any) -> None:
     [
         ("measured-modes stateful", "latency", change_rows("cases", outputs_per_record=1.0), "", "Outputs per record"),
         ("measured-throughput", "throughput", keep_rates, "| stateless, real-time | 0 | - | - | - |", ""),
-        (
-            "measured-other-engines-spread",
-            "other_engines",
-            lambda content: content["conditions"].update(repeats=1),
-            "Each engine ran once.",
-            "median",
-        ),
         ("measured-chaos", "chaos", change_first_fault, " | no recovery | ", ""),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith(("measured", "output")) else "",
