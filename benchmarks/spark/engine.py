@@ -23,7 +23,7 @@ from benchmarks.harness.engine import Engine, Run, Start
 from benchmarks.harness.workloads import Shape
 from benchmarks.spark.queries import SHORT_INTERVALS, SparkOptions, is_staggered, names_of, start_queries
 from spark_rtm.realtime.control import stagger
-from spark_rtm.realtime.queries import raise_if_failed, wait_until
+from spark_rtm.realtime.queries import raise_if_failed
 from spark_rtm.realtime.warm_up import warm_up
 from spark_rtm.services.child import Child, start_child, wait_until_ready
 from spark_rtm.services.spark import build_session
@@ -92,12 +92,10 @@ def session(options: SparkOptions) -> SparkSession:
 
 
 def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> None:
-    """Start a copy of the queries between two boundaries of the previous copy, and write its progress."""
+    """Start a copy of the queries, keep its boundaries away from those of the previous copy, and write its progress."""
     if options.warm_up_batches:
         # The source is still empty, because the harness sends records only after this engine is ready.
         warm(spark, options, run, partial(start_queries, spark))
-    if copy:
-        _wait_between_boundaries(options, run, copy)
     queries = start_queries(spark, options, run, copy)
     if is_staggered(options, copy):
         # Commit each query in the middle of the previous copy's batches, in a thread that ends with the query.
@@ -117,16 +115,6 @@ def warm(
         return start(replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)
 
     warm_up(spark, start_short, options.warm_up_batches, run.folder)
-
-
-def _wait_between_boundaries(options: SparkOptions, run: Run, copy: int) -> None:
-    """Wait until half an interval (with two copies) has passed since the previous copy's last boundary."""
-    wait_until(ready_file(run, copy - 1).exists, START_SECONDS, f"the start of copy {copy - 1}")
-    # The first batch takes seconds longer, so the times of the boundaries are known only after this batch ends.
-    batches = batches_file(run, copy - 1)
-    size = batches.stat().st_size
-    wait_until(lambda: batches.stat().st_size > size, START_SECONDS, f"the end of a batch of copy {copy - 1}")
-    threading.Event().wait(options.interval_seconds / options.copies)
 
 
 def _last_commit(commits: Path) -> int:

@@ -2,8 +2,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.results.run_result import RunResult
+from benchmarks.results.run_result import RunResult, Traffic
 from spark_rtm.measure.percentiles import percentiles_ms
+
+SHORT = Traffic(rate=2000, warm_up_seconds=0.5, duration_seconds=1, drain_seconds=60)
 
 
 def run_result(workload: str, engine: str, latency_ms: list[int], repeat: int = 0, **others: Any) -> RunResult:
@@ -14,3 +16,8 @@ def run_result(workload: str, engine: str, latency_ms: list[int], repeat: int = 
     numbers |= {"pauses_ms": [], "phases_ms": {}, "outputs_per_record": 1.0, **others}
     has_boundaries = engine.startswith("real-time")
     return RunResult(numbers, [], due_us, latency_us, [], has_boundaries=has_boundaries)
+
+
+def assert_all_answered(result: RunResult) -> None:
+    assert (0, 0) == (result.numbers["missing"], result.numbers["wrong"])
+    assert all(result.latency_us > 0)

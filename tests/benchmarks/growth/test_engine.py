@@ -15,7 +15,7 @@ from benchmarks.harness.run import Case, run_case
 from benchmarks.results.run_result import Traffic
 from benchmarks.spark.queries import SparkOptions
 from spark_rtm.realtime.queries import stop_completely, wait_until
-from tests.benchmarks.harness.checks import assert_all_answered
+from tests.benchmarks.helpers import assert_all_answered
 from tests.helpers import end_offset
 
 POINT = Point(keys=50, state_keys=200, record_bytes=300, queries=2)

@@ -11,7 +11,7 @@ from benchmarks.harness.run import Case, load_generator, run_case
 from benchmarks.harness.workloads import record, transaction
 from benchmarks.results import run_result
 from benchmarks.results.run_result import RecordTimes, Traffic
-from tests.benchmarks.harness.checks import SHORT
+from tests.benchmarks.helpers import SHORT
 from tests.helpers import records_of
 
 
