@@ -120,20 +120,20 @@ def send_all(
     raise_if_failed([query])
 
 
-def written(servers: str, topic: str, partitions: int = PARTITIONS) -> dict[tuple[str, int], int]:
-    """Return the end offset of each partition as soon as all partitions have leaders."""
-    consumer, found = consumer_from_start(servers, {topic: partitions}), dict[tuple[str, int], int]()
+def written(servers: str, topic: str) -> int:
+    """Return the number of records in a topic as soon as all partitions have leaders."""
+    consumer, ends = consumer_from_start(servers, {topic: PARTITIONS}), dict[tuple[str, int], int]()
 
     def is_known() -> bool:
         with suppress(KafkaException):  # a new partition has no leader for a moment
-            found.update(end_offsets(consumer, consumer.assignment()))
-        return bool(found)
+            ends.update(end_offsets(consumer, consumer.assignment()))
+        return bool(ends)
 
     try:
         wait_until(is_known, LEADER_SECONDS, f"the offsets of topic {topic!r}")
     finally:
         consumer.close()
-    return found
+    return sum(ends.values())
 
 
 def appended_ms(servers: str, topic: str, number_of: Callable[[Message], int]) -> dict[int, int]:

@@ -78,7 +78,7 @@ def _case(place: Bench, server: LocalPostgres, options: Options, keys: int) -> d
     with psycopg.connect(server.dsn, autocommit=True) as table:
         table.execute(state_table.TABLES)
         with place.query(rows, target, {"realTime": f"{options.interval_seconds} seconds"}) as query:
-            rates = [_rate(lambda: sum(written(place.servers, target).values()), load)]
+            rates = [_rate(lambda: written(place.servers, target), load)]
             consumer.start()
             done = "select sum(next_offset) from counts_offsets"
             rates.append(_rate(lambda: int(state_table.single(table, done)), load))
