@@ -100,9 +100,10 @@ def highest_rate_per_partition(content: Mapping[str, Any]) -> float:
 
 
 def _outside(model: CostModel, inputs: Mapping[str, Any], highest: float) -> Iterator[str]:
-    for name, (low, high) in model.outside(inputs).items():
-        value, span = f"{inputs[name]:,.10g} {MODEL_INPUTS[name]}", f"{low:,.10g} to {high:,.10g}"
-        yield f"{value} are outside the measured range, {span}"
+    for name, (low, high) in model.ranges.items():
+        if not low <= inputs[name] <= high:
+            value, span = f"{inputs[name]:,.10g} {MODEL_INPUTS[name]}", f"{low:,.10g} to {high:,.10g}"
+            yield f"{value} are outside the measured range, {span}"
     per_partition = inputs["rate"] / inputs["partitions"]
     if per_partition > highest:
         yield (

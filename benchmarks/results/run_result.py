@@ -27,9 +27,8 @@ CaseKey = tuple[str, str, float]
 
 @dataclass(frozen=True)
 class Boundary:
-    """The boundary at the end of one batch of one query."""
+    """The boundary at the end of one batch."""
 
-    query: str
     due_at: float
     """End of the trigger interval, in seconds since 1970."""
     ended_at: float
@@ -50,7 +49,7 @@ def boundaries(progress: Iterable[Mapping[str, Any]], intervals: Mapping[str, fl
             continue
         started_at = datetime.fromisoformat(batch["timestamp"]).timestamp()
         ended_at = started_at + durations["triggerExecution"] / 1000
-        found.append(Boundary(batch["name"], started_at + interval, ended_at, _phases(batch, 1000 * interval)))
+        found.append(Boundary(started_at + interval, ended_at, _phases(batch, 1000 * interval)))
     return found
 
 

@@ -1,5 +1,5 @@
 """
-Predict the cost of a query from fitted coefficients, and name inputs outside the fitted range.
+Predict the cost of a query from fitted coefficients.
 
 A term is a product such as `queries * sqrt(rate)`. The JSON of the benchmark contains the terms, so this module and the
 fit use the same formula. This module needs only Python.
@@ -25,14 +25,6 @@ class CostModel:
     def predict(self, quantity: str, inputs: Mapping[str, float]) -> float:
         """Return the predicted value of a quantity."""
         return sum(coefficient * value_of(term, inputs) for term, coefficient in self.terms.get(quantity, {}).items())
-
-    def outside(self, inputs: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-        """Return the range of each input whose value is outside it."""
-        return {
-            name: (lowest, highest)
-            for name, (lowest, highest) in self.ranges.items()
-            if not lowest <= inputs[name] <= highest
-        }
 
 
 def value_of(term: str, inputs: Mapping[str, float]) -> float:

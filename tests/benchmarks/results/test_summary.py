@@ -103,4 +103,4 @@ def test_pause_is_the_longest_wait_around_the_boundary() -> None:
     due_us = np.array([1_001_900_000, 1_002_100_000, 1_003_200_000, 1_003_400_000])
     latency_us = np.array([900_000, 300_000, 100_000, 800_000])
 
-    assert 300.0 == pause_ms(Boundary("copy_0", 1002.0, 1002.3, {}), due_us, latency_us)
+    assert 300.0 == pause_ms(Boundary(1002.0, 1002.3, {}), due_us, latency_us)

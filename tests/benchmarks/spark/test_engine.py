@@ -108,4 +108,5 @@ def test_one_copy_answers_everything_after_the_other_is_killed(kafka: str) -> No
 
 
 def ended_at(progress: dict[str, Any]) -> float:
-    return datetime.fromisoformat(progress["timestamp"]).timestamp() + progress["durationMs"]["triggerExecution"] / 1000
+    took_ms: float = progress["durationMs"]["triggerExecution"]
+    return datetime.fromisoformat(progress["timestamp"]).timestamp() + took_ms / 1000
