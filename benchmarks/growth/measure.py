@@ -21,6 +21,8 @@ from benchmarks.harness.plan import PlannedRun, is_sustained, run_plan
 from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.spark.variants import recommended
 
+QUICK_POINTS = 2
+"""Number of points with `--quick` and without `--filter`: the base and the first further point."""
 NUMBERS = ("p50_ms", "p99_ms", "max_ms", "missing", "wrong", "boundaries", "outputs_per_record", "foreign_cores")
 
 
@@ -44,7 +46,8 @@ class Options(RunOptions):
 def measure(options: Options, console: Console) -> Outcome:
     """Run all points, or the selected dimensions."""
     base = recommended(options.interval_seconds, quick=options.quick)
-    points = selected(options.filter) * options.repeats
+    is_short = options.quick and not options.filter
+    points = selected(options.filter)[: QUICK_POINTS if is_short else None] * options.repeats
     plan = [
         PlannedRun(case_of(point, base), Traffic(point.rate, options.warm_up_seconds, options.duration))
         for point in points
@@ -69,7 +72,7 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
     """Return the rows with the cost model. A part of the plan has no model, and must not be published."""
     content = {"conditions": conditions(options), "runs": list(rows), "base": Point().inputs}
     problems = problems_of(rows)
-    if not options.filter:
+    if not (options.filter or options.quick):
         try:
             content |= model_rows(rows)
         except ValueError as error:

@@ -37,7 +37,7 @@ DRAIN_SECONDS = 5
 COUNTED_SCALA = Path(__file__).with_name("counted.scala")
 
 Transform = Callable[[DataFrame, DataFrame], DataFrame]
-PRESETS = {"quick": {"duration": 5, "rounds": 1}}
+PRESETS = {"quick": {"duration": 5, "warm_up": 5, "rounds": 1}}
 
 
 @dataclass(frozen=True)
