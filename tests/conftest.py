@@ -69,9 +69,10 @@ def workplace(rtm_folder: Path) -> Path:
 def rtm_confs() -> dict[str, str]:
     from spark_rtm.prove.subjects.bench import SURVIVE_ERRORS
     from spark_rtm.services.packages import avro_jars
-    from tests.helpers import FEW_TASKS, RARE_POLLS
+    from tests.helpers import FEW_TASKS, RARE_FLUSHES, RARE_POLLS
 
-    return {"spark.jars": ",".join(map(str, avro_jars())), **RARE_POLLS, **FEW_TASKS, **SURVIVE_ERRORS}
+    jars = ",".join(map(str, avro_jars()))
+    return {"spark.jars": jars, **RARE_POLLS, **RARE_FLUSHES, **FEW_TASKS, **SURVIVE_ERRORS}
 
 
 @pytest.fixture(scope="session")
