@@ -10,25 +10,25 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
     TimerValues,
 )
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from examples.attribution.correlation.rule import Event
 from examples.attribution.correlation.schemas import HISTORY
-from examples.attribution.correlation.timeouts import Transaction, Transition, advance
+from examples.attribution.correlation.timeouts import Transaction, advance
 from examples.attribution.schemas import struct_of
 from examples.attribution.settings import Settings
 from spark_rtm.realtime.timers import move_timer
 
-EVENT = struct_of(Event)
-# The names are in the order of the tuple that `_store` writes. Checkpoints contain the names, so do not rename them.
-STATE_FIELDS = ("others", "looked_at", "active_at", "wakes_at")
-TRANSACTION = StructType([StructField("request", EVENT), *(StructField(name, LongType()) for name in STATE_FIELDS)])
-"""Schema of the value state: the first request or null, the number of other records, and the three times."""
+# The names are in the order of the tuple that `_advance` writes. Checkpoints contain the names, so do not rename them.
+TIMES = ("evaluated_at", "last_record_at", "timer_at")
+HISTORY_FIELD = StructField("history", ArrayType(struct_of(Event)))
+TRANSACTION = StructType([HISTORY_FIELD, *(StructField(name, LongType()) for name in TIMES)])
+"""Schema of the value state: the fields of a `Transaction`, and the time of the timer."""
 
 
 class CorrelationProcessor(StatefulProcessor):
     """
-    Keeps the first request and the times in value state, and all other records in list state.
+    Keeps each transaction in one value state, because each state access is a round trip.
 
     Each transaction has one timer. The timer is set to the next deadline or, if no result is pending, to the time at
     which the state expires. A TTL removes state that the timer fails to remove.
@@ -43,7 +43,6 @@ class CorrelationProcessor(StatefulProcessor):
         ttl_ms = 2 * (self._windows.horizon_ms + self._slack_ms)
         self._handle = handle
         self._transaction = handle.getValueState("transaction", TRANSACTION, ttl_ms)
-        self._others = handle.getListState("others", EVENT, ttl_ms)
 
     def handleInputRows(  # noqa: D102, N802  # the interface defines name and description
         self,
@@ -67,40 +66,17 @@ class CorrelationProcessor(StatefulProcessor):
         """Do nothing: the processor holds no resources."""
 
     def _advance(self, arrived: list[Event], now: int, fired_ms: int = 0) -> Iterator[Row]:
-        before, timer_ms = self._load()
+        history, evaluated_at, last_record_at, timer_ms = self._transaction.get() or ((), 0, 0, 0)
+        before = Transaction(tuple(map(_event, history)), evaluated_at, last_record_at)
         outcome = advance(before, arrived, self._windows, self._slack_ms, now)
-        self._store(before, outcome)
-        move_timer(self._handle, timer_ms, outcome.next_timer_at if outcome.transaction else 0, fired_ms)
-        return iter([Row(**vars(result)) for result in outcome.timeouts])
-
-    def _load(self) -> tuple[Transaction, int]:
-        stored = self._transaction.get()
-        if stored is None:  # each state access is a round trip, so do not read the list
-            return Transaction(), 0
-        request, others, evaluated_at, last_record_at, timer_ms = stored
-        history = [*([request] if request else []), *(self._others.get() if others else [])]
-        return Transaction(tuple(_event(fields) for fields in history), evaluated_at, last_record_at), timer_ms
-
-    def _store(self, before: Transaction, outcome: Transition) -> None:
-        after, known_records = outcome.transaction, len(before.history)
-        if after is None:
+        after = outcome.transaction
+        if after:
+            events = [_fields(event) for event in after.history]
+            self._transaction.update((events, after.evaluated_at, after.last_record_at, outcome.next_timer_at))
+        else:
             self._transaction.clear()
-            if known_records:
-                self._others.clear()
-            return
-        request = _first_request(after)
-        new_others = [_fields(event) for event in after.history[known_records:] if event is not request]
-        if new_others:
-            self._others.appendList(new_others)
-        others = len(after.history) - (request is not None)
-        fields = request and _fields(request)
-        self._transaction.update((fields, others, after.evaluated_at, after.last_record_at, outcome.next_timer_at))
-
-
-def _first_request(transaction: Transaction) -> Event | None:
-    # The value state holds the request that arrived first. All later requests are in the list state, even those with an
-    # earlier event time.
-    return next((event for event in transaction.history if event.kind == "request"), None)
+        move_timer(self._handle, timer_ms, outcome.next_timer_at if after else 0, fired_ms)
+        return iter([Row(**vars(result)) for result in outcome.timeouts])
 
 
 def _event(values: Any) -> Event:
