@@ -2,7 +2,6 @@
 
 STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
 """Playback steps in chronological order."""
-KINDS = ("request", "impression", "click", *STEPS, "conversion")
 FAMILIES = ("impression", "click")
 """Kinds of events with their own result codes. All playback steps share one set of codes, named `step`."""
 BILLABLE = ("matched", "matched_late_request")

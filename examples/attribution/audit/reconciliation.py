@@ -71,7 +71,7 @@ def reconcile(
     """
     expected = replay_results(log, settings.windows)
     results = {result_id: asdict(result) for result_id, result in expected.items()}
-    slots = {count.result_id: vars(count) for count in count_slots(expected.values(), settings)}
+    slots = count_slots(expected.values(), settings)
     orders = replay_orders(log, settings.windows, rules.scaled(settings.time_scale))
     compared = sum(credit is not None for _, credit in orders.values())
     counts = _counts(log, expected) | {"conversions": _conversions(log)}
@@ -80,7 +80,7 @@ def reconcile(
         *_differences("result", log.results, results, "code"),
         *_differences("row", stored, results, "code"),
         *_credit_differences(log, orders),
-        *_differences("count", log.counts, slots, "slots"),
+        *_differences("count", log.counts, {count.result_id: vars(count) for count in slots}, "slots"),
         *_sum_differences(counts),
         *(
             f"result {result_id} was written twice with the same version but different content"
@@ -88,16 +88,11 @@ def reconcile(
         ),
         *(f"record {src} was not written by the pipeline: a field or a header is missing" for src in log.unreadable),
     ]
-    campaigns = campaign_outcomes(expected.values(), goals, settings)
-    return Reconciliation(counts, differences, len(expected), compared, len(orders) - compared, campaigns)
-
-
-def campaign_outcomes(expected: Iterable[Result], goals: Iterable[Goal], settings: Settings) -> list[CampaignOutcome]:
-    """Return each campaign's goal and its delivery."""
     delivered = Counter[str]()
-    for count in count_slots(expected, settings):
+    for count in slots:
         delivered[count.campaign_id] += count.delivered
-    return [CampaignOutcome(goal, delivered[goal.campaign_id]) for goal in goals]
+    campaigns = [CampaignOutcome(goal, delivered[goal.campaign_id]) for goal in goals]
+    return Reconciliation(counts, differences, len(expected), compared, len(orders) - compared, campaigns)
 
 
 def _decoding_differences(log: RunLog) -> Iterator[str]:

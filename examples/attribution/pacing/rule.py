@@ -1,8 +1,7 @@
 """The pacing rule in plain Python: count delivered and reserved impressions, and compute how many remain."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 from zlib import crc32
 
 from examples.attribution.correlation.rule import Result
@@ -62,18 +61,16 @@ class Pacing:
     """Delivered impressions divided by those of an even delivery until now, or None before the start of the goal."""
 
 
-def count_slots(results: Iterable[Result | Mapping[str, Any]], settings: Settings) -> list[CampaignCount]:
+def count_slots(results: Iterable[Result], settings: Settings) -> list[CampaignCount]:
     """Return the counts of all ad slots in `results`, which can contain several versions of a slot in any order."""
     newest: dict[tuple[str, int, int], dict[str, tuple[int, str]]] = {}
     bucket_ms = bucket_length_ms(settings)
     for result in results:
-        row = asdict(result) if isinstance(result, Result) else result
-        if row["kind"] == "slot":
-            bucket_ts = row["request_ts"] - row["request_ts"] % bucket_ms
-            shard = crc32(row["transaction_id"].encode()) % settings.pacing_shards
-            slots = newest.setdefault((row["campaign_id"], bucket_ts, shard), {})
-            known = slots.get(row["result_id"], (0, ""))
-            slots[row["result_id"]] = max(known, (row["version"], row["code"]))
+        if result.kind == "slot":
+            bucket_ts = result.request_ts - result.request_ts % bucket_ms
+            shard = crc32(result.transaction_id.encode()) % settings.pacing_shards
+            slots = newest.setdefault((result.campaign_id, bucket_ts, shard), {})
+            slots[result.result_id] = max(slots.get(result.result_id, (0, "")), (result.version, result.code))
     return [_count(key, list(slots.values())) for key, slots in sorted(newest.items())]
 
 

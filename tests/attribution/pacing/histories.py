@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from examples.attribution.correlation.rule import Event, Result, correlate
 from tests.attribution.correlation.histories import FLAGS, WINDOWS, T, drawn, histories
 
+COUNT = 60
 FOREVER = 10**14
 CAMPAIGNS = ("c1", "c2", "c3")
 BUCKETS_MS = st.integers(T - 1_500, T + 1_500)
@@ -37,5 +38,5 @@ def versions(draw: st.DrawFn) -> list[Result]:
 
 
 @cache
-def generated(count: int) -> list[list[Result]]:
-    return drawn(versions(), count)
+def generated() -> list[list[Result]]:
+    return drawn(versions(), COUNT)
