@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from examples.attribution.events import STEPS
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.spark
 NOW = 1_700_000_000_000
 HORIZON_MS = DemoSettings().windows.horizon_ms
 SKEW_MS = DemoSettings().windows.clock_skew_limit_ms
-SOURCE_ROW = """key binary, value binary, topic string, partition int, offset long, timestamp timestamp,
+SOURCE_ROW = """key binary, value binary, topic string, partition int, offset long,
     headers array<struct<key: string, value: binary>>"""
 COMMON = {"event_id": "e1", "event_ts": NOW, "server_ts": NOW}
 IN_TRANSACTION = {"transaction_id": "t1", "request_ts": NOW, "campaign_id": "c1"}
@@ -140,50 +140,59 @@ def good_records() -> Iterator[tuple[str, bytes]]:
     )
 
 
-def source_rows(spark: SparkSession, records: list[tuple[str, bytes | None]], headers: list[Headers]) -> DataFrame:
-    """Return rows as the Kafka source emits them, appended at NOW; the offset is the position in `records`."""
-    rows = [
-        (b"key", None if value is None else bytearray(value), topic, 0, n, headers[n])
-        for n, (topic, value) in enumerate(records)
-    ]
-    schema = SOURCE_ROW.replace("timestamp timestamp,", "")
-    return spark.createDataFrame(rows, schema).withColumn("timestamp", F.timestamp_millis(F.lit(NOW)))
+def damaged_records() -> Iterator[tuple[str, bytes]]:
+    """Yield 300 records in which random bytes are missing or replaced."""
+    source = random.Random(11)
+    for _ in range(300):
+        topic, fields = source.choice(list(GOOD.values()))
+        damaged = bytearray(json.dumps({"kind": "click", **fields}).encode())
+        for _ in range(source.randrange(1, 6)):
+            at = source.randrange(len(damaged))
+            damaged[at : at + source.randrange(3)] = source.randbytes(source.randrange(3))
+        yield topic, bytes(damaged)
 
 
-def routed(
-    spark: SparkSession, records: list[tuple[str, bytes | None]], headers: list[Headers] | None = None
-) -> list[Route]:
-    rows = kafka_to_events(source_rows(spark, records, headers or [T0 + JUNK] * len(records)), DemoSettings()).collect()
-    assert len(records) == len(rows)
-    return [
-        (row.topic, {h.key: bytes(h.value) for h in row.headers}, None if row.value is None else bytes(row.value))
-        for row in rows
-    ]
+@pytest.fixture(scope="module")
+def routes(spark: SparkSession) -> dict[str, list[Route]]:
+    """Route the records of all tests, appended at NOW, in one Spark job, because planning takes seconds."""
+    sent: dict[str, list[tuple[str, bytes | None, Headers]]] = {
+        "bad": [(topic, value, T0 + JUNK) for topic, value, _ in bad_records()],
+        "good": [(topic, value, T0 + JUNK) for topic, value in good_records()],
+        "headers": [("ad-requests", encoded(), headers) for headers, _ in KEPT_HEADERS.values()],
+        "damaged": [(topic, value, T0) for topic, value in damaged_records()],
+    }
+    sent["headers"].append(("ad-requests", encoded(), EMPTY * (MAX_HEADERS + 1)))
+    rows = [(b"key", v, topic, 0, n, h) for records in sent.values() for n, (topic, v, h) in enumerate(records)]
+    source = spark.createDataFrame(rows, SOURCE_ROW).withColumn("timestamp", F.timestamp_millis(F.lit(NOW)))
+    routed = iter(kafka_to_events(source, DemoSettings()).collect())
+    found = {name: [route_of(next(routed)) for _ in records] for name, records in sent.items()}
+    assert [] == [*routed]
+    return found
 
 
-def test_bad_record_is_rejected_with_reason_bytes_and_position(spark: SparkSession) -> None:
+def route_of(row: Row) -> Route:
+    return row.topic, {h.key: bytes(h.value) for h in row.headers}, None if row.value is None else bytes(row.value)
+
+
+def test_bad_record_is_rejected_with_reason_bytes_and_position(routes: dict[str, list[Route]]) -> None:
     """A raw value is cut, so the reject topic accepts it; the header `bytes` keeps the original length."""
-    cases = list(bad_records())
+    cases = zip(bad_records(), routes["bad"], strict=True)
 
-    routes = routed(spark, [(topic, value) for topic, value, _ in cases])
-
-    for n, ((topic, value, reason), (target, headers, raw)) in enumerate(zip(cases, routes, strict=True)):
+    for n, ((topic, value, reason), (target, headers, raw)) in enumerate(cases):
         position, length = f"{topic}:0:{n:012d}".encode(), str(len(value or b"")).encode()
         expected = {"reason": reason.encode(), "src": position, "bytes": length}
         assert ("ad-rejected", expected, value and value[:MAX_RAW_BYTES]) == (target, headers, raw), (reason, value)
 
 
-def test_good_record_passes_with_typed_fields(spark: SparkSession) -> None:
+def test_good_record_passes_with_typed_fields(routes: dict[str, list[Route]]) -> None:
     """
     All kinds pass; unknown fields and all headers except `t0` are dropped.
 
     The collector's time replaces the time of a device whose clock is off by more than the limit.
     """
-    records = list(good_records())
+    cases = zip(good_records(), routes["good"], strict=True)
 
-    routes = routed(spark, [*records])
-
-    for n, ((topic, value), (target, headers, event)) in enumerate(zip(records, routes, strict=True)):
+    for n, ((topic, value), (target, headers, event)) in enumerate(cases):
         sent = {k: v for k, v in json.loads(value).items() if k in EVENTS.names and v is not None}
         is_off = abs(sent["event_ts"] - NOW) > SKEW_MS
         times = {"effective_ts": NOW if is_off else sent["event_ts"], "clock_skew": is_off, "appended_at": NOW}
@@ -203,33 +212,19 @@ KEPT_HEADERS: dict[str, tuple[Headers, dict[str, bytes]]] = {
 """Headers of a record, and the subset in `events`."""
 
 
-def test_only_the_first_valid_send_time_is_kept(spark: SparkSession) -> None:
+def test_only_the_first_valid_send_time_is_kept(routes: dict[str, list[Route]]) -> None:
     """A record whose headers would exceed the size limit of `events` goes to the reject topic, without its headers."""
-    headers = [*(sent for sent, _ in KEPT_HEADERS.values()), EMPTY * (MAX_HEADERS + 1)]
+    *others, (target, rejected, raw) = routes["headers"]
 
-    *routes, (target, rejected, raw) = routed(spark, [("ad-requests", encoded()) for _ in headers], headers)
-
-    found = {name: (target, kept) for name, (target, kept, _) in zip(KEPT_HEADERS, routes, strict=True)}
+    found = {name: (target, kept) for name, (target, kept, _) in zip(KEPT_HEADERS, others, strict=True)}
     assert {name: ("events", kept) for name, (_, kept) in KEPT_HEADERS.items()} == found
     assert ("ad-rejected", b"bad_headers", encoded()) == (target, rejected["reason"], raw)
     assert {"reason", "src", "bytes"} == rejected.keys()
 
 
-def test_random_damage_never_ends_the_query(spark: SparkSession) -> None:
-    source = random.Random(11)
-    records: list[tuple[str, bytes | None]] = []
-    for _ in range(300):
-        topic, fields = source.choice(list(GOOD.values()))
-        damaged = bytearray(json.dumps({"kind": "click", **fields}).encode())
-        for _ in range(source.randrange(1, 6)):
-            at = source.randrange(len(damaged))
-            damaged[at : at + source.randrange(3)] = source.randbytes(source.randrange(3))
-        records.append((topic, bytes(damaged)))
-
-    routes = routed(spark, records)
-
-    assert {"events", "ad-rejected"} == {target for target, _, _ in routes}
-    for (_, value), (target, _, raw) in zip(records, routes, strict=True):
+def test_random_damage_never_ends_the_query(routes: dict[str, list[Route]]) -> None:
+    assert {"events", "ad-rejected"} == {target for target, _, _ in routes["damaged"]}
+    for (_, value), (target, _, raw) in zip(damaged_records(), routes["damaged"], strict=True):
         assert target == "events" or value == raw
 
 
