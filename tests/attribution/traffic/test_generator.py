@@ -19,14 +19,13 @@ from tests.helpers import eventually
 
 RECORDS = 20_000
 STARTED_AT = 1_700_000_000.0
-
-
-def records(count: int = RECORDS, /, **changes: Any) -> list[ScheduledRecord]:
-    return _records(count, replace(DemoSettings(), **changes))
+OF_RECORDS: dict[str, Any] = {"duplicate_share": 0.2, "malformed_share": 0.1}
+OF_TRANSACTIONS: dict[str, Any] = {"late_share": 0.3, "out_of_order_share": 0.2, "orphan_share": 0.1}
+FAULTY = replace(DemoSettings(), warm_up_seconds=0, erasure_share=0.05, **OF_RECORDS, **OF_TRANSACTIONS)
 
 
 @cache
-def _records(count: int, settings: Settings) -> list[ScheduledRecord]:
+def records(settings: Settings = FAULTY, count: int = RECORDS) -> list[ScheduledRecord]:
     return list(islice(TrafficGenerator(settings, "run", STARTED_AT).records(), count))
 
 
@@ -43,41 +42,30 @@ def transactions(all_records: list[ScheduledRecord]) -> dict[str, list[Scheduled
 
 
 def test_same_seed_gives_the_same_records() -> None:
-    first, second, other = (
-        list(islice(TrafficGenerator(DemoSettings(seed=seed), "run", STARTED_AT).records(), 2_000))
-        for seed in (7, 7, 8)
-    )
-
-    assert first == second
-    assert first != other
+    assert records(FAULTY, 2_000) == records()[:2_000]
+    assert records(replace(FAULTY, seed=8), 2_000) != records()[:2_000]
 
 
 def test_shares_of_faults_equal_their_settings() -> None:
-    of_records = {"duplicate_share": 0.2, "malformed_share": 0.1}
-    of_transactions = {"late_share": 0.3, "out_of_order_share": 0.2, "orphan_share": 0.1}
-    complete_before = (STARTED_AT + 20) * 1000  # not all records of later transactions have been sent
-    all_records = records(warm_up_seconds=0, rate=500, **of_records, **of_transactions)
-    counted = Counter(record.label for record in all_records)
-    by_id = transactions(all_records)
+    complete_before = (STARTED_AT + 90) * 1000  # not all records of later transactions have been sent
+    counted = Counter(record.label for record in records())
+    by_id = transactions(records())
     complete = [events for events in by_id.values() if fields(events[0])["request_ts"] < complete_before]
 
-    for name, share in of_records.items():
+    for name, share in OF_RECORDS.items():
         assert counted[name.removesuffix("_share")] / RECORDS == pytest.approx(share, abs=0.01)
-    for name, share in of_transactions.items():
+    for name, share in OF_TRANSACTIONS.items():
         faulty = sum(any(record.label == name.removesuffix("_share") for record in events) for events in complete)
         assert faulty / len(complete) == pytest.approx(share, abs=0.04)
-
-
-def test_traffic_without_faults_has_normal_records_only() -> None:
-    kinds = ("duplicate", "malformed", "late", "out_of_order", "orphan", "erasure")
-
-    assert {"normal"} == {record.label for record in records(5_000, **dict.fromkeys((f"{k}_share" for k in kinds), 0))}
+    none: dict[str, Any] = dict.fromkeys(OF_RECORDS | OF_TRANSACTIONS, 0)
+    normal = replace(FAULTY, erasure_share=0, **none)
+    assert {"normal"} == {record.label for record in records(normal, 2_000)}
 
 
 def test_duplicate_repeats_an_earlier_event_with_its_fields() -> None:
     seen: dict[str, dict[str, Any]] = {}
     repeats = 0
-    for record in records()[:5_000]:
+    for record in records():
         if record.label in ("malformed", "erasure"):
             continue
         event = {name: value for name, value in fields(record).items() if name != "server_ts"}
@@ -89,7 +77,7 @@ def test_duplicate_repeats_an_earlier_event_with_its_fields() -> None:
 
 
 def test_one_campaign_is_hot_and_others_share_the_rest() -> None:
-    requests = [fields(r) for r in records(hot_campaign_share=0.4) if r.label == "normal" and r.topic == "ad-requests"]
+    requests = [fields(r) for r in records() if r.label == "normal" and r.topic == "ad-requests"]
 
     counted = Counter(request["campaign_id"] for request in requests)
     assert [f"run-campaign-{n}" for n in range(8)] == sorted(counted)
@@ -111,20 +99,18 @@ def test_requests_of_a_closed_campaign_are_resold() -> None:
     def sold_to(sent: list[ScheduledRecord]) -> set[str]:
         return {fields(r)["campaign_id"] for r in sent if r.label == "normal" and r.topic == "ad-requests"}
 
+    def places(sent: list[ScheduledRecord]) -> list[tuple[str, str, float]]:
+        return [(record.topic, record.key, record.send_at) for record in sent]
+
     assert (True, False) == ("run-campaign-0" in sold_to(before), RESALE_CAMPAIGN in sold_to(before))
     assert (False, True) == ("run-campaign-0" in sold_to(after), RESALE_CAMPAIGN in sold_to(after))
-    with_open_campaigns = list(islice(TrafficGenerator(DemoSettings(), "run", STARTED_AT).records(), 4_000))
-    assert [(r.topic, r.key, r.send_at) for r in with_open_campaigns] == [
-        (r.topic, r.key, r.send_at) for r in before + after
-    ]
+    assert places(records(DemoSettings(), 4_000)) == places(before + after)
 
 
 def test_share_of_erasures_equals_its_setting() -> None:
-    all_records = records(erasure_share=0.05)
-    valid = [record for of_transaction in transactions(all_records).values() for record in of_transaction]
-    with_user = {fields(record)["transaction_id"] for record in valid if "user_key" in fields(record)}
+    with_user = [events for events in transactions(records()).values() if "user_key" in fields(events[0])]
 
-    erasures = [record for record in all_records if record.topic == ERASURES_TOPIC]
+    erasures = [record for record in records() if record.topic == ERASURES_TOPIC]
     assert len(erasures) / len(with_user) == pytest.approx(0.05, abs=0.01)
     assert {(None, "erasure", True)} == {(r.value, r.label, r.key.startswith("user-")) for r in erasures}
 
