@@ -91,11 +91,9 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
 def write_page(outcome: Outcome, seed: int, machine: Mapping[str, object], path: Path = PAGE) -> Path:
     """Write a page with the latencies, the faults and the time until each recovery, and return its path."""
     began_at = html_page.started_at(outcome.log)
-    faults = [html_page.Fault(i.fault.kind, i.begun_at - began_at, i.seconds) for i in outcome.incidents]
-    figure = html_page.timeline(
-        [html_page.Series("real-time", latencies_by_second(outcome.log, began_at))],
-        faults,
-    )
+    faults = [(i.fault.kind, i.begun_at - began_at, i.seconds) for i in outcome.incidents]
+    series = html_page.Series("real-time", latencies_by_second(outcome.log, began_at))
+    figure = html_page.timeline([series], faults)
     tables = [
         _faults_of(outcome),
         counts_of(outcome.reconciliation),

@@ -119,14 +119,14 @@ class ChaosRun:
         self.throttle.raise_if_failed()
         self.view.update(self.reader.log, is_draining=is_draining)
 
-    def wait_for_queries(self) -> None:
-        """Wait until every query has committed a batch, so that no backlog delays the first recovery."""
+    def wait(self, poll: Callable[[], None], is_true: Callable[[], bool], what: str) -> None:
+        """Call `poll` until `is_true` returns True or Ctrl-C ends the run."""
 
         def is_over() -> bool:
-            self.system.poll()
-            return self.system.have_all_committed() or self.stop.is_set()
+            poll()
+            return is_true() or self.stop.is_set()
 
-        wait_until(is_over, START_SECONDS, f"the first batch of every query ({self.system.driver.log_path})")
+        wait_until(is_over, START_SECONDS, what)
 
     def carry_out(self, faults: Sequence[Fault]) -> None:
         """Wait for the first results, and carry out the faults one by one. Stop after a fault without recovery."""
@@ -136,7 +136,7 @@ class ChaosRun:
         for number, fault in enumerate(faults, start=1):
             if self.stop.is_set():
                 return
-            self.wait_for_standby()
+            self.wait(self.poll, self.system.has_ready_standby, "the standby")
             self.report(f"fault {number} of {len(faults)}: {fault}")
             incident = self._carry_out(fault)
             if self.stop.is_set() and incident.seconds is None:
@@ -144,15 +144,6 @@ class ChaosRun:
                 self.incidents.remove(incident)
             if incident.seconds is None:
                 return
-
-    def wait_for_standby(self) -> None:
-        """Wait until the standby can take over, if the run has a standby."""
-
-        def is_over() -> bool:
-            self.poll()
-            return self.system.has_ready_standby() or self.stop.is_set()
-
-        wait_until(is_over, START_SECONDS, "the standby")
 
     def wait_for_flow(self, since: float, pause_seconds: float, max_seconds: float) -> float | None:
         """
@@ -186,14 +177,18 @@ class ChaosRun:
         except psycopg.OperationalError:
             return False
 
-    def drain(self) -> None:
-        """Poll until every result is final or the run makes no progress."""
-        poll_until_settled(
-            lambda: self.poll(is_draining=True),
-            self._is_settled,
-            self.reader.log.outstanding,
-            self.options.drain_seconds,
-        )
+    def is_settled(self) -> bool:
+        """Return whether every result is final and the micro-batch queries have read all input."""
+        try:
+            if not self.reader.is_settled():
+                return False
+            ends = self.reader.ends()
+            names = micro_batch_with_python(self.system.settings)
+            positions = [committed_position(self.system.checkpoints / name) for name in names]
+            return all(is_past(source, ends) for position in positions for source in position.sources)
+        except (KafkaException, ValueError):
+            # The broker does not respond, or a checkpoint has no position yet.
+            return False
 
     def _carry_out(self, fault: Fault) -> Incident:
         incident = Incident(fault, time.time())
@@ -219,18 +214,6 @@ class ChaosRun:
         while time.monotonic() < end and not self.stop.is_set():
             self.poll()
 
-    def _is_settled(self) -> bool:
-        try:
-            if not self.reader.is_settled():
-                return False
-            ends = self.reader.ends()
-            names = micro_batch_with_python(self.system.settings)
-            positions = [committed_position(self.system.checkpoints / name) for name in names]
-            return all(is_past(source, ends) for position in positions for source in position.sources)
-        except (KafkaException, ValueError):
-            # The broker does not respond, or a checkpoint has no position yet.
-            return False
-
 
 def run(
     options: ChaosOptions, faults: Sequence[Fault], view: LiveView, stop: threading.Event, *, is_mounted: bool
@@ -254,7 +237,9 @@ def run(
         traffic.is_open = throttle.is_open
         chaos = ChaosRun(options, system, reader, throttle, view, report, stop)
         report("starting the queries")
-        chaos.wait_for_queries()
+        # A backlog would delay the first recovery.
+        first_batches = f"the first batch of every query ({system.driver.log_path})"
+        chaos.wait(system.poll, system.have_all_committed, first_batches)
         sent.started_at = traffic.started_at = time.time()
         title = f"{len(faults)} faults hit the pipeline at {options.rate:g} records/s, then each result is checked"
         view.start_run(sent, replace(settings, warm_up_seconds=0, duration=0), throttle, title)
@@ -263,7 +248,9 @@ def run(
             chaos.carry_out(faults)
             end_of_traffic.set()
         is_interrupted = stop.is_set()
-        chaos.drain()
+        poll_until_settled(
+            lambda: chaos.poll(is_draining=True), chaos.is_settled, reader.log.outstanding, options.drain_seconds
+        )
         system.stop_programs()
         stored = stored_results(system.database.dsn, settings)
     reconciliation = reconcile(reader.log, settings, RULES, goals, stored)

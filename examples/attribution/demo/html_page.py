@@ -38,13 +38,8 @@ class Series:
     """The measured part of the path, or an empty string for the whole path."""
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A fault: the kind, when it began (s), and the seconds until results flowed again, or None without recovery."""
-
-    kind: str
-    at: float
-    seconds: float | None
+Fault = tuple[str, float, float | None]
+"""The kind of a fault, when it began (s), and the seconds until results flowed again, or None without recovery."""
 
 
 def timeline(series: Sequence[Series], faults: Sequence[Fault] = ()) -> str:
@@ -68,14 +63,13 @@ def timeline(series: Sequence[Series], faults: Sequence[Fault] = ()) -> str:
         f'<text x="{x(second):.1f}" y="{HEIGHT - 6}" text-anchor="middle">{second} s</text>'
         for second in range(0, last + 1, max(10, last // 100 * 10))
     ]
-    for number, fault in enumerate(faults):
-        until = last if fault.seconds is None else fault.at + fault.seconds
-        gap = "no recovery" if fault.seconds is None else f"{fault.seconds:.1f} s"
-        width = max(x(until) - x(fault.at), 1)
+    for number, (kind, began_at, seconds) in enumerate(faults):
+        start, end = x(began_at), x(last if seconds is None else began_at + seconds)
+        gap = "no recovery" if seconds is None else f"{seconds:.1f} s"
         parts.append(
-            f'<rect x="{x(fault.at):.1f}" y="{TOP}" width="{width:.1f}" height="{HEIGHT - TOP - BOTTOM}" '
-            f'fill="{palette.RED}" opacity=".15"/><text x="{x(fault.at) + 2:.1f}" y="{TOP + 12 + 14 * (number % 4)}">'
-            f"{escape(fault.kind)}: {gap}</text>"
+            f'<rect x="{start:.1f}" y="{TOP}" width="{max(end - start, 1):.1f}" height="{HEIGHT - TOP - BOTTOM}" '
+            f'fill="{palette.RED}" opacity=".15"/><text x="{start + 2:.1f}" y="{TOP + 12 + 14 * (number % 4)}">'
+            f"{escape(kind)}: {gap}</text>"
         )
     for number, each in enumerate(series):
         parts += _lines(each, number, x, y)

@@ -6,7 +6,7 @@ from pathlib import Path
 from examples.attribution.audit.latency import Latency
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.demo.beside import Beside
-from examples.attribution.demo.html_page import Fault, Series, timeline, write_demo
+from examples.attribution.demo.html_page import Series, timeline, write_demo
 from tests.attribution.demo.reports import report
 
 
@@ -52,7 +52,7 @@ def test_page_compares_both_modes_and_loads_nothing(tmp_path: Path) -> None:
 def test_timeline_shows_the_gap_that_a_fault_has_left() -> None:
     """A fault without a recovery lasts to the end."""
     series = Series("real-time", {0: (1, 10), 10: (1, 10), 100: (1, 10)})
-    svg = timeline([series], [Fault("kill-broker", 10, 50), Fault("kill-driver", 90, None)])
+    svg = timeline([series], [("kill-broker", 10, 50), ("kill-driver", 90, None)])
 
     widths = [float(width) for width in re.findall(r'<rect [^>]*width="([\d.]+)"', svg)]
     assert [452.0, 90.4] == widths
