@@ -105,6 +105,12 @@ def drawn(strategy: st.SearchStrategy[D], count: int) -> list[D]:
     return values
 
 
+def splits(records: list[D]) -> st.SearchStrategy[list[list[D]]]:
+    """Divide records into successive calls of a processor."""
+    cuts = st.sets(st.integers(1, max(len(records) - 1, 1)))
+    return cuts.map(lambda at: [records[i:j] for i, j in zip([0, *sorted(at)], [*sorted(at), None], strict=True)])
+
+
 def unversioned(results: Iterable[Result]) -> Results:
     """Return results by id, with all versions set to 0."""
     return {result.result_id: replace(result, version=0) for result in results}

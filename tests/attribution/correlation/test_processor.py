@@ -1,6 +1,4 @@
-from collections.abc import Iterator
 from dataclasses import asdict, replace
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -25,6 +23,7 @@ from tests.attribution.correlation.histories import (
     changes,
     fold,
     histories,
+    splits,
     unversioned,
 )
 
@@ -77,19 +76,12 @@ class Run:
         return [*self.tester.handle.listTimers()]
 
     def state(self) -> list[Any]:
-        states = (self.tester.peekValueState("transaction", KEY), self.tester.peekListState("others", KEY))
-        return [state for state in states if state] + self.timers()
+        state = self.tester.peekValueState("transaction", KEY)
+        return [state] * bool(state) + self.timers()
 
 
 def input_row(event: Event) -> Row:
     return Row(**{name: value for name, value in asdict(event).items() if name in HISTORY} | {"slots": [*event.slots]})
-
-
-def calls(data: st.DataObject, history: list[Event]) -> Iterator[list[Event]]:
-    cuts = data.draw(st.sets(st.integers(1, max(len(history) - 1, 1))))
-    for start, end in pairwise([0, *sorted(cuts), len(history)]):
-        if history[start:end]:
-            yield history[start:end]
 
 
 @hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
@@ -108,7 +100,7 @@ def test_timeouts_alongside_another_query_equal_the_rule(
             fold(run.newest, correlate(read, windows) if repeats_all else changes(read, windows))
         read_events = max(read_events, until)
 
-    for call in calls(data, history):
+    for call in data.draw(splits(history)):
         read_on(data.draw(st.integers(0, len(history))))
         run.at(max(data.draw(TIMES), run.now), *call)
         assert len(run.timers()) <= 1

@@ -1,7 +1,6 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import TypeVar
 
 from hypothesis import strategies as st
 from pyspark.sql import Row
@@ -23,7 +22,6 @@ RULES = CreditRules(
 
 T = 10_000
 UserRecord = Touch | Conversion
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -91,11 +89,6 @@ def histories(draw: st.DrawFn, span_ms: int, delay_ms: int) -> list[UserRecord]:
 def identity(record: UserRecord) -> tuple[str, int]:
     """Return the identity of a record, which its deliveries share."""
     return (record.result_id, record.version) if isinstance(record, Touch) else (record.src, 0)
-
-
-def splits(records: list[R]) -> st.SearchStrategy[list[list[R]]]:
-    cuts = st.sets(st.integers(1, max(len(records) - 1, 1)))
-    return cuts.map(lambda at: [records[i:j] for i, j in zip([0, *sorted(at)], [*sorted(at), None], strict=True)])
 
 
 def input_row(record: UserRecord | Erasure) -> Row:

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.processor import CONVERSION, TOUCH, CreditProcessor
 from examples.attribution.credit.rule import Conversion, OrderCredit, Touch, TouchShare
+from tests.attribution.correlation.histories import splits
 from tests.attribution.credit.histories import (
     RULES,
     Erasure,
@@ -22,7 +23,6 @@ from tests.attribution.credit.histories import (
     histories,
     identity,
     input_row,
-    splits,
 )
 
 pytestmark = pytest.mark.spark
@@ -83,7 +83,7 @@ def credit_of(row: Row) -> OrderCredit:
     return OrderCredit(**fields, credits=shares)
 
 
-@hypothesis_settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@hypothesis_settings(max_examples=75, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
 def test_any_order_and_split_give_the_credit_of_the_rule(data: st.DataObject) -> None:
     history = data.draw(histories(SPAN_MS, DELAY_MS))
