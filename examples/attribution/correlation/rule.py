@@ -86,8 +86,8 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
     result with the code `too_many_events`, and changes no other result.
 
     If `now` (UTC milliseconds) is given, pending results whose deadline has passed time out: they become `unfilled` or
-    `orphan_*`. The version of a timeout is higher than that of the pending result, and lower than that of any result
-    that includes one more record of the transaction.
+    `orphan_*`. The version of a timeout is odd, higher than that of the pending result, and lower than that of any
+    result that includes one more record of the transaction.
     """
     arrived = distinct(events)
     records = sorted(arrived[: windows.max_events], key=_order)
@@ -110,11 +110,8 @@ def correlate(events: Iterable[Event], windows: Windows, now: int | None = None)
         *_duplicates(records),
         *too_many_events(arrived[windows.max_events :], windows),
     ]
-    version = 2 * len(records)
-    if now is not None:
-        results = [_timed_out(result, now) for result in results]
-        version += 1
-    return [replace(result, version=version) for result in results]
+    results = [replace(result, version=2 * len(records)) for result in results]
+    return results if now is None else [_timed_out(result, now) for result in results]
 
 
 def distinct(events: Iterable[Event]) -> list[Event]:
@@ -251,7 +248,7 @@ def _timed_out(result: Result, now: int) -> Result:
     if result.deadline is None or now <= result.deadline:
         return result
     code = "unfilled" if result.kind == "slot" else f"orphan_{_family(result)}"
-    return replace(result, code=code, deadline=None)
+    return replace(result, code=code, version=result.version + 1, deadline=None)
 
 
 def _family(event: Event | Result) -> str:

@@ -46,35 +46,16 @@ def advance(before: Transaction, arrived: Iterable[Event], windows: Windows, sla
         max(before.evaluated_at, now),
         max(before.last_record_at, now) if has_new_records else before.last_record_at,
     )
-    current = results(after, windows)
-    timeouts = [result for result in current if is_timeout(result)]
+    current = correlate(after.history, windows, after.evaluated_at)
+    # Only timeouts have odd versions.
+    timeouts = [result for result in current if result.version % 2]
     # The previous results are needed only if there are timeouts. Most records cause none.
-    previous = set(results(before, windows)) if timeouts else set()
+    previous = set(correlate(before.history, windows, before.evaluated_at)) if timeouts else set()
     # An event at the deadline still matches, so the timeout is one millisecond later.
     timeouts_at = [result.deadline + 1 for result in current if result.deadline is not None]
     next_timer_at = min(timeouts_at, default=_ends_at(after, windows, slack_ms))
     new_timeouts = [result for result in timeouts if result not in previous]
     return Transition(after if next_timer_at > after.evaluated_at else None, new_timeouts, next_timer_at)
-
-
-def results(transaction: Transaction, windows: Windows) -> list[Result]:
-    """
-    Return all results as of the last evaluation.
-
-    Timeouts have odd versions. All other results have the same versions as in `correlation/sql.py`.
-    """
-    by_records, now = correlate(transaction.history, windows), transaction.evaluated_at
-    overdue = {result.result_id for result in by_records if result.deadline is not None and result.deadline < now}
-    if not overdue:
-        return by_records
-    by_time = correlate(transaction.history, windows, now)
-    pairs = zip(by_records, by_time, strict=True)
-    return [timed_out if timed_out.result_id in overdue else result for result, timed_out in pairs]
-
-
-def is_timeout(result: Result) -> bool:
-    """Return whether the result is a timeout. A timeout depends on elapsed time as well as on records."""
-    return result.version % 2 == 1
 
 
 def _ends_at(transaction: Transaction, windows: Windows, slack_ms: int) -> int:
