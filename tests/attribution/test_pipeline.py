@@ -31,7 +31,7 @@ CHECKOUT = Path(__file__).parents[2]
 @contextmanager
 def demo_process(folder: Path, kafka: str, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], Path, Path]]:
     """Run the demonstration as a user does, and yield it with its output and error files; kill it afterwards."""
-    command = [sys.executable, "-m", "examples.attribution.demo", "--interval-seconds", "10", *options]
+    command = [sys.executable, "-m", "examples.attribution.demo", "--interval-seconds=10", *options]
     env, output, errors = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}, folder / "output", folder / "errors"
     with output.open("wb") as out, errors.open("wb") as err:
         process = subprocess.Popen(command, cwd=CHECKOUT, env=env, stdout=out, stderr=err, start_new_session=True)
@@ -55,6 +55,7 @@ def test_invented_result_fails_an_otherwise_correct_run(kafka: str, settings: Se
     # Windows of minutes take a second or two, so the run is drained sooner. On a busy machine, the timeouts can be
     # minutes behind; with the default slack, they would count as late.
     options = ["--duration=0", "--warm-up-seconds=1", "--rate=30", "--time-scale=600", "--watermark-slack-ms=600000"]
+    options += ["--python-interval-seconds=10"]  # each commit plans the queries again
 
     with demo_process(tmp_path, kafka, *options, "--compare", "--topic-prefix", settings.topic_prefix) as (
         process,

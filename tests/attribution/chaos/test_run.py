@@ -32,7 +32,9 @@ OPTIONS = ChaosOptions(
     faults="kill-broker,kill-driver,kill-executor",
     cluster=True,
     rate=15,
-    interval_seconds=10,
+    # Each commit plans the queries again.
+    interval_seconds=20,
+    python_interval_seconds=15,
     warm_up_seconds=3,
     time_scale=600,
 )
