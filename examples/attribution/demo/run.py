@@ -96,13 +96,6 @@ class RunMonitor:
         ends = self.reader.ends()
         return all(_has_read(self.keeper.queries[name], ends) for name in self.micro_batch)
 
-    def drain(self, idle_seconds: float) -> None:
-        """Poll until the run is settled or makes no progress."""
-        poll_until_settled(
-            lambda: self.poll(is_draining=True), self.is_settled, self.reader.log.outstanding, idle_seconds
-        )
-        self.view.print_line("stopping the queries, and comparing all results with the replay")
-
 
 def run(
     settings: Settings,
@@ -134,7 +127,10 @@ def run(
         view.start_run(sent, settings, throttle)
         with sending(bootstrap_servers, settings, records_of_run(traffic), sent, stop) as sender:
             cpu = monitor.follow(sender, measured_from)
-        monitor.drain(settings.drain_seconds)
+        poll_until_settled(
+            lambda: monitor.poll(is_draining=True), monitor.is_settled, reader.log.outstanding, settings.drain_seconds
+        )
+        view.print_line("stopping the queries, and comparing all results with the replay")
         results.finish()
         boundaries = list(_boundaries(keeper, settings, sent))
     reconciliation = reconcile(reader.log, settings, RULES, throttle.goals.values(), stored_results(dsn, settings))
