@@ -15,7 +15,7 @@ from spark_rtm.prove.checks.input import hostile_input
 from spark_rtm.prove.checks.restart import order_of, restart
 from spark_rtm.prove.checks.state import state
 from spark_rtm.prove.subjects.other_process import other_process
-from spark_rtm.prove.subjects.settings import SHUFFLES, set_for_now
+from spark_rtm.prove.subjects.settings import SHUFFLES
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.verdicts.failure import failed
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
@@ -131,8 +131,11 @@ def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
         fix = f"use {needed} slots, fewer source partitions or a smaller {SHUFFLES}"
         return examined.wrong("slots", f"{good.evidence}, so {effect}", fix, SLOTS_PAGE), False
     if needed > partitions and examined.has_default_shuffles:
-        with set_for_now(session, {SHUFFLES: DEFAULT_SHUFFLES}):
+        session.conf.set(SHUFFLES, DEFAULT_SHUFFLES)
+        try:
             needed = slots_needed(examined.trial.rows.select("*"), partitions)
+        finally:
+            session.conf.set(SHUFFLES, own)
         if needed > free:
             evidence = (
                 f"{counted(needed, DEFAULT_SHUFFLES)}: the job does not set this number; the other checks run in the "

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -64,22 +64,6 @@ def redirected(rows: DataFrame, target: str) -> DataFrame:
     return rows.withColumn("headers", headers).withColumn("topic", F.when(F.col("topic").isNotNull(), F.lit(target)))
 
 
-def producer_of(bootstrap_servers: str) -> Producer:
-    """Return a Kafka client that sends records of up to `MAX_SENT_BYTES` without a delay."""
-    return Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 0, "message.max.bytes": MAX_SENT_BYTES})
-
-
-def admin_of(bootstrap_servers: str) -> AdminClient:
-    """Return a client that deletes records and topics."""
-    return AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
-
-
-def delete_records(admin: AdminClient, places: list[TopicPartition]) -> None:
-    """Delete the records of partitions before their given offsets."""
-    for deleted in admin.delete_records(places).values() if places else ():
-        deleted.result(FLUSH_SECONDS)
-
-
 @dataclass
 class Trial:
     """A streaming DataFrame of Kafka sink rows, its source topics and its output topic."""
@@ -95,7 +79,9 @@ class Trial:
     def __post_init__(self) -> None:
         """Create the target topic and the clients."""
         ensure_topics(self.bootstrap_servers, [self.target], 1, {self.target: ANY_SIZE})
-        self._producer, self._admin = producer_of(self.bootstrap_servers), admin_of(self.bootstrap_servers)
+        servers = {"bootstrap.servers": self.bootstrap_servers}
+        self._producer = Producer({**servers, "linger.ms": 0, "message.max.bytes": MAX_SENT_BYTES})
+        self._admin = AdminClient({**servers, "log_level": 3})
         self._consumer: Consumer = consumer_from_start(self.bootstrap_servers, {self.target: 1})
         self._ends = dict[tuple[str, int], int]()
 
@@ -148,9 +134,7 @@ class Trial:
                 on_delivery=lambda error, message: refused.append(error) if error else acknowledged.append(message),
             )
             self._producer.poll(0)
-        remaining = self._producer.flush(FLUSH_SECONDS)
-        if remaining:
-            raise RuntimeError(f"the broker did not accept {remaining} records for topic {name!r} within 30 s")
+        self._flush(name)
         if refused:
             raise RuntimeError(f"the broker refused {len(refused)} records for topic {name!r}: {refused[0].str()}")
         for message in acknowledged:
@@ -161,8 +145,13 @@ class Trial:
     def fill(self, table: str, records: Iterable[Sent]) -> None:
         """Send the records of a table that the query reads as a static DataFrame."""
         for record in records:
-            self._producer.produce(table, record.value, record.key)
-        self._producer.flush(FLUSH_SECONDS)
+            self._producer.produce(table, record.value, record.key, headers=list(record.headers))
+        self._flush(table)
+
+    def replace(self, table: str, records: Iterable[Sent]) -> None:
+        """Replace the records of a table with one partition."""
+        self._delete_before([TopicPartition(table, 0, OFFSET_END)])
+        self.fill(table, records)
 
     def wait_for_commit(self, query: StreamingQuery, deadline_seconds: float = 60) -> None:
         """Wait until the query has committed every sent record, and end its batch early if possible."""
@@ -204,7 +193,7 @@ class Trial:
         finally:
             consumer.close()
         places = [TopicPartition(topic, number, offset) for (topic, number), offset in ends.items() if offset]
-        delete_records(self._admin, places)
+        self._delete_before(places)
         self._ends.clear()
 
     def stop(self, *queries: StreamingQuery) -> None:
@@ -217,6 +206,14 @@ class Trial:
         self._consumer.close()
         for deleted in self._admin.delete_topics([self.target, *topics]).values():
             deleted.result(30)
+
+    def _flush(self, topic: str) -> None:
+        if remaining := self._producer.flush(FLUSH_SECONDS):
+            raise RuntimeError(f"the broker did not accept {remaining} records for topic {topic!r} within 30 s")
+
+    def _delete_before(self, places: list[TopicPartition]) -> None:
+        for deleted in self._admin.delete_records(places).values() if places else ():
+            deleted.result(FLUSH_SECONDS)
 
     def _has_job(self, query: StreamingQuery) -> bool:
         return bool(self.spark.sparkContext.statusTracker().getJobIdsForGroup(str(query.runId)))

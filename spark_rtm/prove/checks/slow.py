@@ -22,7 +22,6 @@ from spark_rtm.prove.checks.hostile import columns_of
 from spark_rtm.prove.subjects.bench import in_time
 from spark_rtm.prove.subjects.decoding import Decoding
 from spark_rtm.prove.subjects.samples import fields_of
-from spark_rtm.prove.subjects.settings import set_for_now
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.verdicts.verdict import Verdict
 from spark_rtm.testing.records import Sent
@@ -41,11 +40,6 @@ SLOW_SECONDS, SUSPICIOUS_SECONDS = 1.0, 0.3
 RATIO, SUSPICIOUS_RATIO = 10.0, 3.0
 TOGETHER_SECONDS, RECORD_SECONDS, TOTAL_SECONDS = 10.0, 20.0, 60.0
 MAX_BYTES, MAX_SLOW = 8_000_000, 3
-# One task evaluates all records in sequence, and Spark evaluates none of them during planning.
-SEQUENTIAL = {
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
-}
 
 
 @dataclass(frozen=True)
@@ -114,8 +108,7 @@ def long_values(subject: Subject, sample: Sent, decoding: Decoding) -> Found:
             return math.inf
         return time.monotonic() - started
 
-    with set_for_now(subject.rows_of([sample]).sparkSession, SEQUENTIAL):
-        return search(list(cases_of(sample, decoding)), clock)
+    return search(list(cases_of(sample, decoding)), clock)
 
 
 def search(cases: Sequence[Case], clock: Clock) -> Found:

@@ -45,22 +45,6 @@ def own_shuffles(recording: Recording) -> Iterator[None]:
             conf.set(SHUFFLES, before)
 
 
-@contextlib.contextmanager
-def set_for_now(session: SparkSession, confs: Mapping[str, str]) -> Iterator[None]:
-    """Set session settings while the block runs."""
-    before = {name: session.conf.get(name, None) for name in confs}
-    try:
-        for name, value in confs.items():
-            session.conf.set(name, value)
-        yield
-    finally:
-        for name, kept in before.items():
-            if kept is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, kept)
-
-
 def sink_options(caught: Caught) -> Mapping[str, str]:
     """Return the client options of a job's Kafka sink, or the options of `prove` if the job has another sink."""
     if not caught.is_to_kafka:

@@ -1,6 +1,5 @@
 """Build the subject of the checks: a target's streaming DataFrame, its trial, and its evaluation by row."""
 
-import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,12 +8,14 @@ from functools import cache
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException, utils
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
+from spark_rtm.prove.subjects import job
 from spark_rtm.prove.subjects.bench import Bench, in_time
-from spark_rtm.prove.subjects.build import StaticQuery, caught_rows, local_rows, rows_of, topics_of
+from spark_rtm.prove.subjects.build import caught_rows, rows_of, tables_of, topics_of
 from spark_rtm.prove.subjects.recorders import Recording
 from spark_rtm.prove.subjects.samples import compared_texts, made_samples, other_samples
 from spark_rtm.prove.subjects.settings import sink_options
@@ -24,7 +25,7 @@ from spark_rtm.prove.verdicts.failure import failed, line_of_call
 from spark_rtm.prove.verdicts.verdict import UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.testing.records import Received, Sent
-from spark_rtm.testing.trial import Trial, new_checkpoints
+from spark_rtm.testing.trial import ANY_SIZE, Trial, new_checkpoints, read_table
 
 SIZE, DEFAULT_SIZE = "kafka.max.request.size", "1048576"
 KEPT_BYTES = 1_000
@@ -117,8 +118,7 @@ class Subject:
         A batch query has the same expressions, but a stream would end with the first error.
         Records are evaluated together if each produces exactly one row or none does, and otherwise in halves.
         """
-        with _call_sites(enabled=False):
-            return list(zip(records, self._evaluate(records), strict=True))
+        return list(zip(records, self._evaluate(records), strict=True))
 
     def _evaluate(self, records: list[Sent]) -> list[list[Received] | Exception]:
         if not records:
@@ -128,7 +128,7 @@ class Subject:
             found = [_output(row.asDict()) for row in in_time(rows, rows.collect, EVALUATION_SECONDS)]
         except (PySparkException, Py4JJavaError) as error:
             if len(records) == 1:
-                return [self._error_of(records[0]) or error]
+                return [error]
         else:
             self.topics.update(output.topic for output in found if output.topic)
             if len(records) == 1:
@@ -141,19 +141,10 @@ class Subject:
         half = len(records) // 2
         return [*self._evaluate(records[:half]), *self._evaluate(records[half:])]
 
-    def _error_of(self, record: Sent) -> Exception | None:
-        """Evaluate a failing record again, so that the error names the user's line."""
-        with _call_sites(enabled=True):
-            try:
-                self.rows_of([record]).collect()
-            except (PySparkException, Py4JJavaError) as error:
-                return error
-        return None
-
 
 @contextmanager
 def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], partitions: int) -> Iterator[Subject]:
-    """Yield a function as a subject with its own topics, and delete topics and checkpoints afterwards."""
+    """Yield a function as a subject with its own topics, and delete the topics afterwards."""
     prefix = f"prove-{uuid.uuid4().hex[:8]}"
     tables, stream = {table: f"{prefix}-{table}" for table in target.tables}, f"{prefix}-{target.stream}"
     topics = {stream, *tables.values()}
@@ -163,21 +154,22 @@ def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], par
         stream = named
         topics.add(named)
         rows = _rows_of_function(bench, target, {stream: partitions}, tables)
-    folder = new_checkpoints(bench.folder)
-    trial = Trial(bench.spark, bench.kafka, rows, {stream: partitions}, folder)
+    trial = Trial(bench.spark, bench.kafka, rows, {stream: partitions}, new_checkpoints(bench.folder))
+    static = f"{prefix}-rows"
+    topics.add(static)
+
+    def on_static() -> DataFrame:
+        records = read_table(bench.spark, bench.kafka, static).withColumn("topic", F.lit(stream))
+        return target.transform(records, **tables_of(bench.spark, bench.kafka, tables))
+
+    evaluate = _evaluation(trial, static, on_static)
     try:
         for table, topic in tables.items():
             trial.fill(topic, samples.get(table, []))
-        static = {table: local_rows(bench.spark, samples.get(table, []), table) for table in tables}
-
-        def evaluate(records: list[Sent]) -> DataFrame:
-            return target.transform(local_rows(bench.spark, records, stream), **static)
-
         own, others, is_made = _records(rows, samples.get(target.stream, []))
         yield Subject(bench, target, target.line, target.stream, trial, own, others, evaluate, is_made, tables)
     finally:
         trial.close(*topics)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _rows_of_function(
@@ -196,23 +188,11 @@ def subject_of_job(
     bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
 ) -> Iterator[Subject]:
     """Yield one query of a job as a subject. Its topics stay, and rows for a sink other than Kafka become JSON."""
-    folder, rows = new_checkpoints(bench.folder), caught_rows(recording, number)
-    names, caught = topics_of(rows) or recording.topics, recording.caught[number]
-    partitions = dict.fromkeys(names, recording.partitions)
-    trial = Trial(bench.spark, bench.kafka, rows, partitions, folder, sink=sink_options(caught))
-
-    @cache
-    def static_query() -> StaticQuery:
-        # Errors of the rows must name the lines of the job.
-        with _call_sites(enabled=True):
-            try:
-                return StaticQuery(recording, number)
-            except Exception as error:
-                line = recording.line_of(error)
-                raise TargetError(
-                    f"the job fails at line {line} when it runs again on static rows: {type(error).__name__}: {error}"
-                ) from error
-
+    rows, caught = caught_rows(recording, number), recording.caught[number]
+    names = topics_of(rows) or recording.topics
+    partitions, sink = dict.fromkeys(names, recording.partitions), sink_options(caught)
+    trial = Trial(bench.spark, bench.kafka, rows, partitions, new_checkpoints(bench.folder), sink=sink)
+    static = f"prove-rows-of-{recording.topics[0]}"
     try:
         trial.forget()
         own, others, is_made = _records(rows, samples.get(names[0], []))
@@ -224,7 +204,7 @@ def subject_of_job(
             trial,
             own,
             others,
-            lambda records: static_query().rows_of(records),
+            _evaluation(trial, static, lambda: _on_static(recording, number, static)),
             is_made,
             number=number,
             reads=(*names, *recording.tables),
@@ -234,7 +214,36 @@ def subject_of_job(
         )
     finally:
         trial.close()
-        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _evaluation(trial: Trial, topic: str, build: Callable[[], DataFrame]) -> Callable[[list[Sent]], DataFrame]:
+    """Return a function that sends records to a topic, and returns the rows of a batch query that reads the topic."""
+    ensure_topics(trial.bootstrap_servers, [topic], 1, {topic: ANY_SIZE})
+    query = cache(build)
+
+    def rows_of(records: list[Sent]) -> DataFrame:
+        rows = query()
+        trial.replace(topic, records)
+        # Spark reads the topic again for each query on the same plan.
+        return rows.select("*")
+
+    return rows_of
+
+
+def _on_static(recording: Recording, number: int, topic: str) -> DataFrame:
+    """Return the rows of a query of a job for the records of a topic. The job runs once for all of its queries."""
+    try:
+        if recording.on_static is None:
+            rows = read_table(recording.spark, recording.kafka, topic)
+            again = Recording(recording.spark, recording.kafka, recording.job, recording.partitions, static=rows)
+            job.record(again)
+            recording.on_static = again
+        return caught_rows(recording.on_static, number)
+    except Exception as error:
+        line = recording.line_of(error)
+        raise TargetError(
+            f"the job fails at line {line} when it runs again on static rows: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _records(rows: DataFrame, given: list[Sent]) -> tuple[list[Sent], list[Sent], bool]:
@@ -242,18 +251,6 @@ def _records(rows: DataFrame, given: list[Sent]) -> tuple[list[Sent], list[Sent]
     if given:
         return given, [], False
     return adapted(rows, made_samples(rows)), adapted(rows, other_samples(rows)), True
-
-
-@contextmanager
-def _call_sites(*, enabled: bool) -> Iterator[None]:
-    """Turn PySpark's recording of call lines on or off. The recording takes most of the time for building a plan."""
-    # PySpark reads the setting `spark.python.sql.dataFrameDebugging.enabled` only once, and keeps it in this variable.
-    before = utils._enable_debugging_cache  # noqa: SLF001
-    utils._enable_debugging_cache = enabled  # type: ignore[assignment]  # noqa: SLF001
-    try:
-        yield
-    finally:
-        utils._enable_debugging_cache = before  # noqa: SLF001
 
 
 def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
