@@ -345,7 +345,7 @@ def test_filter_that_no_record_passes_is_named(judge: Judge) -> None:
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("cli_job.py", ARGUMENTS), ("orders.ipynb", ()), ("two_speeds.py", ()), ("avro_job.py", ())],
+    [("cli_job.py", ARGUMENTS), ("two_speeds.py", ()), ("avro_job.py", ())],
 )
 def test_usual_job_is_judged_to_the_end(name: str, arguments: tuple[str, ...], judge: Judge, tmp_path: Path) -> None:
     """A deliberate micro-batch query is named and not judged."""
