@@ -69,11 +69,6 @@ def navigation(root: Path) -> list[str]:
     return [match["page"] for match in _NAV_ENTRY.finditer(entries)]
 
 
-def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page."""
-    return {heading.anchor for heading in markdown.headings(page.read_text(encoding="utf-8"))}
-
-
 def link_targets(page: Path) -> set[Path]:
     """Return the files and folders of the repository that a page links to."""
     targets = (link.target for link in markdown.links(page.read_text(encoding="utf-8")))
@@ -121,6 +116,8 @@ def _broken(root: Path, page: Path, target: str) -> str | None:
         return f"{target!r} is outside the repository"
     if not file.exists():
         return f"{target!r} does not exist"
-    if anchor and file.suffix == ".md" and anchor not in anchors(file):
-        return f"{target!r} refers to an anchor that does not exist in {file.name}"
+    if anchor and file.suffix == ".md":
+        headings = markdown.headings(file.read_text(encoding="utf-8"))
+        if anchor not in {heading.anchor for heading in headings}:
+            return f"{target!r} refers to an anchor that does not exist in {file.name}"
     return None
