@@ -37,7 +37,9 @@ class Solution:
     """The function `transform` of a file, callable in this process."""
 
     def __init__(self, process: "subprocess.Popen[str]", seconds: float) -> None:
-        self._process, self._seconds = process, seconds
+        assert process.stdin
+        assert process.stdout
+        self._requests, self._answers, self._seconds = process.stdin, process.stdout, seconds
 
     def load(self) -> None:
         """Wait until the process has run the file."""
@@ -51,25 +53,18 @@ class Solution:
             "named": {name: _passed(session, argument) for name, argument in named.items()},
         }
         with contextlib.suppress(BrokenPipeError):
-            self._input.write(json.dumps(request) + "\n")
-            self._input.flush()
+            self._requests.write(json.dumps(request) + "\n")
+            self._requests.flush()
         kind = self._answer()["kind"]
         result = objects_of(session).remove(f"{PREFIX}result")
         if not isinstance(result, JavaObject):
             raise WrongAnswerError(f"{ENTRY} returned no DataFrame")
         return StreamingQuery(result) if kind == QUERY else DataFrame(result, session)
 
-    @property
-    def _input(self) -> Any:
-        return self._process.stdin
-
     def _answer(self) -> dict[str, Any]:
-        output = self._process.stdout
-        if output is None:
-            raise AssertionError("internal error: the process has no pipe for its answers")
         lines = list[str]()
         # A process that has inherited the pipe can hold it open.
-        reader = threading.Thread(target=lambda: lines.append(output.readline(MAX_LINE)), daemon=True)
+        reader = threading.Thread(target=lambda: lines.append(self._answers.readline(MAX_LINE)), daemon=True)
         reader.start()
         reader.join(self._seconds)
         if not any(lines):
