@@ -64,18 +64,20 @@ def transform(records):
     return records.select("key", "value").limit(0)
 """
 CHEATS = {
-    "replaced verifier": (REPLACES, "the query ended with"),
-    "ends later": ("import os\ndef transform(records):\n    os._exit(0)\n", "solution.py ended its process"),
-    "endless later": ("import signal\ndef transform(records):\n    signal.pause()\n", "still running after 5 s"),
-    "raises": ("def transform(records):\n    raise KeyError('amount')\n", "KeyError: 'amount'"),
+    "replaced verifier": (REPLACES, 60, "the query ended with"),
+    "ends later": ("import os\ndef transform(records):\n    os._exit(0)\n", 60, "solution.py ended its process"),
+    "endless later": ("import signal\ndef transform(records):\n    signal.pause()\n", 5, "still running after 5 s"),
+    "raises": ("def transform(records):\n    raise KeyError('amount')\n", 60, "KeyError: 'amount'"),
 }
 
 
-@pytest.mark.parametrize(("code", "reason"), CHEATS.values(), ids=CHEATS)
-def test_solution_cannot_choose_its_verdict(code: str, reason: str, tmp_path: Path, bench: Bench) -> None:
+@pytest.mark.parametrize(("code", "seconds", "reason"), CHEATS.values(), ids=CHEATS)
+def test_solution_cannot_choose_its_verdict(
+    code: str, seconds: float, reason: str, tmp_path: Path, bench: Bench
+) -> None:
     (tmp_path / "solution.py").write_text(code)
 
-    verdict = graded(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path, lambda: bench, 5)
+    verdict = graded(TWO_OUTPUTS, Reply("Done.", 1, None), tmp_path, lambda: bench, seconds)
 
     assert not verdict.is_right
     assert re.search(reason, verdict.reason), verdict.reason
