@@ -57,7 +57,7 @@ def _check(sources: Sources, settings: Settings, options: argparse.Namespace) ->
 
 
 def _inputs(options: argparse.Namespace) -> tuple[Sources, Settings]:
-    """Return what to check and the settings. Raise SettingsError if the arguments are wrong."""
+    """Return the files to check and the settings. Raise SettingsError if the arguments are invalid."""
     paths = options.paths or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:
@@ -103,7 +103,7 @@ def _stdin() -> str:
 
 
 def _written(path: Path, text: str) -> str:
-    """Replace a file atomically, with its mode and its links. Return the problem, if any."""
+    """Replace a file atomically, but keep its permissions and symbolic links. Return the problem, if any."""
     target = path.resolve()
     try:
         if not os.access(target, os.W_OK):

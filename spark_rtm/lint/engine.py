@@ -62,8 +62,9 @@ def lint_text(
     """
     Return the sorted findings for one text. The suffix of `path` determines the format of the text.
 
-    If `engine` is None, the text decides, for example by a Databricks notebook header, or both engines apply.
-    The finding `unchecked` names a part that was not checked. A text without `realTime` may be unparsable.
+    If `engine` is None, a sign in the text, such as a Databricks notebook header, determines the engine. Without a
+    sign, both engines apply.
+    The finding `unchecked` names a part that was not checked. A text without `realTime` does not have to be parsable.
     """
     suffix = Path(path).suffix.lower()
     if not is_relevant(text, suffix):
@@ -136,7 +137,7 @@ def _words(rule: Rule, message: str) -> list[re.Pattern[str]]:
 
 
 def _columns(words: Iterable[re.Pattern[str]], line: str) -> tuple[int, int]:
-    """Return the columns of the first of these words in the line, or else of the whole line."""
+    """Return the start and end columns of the first of `words` in the line, or else of the whole line."""
     for word in words:
         if match := word.search(line):
             return match.start() + 1, match.end() + 1

@@ -1,8 +1,8 @@
 """
-Correct Python files where one change is safe: trigger form, output mode, and join broadcast.
+Correct Python code where a single fix is safe: the form of a trigger, the output mode, the broadcast of a join.
 
-Each of these queries fails today, so the change cannot alter the results of a running query.
-All other characters of a file stay the same, as do its line ends and its byte order mark.
+Each of these mistakes makes a query fail, so the fix cannot alter the results of a running query.
+All other characters of a file stay the same, including its line endings and its byte order mark.
 """
 
 import difflib
@@ -90,7 +90,7 @@ def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
 
 
 def _pattern(finding: Finding, broadcast: str) -> tuple[re.Pattern[str], str] | None:
-    """Return the code that a correction replaces, and the new code after the call."""
+    """Return the pattern of the code that a correction replaces, and the template of the new code after the call."""
     if finding.rule == "trigger-form":
         return (IMPORT, "") if finding.fix.startswith("delete") else (TRIGGER, "realTime={given}")
     if finding.rule == "output-mode":
@@ -120,7 +120,7 @@ def _broadcast(text: str) -> tuple[str, list[Edit]]:
 
 
 def _replaced(text: str, edits: list[Edit]) -> str:
-    """Return the text after all changes that do not overlap."""
+    """Return the text after applying all edits that do not overlap."""
     parts, last = [], len(text)
     for start, end, new in sorted(set(edits), reverse=True):
         if end <= last:

@@ -18,7 +18,7 @@ MAX_BYTES = 1_000_000
 
 
 class SettingsError(ValueError):
-    """Raised if a setting cannot be used."""
+    """Raised if a setting is invalid."""
 
 
 @dataclass(frozen=True)

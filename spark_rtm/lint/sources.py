@@ -29,7 +29,7 @@ MARK = "\ufeff"
 """The byte order mark that some editors write before UTF-8 text."""
 MAX_BYTES = 2_000_000
 MAX_SEARCHED_BYTES = 100_000_000
-"""Maximum size of a searched file; longer files count as relevant."""
+"""Maximum size of a file to search. Larger files count as relevant."""
 RELEVANT = re.compile(
     r"real[-_ ]?time|\brtm\b|[-_]rtm\b|\brtm[-_]|continuous|asyncProgress|ForeachWriter", re.IGNORECASE
 )
@@ -49,7 +49,7 @@ Unchecked = list[tuple[Path, RuleProblem]]
 
 @dataclass
 class Sources:
-    """The relevant files, the unchecked files, and the settings of one file that apply to all."""
+    """The relevant files, the unchecked files, and the settings in single files that apply to all files."""
 
     paths: list[Path] = field(default_factory=list)
     given: dict[Path, str] = field(default_factory=dict)
@@ -59,11 +59,11 @@ class Sources:
     sets_shuffle_partitions: bool = False
 
     def original(self, path: Path) -> str:
-        """Return a text with its own line ends and mark."""
+        """Return a text with its original line endings and byte order mark."""
         return self.given[path] if path in self.given else read_original(path)
 
     def texts(self) -> Iterator[tuple[Path, str]]:
-        """Yield each path with its text, with line feeds."""
+        """Yield each path with its text, in which every line ends with a line feed."""
         for path in self.paths:
             try:
                 yield path, with_line_feeds(self.original(path).removeprefix(MARK))
@@ -101,17 +101,17 @@ def is_relevant(text: str, suffix: str) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return a regular file's text with line feeds, or an empty string if the file needs no check."""
+    """Return a regular file's text with line feeds as line endings, or an empty string if it needs no check."""
     return with_line_feeds(read_original(path).removeprefix(MARK))
 
 
 def with_line_feeds(text: str) -> str:
-    """Return a text with line feeds as its only line ends."""
+    """Return a text with line feeds as its only line endings."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_original(path: Path) -> str:
-    """Return a regular file's text with its own line ends and mark, or an empty string if the file needs no check."""
+    """Return a regular file's text with its own line endings and mark, or an empty string if it needs no check."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UncheckedError("this is not a regular file, so it was not read", "remove it, or pass other paths")

@@ -50,13 +50,13 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The problem and the remedy, after the engine if there is only one."""
+        """The problem and the remedy, preceded by the engine if there is only one."""
         scope = f"on {NAMES[self.engine[0]]}, " if len(self.engine) == 1 else ""
         return f"{scope}{self.message}; {self.fix}"
 
     @property
     def place(self) -> str:
-        """The path, the line and the known column."""
+        """The path, the line and, if known, the column."""
         return ":".join([self.path, str(self.line), *([str(self.column)] if self.column else [])])
 
 

@@ -115,7 +115,7 @@ def links(text: str) -> list[Link]:
 
 
 def tables(text: str) -> list[Table]:
-    """Return the tables. A bar inside a code span or after a backslash does not separate cells."""
+    """Return the tables. A vertical bar inside a code span or after a backslash does not separate cells."""
     lines = prose(text)
     result = []
     number = 0

@@ -80,7 +80,7 @@ class _Clusters:
 
 
 def _with_names(names: list[tuple[str, int]], found: list[Found]) -> list[Found]:
-    """Add the names of a job to its cluster. With several clusters, they do not indicate which runs real-time mode."""
+    """Add a job's names to its cluster. With several clusters, the names do not show which one runs real-time mode."""
     return [(content, kind, [*names, *inner]) for content, kind, inner in found] if len(found) == 1 else found
 
 

@@ -58,7 +58,7 @@ def read_json(text: str) -> list[Any]:
 
 
 def read_python(code: str) -> list[Any]:
-    """Return outermost dictionaries and calls with keywords in Python code, unless a comment marks them as wrong."""
+    """Return the outermost dictionaries and keyword calls of Python code, except those that comments mark as wrong."""
     module: ast.Module = _parsed(code)
     wrong = counterexample_lines(code, module, is_excerpt=False)
     constants = {
@@ -89,7 +89,7 @@ def _parsed(code: str, mode: str = "exec") -> Any:
 
 
 def _value(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Any:
-    """Return the value of an expression. `names` are the values of names; other expressions become `${expression}`."""
+    """Return the value of an expression. `names` maps names to values. Other expressions become `${expression}`."""
     value: Any = UNKNOWN
     if depth > MAX_DEPTH:
         return value

@@ -52,7 +52,7 @@ class _Parser:
         self.steps = Steps(MAX_VALUES)
 
     def take(self) -> str:
-        """Consume and return the next token. The last one, which is empty, stays."""
+        """Consume and return the next token. The last token, which is empty, is never consumed."""
         self.steps.spend()
         text = self.text
         self.text, self.line = next(self.tokens, ("", self.line))

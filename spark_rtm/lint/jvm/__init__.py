@@ -1,1 +1,1 @@
-"""Translate Scala and Java into Python syntax trees, so the same rules apply."""
+"""Translate Scala and Java into Python syntax trees, so that the same rules apply."""

@@ -39,7 +39,7 @@ def constant(value: object, line: int) -> ast.Constant:
 
 
 def opaque(parts: Sequence[ast.expr], line: int) -> ast.expr:
-    """Return an unknown value made of other values."""
+    """Return an unknown value that depends on other values."""
     return at(ast.Call(name("_opaque", line), list(parts), []), line)
 
 

@@ -17,7 +17,7 @@ INFIX = {"join", "union", "unionByName", "crossJoin", "match"}
 
 
 class Expressions(Reader, ABC):
-    """Parses expressions. Blocks in them become statements in `hoisted`, before the containing statement."""
+    """Parses expressions. Blocks inside expressions become statements in `hoisted`, before the containing statement."""
 
     @abstractmethod
     def braces(self) -> list[ast.stmt]:
@@ -109,7 +109,7 @@ class Expressions(Reader, ABC):
         return build.call(value, given, line)
 
     def expectation(self, body: list[ast.stmt], line: int) -> ast.stmt:
-        """Return a statement `with raises():` that contains statements which must fail."""
+        """Return a statement `with raises():` around statements that must fail."""
         raises = at(ast.Call(build.name("raises", line), [], []), line)
         return at(ast.With([ast.withitem(raises)], body), line, self.last_line())
 

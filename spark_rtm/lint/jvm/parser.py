@@ -244,7 +244,7 @@ class _Parser(Expressions):
 
 
 def _as_branches(arms: list[Arm]) -> list[ast.stmt]:
-    """Return conditions with one arm per branch, or a conditional expression if each arm is a single value."""
+    """Return `if` statements with one branch per arm, or a conditional expression if each arm is a single value."""
     values = [body[-1].value for _, body in arms if body and isinstance(body[-1], ast.Expr)]
     if len(arms) > 1 and len(values) == len(arms) == sum(len(body) for _, body in arms):
         chosen = values[-1]

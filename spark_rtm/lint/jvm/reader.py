@@ -20,7 +20,7 @@ TOKEN = re.compile(
 
 
 class Token(NamedTuple):
-    """A token: its kind (`text`, `number`, `name`, `sign` or `end`), its text, and the number of its line."""
+    """A token: its kind (`text`, `number`, `name`, `sign` or `end`), its text, and its line number."""
 
     kind: str
     text: str
@@ -40,7 +40,7 @@ def tokens_of(code: str) -> list[Token]:
 
 
 class Reader:
-    """The position in the tokens of Scala or Java code."""
+    """Reads the tokens of Scala or Java code from a current position."""
 
     def __init__(self, tokens: list[Token], *, is_java: bool) -> None:
         self.tokens = tokens
@@ -139,7 +139,7 @@ class Reader:
         return [each for each in names if each.isidentifier()]
 
     def condition(self) -> ast.expr:
-        """Skip a condition, and return an unknown condition that is equal for equal text."""
+        """Skip a condition, and return an unknown condition that is the same for the same text."""
         line = self.peek.line
         self.position += 1
         start = self.position

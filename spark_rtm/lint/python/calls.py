@@ -153,7 +153,7 @@ class Calls(Evaluator):
         return self.call(callee.callee, both, line, state)
 
     def _library_call(self, name: str, given: Arguments, line: int, state: State) -> Value | None:
-        """Return the result of a function that combines functions, frames or paths, or None."""
+        """Return the result of a library function that combines functions, DataFrames or paths, or None."""
         positional = given.positional
         if name == PARTIAL and positional:
             return Partial(positional[0], "", without_first(given))

@@ -60,13 +60,13 @@ def python_problems(
 
 
 def _is_spark(code: str) -> bool:
-    """Return whether code uses a name of Spark, or a parameter for a writer. Comments and strings do not count."""
+    """Return whether code uses a Spark name or a writer parameter. Comments and strings do not count."""
     bare = STRING_OR_COMMENT.sub("", code)
     return bool(SPARK_NAME.search(bare) or (".outputMode(" in bare and WRITER_PARAMETER.search(bare)))
 
 
 def module_of(tree: ast.Module, code: str, **facts: Any) -> Module:
-    """Follow code and return what it does. `facts` are further fields of the module."""
+    """Follow code and return its Spark calls and imports. `facts` are further fields of the module."""
     interpreter = Interpreter(steps_for(code))
     interpreter.run(tree)
     slots = LOCAL_MASTER.search(code)

@@ -113,7 +113,7 @@ def _comments(code: str) -> Iterator[tuple[int, str, bool]]:
 
 def lines_below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: bool) -> set[int]:
     """
-    Return the lines of code that comments of their own lines mark as wrong.
+    Return the lines of code that comments on separate lines mark as wrong.
 
     Such a comment covers the code below it up to the next blank line.
     In an excerpt, it covers all lines up to the next comment that calls code correct.

@@ -49,7 +49,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
-        """Return the possible outcomes of a condition: the state itself if one is certain, else two copies."""
+        """Return the possible outcomes of a condition, each with a copy of the state unless the outcome is certain."""
 
     @abstractmethod
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
@@ -60,7 +60,7 @@ class Evaluator(ABC):
         self.steps.spend(state.join(paths, before))
 
     def value(self, node: ast.expr | None, state: State) -> Value:
-        """Return the value of an expression, or the constant None without one. Each entry of the value costs a step."""
+        """Return the value of `node`, or the constant None if `node` is None. Each entry of the value costs a step."""
         if node is None:
             return Const(None)
         self.steps.spend()
@@ -190,7 +190,7 @@ class Evaluator(ABC):
         return columns.attribute(value, name, line)
 
     def _value_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, state: State) -> Value:
-        """Evaluate the element for each known item. Other loops of a comprehension are unknown."""
+        """Evaluate the element for each known item of the first loop. Further loops of a comprehension are unknown."""
         loop = node.generators[0]
         known = elements(self.value(loop.iter, state))
         is_open = known is None or bool(loop.ifs) or len(node.generators) > 1

@@ -1,4 +1,4 @@
-"""Find code that a test expects to fail, so the linter does not report it."""
+"""Find code that a test expects to fail, so that the linter does not report it."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ MAX_ROUNDS = 3
 
 
 def expected_failures(tree: ast.Module, code: str) -> set[int]:
-    """Return the lines of the statements that build an expected failure, also outside of `with pytest.raises(...)`."""
+    """Return the lines of the statements that build an expected failure, even outside `with pytest.raises(...)`."""
     if not MARK.search(code):
         return set()
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -32,7 +32,7 @@ def expected_failures(tree: ast.Module, code: str) -> set[int]:
 
 
 def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield bodies of `with raises(...)`, calls `raises(error, function)`, and asserted exceptions."""
+    """Yield the bodies of `with raises(...)`, the functions of `raises(error, function)`, and asserted exceptions."""
     for node in _nodes(scope):
         if isinstance(node, ast.With | ast.AsyncWith) and any(
             _called(each.context_expr) in EXPECTATIONS for each in node.items
@@ -69,7 +69,7 @@ def _lines(node: ast.AST) -> set[int]:
 
 
 def _assignments(scope: ast.AST, names: set[str]) -> tuple[set[int], set[str]]:
-    """Return the lines of all assignments that the names depend on, and the names of all functions."""
+    """Return the lines of all assignments that the names depend on, and the names of the functions called there."""
     lines: set[int] = set()
     used: set[str] = set()
     known = set(names)

@@ -30,7 +30,7 @@ OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNo
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition in its positive form, with its names."""
+    """A condition in its positive form, and the names in it."""
 
     plain: ast.expr
     is_negated: bool
@@ -38,7 +38,7 @@ class Condition:
     names: list[str]
 
     def key(self, state: State) -> str:
-        """Return a string that is equal for conditions with the same outcome."""
+        """Return a string that is the same for conditions with the same outcome."""
         return " ".join([self.text, *[str(state.serials[name]) for name in self.names if name in state.serials]])
 
 
@@ -85,7 +85,7 @@ class Interpreter(Statements):
         self.spark.module.unchecked.append(unchecked(reason, remedy, line))
 
     def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
-        """Return the possible outcomes of a condition: the state itself if one is certain, else two copies."""
+        """Return the possible outcomes of a condition, each with a copy of the state unless the outcome is certain."""
         condition = self._condition(test, state)
         known, value = state.decided.get(condition.key(state)), None
         if known is None:

@@ -90,7 +90,7 @@ def is_silent(sentence: Sentence) -> bool:
 
 
 def advised(sentence: Sentence, subject: str) -> Iterator[int]:
-    """Yield the line at which a sentence about real-time mode recommends a subject, which is a pattern."""
+    """Yield the line at which a sentence about real-time mode recommends a match of the pattern `subject`."""
     is_named = sentence.is_about and re.search(subject, sentence.text, re.IGNORECASE)
     if not is_named or SILENT_COLUMN.search(sentence.column):
         return

@@ -39,7 +39,7 @@ class Cluster:
         self.has_flag = flag == "true" or flag.startswith("${")
 
     def text(self, key: str) -> str:
-        """Return the value of a key as text, or an empty string without the key."""
+        """Return the value of a key as text, or an empty string if the key is missing."""
         return str(self.keys.get(key, ""))
 
     def problem(self, key: str, message: str, fix: str) -> Problem:

@@ -34,7 +34,8 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
 
     Why: Each stateful operator needs one task slot per shuffle partition (default 200), or the query does not start.
 
-    Reported at: a number of 128 or more, or not below the N of `local[N]`; otherwise the first stateful operator.
+    Reported at: the number if it is at least 128 or at least the N of `local[N]`; without a number, the first stateful
+    operator.
 
     Example:
         spark.conf.set("spark.sql.shuffle.partitions", "200")
@@ -69,7 +70,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
     Checks for jobs whose real-time queries keep their checkpoint in a temporary folder or at a relative path.
 
     Why: If the folder is deleted, or the job starts in another folder, the query restarts without its state.
-    In a notebook, which often is a trial, the finding is only information.
+    In notebooks, which are often trials, the severity of the finding is information.
 
     Reported at: the path, even in a dictionary.
 
@@ -201,8 +202,8 @@ def foreach_interval(query: Query) -> Iterator[Problem]:
     """
     Checks for Python `foreach` in real-time queries with an interval of more than 10 seconds.
 
-    Why: Spark passes rows to Python in growing batches, and the last ones only when the batch ends, so rows can be as
-    late as the interval is long. The Databricks documentation mentions no such delay.
+    Why: Spark passes rows to Python in growing chunks, and passes the last chunk only when the batch ends. A row can
+    therefore be delayed by a whole interval. The Databricks documentation mentions no such delay.
 
     Reported at: the call to `foreach`, only in Python. Scala and Java have no such delay.
 

@@ -130,7 +130,7 @@ def sort_or_coalesce(query: Query) -> Iterator[Problem]:
     Why: Sorts and limits require finite input, so no streaming query in update mode can use them.
 
     Both engines: `orderBy`, `sort`, `limit`.
-    OSS: `coalesce` and `repartitionByRange`; use `repartition`. We found no source about them for Databricks.
+    OSS: `coalesce` and `repartitionByRange`; use `repartition`. We found no documentation of either for Databricks.
 
     Reported at: the operator.
 

@@ -165,7 +165,7 @@ class Rule:
 
 
 def _parts(check: Check, engines: tuple[str, ...]) -> dict[str, Any]:
-    """Return the texts of a rule by the names of its fields, taken from the docstring of its check."""
+    """Return the text fields of a rule, keyed by field name, from the docstring of its check."""
     pieces = PART.split(inspect.getdoc(check) or "")
     parts = {
         name: inspect.cleandoc(text).strip() if name in CODE_PARTS else " ".join(text.split())
@@ -184,7 +184,7 @@ class Rules(list[Rule]):
     def add(
         self, rule_id: str, engines: tuple[str, ...] = BOTH, severity: str = "error", subject: str = "module"
     ) -> Callable[[Check], Check]:
-        """Return a decorator that registers a check. A check of a `query` applies to each real-time query."""
+        """Return a decorator that registers a check. A check with the subject `query` runs on each real-time query."""
 
         def register(check: Check) -> Check:
             for_module, kind = (_of_each_query(check), "module") if subject == "query" else (check, subject)
@@ -216,7 +216,7 @@ class UncheckedError(Exception):
 
 
 def unchecked(reason: str, remedy: str, line: int = 1) -> RuleProblem:
-    """Return the finding that the text from `line` on was not checked."""
+    """Return a finding that reports the text from `line` on as unchecked."""
     return UNCHECKED, Problem(line, reason, remedy)
 
 
@@ -225,7 +225,7 @@ class ExhaustedError(UncheckedError):
 
 
 class Steps:
-    """Counts the remaining steps of a piece of code, or tokens of a document."""
+    """Counts the remaining steps for a piece of code, or the remaining tokens of a document."""
 
     def __init__(self, limit: int) -> None:
         self.limit = self.left = limit
@@ -239,5 +239,5 @@ class Steps:
 
 
 def steps_for(code: str) -> Steps:
-    """Return a number of steps proportional to the length of the code, which limits the time for many short files."""
+    """Return a step limit proportional to the length of the code. This limits the time for many short files."""
     return Steps(min(MAX_STEPS, MIN_STEPS + STEPS_PER_LETTER * len(code)))

@@ -88,7 +88,7 @@ def option_name(module: Module) -> Iterator[Problem]:
     """
     Checks for misspelled options of the Kafka source and sink, and of asynchronous progress tracking.
 
-    Why: Spark ignores an option that it does not know, so the default applies and no error names it.
+    Why: Spark ignores an unknown option without an error, so the default applies.
 
     Reported at: the option, even in a dictionary.
 
@@ -114,7 +114,7 @@ def setting(module: Module) -> Iterator[Problem]:
 
     Why: The settings contradict those that real-time mode requires.
 
-    OSS: a state store other than RocksDB, checkpoint format 1, and `sortBeforeRepartition=true`; the condition is
+    OSS: a state store other than RocksDB, checkpoint format 1, and `sortBeforeRepartition=true`, which fail with
     SQL_CONFIGURATION_NOT_SUPPORTED.
     Databricks: Photon.
 
@@ -175,7 +175,7 @@ def check_off(module: Module) -> Iterator[Problem]:
     """
     Checks for settings that switch off a check of real-time mode or of state.
 
-    Why: The check refuses queries that lose, hold back or misread rows. Without it, no error names these rows.
+    Why: The check refuses queries that lose, hold back or misread rows. Without the check, such rows cause no error.
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.
 

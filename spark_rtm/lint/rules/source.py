@@ -89,7 +89,8 @@ def value_column(query: Query) -> Iterator[Problem]:
     """
     Checks for real-time queries that write rows without a column `value` to Kafka.
 
-    Why: The sink takes the payload from it. The query fails after it starts: Required attribute 'value' not found.
+    Why: The sink takes the value of each record from this column. Without it, the query fails after it starts: Required
+    attribute 'value' not found.
 
     Reported at: `writeStream`, if all columns of its rows are known.
 
@@ -189,7 +190,7 @@ def source_name(module: Module) -> Iterator[Problem]:
     """
     Checks for named sources in sessions that do not enable source evolution.
 
-    Why: The query does not start: STREAMING_QUERY_EVOLUTION_ERROR.SOURCE_NAMING_NOT_SUPPORTED.
+    Why: The query fails at its start with STREAMING_QUERY_EVOLUTION_ERROR.SOURCE_NAMING_NOT_SUPPORTED.
 
     Reported at: the call to `name`.
 

@@ -122,7 +122,7 @@ def map_in_pandas(query: Query) -> Iterator[Problem]:
     """
     Checks for `mapInPandas` and `mapInArrow` in real-time queries.
 
-    Why: Spark calls the function once for a whole partition, so the function decides when rows leave.
+    Why: Spark calls the function once for a whole partition, so the function decides when to return rows.
 
     OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
     Databricks: a warning, because the editions of the documentation disagree.

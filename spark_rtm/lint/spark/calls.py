@@ -109,7 +109,7 @@ class SparkCalls:
         self.module.deletions.append(Deletion(path, line, len(self.module.queries), tuple(state.decided)))
 
     def end_deletions(self) -> None:
-        """End the reach of earlier deletions, because the next function may run separately."""
+        """Limit earlier deletions to the queries so far, because the next function may run separately."""
         for each in self.module.deletions:
             each.end = len(self.module.queries) if each.end is None else each.end
 
@@ -242,7 +242,7 @@ class SparkCalls:
 
 
 def _latency_mark(marks: frozenset[Mark], names: list[str], line: int) -> frozenset[Mark]:
-    """Return a mark if a column that depends on the clock has the name of a latency."""
+    """Return a mark if a column that depends on the clock has a name that suggests a latency."""
     is_latency = any(map(LATENCY_NAME.search, names)) and any(mark.kind == "clock" for mark in marks)
     return frozenset({Mark("clock-difference", line)} if is_latency else ())
 

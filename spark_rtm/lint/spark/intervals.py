@@ -55,7 +55,7 @@ def min_batch_ms_in(text: str) -> float | None:
 
 
 def not_a_text(value: Value) -> str:
-    """Return a description of a value that cannot be a non-empty string, or an empty string."""
+    """Describe a value that cannot be a non-empty string. Return an empty string for other values."""
     if isinstance(value, Const):
         is_text = isinstance(value.value, str) and value.value.strip()
         return "" if is_text or value.value is ... else quoted(value.value)
@@ -66,7 +66,7 @@ def not_a_text(value: Value) -> str:
 
 
 def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
-    """Return the interval, its problem and its only engine (empty for both), or empty values without a problem."""
+    """Return the interval, its problem, and the only engine with this problem (empty: both), or else empty values."""
     if isinstance(value, Text):
         return _template_problem(value.template)
     text = text_of(value)

@@ -1,4 +1,4 @@
-"""List the streaming settings of Spark 4.3.0 and Databricks, and find the nearest one to a wrong key."""
+"""List the streaming settings of Spark 4.3.0 and Databricks, and find the setting closest to a misspelled key."""
 
 import re
 from difflib import get_close_matches
@@ -91,7 +91,7 @@ def is_switch(key: str) -> bool:
 
 
 def nearest(key: str) -> str | None:
-    """Return the known key that resembles a wrong key, "" if no key does, or None for a key that may exist."""
+    """Return the known key that resembles an invalid key, "" if no key does, or None for a key that may exist."""
     if key in KNOWN or OPEN.match(key):
         return None
     if is_switch(key):

@@ -1,5 +1,5 @@
 """
-Track the values of names at one place of a module.
+Track the values of names at one place in a module.
 
 Where branches join, a name has the values of all branches, each guarded by the outcome of the condition. A trigger and
 an output mode with the same condition therefore stay together.
@@ -52,7 +52,7 @@ SERIALS = count(1)
 
 @dataclass
 class State:
-    """The values of all names at one place of the code: its scopes (module scope first) and decided conditions."""
+    """The values of all names at one place in the code: its scopes (module scope first) and decided conditions."""
 
     scopes: list[dict[str, Value]] = field(default_factory=lambda: [{}])
     decided: dict[str, bool] = field(default_factory=dict)
@@ -141,7 +141,7 @@ def _joined(scopes: list[dict[str, Value]], guards: list[Guard]) -> dict[str, Va
 
 
 def size_of_state(state: State) -> int:
-    """Return the number of steps that a copy of a state costs: its names and conditions, divided by 8."""
+    """Return the cost of a copy of a state in steps: its number of names and conditions, divided by 8."""
     return 1 + (sum(map(len, state.scopes)) + len(state.decided)) // 8
 
 
@@ -157,7 +157,7 @@ def truth(value: Value) -> bool | None:
 
 
 def narrowed(value: Value, outcome: bool, constant: Const | None = None) -> Value:  # noqa: FBT001
-    """Return the alternatives of `value` for which a test has this outcome: its truth, or equality to `constant`."""
+    """Return the alternatives of `value` for which a test (truth, or equality to `constant`) has this outcome."""
     if constant is not None and outcome:
         return constant
     left: list[tuple[Guard, Value]] = []

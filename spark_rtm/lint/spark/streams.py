@@ -35,7 +35,7 @@ TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "rea
 
 @dataclass(frozen=True, eq=False)
 class Source(Value):
-    """`spark.readStream` or `spark.read` with its settings. Each call that loads it makes a source of its own."""
+    """`spark.readStream` or `spark.read` with its settings. Each call that loads it creates a separate source."""
 
     is_streaming: bool
     format: Value | None = None
@@ -127,7 +127,7 @@ class Trigger:
     arguments: Arguments
     line: int
     lines: frozenset[int] = frozenset()
-    """The line numbers of the calls before, of the same writer."""
+    """The line numbers of earlier calls on the same writer."""
     is_guess: bool = False
     """Whether only method names suggest that this is a trigger of Spark."""
 
@@ -233,7 +233,7 @@ class Query:
     path: Mapping[str, bool] = field(default_factory=dict)
     """Outcomes of the conditions on the path that starts the query."""
     order: int = MAX_ORDER
-    """Number of queries that started before; a large number if the module does not start the query."""
+    """Number of queries that the module starts before this one, or a large number if it does not start this query."""
 
     def steps(self, *names: str) -> list[Step]:
         """Return the operators with one of these names."""
@@ -264,12 +264,12 @@ class Setting:
     value: Value
     line: int
     path: Mapping[str, bool] = field(default_factory=dict)
-    """Outcomes of the conditions on the path that sets it."""
+    """Outcomes of the conditions on the path that assigns the setting."""
     order: int = 0
-    """Number of queries that started before."""
+    """Number of queries that the module starts before this assignment."""
 
     def concerns(self, query: Query) -> bool:
-        """Return whether a path can set this before it starts the query: no condition has another outcome."""
+        """Return whether a path can apply this setting before it starts the query: no condition has two outcomes."""
         return self.order <= query.order and all(
             query.path.get(test, outcome) is outcome for test, outcome in self.path.items()
         )

@@ -1,4 +1,4 @@
-"""Represent the possible values of expressions in a module, and extract what rules check."""
+"""Represent the possible values of expressions in a module, and extract the parts that rules check."""
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
@@ -8,7 +8,7 @@ MAX_ALTERNATIVES = 8
 MAX_CASES = 12
 """Maximum number of possible values that the linter tracks for a name."""
 Guard = frozenset[tuple[str, bool]]
-"""Conditions, with the outcomes for which a value is correct."""
+"""Conditions with the outcomes for which a value applies."""
 ALWAYS: Guard = frozenset()
 MAX_TEXT = 10_000
 """Maximum length of a tracked string. Otherwise, a few lines `a = a + a` would fill the memory."""
@@ -52,7 +52,7 @@ class Unknown(Value):
     truth: bool | None = None
     """The truth value that conditions on the path imply, if known."""
     excluded: frozenset[object] = frozenset()
-    """Constants that it does not equal on the path."""
+    """Constants that the value does not equal on the path."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def texts_of(value: Value | None) -> list[str]:
 
 
 def template_of(value: Value) -> str:
-    """Return a string with a NUL character for each unknown part, which can be all of it."""
+    """Return a string with a NUL character for each unknown part. An unknown value is one NUL character."""
     content = value.template if isinstance(value, Text) else getattr(value, "value", None)
     return content if isinstance(content, str) else "\0"
 
@@ -232,7 +232,7 @@ def elements(value: Value) -> tuple[Value, ...] | None:
 
 
 def entries_of(value: Value | None, line: int) -> Entries:
-    """Return the entries of a dictionary, or of a list of pairs on this line; nothing for other values."""
+    """Return the entries of a dictionary, or of a list of pairs on this line. Other values have no entries."""
     if not isinstance(value, Items):
         return value.items if isinstance(value, Table) else {}
     pairs = [each.values for each in value.values if isinstance(each, Items) and len(each.values) == 2]
