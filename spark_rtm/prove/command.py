@@ -102,7 +102,7 @@ def _verdicts(arguments: argparse.Namespace, progress: "_Progress", show: Callab
 
 
 def examined(arguments: argparse.Namespace) -> tuple[target.Target | target.Job, Options]:
-    """Return the target and the options of a command line. Raise ValueError for an argument that cannot be used."""
+    """Return the target and the options of a command line. Raise ValueError for an invalid argument."""
     if wrong := [text for text in arguments.conf or [] if "=" not in text]:
         raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
     confs = dict(text.partition("=")[::2] for text in arguments.conf or [])

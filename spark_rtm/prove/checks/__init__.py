@@ -1,1 +1,1 @@
-"""The checks of `prove`. Each returns verdicts on a running query."""
+"""The checks of `prove`. Each check returns verdicts on a running query."""

@@ -51,7 +51,7 @@ def login(
     """
     Connect to the local broker with a source's login, and return the verdict, or None for a source without login.
 
-    A login that would call an identity provider or a class of the job runs only with `calls_others`.
+    A login that would call an identity provider or a class of the job is tested only with `calls_others`.
     """
     # Databricks ships Kafka's classes under another name. The form of the login is the same.
     sasl = {n: v.replace("kafkashaded.org.", "org.") for n, v in options.items() if n.startswith("kafka.sasl.")}
@@ -87,7 +87,7 @@ def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
 
 
 def _calls(sasl: Mapping[str, str]) -> str:
-    """Return which other server or class a login would call, or an empty string."""
+    """Return the other server or class that a login would call, or an empty string."""
     for name, value in sasl.items():
         if name.endswith((".class", ".url")):
             return f"{name}={value}"

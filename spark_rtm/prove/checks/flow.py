@@ -19,7 +19,7 @@ MAX_FILTERS = 2
 
 
 def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) -> Verdict:
-    """Send the samples at `rate` for `duration` seconds, and return the verdict on the results."""
+    """Send the samples at `rate` records/s for `duration` seconds, and return the verdict on the results."""
     predicted = subject.evaluated(subject.samples)
     counts = [len(result) for _, result in predicted if not isinstance(result, Exception)]
     if len(counts) < len(predicted):

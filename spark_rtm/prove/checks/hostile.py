@@ -64,7 +64,7 @@ class Hostile:
 
 
 def hostile_records(sample: Sent, decoding: Decoding) -> dict[str, Hostile]:
-    """Return hostile records by the name of their kind."""
+    """Return hostile records, keyed by the name of their kind."""
     value = sample.value or b"{}"
     fields, columns = fields_of(sample), columns_of(sample, decoding)
     whole = value.decode(errors="replace").partition(decoding.separator)[0].encode() if columns else b""

@@ -101,7 +101,7 @@ def _send(
 
 
 def are_rejected(results: Sequence[tuple[Sent, Received]]) -> bool:
-    """Return whether a query that chooses a topic per row writes the bytes of all records, as if they were rejected."""
+    """Return whether each result names a topic and contains its record's bytes, as a rejected record does."""
     return bool(results) and all(output.topic and holds(output, record) for record, output in results)
 
 
@@ -111,7 +111,7 @@ def outcome_of(
     good: Sequence[tuple[Sent, Received]],
     limit: int = sys.maxsize,
 ) -> Outcome:
-    """Group the kinds of record by outcome. `good` holds good records with their results, and `limit` is the sink's."""
+    """Group kinds of record by outcome. `good` pairs good records with results. `limit` is the sink's size limit."""
     outcome = Outcome({}, [], [], [])
     topics = {output.topic for _, output in good}
     # If a query also writes the bytes of good records, these bytes do not mark a record as bad.
@@ -141,8 +141,8 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
     """
     Return the verdicts on records that do not make the query fail.
 
-    `unjudged` is the reason why no record can be broken, and `tried` describes other attempts. A missing field is
-    allowed if the query rejects records without another field.
+    `unjudged` is the reason why no record was judged, and `tried` describes other attempts. A missing field is allowed
+    if the query rejects records without another field.
     """
     gone = {*outcome.vanished, *outcome.rejected, *outcome.ends}
     is_checked = any(kinds[name].breaks == MISSING for name in gone)
@@ -180,13 +180,11 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
 def _unjudged(format_: str, stream: str) -> str:
     if format_ == NONE:
         return "the query does not decode its records, so it accepts all of them"
-    return (
-        f"prove does not know the fields of good records, so it judged none of them: pass --samples {stream}=FILE.jsonl"
-    )
+    return f"the fields of good records are unknown, so no record was judged: pass --samples {stream}=FILE.jsonl"
 
 
 def _examples(broken: Sequence[str], kinds: Mapping[str, Hostile]) -> list[str]:
-    """Return kinds for a message: first one per kind of breakage, then others."""
+    """Return examples for a message: one kind of record per breakage first, then the others."""
     firsts = {kinds[name].breaks: name for name in reversed(broken)}
     chosen = [name for name in broken if name in firsts.values()]
     return [*chosen, *(name for name in broken if name not in chosen)][:MAX_EXAMPLES]
@@ -247,7 +245,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _best_sample(subject: Subject) -> Sent:
-    """Return the first sample with a result, preferring results without its bytes, which may mark a rejected record."""
+    """Return the first sample with a result. Results that contain the sample's bytes come last: they may be rejects."""
     evaluated = subject.evaluated(subject.samples)
     useful = [(sample, result) for sample, result in evaluated if isinstance(result, list) and result]
     plain = [sample for sample, result in useful if not any(_keeps(output, sample) for output in result)]

@@ -47,7 +47,7 @@ def order_of(subject: Subject, slots: int) -> Order:
 
 
 def restart(subject: Subject, process: OtherProcess) -> Verdict:
-    """Kill the process after it has written uncommitted results, restart the query, and compare."""
+    """Kill the process after it has written uncommitted results, restart the query, and compare the results."""
     try:
         before, expected = _killed(subject, process)
         again = _started_again(subject) if before else []
@@ -167,7 +167,7 @@ def _useful(subject: Subject, records: list[Sent]) -> list[Sent]:
 
 
 def _renamed(sample: Sent, attempt: int, kept: set[str]) -> Sent:
-    """Return a record with different strings and numbers, but the same times and compared strings."""
+    """Return a record with other strings and numbers. Times and strings that the query compares stay the same."""
     fields = fields_of(sample)
     if not fields:
         return sample

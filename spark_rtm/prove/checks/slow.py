@@ -1,5 +1,5 @@
 """
-Find expressions that need seconds for one long text, by filling each field of a good record.
+Find expressions that take seconds for one long string, by filling each field of a good record with long strings.
 
 The lengths grow in steps, and a control record of the same size shows whether the machine itself is slow. Spark cannot
 interrupt an expression inside a record. The check abandons such a record, and does not try longer ones.
@@ -44,7 +44,7 @@ MAX_BYTES, MAX_SLOW = 8_000_000, 3
 
 @dataclass(frozen=True)
 class Case:
-    """A text to repeat in a field of a good record."""
+    """A string to repeat in a field of a good record."""
 
     field: str
     text: str
@@ -54,7 +54,7 @@ class Case:
     end: str = END
 
     def long(self, length: int) -> str:
-        """Return the text, repeated to a length."""
+        """Return the string, repeated up to a length."""
         return self.text * (length // len(self.text)) + self.end
 
     def name(self, length: int) -> str:
@@ -91,11 +91,11 @@ class Found:
 
 
 Clock = Callable[[Sequence[Sent], float], float]
-"""Returns the seconds that the query needs for some records; infinite after a limit."""
+"""Returns the seconds that the query takes for some records, or infinity after a limit."""
 
 
 def long_values(subject: Subject, sample: Sent, decoding: Decoding) -> Found:
-    """Return the fields in which a long text is slow or makes the query fail."""
+    """Return the fields in which a long string is slow or makes the query fail."""
     end = time.monotonic() + TOTAL_SECONDS
 
     def clock(records: Sequence[Sent], limit: float) -> float:
@@ -232,7 +232,7 @@ def _one_by_one(clock: Clock, cases: Sequence[Case], length: int, found: Found) 
 
 
 def _measured(clock: Clock, case: Case, length: int, seconds: float) -> Slow | None:
-    """Measure a suspicious record again, at least at `REPORTED_LENGTH`, and return it if it is slow."""
+    """Measure a suspicious record again with a length of at least `REPORTED_LENGTH`, and return it if it is slow."""
 
     def seconds_of(make: Callable[[str], Sent], at: int) -> float:
         return clock([make(case.long(at))], RECORD_SECONDS)

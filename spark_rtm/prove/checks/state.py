@@ -1,4 +1,4 @@
-"""Check that state is constant for a constant set of keys, and that the watermark removes it."""
+"""Check that the state does not grow for a fixed set of keys, and that the watermark removes it."""
 
 import json
 import time
@@ -30,7 +30,7 @@ SECONDS_RANGE = (10**9, 4 * 10**9)
 
 
 def state(subject: Subject, query: StreamingQuery) -> Verdict:
-    """Send the same records in several batches, then records with later times, and measure the rows of state."""
+    """Send the same records in several batches, then records with later times, and count the rows of state."""
     if not subject.is_stateful:
         return Verdict("state", GOOD, "the query keeps no state")
     subject.trial.use_producer_times()
@@ -59,7 +59,7 @@ def state(subject: Subject, query: StreamingQuery) -> Verdict:
 
 
 def _records(subject: Subject) -> tuple[list[Sent], bool]:
-    """Return records for the state, and whether the query accepts them, with or without a result."""
+    """Return the records for this check, and whether the query accepts them, with or without a result."""
     if not subject.is_made or subject.is_accepted or not are_rejected(subject.results_of(subject.samples)):
         return subject.samples, True
     silent = [record for record, found in subject.evaluated(subject.others) if found == []]

@@ -22,7 +22,7 @@ class TableReader(Options, DataFrameReader):
     """
     Replaces `spark.read`.
 
-    Two generated rows replace a missing table, if the job names its schema.
+    If a table is missing and the job names its schema, two generated rows replace the table.
     """
 
     columns: Any = None
@@ -41,7 +41,7 @@ class TableReader(Options, DataFrameReader):
         return super().load(format="kafka")
 
     def read(self, name: str, *arguments: Any, **named: Any) -> DataFrame:
-        """Return the rows of PySpark's method `name`, which finds files in the folders of the job."""
+        """Call PySpark's method `name` with paths in the folders of the job, and return the rows."""
         method = getattr(DataFrameReader, name)
         bound = _bound(method, self, *arguments, **named)
         key = "paths" if "paths" in bound.signature.parameters else "path"
@@ -111,7 +111,7 @@ for _name, _target in (_TABLES | {name: name for name in ("csv", "json", "orc", 
 
 
 class TableCreator:
-    """Replaces `DataFrame.writeTo` and `mergeInto`. Methods return the writer until one writes."""
+    """Replaces `DataFrame.writeTo` and `mergeInto`. Each method returns the writer, except those that write."""
 
     WRITES = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace", "merge")
 

@@ -55,7 +55,7 @@ class Bench:
 @contextlib.contextmanager
 def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
     """
-    Yield a session with `slots` task slots (0: the default) and a broker, and end both with the block.
+    Yield a session with `slots` task slots (0: the default) and a broker, and stop both when the block ends.
 
     The broker is always a local one, so hostile records never reach a real cluster.
     """
@@ -116,7 +116,7 @@ def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:
 
 
 def adopt_orphans() -> set[psutil.Process]:
-    """Become the parent of orphans below this process (on Linux), and return its present children."""
+    """On Linux, become the parent of orphaned descendants. Return the current child processes."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     return set(psutil.Process().children())
@@ -157,7 +157,7 @@ def _is_running(process: psutil.Process) -> bool:
 
 def kill_spark() -> None:
     """
-    Kill the JVM, so every PySpark call fails immediately.
+    Kill the JVM, so that every PySpark call fails immediately.
 
     An interrupted call leaves its response in the connection, where the next call would read it.
     """

@@ -32,7 +32,7 @@ def rows_of(
 
 
 def tables_of(spark: SparkSession, kafka: str, tables: Mapping[str, str]) -> dict[str, DataFrame]:
-    """Return the static DataFrames of a function, by the names of its parameters. `tables` maps them to topics."""
+    """Return the static DataFrames of a function, keyed by parameter name. `tables` maps these names to topics."""
     return {name: read_table(spark, kafka, topic) for name, topic in tables.items()}
 
 
@@ -43,7 +43,7 @@ def caught_rows(recording: Recording, number: int) -> DataFrame:
 
 
 def topics_of(rows: DataFrame) -> list[str]:
-    """Return the Kafka topics of the streams below some rows."""
+    """Return the Kafka topics of the streams that a DataFrame reads."""
     leaves = rows._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - PySpark has no plan
     found = list[str]()
     for leaf in map(leaves.apply, range(leaves.size())):

@@ -124,7 +124,7 @@ def _decodes(tree: Node) -> bool:
 
 
 def _merged(fields: Iterable[StructField]) -> StructType:
-    """Return one schema in which each repeated struct has all of its fields."""
+    """Merge fields into one schema, in which a struct that occurs several times has all of its fields."""
     merged = dict[str, StructField]()
     for found in fields:
         before, kind = merged.get(found.name), found.dataType

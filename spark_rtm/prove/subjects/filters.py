@@ -1,4 +1,4 @@
-"""Find the literals that a query compares with record fields, in the JSON of its analysed plan."""
+"""Find the literals that a query compares with record fields, in the JSON of its analyzed plan."""
 
 import fnmatch
 import json
@@ -127,7 +127,7 @@ class Plan:
                 yield from self.behind(source)
 
     def candidates(self, name: str, default: Any) -> list[Any]:
-        """Return values for a field, best first: `default`, and both sides of each literal."""
+        """Return values for a field, best first: `default`, and values on both sides of each literal."""
         kind = type(default)
         own = [comparison for comparison in self.comparisons if name in comparison.names]
         # A projection such as CASE WHEN returns a value for every number, but often only for the strings that it lists.
@@ -182,7 +182,7 @@ class Plan:
 
 
 def plan_of(rows: DataFrame, *, of_stream: bool = True) -> Plan:
-    """Return the analysed plan of some rows."""
+    """Return the analyzed plan of a DataFrame."""
     operators = json.loads(rows._jdf.queryExecution().analyzed().toJSON())  # noqa: SLF001 - PySpark has no plan as JSON
     return Plan(above_stream(operators) if of_stream else operators)
 
@@ -240,7 +240,7 @@ def _tree(nodes: Iterator[dict[str, Any]]) -> Node:
 
 
 def _name(node: Node) -> str:
-    """Return the name of the field that a `GetStructField` reads. For `e.*`, the node contains only its position."""
+    """Return the name of the field that a `GetStructField` reads. For `e.*`, the node contains only a position."""
     if named := node.content.get("name") or node.content.get("field", {}).get("name"):
         return str(named)
     below = node.children[0].content

@@ -1,5 +1,5 @@
 """
-Run an unmodified job until it would wait for its queries, and catch the queries that it starts.
+Run an unmodified job until it waits for its queries, and record its queries instead of starting them.
 
 The queries run only when the checks start them.
 """
@@ -75,7 +75,7 @@ class JobLostError(RuntimeError):
 
 
 class _LostError(BaseException):
-    """Raised inside the job. The job's `except Exception` must not catch it."""
+    """Raised inside the job. Not an Exception: the job's `except Exception` ignores it."""
 
 
 def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
@@ -148,7 +148,7 @@ def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int,
 
 @contextlib.contextmanager
 def _limited(path: Path, seconds: float) -> Iterator[None]:
-    """End the block after a time limit, and the whole process if the block cannot be ended."""
+    """Interrupt the block after a time limit, or exit the process if the block cannot be interrupted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

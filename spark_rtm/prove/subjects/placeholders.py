@@ -1,4 +1,4 @@
-"""Stand in for objects that a job has in production: `dbutils`, running queries and missing modules."""
+"""Replace objects that a job has in production: `dbutils`, running queries and missing modules."""
 
 import contextlib
 import os
@@ -36,7 +36,7 @@ PACKAGES = {name: package or name for name, _, package in (text.partition("=") f
 
 
 class JobEndedError(BaseException):
-    """Raised where the job would wait for its queries. The job's `except Exception` must not catch it."""
+    """Raised where a job would wait for its queries. Not an Exception: the job's `except Exception` ignores it."""
 
 
 def end_job(*_: object, **__: object) -> NoReturn:
@@ -51,7 +51,7 @@ class Started:
     asked = 0
 
     def __getattr__(self, name: str) -> Any:
-        """Return the value that the attribute of a starting query would have."""
+        """Return the value that this attribute has while a query starts."""
         if name in {"isActive", "status", "lastProgress"}:
             self._ask()
         status = {"message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": True}
@@ -73,13 +73,13 @@ class Started:
 
 
 class Anything:
-    """An object that has every attribute and accepts every call. It is false, unless it stands for a client."""
+    """An object that has every attribute and accepts every call. It is false, unless it replaces a client."""
 
     def __init__(self, name: str = "") -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> "Anything":
-        """Return another placeholder, but no special methods, because libraries test whether these exist."""
+        """Return another placeholder, except for special methods, because libraries test whether these exist."""
         if name.startswith("__"):
             raise AttributeError(name)
         return Anything(name)
@@ -177,7 +177,7 @@ def display(rows: Any = None, *_: object, **options: Any) -> None:
 
 
 def notebook_names(spark: SparkSession, dbutils: Dbutils) -> dict[str, Any]:
-    """Return the names that a notebook has without imports."""
+    """Return the names that a notebook can use without importing them."""
     return {
         "spark": spark,
         "sc": spark.sparkContext,
@@ -225,17 +225,17 @@ def open_of(folders: Sequence[Path], open_: Callable[..., Any]) -> Callable[...,
 
 
 def placed(folders: Sequence[Path], read: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of `os`, such as `stat`, that finds files like `open`."""
+    """Return a function of `os`, such as `stat`, that finds files in the same folders as `open`."""
     return lambda path=".", *arguments, **named: read(file_in(folders, path), *arguments, **named)
 
 
 def kept(folders: Sequence[Path], delete: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that deletes files, except those that only `file_in` finds."""
+    """Return a function that deletes files, but not those that `file_in` finds in the folders of the job."""
     return lambda path, *more, **named: delete(path, *more, **named) if file_in(folders, path) == path else None
 
 
 def file_in(folders: Sequence[Path], file: Any) -> Any:
-    """Return the path of a job's file, which may be relative or below the current folder, in one of the folders."""
+    """Find a file, given by a relative path or a path below the current folder, in one of the folders of a job."""
     # `Path.exists` would call `os.stat`, which uses this function while a job runs.
     if not isinstance(file, str | os.PathLike) or os.access(file, os.F_OK):
         return file

@@ -199,7 +199,7 @@ class StreamReader(Options, DataStreamReader):
 
 
 class StreamWriter(Options, DataStreamWriter):
-    """Replaces `DataFrame.writeStream`, also for a static DataFrame, whose JVM writer accepts every call."""
+    """Replaces `DataFrame.writeStream`. The writer of a static DataFrame is a placeholder that accepts every call."""
 
     def __init__(self, frame: DataFrame) -> None:
         self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
@@ -231,7 +231,7 @@ class StreamWriter(Options, DataStreamWriter):
     def start(  # type: ignore[override]
         self, path: str | None = None, format: str | None = None, outputMode: str | None = None, **options: Any
     ) -> Any:
-        """Catch the query instead of starting it."""
+        """Record the query instead of starting it."""
         self.options(**({"path": path} if path else {}), **options)
         mode = outputMode or self.noted.get("outputMode", "append")
         sink, line = format or self.noted.get("format", "parquet"), self.recording.line()
@@ -239,7 +239,7 @@ class StreamWriter(Options, DataStreamWriter):
         return Started()
 
     def toTable(self, tableName: str, **_options: Any) -> Any:  # type: ignore[override]
-        """Catch the query instead of starting it."""
+        """Record the query instead of starting it."""
         self.noted["format"] = f"table {tableName}"
         return self.start()
 

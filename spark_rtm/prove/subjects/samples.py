@@ -50,7 +50,7 @@ def made_samples(rows: DataFrame) -> list[Sent]:
 
 
 def other_samples(rows: DataFrame) -> list[Sent]:
-    """Return records on the other sides of the query's literals, in case `made_samples` produce no result."""
+    """Return records on the other side of the query's literals, for use if `made_samples` yields no results."""
     plan, found = plan_of(rows), list[Sent]()
     for make in _makers(rows):
         _sent(make, first := _Choice(plan, 1))
@@ -80,14 +80,14 @@ class _Choice:
     counts: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, name: str, default: Any, allowed: Sequence[Any] = ()) -> Any:
-        """Return a field's value, one of `allowed` if there are any."""
+        """Return a field's value, which is one of `allowed` unless `allowed` is empty."""
         found = [value for value in self.plan.candidates(name, default) if not allowed or value in allowed]
         self.counts[name] = len(found)
         return found[self.picks.get(name, 0)]
 
 
 def fields_of(sample: Sent) -> dict[str, Any] | None:
-    """Return the fields of a record with a JSON object, else None."""
+    """Return the fields of a record whose value is a JSON object, else None."""
     try:
         value = json.loads(sample.value or b"")
     except ValueError:
@@ -115,7 +115,7 @@ def _record(line: str) -> Sent:
 
 
 def _makers(rows: DataFrame) -> list[Callable[[_Choice], Any]]:
-    """Return a function for each schema of the query: JSON, Avro, CSV, JSON paths or columns of a split text."""
+    """Return a record factory for each schema of the query: JSON, Avro, CSV, JSON paths or columns of a split text."""
     plan, makers, decoded = plan_of(rows), dict[str, Callable[[_Choice], Any]](), decoding(rows)
     for node in (node for _, tree in plan.expressions for node in tree.all()):
         schema = node.content.get("schema")
@@ -192,7 +192,7 @@ def _avro_number(kind: str, choice: _Choice, name: str, logical: str) -> bytes:
 
 
 def _long(value: int) -> bytes:
-    """Return a number in Avro's encoding: doubled, or doubled and negated, in groups of seven bits."""
+    """Return a number in Avro's zigzag encoding, in groups of seven bits."""
     value, found = (value * 2 if value >= 0 else -2 * value - 1), bytearray()
     while value > 127:
         found.append(value & 127 | 128)

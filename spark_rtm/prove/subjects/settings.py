@@ -54,7 +54,7 @@ def sink_options(caught: Caught) -> Mapping[str, str]:
 
 
 def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `spark.conf.get` that also knows the job's and Databricks' settings."""
+    """Return a `spark.conf.get` that also returns the settings of the job and of Databricks."""
 
     def read(conf: RuntimeConfig, key: str, *default: Any) -> Any:
         if key in recording.job.confs:

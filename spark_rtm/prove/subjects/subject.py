@@ -44,7 +44,7 @@ class Subject:
     trial: Trial
     samples: list[Sent]
     others: list[Sent]
-    """Other records to try if generated samples produce no result; afterwards, the records that were tried first."""
+    """Records to try if generated samples produce no result, or the generated samples that these records replaced."""
     rows_of: Callable[[list[Sent]], DataFrame]
     is_made: bool
     tables: Mapping[str, str] = field(default_factory=dict)
@@ -187,7 +187,7 @@ def _rows_of_function(
 def subject_of_job(
     bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]
 ) -> Iterator[Subject]:
-    """Yield one query of a job as a subject. Its topics stay, and rows for a sink other than Kafka become JSON."""
+    """Yield one query of a job as a subject. Its topics are kept, and rows for a sink other than Kafka become JSON."""
     rows, caught = caught_rows(recording, number), recording.caught[number]
     names = topics_of(rows) or recording.topics
     partitions, sink = dict.fromkeys(names, recording.partitions), sink_options(caught)

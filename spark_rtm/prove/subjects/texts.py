@@ -53,7 +53,7 @@ def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
 
 
 def parsed_texts(plan: str, number: int) -> dict[str, str]:
-    """Return a string for each column that an analysed plan parses as a time, a number or several values."""
+    """Return a string for each column that an analyzed plan parses as a time, a number or several values."""
     found = {match["column"]: time_in(match["format"] or MOMENT) for match in PARSED.finditer(plan)}
     for match in CAST.finditer(plan):
         if text := _of_kind(match["kind"], number):
@@ -62,7 +62,7 @@ def parsed_texts(plan: str, number: int) -> dict[str, str]:
 
 
 def split_texts(plan: str, number: int) -> dict[str, str]:
-    """Return as many values as the plan reads, for each column that it splits."""
+    """Return a string for each column that the plan splits, with as many values as the plan reads."""
     found = dict[str, str]()
     for match in SPLIT.finditer(plan):
         start = re.escape(match["name"] or match[0])
@@ -74,7 +74,7 @@ def split_texts(plan: str, number: int) -> dict[str, str]:
 
 
 def time_in(pattern: str) -> str:
-    """Return the current time in a Java pattern."""
+    """Return the current time, formatted with a Java date pattern."""
     tokens = re.findall("'[^']*'|" + "|".join(LETTERS) + "|.", pattern)
     return datetime.now(UTC).strftime("".join(LETTERS.get(token, token.strip("'")) for token in tokens))
 

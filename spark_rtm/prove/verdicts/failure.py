@@ -31,7 +31,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
-    """Return the details of an error in the user's file `path`. `line` applies if the error names none."""
+    """Return the details of an error in the user's file `path`. `line` is used if the error names no line."""
     cause = error.__cause__ if error.__cause__ is not None else error
     text = str(cause)
     known = failures.failure_of("", cause, 0)
@@ -54,7 +54,7 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
 
 
 def failed(check: str, problem: str, error: BaseException, path: Path, line: int = 0) -> Verdict:
-    """Return the verdict `problem` on an error in the user's file `path`. `line` applies if the error names none."""
+    """Return the verdict `problem` on an error in the user's file `path`. `line` is used if the error names no line."""
     failure = failure_of(error, path, line)
     evidence = f"{problem}: {failure.condition}: {failure.message}"
     return Verdict(check, WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
@@ -72,7 +72,8 @@ def line_of_call(path: Path, calls: str, default: int) -> int:
     """
     Return the number of the line nearest to line `default` that matches the pattern `calls`, or else `default`.
 
-    If a function begins at `default`, the search covers the lines below it first; otherwise the lines above it.
+    If a function begins at `default`, the search covers the lines below it first. Otherwise, it covers the lines above
+    `default` first.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -38,7 +38,7 @@ def render(verdicts: Sequence[Verdict], style: str, conditions: Mapping[str, obj
     """
     Return the verdicts in one of the output formats of `lint`.
 
-    `github` and `sarif` contain only verdicts that are not good; `json` also contains the `conditions` of the run.
+    `github` and `sarif` contain only verdicts that are not good. `json` also contains the `conditions` of the run.
     """
     if style == "text":
         return "\n".join(finding.printable(verdict.text) for verdict in verdicts)
@@ -54,7 +54,7 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def exit_status(verdicts: Sequence[Verdict]) -> int:
-    """Return 1 if a verdict is wrong, else 2 if something was not checked, else 0."""
+    """Return 1 if the status of a verdict is WRONG, else 2 if one is UNCHECKED, else 0."""
     found = {verdict.status for verdict in verdicts}
     return 1 if WRONG in found else 2 if UNCHECKED in found else 0
 
