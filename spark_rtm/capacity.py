@@ -68,7 +68,7 @@ class Capacity:
 
 
 def capacity(content: Mapping[str, Any], demand: Demand) -> Capacity:
-    """Estimate a demand from the JSON of the benchmark."""
+    """Estimate the resources for a demand from the JSON of the benchmark."""
     model, highest = model_of(content), highest_rate_per_partition(content)
     partitions = demand.partitions or math.ceil(demand.rate / highest)
     inputs = {**asdict(demand), "partitions": partitions}

@@ -1,8 +1,8 @@
 """
 The commands of `rtm`, which `python scripts/skills.py` shares.
 
-`prove` and `resize` need Java 17 and the packages of the extra `prove`. The others need only Python 3.11; `inspect`
-needs packages for remote checkpoints.
+`prove` and `resize` need Java 17 and the packages of the extra `prove`. The others need only Python 3.11. For remote
+checkpoints, `inspect` needs further packages.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def arguments_of(
 
     If an argument is invalid or the constructor raises ValueError, the program exits with status 2 and prints its
     usage. A field in `fixed` takes its value from `fixed` and has no flag. `presets` maps a flag such as `quick` to the
-    values that replace the defaults if the user passes this flag. With the key `rate 500`, they replace the defaults if
-    the user passes `--rate` with a value of 500 or more.
+    values that replace the defaults if the user passes this flag. With the key `rate 500`, the values replace the
+    defaults if the user passes `--rate` with a value of 500 or more.
     """
     parser = argparse.ArgumentParser(
         prog=program,
@@ -60,7 +60,7 @@ def arguments_of(
 
 
 def docstrings_of(kind: type) -> dict[str, str]:
-    """Return the first paragraph of the docstring below each field by its name, also from base classes."""
+    """Return the first paragraph of the docstring below each field of a class and its bases, keyed by field name."""
     texts = dict[str, str]()
     for base in reversed(kind.__mro__[:-1]):
         body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]

@@ -1,7 +1,8 @@
 """
 Control the queries of another process: `rtm commit`, `rtm drain` and `rtm stop`.
 
-A job opens a Unix domain socket with `listen`. Any user who can open the file can send commands. No port is open.
+A job opens a Unix domain socket with `listen`. Any user with access to the socket file can send commands. No TCP port
+is open.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def listen(spark: SparkSession, path: Path) -> Iterator[None]:
     """
     Execute commands that other processes of this user send to the socket `path`, while the block runs.
 
-    Only this user can open the socket, which is deleted at the end. Raises OSError if another process already listens
-    on it.
+    Only this user can open the socket, which is deleted when the block ends. Raises OSError if another process already
+    listens on it.
     """
     _remove_unused(path)
     old_mask = os.umask(0o177)
@@ -91,7 +92,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, command: str) -> int:
-    """Send a command, print a line for each query, and return the exit status: 1 if a query did not execute it."""
+    """Send a command, print a line per query, and return the exit status: 1 if a query did not execute the command."""
     try:
         answers = send(options.socket, command, options.query, options.deadline)
     except OSError as error:

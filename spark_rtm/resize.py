@@ -68,7 +68,7 @@ def resize(spark: SparkSession, checkpoint: Path, partitions: int, target: Path)
     Write a copy of `checkpoint` with `partitions` state partitions, and return its number of state rows.
 
     The query must be stopped. Records that it read after its last commit are read again, as after each restart.
-    Raises `ResizeError` or `UnreadableError` with the reason and a remedy; `target` then does not exist.
+    Raises `ResizeError` or `UnreadableError` with the reason and a remedy. After an error, `target` does not exist.
     """
     from spark_rtm.services.spark import STATE_STORE_PROVIDER  # noqa: PLC0415 - a refusal needs no PySpark
 
@@ -119,7 +119,7 @@ def _rename(checkpoint: Path, operators: list[int], name: str) -> None:
 
 
 def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int) -> int:
-    """Return an operator's number of state rows. Raise `ResizeError` if the newest batch changed them after `batch`."""
+    """Return an operator's number of state rows. Raise `ResizeError` if the rows changed after `batch`."""
     after = _rows(session, checkpoint, operator)
     before = _rows(session, checkpoint, operator, batchId=batch)
     count = before.count()

@@ -59,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the needed task slots and, with --available, the effect of fewer slots."""
+    """Print the number of task slots needed and, with --available, the effect of fewer slots."""
     partitions = options.source_partitions
     if options.max_partitions and options.engine == DATABRICKS:
         partitions = min(partitions, options.max_partitions)

@@ -33,7 +33,7 @@ class Connection:
     config: Path | None = None
 
     def properties(self) -> dict[str, str]:
-        """Return the properties of the client. Raise `UnreadableError` if the file cannot be read."""
+        """Return the properties of the Kafka client. Raise `UnreadableError` if the file `config` cannot be read."""
         try:
             content = LocalFolder(self.config.resolve().parent).read(self.config.resolve().name) if self.config else b""
             lines = content.decode().splitlines()

@@ -52,8 +52,8 @@ def spans(
     """
     Return spans of consecutive batches that the same mode wrote, oldest first.
 
-    `created_seconds` is the time of the file `metadata`, which Spark writes before the first batch. If it is later than
-    the batches, the files are copies, and their times are ignored.
+    `created_seconds` is the time of the file `metadata`, which Spark writes before the first batch. If this time is
+    later than the batches, the checkpoint is a copy, and the times of its files are ignored.
     """
     batches = sorted(set(planned) & set(committed))
     has_gaps = any(after - before > 1 for before, after in pairwise(batches))
@@ -109,7 +109,7 @@ def _is_original(planned: Planned, created_seconds: float | None) -> bool:
 
 
 def _times(planned: Planned, committed: Committed) -> tuple[float | None, float | None]:
-    """Return the seconds from the start of a batch to its entry in the offset log and to its commit."""
+    """Return the seconds from the start of a batch until Spark wrote its offset log entry and its commit log entry."""
     if planned.started_ms is None or planned.written_seconds is None or committed.written_seconds is None:
         return None, None
     start = planned.started_ms / 1000

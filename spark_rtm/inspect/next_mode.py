@@ -1,5 +1,5 @@
 """
-Decide which execution modes of OSS 4.3.0 may continue a checkpoint.
+Decide in which execution modes of OSS 4.3.0 a query can resume from a checkpoint.
 
 `tests/pages/test_checkpoint_moves.py` compares each answer with the engine.
 """
@@ -43,7 +43,7 @@ CHANGES = {
 
 @dataclass(frozen=True)
 class Move:
-    """Whether a mode may continue a checkpoint."""
+    """Whether a query in a given mode can resume from a checkpoint."""
 
     is_possible: bool
     reason: str
@@ -51,7 +51,7 @@ class Move:
 
 
 def refused_start(checkpoint: Checkpoint) -> Move | None:
-    """Return why a start would fail in any mode, or None."""
+    """Return why no mode can start from this checkpoint, or None."""
     if not checkpoint.has_metadata:
         reason = f"{NO_METADATA}: the file metadata is missing, which each start has required since Spark 4.2"
         return Move(False, reason, f"restore metadata from a copy, or {NEW_CHECKPOINT}")
@@ -77,7 +77,7 @@ def refused_start(checkpoint: Checkpoint) -> Move | None:
 def to_real_time(
     planned: Planned | None, committed: Committed | None, operators: Iterable[str], other_sources: Iterable[str]
 ) -> Move:
-    """Return whether real-time mode can continue this checkpoint. `other_sources` are sources other than Kafka."""
+    """Return whether a query in real-time mode can resume from this checkpoint. `other_sources` are not Kafka."""
     if refusal := _refusal(operators, list(other_sources)):
         return refusal
     if _is_continuous(planned):
@@ -105,7 +105,7 @@ def _refusal(operators: Iterable[str], other_sources: list[str]) -> Move | None:
 
 
 def to_micro_batch(planned: Planned | None) -> Move:
-    """Return whether micro-batch mode can continue this checkpoint."""
+    """Return whether a query in micro-batch mode can resume from this checkpoint."""
     if _is_continuous(planned):
         return Move(
             False,

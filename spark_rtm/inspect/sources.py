@@ -1,7 +1,7 @@
 """
-Report per source the committed offsets, the broker's offsets, and the replay after a restart.
+For each source, report the committed offsets, the broker's offsets and the replay after a restart.
 
-`spark_rtm/realtime/positions.py` reads only sound local checkpoints and returns only the starting offsets of a new
+`spark_rtm/realtime/positions.py` reads only undamaged local checkpoints and returns only the starting offsets of a new
 query. This command also reads damaged checkpoints and object stores.
 """
 
@@ -22,7 +22,7 @@ Offsets = Mapping[str, Mapping[str, int]]
 
 
 def kafka_offsets(value: Any) -> Offsets | None:
-    """Return offsets if they have Kafka's form, else None."""
+    """Return `value` if it has the format of Kafka offsets, else None."""
     is_kafka = isinstance(value, dict) and all(
         isinstance(numbers, dict) and all(map(_is_offset, numbers, numbers.values())) for numbers in value.values()
     )
@@ -34,7 +34,7 @@ def _is_offset(partition: str, offset: object) -> bool:
 
 
 def sources_of(checkpoint: Checkpoint, known: Broker | None) -> list[Source]:
-    """Return the sources of a query. `known` contains the broker's partitions, or is None if it was not asked."""
+    """Return the sources of a query. `known` contains the broker's partitions, or is None without a broker."""
     planned, position = checkpoint.last_planned, checkpoint.position
     found = []
     for name, end in (planned.sources if planned else {}).items():

@@ -33,7 +33,7 @@ def consumer_from_start(
 
 
 def is_record(message: Message) -> bool:
-    """Return whether a message is a record. Raise KafkaException for a permanent error."""
+    """Return whether a message is a record, not an error. Raise KafkaException for a permanent error."""
     error = message.error()
     if error is not None and (error.fatal() or error.code() not in TRANSIENT_ERRORS):
         raise KafkaException(error)

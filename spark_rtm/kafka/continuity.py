@@ -53,7 +53,7 @@ def admin_client(bootstrap_servers: str) -> AdminClient:
 
 
 def topic_state(admin: AdminClient, topic: str) -> TopicState:
-    """Return the current state of a topic. Raise KafkaException if the broker does not return it."""
+    """Return the current state of a topic. Raise KafkaException if the request fails."""
     described = admin.describe_topics(TopicCollection([topic]), request_timeout=REQUEST_TIMEOUT_SECONDS)
     found = described[topic].result(2 * REQUEST_TIMEOUT_SECONDS)
     return TopicState(topic, str(found.topic_id), len(found.partitions))
@@ -65,7 +65,7 @@ def is_temporary(error: KafkaException) -> bool:
 
 
 def first_offsets(consumer: Consumer, state: TopicState, stored: Mapping[int, int]) -> dict[int, int]:
-    """Return each partition's stored offset, or its first. Raise RuntimeError if records at an offset are gone."""
+    """Return the stored or first offset of each partition. Raise RuntimeError if the records at an offset are gone."""
     offsets = {}
     for partition in range(state.partitions):
         low, high = _watermarks(consumer, TopicPartition(state.topic, partition))

@@ -1,5 +1,5 @@
 """
-Write a tick to a topic every 20 ms, so due timers fire without a long delay.
+Write a tick to a topic every 20 ms, so that due timers fire without a long delay.
 
 In real-time mode, a due timer fires when the next row of its state partition arrives, and such rows can be rare.
 """

@@ -43,8 +43,8 @@ def ensure_topics(
     """
     Create the missing topics, and return the number of partitions per topic.
 
-    A new topic gets `partitions` partitions and its configuration from `confs`, or else `APPEND_TIME`. Create topics
-    before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0 waits 60 s and then fails.
+    A new topic has `partitions` partitions. Its configuration is its entry in `confs`, or else `APPEND_TIME`. Create
+    topics before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0 waits 60 s and then fails.
     """
     admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
     existing = _partitions(admin, bootstrap_servers)
@@ -72,7 +72,7 @@ def ensure_topics(
 
 
 def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
-    """Make existing topics store the producers' times, so a test can send records with any time."""
+    """Make existing topics store the producers' times, so that a test can send records with any timestamp."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in PRODUCER_TIME.items()]
     resources = [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries) for topic in topics]

@@ -15,7 +15,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {"": float, "sqrt": math.sqrt, 
 
 @dataclass(frozen=True)
 class CostModel:
-    """Sums of terms, and the range of each input in the fitted runs."""
+    """A sum of terms for each predicted quantity, and the range of each input in the fitted runs."""
 
     terms: Mapping[str, Mapping[str, float]]
     """The coefficient of each term, by quantity."""
@@ -41,7 +41,7 @@ def value_of(term: str, inputs: Mapping[str, float]) -> float:
 
 
 def model_of(content: Mapping[str, Any]) -> CostModel:
-    """Return the model in the JSON of the benchmark."""
+    """Read the model from the JSON of the benchmark."""
     terms: dict[str, dict[str, float]] = {}
     for row in content["model"]:
         terms.setdefault(row["quantity"], {})[row["term"]] = row["coefficient"]
@@ -49,7 +49,7 @@ def model_of(content: Mapping[str, Any]) -> CostModel:
 
 
 def rows_of(model: CostModel) -> dict[str, Sequence[Mapping[str, Any]]]:
-    """Return the model as rows for the JSON, the inverse of `model_of`."""
+    """Convert the model to rows for the JSON. This is the inverse of `model_of`."""
     return {
         "model": [
             {"quantity": quantity, "term": term, "coefficient": coefficient}

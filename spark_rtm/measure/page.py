@@ -1,4 +1,4 @@
-"""Write one HTML page that loads nothing: verdicts, a figure, and tables."""
+"""Write a self-contained HTML page with verdicts, a figure and tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -35,7 +35,7 @@ def percentiles_ms(microseconds: npt.NDArray[np.int64]) -> dict[str, float]:
 
 
 def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return median, minimum and maximum of each percentile over several runs, or None. Of two, the higher counts."""
+    """Return the high median, minimum and maximum of each percentile over several runs, or None without runs."""
     summary: dict[str, float | None] = {}
     for name in PERCENTILES:
         values = [run[f"{name}_ms"] for run in runs]

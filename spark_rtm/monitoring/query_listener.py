@@ -44,14 +44,14 @@ class QueryMetrics(StreamingQueryListener):
         self._names: dict[str, str] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - the name of the interface
-        """Store the name of the query, which is missing from the report of its end."""
+        """Store the query's name, which the termination event does not contain."""
         name = self._names[str(event.runId)] = event.name or "unnamed"
         self.running.labels(name).set(1)
         self.failures.labels(name).inc(0)
         self.reported.labels(name).set(time.time())
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - the name of the interface
-        """Export the report of a batch."""
+        """Export the progress event of a batch."""
         progress = event.progress
         name = progress.name or "unnamed"
         self.reported.labels(name).set(time.time())
@@ -73,7 +73,7 @@ class QueryMetrics(StreamingQueryListener):
 
 def latencies_of(text: str) -> list[tuple[str, str, float]]:
     """
-    Return (kind, percentile, milliseconds) from a progress event in JSON. On OSS 4.3.0, `with_latency` adds them.
+    Return (kind, percentile, milliseconds) tuples of a progress event in JSON. On OSS 4.3.0, `with_latency` adds them.
 
     The Databricks documentation spells the fields in two ways: `rtmMetrics` with `P50`, and `latencies` with `p50`.
     """

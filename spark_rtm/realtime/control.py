@@ -1,9 +1,9 @@
 """
 End the batch of a running real-time query on command: commit now, drain, and stop without repeats.
 
-Open-source Spark ends a real-time batch only by its clock. The source `rtm-kafka` in `control.scala` reads like Spark's
-source `kafka`, and also ends a query's batch on command. Both sources use the same checkpoints, so a query can switch
-between them.
+Open-source Spark ends a real-time batch only after the trigger interval. The source `rtm-kafka` in `control.scala`
+reads like Spark's source `kafka`, and also ends a query's batch on command. Both sources use the same checkpoints, so a
+query can switch between them.
 
 The source works only with Spark 4.3, because it wraps non-public classes from Spark and the Kafka connector. A cluster
 also needs `spark.plugins` with `PLUGIN`.
@@ -57,7 +57,7 @@ def commit(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) ->
     End the open batch of `query` now, wait until it is committed, and return its batch id. The query continues.
 
     Raises `ControlError` if the query has no source `rtm-kafka`, `QueryFailedError` if it fails, and `TimeoutError`
-    after the deadline; the query then still runs, and its batch ends when all of its tasks can end.
+    after the deadline. After a timeout, the query still runs, and its batch ends when all of its tasks can end.
     """
     return int(_committed(query, _Deadline(deadline_seconds))["batchId"])
 
@@ -78,10 +78,10 @@ def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> 
 
 def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> int:
     """
-    Drain and stop `query`, so a restart on its checkpoint repeats nothing.
+    Drain and stop `query`, so that a restart from its checkpoint repeats no record.
 
-    Return the number of unread records, which is above 0 if draining took half of the deadline. A restart reads them
-    with all later records. Raises the same errors as `commit`; after the deadline, the query still runs.
+    Return the number of unread records, which is above 0 if draining took half of the deadline. A restart reads these
+    and all later records. Raises the same errors as `commit`. After the deadline, the query still runs.
     """
     deadline = _Deadline(deadline_seconds)
     unread = _unread_after(query, _Deadline(deadline_seconds / 2))
@@ -100,10 +100,10 @@ def stop_all(
     spark: SparkSession, queries: Iterable[StreamingQuery], deadline_seconds: float = DEADLINE_SECONDS
 ) -> None:
     """
-    Stop all queries in order: first those that support commands, as `stop` stops them, then all others.
+    Stop all queries: first drain and stop those that support commands, then stop all others.
 
-    A query that misses the deadline stops in the middle of its batch, which a restart repeats; this is logged as a
-    warning.
+    A query that misses the deadline stops in the middle of a batch. The function logs a warning, because a restart
+    repeats this batch.
     """
     stopping, deadline = list(queries), _Deadline(deadline_seconds)
     for query in stopping:
@@ -119,11 +119,11 @@ def stagger(
     query: StreamingQuery, last_commit: Callable[[], object], seconds: float, stop: threading.Event | None = None
 ) -> None:
     """
-    Commit `query` `seconds` after each commit of another copy, so the copies never pause together.
+    Commit `query` `seconds` after each commit of another copy, so that the copies never pause at the same time.
 
-    `last_commit` returns a new value after each commit of the other copy, for example the id of its last batch. Use
-    half of the other copy's interval. Give `query` a longer interval, which takes effect when the other copy stops.
-    Returns when `query` has stopped or `stop` is set.
+    `last_commit` returns a new value after each commit of the other copy, for example the id of its last batch. Set
+    `seconds` to half of the other copy's interval. Give `query` a longer interval, which takes effect when the other
+    copy stops. Returns when `query` has stopped or `stop` is set.
     """
     stop, known = stop or threading.Event(), last_commit()
     while query.isActive and not stop.wait(POLL_SECONDS):
@@ -153,9 +153,10 @@ def obeys(query: StreamingQuery) -> bool:
 @contextmanager
 def reading_nothing() -> Iterator[Callable[[StreamingQuery], bool]]:
     """
-    Make the `rtm-kafka` sources of queries that start in the block read nothing, so a warm-up writes no result.
+    Make the `rtm-kafka` sources of queries that start in the block read nothing, so that a warm-up writes no result.
 
-    Yields a function that returns whether a query has such a source. Raises `ControlError` without `rtm-kafka`.
+    Yields a function that returns whether a query has such a source. Raises `ControlError` if the session has no source
+    `rtm-kafka`.
     """
     commands = _scala_object()
     if commands is None or not commands.isUsable():
@@ -245,7 +246,7 @@ def _wait_for_sources(query: StreamingQuery, commands: Any) -> None:
 
 
 def _scala_object() -> Any:
-    """Return the object `Commands` of `control.scala`, or None without its jar."""
+    """Return the object `Commands` of `control.scala`, or None if its jar is not loaded."""
     jvm: Any = SparkContext._active_spark_context._jvm  # type: ignore[union-attr] # noqa: SLF001 - no public API
     commands = jvm.spark_rtm.control.Commands
     # Py4J returns a package for the name of a class that it does not find.
@@ -253,7 +254,7 @@ def _scala_object() -> Any:
 
 
 def _unread_after(query: StreamingQuery, deadline: _Deadline) -> int:
-    """Commit until all records from before the call are read or time is up. Return the number of unread records."""
+    """Commit until all earlier records are read or the deadline passes. Return the number of unread records."""
     progress = _committed(query, deadline)
     # A batch that ended at its interval, not on command, reports no latest offsets.
     while LATEST not in progress.sources[0].metrics:

@@ -22,9 +22,9 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     """
     Add four columns to Kafka source rows.
 
-    Column `name` contains the fields of `schema` and the field `corrupt`. Columns `json_pair` and `json_end` contain
-    the text parsed as a variant, and the end mark, for `reasons_of_form` and `type_of`. Column `src` is the record's
-    position as `topic:partition:offset`.
+    Column `name` contains the fields of `schema` and the field `corrupt`. Column `json_pair` contains the text parsed
+    as a variant. Column `json_end` contains the end mark. `reasons_of_form` and `type_of` use these two columns. Column
+    `src` is the record's position as `topic:partition:offset`.
     """
     # The parser ignores all text after the end of the array. A producer that knows the end mark could close the array
     # itself and append any text, so each query gets a random end mark. State and checkpoints do not contain it.
@@ -44,7 +44,7 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
 
 def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict[str, Column]:
     """
-    Return, by reason, the conditions under which a record is not a JSON object with the fields of the schema.
+    Return the conditions under which a record is not a JSON object with the fields of the schema, keyed by reason.
 
     `strings` are the names of the string fields. `further` contains additional conditions for the reason `wrong_type`.
     """
@@ -81,7 +81,7 @@ def route(
     Convert rows with the columns `reason` and `src` to Kafka sink rows with key, value, headers and topic.
 
     Rows without a reason get `key`, `value`, `kept_headers` and `topic`. Rows with a reason go to the topic `rejects`
-    with their raw key and value; their headers `reason`, `src` and `bytes` contain the reason, the source position and
+    with their raw key and value. Their headers `reason`, `src` and `bytes` contain the reason, the source position and
     the original length in bytes.
     """
     is_rejected = F.col("reason").isNotNull()

@@ -1,8 +1,8 @@
 """
-Find the cause of a query's failure in the text of its exception, and whether a restart can help.
+Find the cause of a query's failure in the text of its exception, and decide whether a restart can help.
 
-The exception of a query has its condition only in its text (OSS 4.3.0). The text also quotes values of records, so only
-the engine's part of it is read.
+On OSS 4.3.0, only the text of a query's exception contains the error condition. The text also quotes values of records,
+so this module reads only the engine's part of the text.
 """
 
 import re
@@ -69,7 +69,7 @@ REMEDIES = {
     "sink allowlist": "write to Kafka, or with `foreach` to a store",
     "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
 }
-"""Remedies for refusals and bad records, by a part of the condition or message; the first match applies."""
+"""Remedies for refusals and bad records, by a part of the condition or message. The first match applies."""
 
 
 class Kind(Enum):
@@ -176,7 +176,7 @@ CAUSES = (
         "exception",
     ),
 )
-"""Known causes; the first that matches applies."""
+"""Known causes. The first match applies."""
 
 
 @dataclass(frozen=True)

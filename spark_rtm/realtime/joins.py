@@ -24,7 +24,7 @@ class TimeBound:
     lateness_seconds: int
     """Maximum lead of the slower stream's newest row over a row that still finds its partner."""
     before_seconds: int = 0
-    """How much earlier than a left row its right row may occur; equal to `within_seconds` in a symmetric bound."""
+    """How much earlier than a left row its right row may occur. In a symmetric bound, it equals `within_seconds`."""
 
     def __post_init__(self) -> None:
         """Reject a bound without buckets, and a bound that would drop rows that arrive in time."""
@@ -46,8 +46,8 @@ def inner_join(left: DataFrame, right: DataFrame, bound: TimeBound) -> DataFrame
     """
     Return the pairs of rows with the same `key` within the time bound, as columns `key`, `left` and `right`.
 
-    Both streams have the columns `key`, `at` (a timestamp) and `row` (any type that can be compared; the same row twice
-    counts once). Rows without a key or a time have no partner and are dropped.
+    Both streams have the columns `key`, `at` (a timestamp) and `row` (any type that can be compared). Equal rows count
+    once. Rows without a key or a time have no partner and are dropped.
     """
     sides = [_side(stream, number, bound) for number, stream in enumerate((left, right))]
     rows = sides[0].unionByName(sides[1], allowMissingColumns=True)

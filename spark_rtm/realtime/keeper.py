@@ -1,5 +1,5 @@
 """
-Keep streaming queries running: restart queries after transient failures, and give up on others.
+Keep streaming queries running: restart queries after transient failures, and give up after permanent ones.
 
 Real-time mode does not retry the tasks of a stateful query, so the query fails when it loses an executor. A restarted
 query continues from its checkpoint.
@@ -34,7 +34,7 @@ LEADS, IS_READY = "this process has the lock", "this process is ready"
 """First words of log lines of the process that starts the queries, and of the process that waits for the lock."""
 
 Starter = Callable[[], "StreamingQuery"]
-"""Starts a query on its checkpoint. Each restart calls it again, so it must check the task slots."""
+"""Starts a query on its checkpoint. Each restart calls the function again, so it must check the task slots."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Limits:
     """How often, and after which pauses, the keeper restarts a query."""
 
     first_pause_seconds: float = 1
-    """Pause before the first restart; each further failure in the window doubles it."""
+    """Pause before the first restart. Each further failure in the window doubles the pause."""
     max_pause_seconds: float = 60
     """Longest pause before a restart."""
     max_failures: int = 5
@@ -57,7 +57,7 @@ class Standby:
 
     lock_path: Path
     """
-    File that the JVM with the queries locks; the system unlocks it when this JVM ends, also after kill -9.
+    File that the JVM with the queries locks. The system unlocks it when this JVM exits, even after kill -9.
 
     All processes must see the same file, on one machine or on a file system with POSIX locks between machines.
     """
@@ -65,7 +65,7 @@ class Standby:
     """
     Returns the functions that start the queries, with checkpoints in the given folder.
 
-    A waiting process briefly runs them to warm up. Their sources must be `rtm-kafka`, which then reads nothing.
+    A waiting process briefly runs the queries to warm up. Their sources must be `rtm-kafka`, which then reads nothing.
     """
 
 
@@ -105,7 +105,7 @@ def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = 
     """
     Decide whether a query restarts after `failure`. `history` contains the earlier failures of all queries.
 
-    The first failure of a poison record looks like a transient one. A poison record makes every restart
+    The first failure that a poison record causes looks transient. A poison record makes every restart
     fail with the same error at the same offsets.
     """
     limits = limits or Limits()

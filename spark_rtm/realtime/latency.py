@@ -27,8 +27,8 @@ def with_latency(rows: DataFrame, name: str = METRIC) -> DataFrame:
     """
     Return Kafka source rows whose latency the progress events report under `name`.
 
-    Call it directly after the source, because `rows` needs the column `timestamp`, which is the append time if the
-    topic uses `LogAppendTime`. The rows do not change. Each task keeps one sketch of about 100 KB, whose P99 is
+    Call this function directly after the source, because `rows` needs the column `timestamp`, which is the append time
+    if the topic uses `LogAppendTime`. The rows do not change. Each task keeps one sketch of about 100 KB, whose P99 is
     between the exact P98.9 and P99.1.
     """
     # Spark refuses the clock inside the metric, because it is not deterministic.

@@ -25,7 +25,7 @@ def password_login(
     Return the options of a login with a password over TLS.
 
     `truststore` is a PEM file with the certificates of the authorities that sign the brokers' certificates. Without it,
-    the client trusts Java's certificates. Each executor reads the file at this path.
+    the client trusts the certificate authorities that Java trusts. Each executor reads the file at this path.
     """
     if not user or not password:
         raise ValueError(f"user {user!r} or its password is empty, so the brokers would refuse the login; set both")

@@ -1,9 +1,9 @@
 """
-Read from a checkpoint where a query with a new checkpoint must start to lose no record.
+Derive the starting offsets of a query with a new checkpoint from an old checkpoint, so that no record is lost.
 
 Real-time mode refuses most checkpoints of other modes, but their offsets are JSON files that remain valid. This module
-reads files, so copy the folders `commits`, `offsets` and `sources` of a checkpoint in an object store to a local folder
-first.
+reads local files. If the checkpoint is in an object store, first copy its folders `commits`, `offsets` and `sources` to
+a local folder.
 """
 
 import json
@@ -57,8 +57,8 @@ def committed_position(checkpoint: Path) -> Position:
     """
     Return the position of the last committed batch of a query that reads only Kafka.
 
-    A planned batch without commit does not count: the new query reads its records again. Without any commit, the
-    position is the first offset of the query.
+    A planned batch without a commit does not count: the new query reads its records again. If no batch is committed,
+    the position contains the first offsets of the query.
     """
     batches = _entries(checkpoint / "offsets") & _entries(checkpoint / "commits")
     if batches:

@@ -82,11 +82,11 @@ def stop_completely(spark: SparkSession, *queries: StreamingQuery, deadline_seco
 
 def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -> None:
     """
-    Stop a query without duplicates after a restart. Call this function after the input has ended.
+    Stop a query so that a restart creates no duplicates. Call this function after the input has ended.
 
-    The function waits until the open batch is committed, and after it a batch without rows and without unread Kafka
-    offsets, or two successive batches without rows. This usually takes at most four trigger intervals. Raises
-    `TimeoutError` after `deadline_seconds`, for example if the input has not ended; the query then still runs.
+    The function waits until the open batch is committed, followed by one batch without rows and without unread Kafka
+    offsets, or by two successive batches without rows. This usually takes at most four trigger intervals. Raises
+    `TimeoutError` after `deadline_seconds`, for example if the input has not ended. The query then still runs.
     """
     last = query.lastProgress
     open_batch = last.batchId + 1 if last else None

@@ -7,7 +7,7 @@ def move_timer(handle: StatefulProcessorHandle, before_ms: int, next_ms: int, fi
     """
     Replace the current key's timer for `before_ms` with a timer for `next_ms`.
 
-    Times are epoch milliseconds; 0 means no timer. The engine itself deletes a timer that has just fired at `fired_ms`.
+    Times are epoch milliseconds. 0 means no timer. The engine itself deletes a timer that has just fired at `fired_ms`.
     """
     if before_ms == fired_ms:
         before_ms = 0

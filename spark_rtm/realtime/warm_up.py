@@ -1,8 +1,8 @@
 """
-Run short, empty batches before traffic, so the JVM compiles the code of batch boundaries.
+Run short, empty batches before traffic, so that the JVM compiles the code of batch boundaries.
 
-A query runs this code only once per trigger interval. In a new JVM, about the first hundred boundaries are slow, which
-takes hours with the intervals of production.
+A query runs this code only once per trigger interval. In a new JVM, about the first hundred boundaries are slow. With
+production intervals, they take hours.
 """
 
 import shutil
@@ -59,11 +59,11 @@ def warm_up_silently(
     batches: int = SILENT_BATCHES,
 ) -> None:
     """
-    Run batches of queries that read nothing, also while another process runs the queries.
+    Run batches of queries that read nothing, even while another process runs the same queries.
 
     `starters` takes a folder for checkpoints, created below `parent` and deleted afterwards, and returns the functions
     that start the queries. The warm-up ends early when `is_over` returns a true value.
-    Raises `ControlError` if a query has another source than `rtm-kafka`.
+    Raises `ControlError` if a query has a source other than `rtm-kafka`.
     """
     queries, folder = list[StreamingQuery](), Path(tempfile.mkdtemp(prefix="warm-up-", dir=parent))
     try:

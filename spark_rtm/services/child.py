@@ -1,4 +1,4 @@
-"""Start servers as child processes that always end with this process, and wait until they are ready."""
+"""Start servers as child processes that always exit with this process, and wait until they are ready."""
 
 import os
 import random
@@ -48,7 +48,7 @@ class Child:
         self._end(b"stop")
 
     def kill(self) -> None:
-        """Kill the server and its children immediately, and wait for their end."""
+        """Kill the server and its children immediately, and wait until they have exited."""
         self._end(b"kill")
 
     def _end(self, message: bytes) -> None:
@@ -100,9 +100,9 @@ def start_child(
     run_as: tuple[int, int] | None = None,
 ) -> Child:
     """
-    Start `command` in the folder of its log. The command ends with this process, even if it is killed.
+    Start `command` in the folder of its log. The command exits when this process exits or is killed.
 
-    After `stop_signal`, the command has `grace_seconds` to end before it is killed.
+    After `stop_signal`, the command has `grace_seconds` to exit before it is killed.
     `run_as` contains a user id and a group id, for servers that refuse to run as root.
     Raises RuntimeError if the command cannot be started.
     """
@@ -174,7 +174,7 @@ class LocalServer(ABC):
             self.child.stop()
 
     def kill(self) -> None:
-        """End the server like `kill -9`. Do nothing if it is not running."""
+        """Kill the server as `kill -9` does. Do nothing if it is not running."""
         if self.child:
             self.child.kill()
 

@@ -124,8 +124,8 @@ def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[
     environment without packages, so a job must send its code and packages (`job_confs`). Jars outside Spark belong in
     `spark.jars`.
     The block sets three environment variables. `PYSPARK_SUBMIT_ARGS` passes the secret to the first session of a
-    process and of its children; a session without it cannot use the cluster. `PYSPARK_PYTHON` is the workers' Python,
-    and `PYTHONPATH` lets this Python find the packages of this environment on the driver.
+    process and of its children. A session without the secret cannot use the cluster. `PYSPARK_PYTHON` is the workers'
+    Python, and `PYTHONPATH` lets this Python find the packages of this environment on the driver.
     Raises RuntimeError with the end of a log if the cluster does not start within 60 s.
     """
     folder = new_folder("cluster")

@@ -38,7 +38,7 @@ Python processor logs its steps and all schemas. OSS 4.3.0 has no setting that p
 
 @functools.cache
 def _home_of(java: str) -> Path | None:
-    """Return the home folder that a suitable `java` reports. The path of a link or shim would not show it."""
+    """Return the home folder that a suitable `java` reports. The path of a link or shim does not show this folder."""
     command = [java, "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -120,5 +120,5 @@ def _copy(source: int, target: int, logs: tuple[bytes, ...]) -> None:
 
 
 def hide_logged(*errors: type[BaseException]) -> None:
-    """Drop the records that Py4J logs at the root logger with an exception of these types."""
+    """Drop log records of the root logger that contain an exception of these types, such as those of Py4J."""
     logging.getLogger().addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], errors)))

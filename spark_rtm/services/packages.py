@@ -2,8 +2,8 @@
 Download the jars of the Kafka broker, the Kafka connector and the Avro functions with PySpark's Ivy.
 
 The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. After a
-change of an Ivy file, run `python -m spark_rtm.services checksums IVY_FILE > CHECKSUMS_FILE`, and compare with the
-checksums that the repository publishes.
+change of an Ivy file, run `python -m spark_rtm.services checksums IVY_FILE > CHECKSUMS_FILE`, and compare the file with
+the checksums that the repository publishes.
 """
 
 import os
@@ -133,7 +133,7 @@ def is_fetched(ivy_file: Path) -> bool:
 
 
 def jars(ivy_file: Path) -> tuple[Path, ...]:
-    """Return the jars of an Ivy file, downloaded once. Raise RuntimeError if they differ from the pinned ones."""
+    """Return the jars of an Ivy file, downloaded once. Raise RuntimeError if they do not match the pinned checksums."""
     expected = read_checksums(ivy_file.with_suffix(".sha256"))
 
     def fill(folder: Path) -> None:

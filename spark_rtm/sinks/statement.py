@@ -53,7 +53,7 @@ def types_to_check(columns: Mapping[str, str]) -> list[str]:
 def check_target(
     table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None, *, allow_reverts: bool
 ) -> None:
-    """Raise ValueError with all reasons why the table cannot be upserted."""
+    """Raise ValueError with all reasons why rows cannot be upserted into the table."""
     unsupported = sorted(name for name, type_name in columns.items() if not TYPE_NAME.fullmatch(type_name))
     version_type = cast_type(columns.get(version or "", "bigint")).lower()
     problems = [

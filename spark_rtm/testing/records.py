@@ -39,7 +39,7 @@ class Received:
 
 
 def as_sent(record: "Sent | Bytes | Mapping[str, Any] | tuple[Bytes, Any]") -> Sent:
-    """Return a record to send: from a value, a (key, value) pair, a `Sent`, or a mapping (a JSON object)."""
+    """Convert a value, a (key, value) pair, a `Sent` or a mapping (a JSON object) to a record to send."""
     if isinstance(record, Sent):
         return record
     key, value = record if isinstance(record, tuple) else (None, record)

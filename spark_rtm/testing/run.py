@@ -26,7 +26,7 @@ class RealTimeRun:
     records: list[Received]
     """The output in the order of append times, up to the failure if the query failed."""
     latencies_ms: list[int]
-    """Time from the append of a source record to the append of its output, in order; empty if the numbers differ."""
+    """Time from the append of a source record to the append of its output, in order. Empty if the numbers differ."""
     error: QueryFailedError | None
     """The failure of the query, or None if it processed and committed all records."""
 
@@ -51,7 +51,7 @@ def run_real_time(
     Start `transform` in real-time mode, send `records`, wait until they are committed, and return the output.
 
     `transform` receives a stream of Kafka source rows. Its further parameters are static DataFrames of Kafka source
-    rows; `tables` maps their names to records.
+    rows. `tables` maps parameter names to records.
     Raises TimeoutError after the deadline, `NotEnoughSlotsError` if the session has too few task slots, and
     RuntimeError if the broker refuses a record.
     """

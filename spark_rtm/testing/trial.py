@@ -53,7 +53,7 @@ def read_table(spark: SparkSession, bootstrap_servers: str, topic: str) -> DataF
 
 
 def redirected(rows: DataFrame, target: str) -> DataFrame:
-    """Return Kafka sink rows that all go to `target`, with the chosen topic in a header. A null topic stays."""
+    """Return Kafka sink rows that all go to `target`, with the chosen topic in a header. A null topic stays null."""
     rows = rows.drop("partition")
     if "topic" not in rows.columns:
         return rows.withColumn("topic", F.lit(target))
@@ -114,8 +114,8 @@ class Trial:
         """
         Send records, spread over the partitions unless `partition` is given, and return their times in ms.
 
-        With `rate`, send this number of records per second. The times are append times. After `use_producer_times`,
-        they are `time_ms`, or the current time if it is 0.
+        With `rate`, send this number of records per second. The times are append times. After `use_producer_times`, the
+        times are `time_ms`, or the current time if `time_ms` is 0.
         """
         name = topic or next(iter(self.partitions))
         acknowledged, refused = list[Message](), list[KafkaError]()
@@ -186,7 +186,7 @@ class Trial:
         return all(offsets.get(topic, {}).get(str(n), 0) >= end for (topic, n), end in self._ends.items())
 
     def forget(self) -> None:
-        """Delete all records of the source topics, so a new checkpoint starts with later records."""
+        """Delete all records of the source topics, so that a new checkpoint starts with later records."""
         consumer = consumer_from_start(self.bootstrap_servers, self.partitions)
         try:
             ends = end_offsets(consumer, consumer.assignment())
@@ -230,10 +230,11 @@ class Trial:
 
 def latencies_ms(sent_ms: Sequence[int], outputs: Sequence[Received], per_record: Sequence[int] = ()) -> list[int]:
     """
-    Return the latency of each output: its append time minus the append time of its source record.
+    Return the latency of each output in milliseconds: its append time minus that of its source record.
 
-    Records are matched by their order of arrival. `per_record` contains the number of outputs of each source record;
-    without it, all records have the same number of outputs. Returns an empty list if the numbers do not match.
+    Outputs are matched with source records by their order of arrival. `per_record` contains the number of outputs of
+    each source record. Without it, all records have the same number of outputs. Returns an empty list if the numbers do
+    not match.
     """
     counts = list(per_record)
     if not counts and sent_ms and len(outputs) % len(sent_ms) == 0:

@@ -132,7 +132,7 @@ def _read(folder: Folder, target: str) -> Checkpoint:
 
 
 def _remedy(folder: Folder, path: str) -> str:
-    """Return how to repair a damaged file. `tests/inspect` tests both deletions on OSS 4.3.0."""
+    """Return the remedy for a damaged file. `tests/inspect` tests both deletions below on OSS 4.3.0."""
     parent, _, name = path.rpartition("/")
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
     newest = max(commits.entries, default=-1)

@@ -70,7 +70,7 @@ class LocalFolder:
             return _limited(opened.read(MAX_BYTES + 1), str(file))
 
     def _inside(self, path: str) -> Path:
-        """Return the path of a file in the folder. Raise `UnreadableError` for a link or a path out of the folder."""
+        """Return the path of a file. Raise `UnreadableError` for a link, or for a path that leaves the folder."""
         place = self.root
         for name in path.split("/") if path else ():
             place /= name

@@ -83,7 +83,7 @@ class Log:
         return sum(entry.bytes for entry in self.entries.values())
 
     def newest(self) -> list[int]:
-        """Return the numbers of the newest entries, at most `MAX_ENTRIES`."""
+        """Return the batch numbers of the newest entries, at most `MAX_ENTRIES` of them."""
         return list(self.entries)[-MAX_ENTRIES:]
 
 
@@ -152,7 +152,7 @@ def has_stale_checksum(folder: Folder, path: str) -> bool:
 
 
 def first_offsets(folder: Folder, source: str) -> Any:
-    """Return the first offsets of a source, or None if it does not store them."""
+    """Return the first offsets of a source, or None if the checkpoint does not contain them."""
     path = f"sources/{source}/0"
     if "0" not in folder.entries(f"sources/{source}"):
         return None

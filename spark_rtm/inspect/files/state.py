@@ -96,7 +96,7 @@ def _is_read(path: str, last: int) -> bool:
 def _expected(
     number: int, stores: tuple[str, ...], partitions: int, version: int, ids: Any
 ) -> Iterator[tuple[str, str]]:
-    """Yield each store's folder, and the beginning of the name of the file with this state version."""
+    """Yield the folder of each state store, and the prefix of the name of its file with this state version."""
     for partition in range(partitions):
         for index, store in enumerate(stores):
             folder = f"state/{number}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")

@@ -3,7 +3,7 @@ Run a Python `StatefulProcessor`, or a Python function of one row, in real-time 
 
 A Scala processor (`python_state.scala`) passes each row to a Python process over a socket, and applies the returned
 changes to Spark's state. Spark's pool of Python workers starts, reuses and ends the processes. The same processor class
-runs in micro-batch mode, but a checkpoint belongs to one of the modes.
+runs in micro-batch mode, but each checkpoint works only in the mode that wrote it.
 
 This module works only with Spark 4.3, because the pool is private to Spark.
 """
@@ -61,7 +61,7 @@ def with_python(rows: DataFrame, function: Callable[[Row], Any], schema: StructT
 
 
 def with_ticks(rows: DataFrame, keys: Sequence[str], ticks: DataFrame) -> DataFrame:
-    """Add a row to each state partition for each row of `ticks`. Only its keys and the column `TICK` are set."""
+    """Add a row to each state partition for each row of `ticks`. Only the keys and the column `TICK` have values."""
     each = F.array(*(F.struct(*columns) for columns in _tick_keys(rows, rows.select(*keys).schema)))
     ticking = ticks.select(F.explode(each).alias("key")).select("key.*", F.lit(True).alias(TICK))
     return rows.unionByName(ticking, allowMissingColumns=True)

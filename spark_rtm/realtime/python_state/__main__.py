@@ -21,8 +21,8 @@ def ask_for_short_slices() -> None:
     """
     Make this process and its forks run as soon as they wake, even while other programs use all cores.
 
-    A worker needs 0.1 ms for a row, but would wait for the end of another program's slice of several ms. Linux has
-    slices per process since 6.12. Elsewhere, or if a container forbids the call, nothing changes.
+    A worker needs 0.1 ms for a row, but would otherwise wait several ms for another program's time slice to end. Linux
+    supports a slice length per process since 6.12. Elsewhere, or if a container forbids the call, nothing changes.
     Source: https://docs.kernel.org/scheduler/sched-eevdf.html (read 2026-11-27)
     """
     number = SET_ATTRIBUTES.get(os.uname().machine)

@@ -1,7 +1,7 @@
 """
 Serve a task of a real-time query: run a `StatefulProcessor` on rows from `python_state.scala`.
 
-State stays in Spark. A request contains the value states of its key, other state is read on demand, and the answer
+State stays in Spark. A request contains the value states of its key. The worker reads other state on demand. Its answer
 contains all changes.
 """
 
@@ -52,7 +52,7 @@ class RemoteHandle:
         self.changes = []
 
     def ask(self, *question: Any) -> Any:
-        """Return state of the current key, with all changes so far applied."""
+        """Return state of the current key after the task has applied all changes so far."""
         changes, self.changes = self.changes, []
         return self._ask(changes, question)
 
@@ -162,7 +162,7 @@ class RemoteMap(_Remote):
 
 
 def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a function that converts a tuple to a `Row`. `make` is `Row` or `dict`, the form of nested structs."""
+    """Return a function that converts a tuple to a `Row`. `make` is `Row` or `dict`, the type of nested structs."""
     names = schema.names
     converters = [
         (index, convert) for index, field in enumerate(schema) if (convert := _converter(field.dataType, make))

@@ -1,5 +1,5 @@
 """
-Let a JVM load its classes from an archive, which halves the processor time of its start.
+Load the classes of a JVM from an archive, which halves the CPU time of its start.
 
 `python -m spark_rtm.services archives` records the archives, and `make setup` runs this command. Without an archive for
 its Java and jars, a JVM starts normally.
@@ -38,7 +38,7 @@ def using(path: Path) -> list[str]:
 
 
 def record(path: Path, run: Callable[[list[str]], object]) -> Path:
-    """Return the folder of an archive. The first call lets `run` start a JVM that writes all its classes at the end."""
+    """Return the folder of an archive. On the first call, `run` starts a JVM that writes its classes when it exits."""
 
     def fill(folder: Path) -> None:
         run([f"-XX:ArchiveClassesAtExit={folder / ARCHIVE}", *NO_WARNINGS])

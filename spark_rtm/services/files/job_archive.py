@@ -61,7 +61,7 @@ def packages_of_workers() -> list[str]:
 
 
 def _normalized(name: str) -> str:
-    """Return the one spelling of a package name, for which `_`, `-` and `.` are the same (PEP 503)."""
+    """Return the normalized name of a package, with a single spelling for `_`, `-` and `.` (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -75,7 +75,7 @@ def _folder_of(package: str) -> Path:
 
 
 def packages_id() -> str:
-    """Return a short text that depends on the packages, their versions, Python and the platform."""
+    """Return a short string that identifies the packages, their versions, Python and the platform."""
     versions = sorted(f"{name}=={distribution(name).version}" for name in packages_of_workers())
     parts = [*versions, sys.version, sysconfig.get_platform(), *sorted(UNUSED_PARTS)]
     return sha256("\n".join(parts).encode()).hexdigest()[:16]

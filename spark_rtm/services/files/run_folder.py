@@ -71,7 +71,7 @@ def _remove_unless_used(path: Path) -> None:
 
 
 def _create() -> tuple[Path, int]:
-    """Create and lock a folder. The lock lasts as long as the process."""
+    """Create and lock a folder. The process holds the lock until it exits."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         # Another run can mistake the folder for an unused one until the folder is locked, and delete it.

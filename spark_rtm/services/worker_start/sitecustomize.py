@@ -40,7 +40,7 @@ def connect_early(port: int, secret: str) -> None:
 
 
 def run_hidden() -> None:
-    """Run the hidden module of the same name, which a Linux distribution may provide."""
+    """Run the module `sitecustomize` that this module shadows, which a Linux distribution may provide."""
     folders = [folder for folder in sys.path if os.path.abspath(folder) != FOLDER]  # noqa: PTH100 - as above
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", folders)
     if spec and spec.loader:
