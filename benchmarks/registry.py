@@ -1,7 +1,7 @@
 """
 The benchmarks by name, and the generated parts of pages about their published runs.
 
-`scripts/pack/blocks.py` imports this module, so it imports only the modules `table`, and neither Spark nor Matplotlib.
+`scripts/pack/blocks.py` imports this module, so the module imports only `table` modules, not Spark or Matplotlib.
 """
 
 from importlib import import_module

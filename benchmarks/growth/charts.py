@@ -62,7 +62,7 @@ def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def message(name: str, quantity: str, points: Sequence[tuple[float, float]]) -> str:
-    """Return a chart's title: the effect of the largest input against the smallest one."""
+    """Return a chart's title, which compares the quantity at the largest input with that at the smallest input."""
     (first, before), (last, after) = points[0], points[-1]
     share = after / before - 1
     change = "about equal" if abs(share) < EQUAL_SHARE else f"{abs(share):.0%} {'more' if share > 0 else 'less'}"

@@ -1,4 +1,4 @@
-"""Run Spark for one point: one process fills the state, and the next one, whose memory counts, runs the queries."""
+"""Run Spark for one point: one process fills the state, and a second one, which is measured, runs the queries."""
 
 import json
 import os
@@ -75,10 +75,10 @@ def serve(spark: SparkSession, point: Point, options: SparkOptions, run: Run) ->
 
 def fill(spark: SparkSession, point: Point, options: SparkOptions, run: Run) -> None:
     """
-    Put the point's keys into the state of each query.
+    Fill the state of each query with the point's keys.
 
-    Micro-batch queries read the keys from the topic, and real-time queries continue their checkpoints. The records have
-    no sequence number, so they have no output.
+    Micro-batch queries read the keys from the topic. Real-time queries later resume from the checkpoints of these
+    queries. The records have no sequence number, so the queries emit no output for them.
     """
     queries = start(spark, point, replace(options, mode="micro-batch"), run)
     for first in range(0, point.state_keys, CHUNK_KEYS):
@@ -93,7 +93,7 @@ def fill(spark: SparkSession, point: Point, options: SparkOptions, run: Run) -> 
 
 
 def start(spark: SparkSession, point: Point, options: SparkOptions, run: Run) -> list[StreamingQuery]:
-    """Start the queries of a point. All queries except the first write to an unread topic."""
+    """Start the queries of a point. All queries except the first write to a topic that is not measured."""
     queries = list[StreamingQuery]()
     for number in range(point.queries):
         queries += start_queries(spark, options, run if number == 0 else replace(run, target=run.middle), number)
@@ -101,7 +101,7 @@ def start(spark: SparkSession, point: Point, options: SparkOptions, run: Run) ->
 
 
 def main() -> None:
-    """Fill the state, or run the queries of the argument's point on its cores."""
+    """Fill the state or run the queries of the point in the argument, on at most the point's number of cores."""
     values = json.loads(sys.argv[1])
     point, options, run = Point(**values["point"]), SparkOptions(**values["options"]), run_of(values["run"])
     # The JVM is a child of this process, so it inherits the cores and counts only them.

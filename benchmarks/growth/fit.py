@@ -32,12 +32,12 @@ Row = Mapping[str, Any]
 
 
 def used(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of engines on all cores that kept up with the records."""
+    """Return the rows of runs on all cores in which the engine kept up with the records."""
     return [row for row in rows if row["kept_up"] and row["cores"] == Point().cores]
 
 
 def fit(rows: Sequence[Row]) -> CostModel:
-    """Return the model of the rows that are not combined. Raise ValueError if they are too few."""
+    """Return the model fitted to all rows except combined ones. Raise ValueError if too few rows remain."""
     fitted = [row for row in used(rows) if row["dimension"] != COMBINED]
     terms = {quantity: _coefficients(quantity, fitted) for quantity in TERMS}
     ranges = {name: (min(row[name] for row in fitted), max(row[name] for row in fitted)) for name in INPUTS}
@@ -55,7 +55,7 @@ def _coefficients(quantity: str, rows: Sequence[Row]) -> dict[str, float]:
         if len(rows) < len(terms) or np.linalg.matrix_rank(matrix / sizes) < len(terms):
             raise ValueError(
                 f"{len(rows)} valid points do not determine the {len(terms)} coefficients of {quantity}, so there is "
-                f"no model; run all dimensions on a machine without other programs"
+                f"no model; run all dimensions on an otherwise idle machine"
             )
         scaled = np.linalg.lstsq(matrix / sizes, np.ones(len(rows)), rcond=None)[0]
         if scaled.min() >= 0:
@@ -65,7 +65,7 @@ def _coefficients(quantity: str, rows: Sequence[Row]) -> dict[str, float]:
 
 
 def model_rows(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the model, its ranges, its errors for each combined point, and their median and maximum per quantity."""
+    """Return the model, its ranges, its error at each combined point, and the median and maximum error per quantity."""
     model, held_out, errors = fit(rows), list[dict[str, Any]](), list[dict[str, Any]]()
     for quantity in TERMS:
         sizes = list[float]()

@@ -58,7 +58,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def selected(dimensions: Sequence[str]) -> list[Point]:
-    """Return all points, or the base and these dimensions. Raise ValueError for an unknown dimension."""
+    """Return all points, or the base and the points of these dimensions. Raise ValueError for an unknown dimension."""
     points = list(planned_points())
     if not dimensions:
         return points
@@ -69,7 +69,7 @@ def selected(dimensions: Sequence[str]) -> list[Point]:
 
 
 def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
-    """Return the rows with the cost model. A part of the plan has no model, and must not be published."""
+    """Return the rows with the cost model. A partial run has no model and must not be published."""
     content = {"conditions": conditions(options), "runs": list(rows), "base": Point().inputs}
     problems = problems_of(rows)
     if not (options.filter or options.quick):
@@ -84,7 +84,7 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
 
 
 def point_row(point: Point, result: RunResult) -> dict[str, Any]:
-    """Return the row of the JSON for one run."""
+    """Return one run as a row of the JSON."""
     numbers, pauses_ms = result.numbers, result.numbers["pauses_ms"]
     kept_up, is_wrong = is_sustained(result), numbers["missing"] or numbers["wrong"]
     return {
@@ -110,7 +110,7 @@ def problems_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _state(progress: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the size of the first query's state after its last batch, and of all queries' state in memory."""
+    """Return the number of rows in the first query's state, and the size (MB) of all queries' state."""
     last = {batch["name"]: batch for batch in progress if batch.get("stateOperators")}
     operators = {name: batch["stateOperators"][0] for name, batch in last.items()}
     first = operators.get(FIRST_QUERY, {})

@@ -1,4 +1,4 @@
-"""The runs of the benchmark: the base, one varied input at a time, and combined inputs outside the fit."""
+"""The runs of the benchmark: the base, one varied input at a time, and combined inputs that the fit excludes."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -30,7 +30,7 @@ class Point:
 
     @property
     def shape(self) -> Shape:
-        """Return the keys and size of the records, with keys spread over the state."""
+        """Return the keys and size of the records. The keys are evenly spaced among the keys in the state."""
         return Shape(self.keys, self.state_keys // self.keys, self.record_bytes)
 
     @property
@@ -71,7 +71,7 @@ COMBINATIONS = (
 
 
 def planned_points() -> Iterator[Point]:
-    """Yield all points. The base runs first and last, which shows how much equal runs differ."""
+    """Yield all points. The base runs first and last, to show how much identical runs differ."""
     yield Point()
     for name, values in DIMENSIONS.items():
         for value in values:

@@ -37,7 +37,7 @@ LIMITS: dict[str, Callable[[Capacity, Demand], bool]] = {
 
 
 def points(root: Path, dimensions: str) -> str:
-    """Return the table and charts of some dimensions, with the base as the first row."""
+    """Return the table and charts of the given dimensions. The first row is the base."""
     content = measured(root, MEASURED, COMMAND)
     names = dimensions.split()
     rows = [row for name in names for row in content["runs"] if row["dimension"] == name]
@@ -109,7 +109,7 @@ def model(root: Path, _: str) -> str:
 
 
 def million(root: Path, _: str) -> str:
-    """Return tables of the resources for rates up to a million records per second, and of the limits."""
+    """Return a table of the resources at rates up to a million records per second, and a table of the limits."""
     content = measured(root, MEASURED, COMMAND)
     of_base = {name: content["base"][name] for name in ("rate", "record_bytes", "keys", "state_keys")}
     base = Demand(**of_base, interval_seconds=content["conditions"]["interval_seconds"])

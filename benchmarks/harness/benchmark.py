@@ -107,7 +107,7 @@ class RunOptions(CaseOptions):
 
 
 def conditions(options: BenchmarkOptions) -> dict[str, Any]:
-    """Return the conditions of all engines, without their settings."""
+    """Return the conditions that all engines share, without the settings of single engines."""
     values = {name: value for name, value in asdict(options).items() if name not in {"filter", "publish"}}
     values["duration_seconds"] = values.pop("duration")
     if isinstance(values.get("rate"), tuple):
@@ -129,7 +129,7 @@ class Outcome:
 
 
 def parse(name: str, module: Any, arguments: Sequence[str] | None = None) -> Any:
-    """Return the `Options` that the command line after the benchmark's name sets."""
+    """Return the benchmark's `Options`, parsed from the arguments that follow its name."""
     program = f"python -m benchmarks {name}"
     return arguments_of(
         module.Options,
@@ -161,7 +161,7 @@ def plain_console() -> Console:
 
 
 def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
-    """Write the JSON and the charts, and return 1 if the outcome has problems. These outcomes are not published."""
+    """Write the JSON, the charts and a page. If the outcome has problems, do not publish it, and return 1."""
     problems = outcome.problems
     folder = PUBLISHED_DIR if publish and not problems else BUILD_DIR
     drawn = outcome.draw(folder)
@@ -175,7 +175,7 @@ def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
 
 
 def _write_page(outcome: Outcome, drawn: Sequence[Path]) -> Path:
-    """Write the charts, a table for each list of the content, and the machine. Omit runs that cases summarize."""
+    """Write a page with the charts, a table for each list in the content, and the machine. Omit summarized runs."""
     content, hidden = outcome.content, {"runs"} if "cases" in outcome.content else set()
     verdicts = [(problem, False) for problem in outcome.problems] or [("The measurement is valid.", True)]
     tables = [_table(name, rows) for name, rows in content.items() if isinstance(rows, list) and name not in hidden]
@@ -194,7 +194,7 @@ def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> page.Table:
 def outcome_of(
     stem: str, described: Mapping[str, Any], results: Sequence[RunResult], console: Console, *, has_charts: bool = True
 ) -> Outcome:
-    """Summarize the runs of engines, print the cases, and return them with the conditions."""
+    """Summarize the runs by case, print the cases, and return an outcome with the cases and conditions."""
     content = {**described, **summarize(results)}
     console.print(case_table(content["cases"]))
     problems = [problem for result in results for problem in result.problems]

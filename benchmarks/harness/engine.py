@@ -56,12 +56,12 @@ class Engine:
         for child in self.children:
             if not child.is_running():
                 raise RuntimeError(
-                    f"{child.name} ended during a run, so nothing was measured; its log shows the reason. "
+                    f"{child.name} exited during a run, so nothing was measured; its log shows the reason. "
                     f"Last lines of {child.log_path}:\n{log_tail(child.log_path)}"
                 )
 
     def progress(self) -> list[dict[str, Any]]:
-        """Return the progress of all finished batches, oldest first; an engine without batches has none."""
+        """Return the progress of all finished batches, oldest first. It is empty for an engine without batches."""
         lines = [
             line
             for path in self.batches

@@ -2,7 +2,7 @@
 The Java programs in `java/`, which are compiled on demand: the baseline, the load generator, and Kafka Streams.
 
 The load generator sends in an open loop: records are sent on time even while the engine pauses, and the latency of each
-record is measured from its due time. Java threads send within 0.1 ms of the due time, even on a busy machine; Python
+record is measured from its due time. Java threads send within 0.1 ms of the due time, even on a busy machine. Python
 threads do not.
 """
 

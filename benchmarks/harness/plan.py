@@ -1,5 +1,5 @@
 """
-Run the cases of a benchmark one after another on one broker, or find the highest rate that each sustains.
+Run the cases of a benchmark one after another on one broker, or find the highest rate that each case sustains.
 
 Each repeat has a different order of cases, so a busy spell of the machine does not always hit the same engine.
 """
@@ -54,7 +54,7 @@ class PlannedRun:
 
 
 def rotate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> list[PlannedRun]:
-    """Return all combinations of case and traffic `repeats` times, each time starting with a different one."""
+    """Return all combinations of case and traffic `repeats` times, each time starting with a different combination."""
     runs = [(case, traffic) for traffic in traffics for case in cases]
     starts = [repeat * len(runs) // repeats for repeat in range(repeats)]
     return [
@@ -67,7 +67,7 @@ def rotate(cases: Sequence[Case], traffics: Sequence[Traffic], repeats: int) -> 
 def run_plan(
     plan: Sequence[PlannedRun], max_late_runs: int, console: Console, max_foreign_cores: float = math.inf
 ) -> list[RunResult]:
-    """Execute all runs in order on a separate broker, as `run_all` does. Raise RuntimeError if an engine fails."""
+    """Start a broker and execute all runs on it in order, as `run_all` does. Raise RuntimeError if an engine fails."""
     with warm_broker(plan[0].traffic, console, max_foreign_cores) as run_one:
         return run_all(plan, run_one, max_late_runs, console, max_foreign_cores)
 
@@ -109,10 +109,10 @@ def run_all(
     max_foreign_cores: float = math.inf,
 ) -> list[RunResult]:
     """
-    Execute all runs in order, and repeat a run with late records up to `max_late_runs` times.
+    Execute all runs in order. If records were sent late, repeat the run up to `max_late_runs` times.
 
-    With `max_foreign_cores`, a run is also repeated if other programs used more cores. A run whose last attempt is
-    disturbed as well is invalid.
+    With `max_foreign_cores`, a run is also repeated if other programs used more cores than this number. If the last
+    attempt is disturbed as well, the run is invalid.
     """
     results = list[RunResult]()
     for number, run in enumerate(plan, 1):
@@ -142,7 +142,7 @@ def _show(console: Console, result: RunResult, suffix: str) -> None:
 
 
 def is_sustained(result: RunResult) -> bool:
-    """Return whether all outputs are correct, records were sent on time and at the rate, and the queue did not grow."""
+    """Return whether outputs are correct, records were sent on time and at full rate, and the queue did not grow."""
     numbers = result.numbers
     is_too_slow = numbers["achieved_share"] < MIN_ACHIEVED_SHARE
     if late_sending(numbers) or numbers["missing"] or numbers["wrong"] or is_too_slow:
@@ -152,7 +152,7 @@ def is_sustained(result: RunResult) -> bool:
 
 
 def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> float:
-    """Return the highest sustained rate. The midpoint between it and the first failed rate is tested once."""
+    """Return the highest sustained rate. The last rate tested is midway between a sustained and a failed rate."""
     sustained = 0.0
     for rate in rates:
         if not keeps_up(rate):
@@ -165,7 +165,7 @@ def highest_rate(rates: Iterable[float], keeps_up: Callable[[float], bool]) -> f
 def find_limits(
     run_one: RunOne, cases: Sequence[Case], rates: Sequence[float], traffic: Traffic, console: Console
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the `limits`: the highest sustained rate of each case, or 0; and the `steps`: each tested rate."""
+    """Return the highest sustained rate of each case (or 0) as `limits`, and all tested rates as `steps`."""
     steps = list[dict[str, Any]]()
 
     def keeps_up(case: Case, rate: float) -> bool:

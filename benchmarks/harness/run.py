@@ -64,7 +64,7 @@ class Case:
 
 
 def baseline_case() -> Case:
-    """Return the case that all engines are compared with. Only the broker and the machine cause its latency."""
+    """Return the case that all engines are compared with. Its latency comes only from the broker and the machine."""
     return Case(BASELINE, "echo", echo)
 
 
@@ -126,7 +126,7 @@ def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, A
 
 
 def resources(samples: ResourceSamples, start: float, end: float, records: int) -> dict[str, Any]:
-    """Return the engine's CPU time and memory between two times, and the cores of other programs."""
+    """Return the engine's CPU time and memory between two times, and the number of cores that other programs used."""
     cpu_seconds = samples.engine_seconds(start, end)
     return {
         "engine_cores": round(cpu_seconds / (end - start), 3),
@@ -138,7 +138,7 @@ def resources(samples: ResourceSamples, start: float, end: float, records: int) 
 
 
 def load_generator(times: RecordTimes, traffic: Traffic) -> dict[str, Any]:
-    """Return the share of the requested rate that the load generator reached, and the lag of its records."""
+    """Return the share of the requested rate that the load generator reached, and percentiles of its send delay."""
     measured = times.measured(traffic)
     sent_us, due_us = times.sent_us[measured], times.due_us[measured]
     # There are n - 1 gaps between n records.
@@ -154,8 +154,8 @@ def verify(run: Run) -> tuple[int, list[str]]:
     """
     Compare every output of a run with the output of plain Python for the same input.
 
-    Return the number of outputs, and a description of each wrong one. An engine may repeat outputs and merge those of
-    one transaction, but must not lose, invent or change any output.
+    Return the number of outputs, and a description of each incorrect output. An engine may repeat outputs and merge
+    the outputs of one transaction, but must not lose, invent or change any output.
     """
     outputs, wrong = 0, list[str]()
     for message in _outputs(run):

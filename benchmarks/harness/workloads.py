@@ -42,7 +42,7 @@ def is_valid(seq: int) -> bool:
 
 
 def transaction(seq: int) -> str:
-    """Return a record's transaction id, which is also its Kafka key, even without an id in the value."""
+    """Return a record's transaction id. It is also the record's Kafka key, even if the value contains no id."""
     return f"t{seq // BLOCK * OPEN_TRANSACTIONS + seq % OPEN_TRANSACTIONS}"
 
 

@@ -1,7 +1,7 @@
 """
 Measure the latency of Spark's execution modes, the baseline, and two copies of a query.
 
-With `--quick`, it measures the baseline and two modes, once each.
+With `--quick`, the benchmark measures the baseline and two modes, once each.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """
 Render the JSON of `make bench-latency`, and of an earlier benchmark of one batch boundary, as Markdown tables.
 
-Numbers are only rounded, so a reader finds them in the JSON; only the ratios of one and two copies are computed.
+Numbers are only rounded, so readers can find them in the JSON. Only the ratios of one and two copies are computed.
 """
 
 from pathlib import Path
@@ -74,7 +74,7 @@ def modes(root: Path, workload: str) -> str:
 
 
 def overview_rows(root: Path) -> list[dict[str, Any]]:
-    """Return the cases of the README: a query without and one with state, in both modes."""
+    """Return the cases of the README: a stateless and a stateful query, each in both modes."""
     cases = {(case["workload"], case["engine"]): case for case in published(root, "latency", COMMAND)["cases"]}
     return [cases[workload, mode] for workload in ("stateless", "stateful") for mode in ("real-time", "micro-batch")]
 
@@ -110,7 +110,7 @@ def boundaries(root: Path, _: str) -> str:
 
 
 def boundary(root: Path, _: str) -> str:
-    """Return the conditions, a table of phases from Spark's log, and the chart. Its program was removed."""
+    """Return the conditions, a table of phases from Spark's log, and the chart. The benchmark was removed."""
     content = published(root, "boundary", COMMAND)
     rows = [
         (
@@ -159,7 +159,7 @@ def two_copies(root: Path, _: str) -> str:
 
 
 def _rule(content: dict[str, Any], *more: str) -> str:
-    """Return which of its runs a cell shows, and further sentences."""
+    """Return a sentence about how each cell summarizes the runs, followed by the sentences in `more`."""
     is_pair = content["conditions"]["repeats"] == 2
     rule = "Each cell shows the higher of two runs." if is_pair else "Each cell shows the median of the runs."
     return " ".join([rule, *more])

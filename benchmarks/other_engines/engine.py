@@ -1,8 +1,8 @@
 """
-Install other engines once, cache and start them. The versions of their jars are in `ivy/`.
+Install and cache the other engines, and start them. The versions of their jars are in `ivy/`.
 
 Like real-time mode, each engine is tuned for low latency: it does not buffer outputs. All engines have the same commit
-interval, and each has its own environment, because their libraries conflict with Spark's.
+interval. Each has its own environment, because its libraries conflict with Spark's.
 """
 
 import json
@@ -54,7 +54,7 @@ class OtherEngine:
 
 @contextmanager
 def running_engine(name: str, command: Sequence[str], run: Run, is_ready: Callable[[], bool]) -> Iterator[Engine]:
-    """Start an engine and yield it when ready."""
+    """Start an engine, and yield it when it is ready."""
     # Environment variables for Python or for another installation of the engine would affect the measurement.
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(REMOVED_VARIABLES)}
     environment = inherited | {"JAVA_HOME": str(java_home()), "FLINK_LOG_DIR": str(run.folder)}
@@ -93,7 +93,7 @@ def python_with(engine: str, requirement: str) -> Path:
     lock = FOLDER / "requirements" / f"{engine}.txt"
 
     def fill(folder: Path) -> None:
-        print(f"installing {requirement}, once: up to 450 MB, 850 MB on disk", file=sys.stderr)
+        print(f"installing {requirement} once: downloads up to 450 MB, uses 850 MB of disk", file=sys.stderr)
         venv.create(folder, symlinks=True)
         python = str(folder / "bin" / "python")
         command = [sys.executable, "-m", "pip", "--python", python, "install", "--no-input", "--progress-bar=off"]

@@ -1,4 +1,4 @@
-"""Run Flink: SQL on a cluster within one process. Its output buffer, up to 100 ms by default, is off."""
+"""Run Flink SQL on a cluster within one process. Output buffering, by default up to 100 ms, is turned off."""
 
 import json
 import urllib.request
@@ -27,7 +27,7 @@ SETTINGS = {
 
 
 def settings(interval_seconds: float) -> Settings:
-    """Return the settings with a checkpoint once per interval."""
+    """Return the settings for one checkpoint per interval."""
     return SETTINGS | {"execution.checkpointing.interval": f"{interval_seconds * 1000:.0f} ms"}
 
 

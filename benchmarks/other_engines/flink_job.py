@@ -58,7 +58,7 @@ def statements(run: dict[str, Any]) -> StatementSet:
 
 
 def main() -> None:
-    """Run the job until it is stopped. If the job fails, the program ends with the job's error."""
+    """Run the job until it is stopped. If the job fails, the program exits with the job's error."""
     statements(json.loads(sys.argv[1])).execute().wait()
 
 

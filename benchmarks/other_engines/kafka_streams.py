@@ -1,4 +1,4 @@
-"""Run Kafka Streams. It collects outputs for 100 ms and merges updates in a cache by default; both are off."""
+"""Run Kafka Streams. By default, it buffers outputs for 100 ms and merges updates in a cache. Both are turned off."""
 
 from contextlib import AbstractContextManager
 
@@ -18,7 +18,7 @@ JAVA_OPTIONS = "java options"
 
 
 def settings(interval_seconds: float) -> Settings:
-    """Return the settings with a commit once per interval."""
+    """Return the settings for one commit per interval."""
     return SETTINGS | {"commit.interval.ms": round(interval_seconds * 1000), JAVA_OPTIONS: " ".join(HEAP_OPTIONS)}
 
 

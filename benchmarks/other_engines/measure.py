@@ -1,9 +1,10 @@
 """
 Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseline.
 
-With `--long-interval` it writes `other_engines_interval.json`, with `--limits` `other_engines_limits.json`.
-With `--publish`, the program waits until the machine is free, and repeats disturbed runs.
-If an engine cannot be installed, the program ends with the reason.
+With `--long-interval`, the program writes `other_engines_interval.json`.
+With `--limits`, it writes `other_engines_limits.json`.
+With `--publish`, it waits until other programs use few cores, and repeats disturbed runs.
+If an engine cannot be installed, the program prints the reason and exits.
 """
 
 import math
@@ -103,7 +104,7 @@ def cases_of(options: Options) -> list[Case]:
     """
     Return the cases of a measurement: the baseline, each engine with each workload, and two copies of the query.
 
-    `--limits` omits the baseline and the copies; `--long-interval` omits the copies, Quix Streams and stateless cases.
+    `--limits` omits the baseline and the copies. `--long-interval` omits the copies, Quix Streams and stateless cases.
     """
     real_time = recommended(options.interval_seconds, quick=options.quick or options.limits)
     if options.long_interval:

@@ -1,4 +1,4 @@
-"""Run Quix Streams, with Kafka's C client. Its producer collects outputs for 5 ms by default; this delay is off."""
+"""Run Quix Streams with Kafka's C client. The producer's default delay of 5 ms is turned off."""
 
 from contextlib import AbstractContextManager
 

@@ -26,7 +26,7 @@ def decode(raw: str) -> dict[str, Any]:
 
 
 def correlate(record: dict[str, Any], state: State) -> dict[str, Any]:
-    """Add the record to the state of its transaction, the message key."""
+    """Add the record to the state of its transaction. The message key is the transaction id."""
     totals: dict[str, Any] = state.get("transaction", {"request_ts": None, "impressions": 0, "seqs": []})
     if record["kind"] == "request" and totals["request_ts"] is None:
         totals["request_ts"] = record["ts"]

@@ -1,7 +1,7 @@
 """
-Measure one flush with `PostgresUpsertSink`, executemany and COPY, which write the same rows.
+Measure one flush of the same rows with `PostgresUpsertSink`, with executemany and with COPY.
 
-A real-time sink usually flushes a few rows, so round trips take most of the time; after a pause, it flushes many.
+A real-time sink usually flushes a few rows, so round trips take most of the time. After a pause, it flushes many rows.
 """
 
 import random
@@ -56,7 +56,7 @@ Flush = Callable[[list[Row]], None]
 def measure_flushes(
     server: LocalPostgres, scale: float, is_selected: Callable[[str, str], bool]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each network, range of keys, number of rows and method. `scale` multiplies the rounds."""
+    """Yield a row per network, range of keys, number of rows and method. `scale` multiplies the number of rounds."""
     with TcpProxy(("127.0.0.1", server.port), DELAY_SECONDS) as proxy:
         ports = {"local": server.port, "1 ms RTT": proxy.port}
         for network, keys in [(network, keys) for keys in KEYS for network in ports if is_selected(network, keys)]:
@@ -68,7 +68,7 @@ def measure_flushes(
 
 @contextmanager
 def flushes(dsn: str, port: int, keys: str) -> Iterator[dict[str, Flush]]:
-    """Create a table for each method, and yield the methods by name. Each writes rows and waits for the commit."""
+    """Create a table per method, and yield the methods by name. Each method writes rows and waits for the commit."""
     with ExitStack() as stack:
         connections = [stack.enter_context(psycopg.connect(**_confs(dsn, port))) for _ in range(2)]
         for table in ("by_executemany", "by_copy", "by_sink"):

@@ -1,7 +1,7 @@
 """
 Measure the PostgreSQL sink: flushes compared with other methods, single rows, and paths from Kafka.
 
-Each measured time ends with the commit of a row, or when a reader has read it.
+Each measurement ends when a row is committed or when another connection has read the row.
 """
 
 # rtm: file-ignore[foreach-interval] the benchmark measures how late the rows are
@@ -70,7 +70,7 @@ def measure_path(place: Bench, server: LocalPostgres, path: str, rate: float, se
 
 @contextmanager
 def _running(place: Bench, dsn: str, settings: Settings, trigger: dict[str, str]) -> Iterator[None]:
-    """Run a query with this trigger that writes to the table, or the pipeline's consumer if the trigger is empty."""
+    """Run a query that writes to the table with this trigger, or the pipeline's consumer if `trigger` is empty."""
     if not trigger:
         with attributed_to_postgres(place.servers, dsn, settings):
             yield

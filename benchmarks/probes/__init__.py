@@ -1,1 +1,1 @@
-"""Short runs of examples: lateness of joins and alarms, and costs of Python and of a stop."""
+"""Short benchmarks of one question each, such as the latency of a join or the duration of a stop."""

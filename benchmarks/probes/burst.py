@@ -1,9 +1,9 @@
 """
 Find the utilization at which a real-time query with state can absorb a burst.
 
-The benchmark first raises the rate until the query falls behind; utilization is a share of the last rate before that.
-Then it sends records at this utilization, at a multiple of it during the burst, and at the utilization again. Latency
-is the append time of a result minus that of its record, by the broker's clock.
+The benchmark first raises the rate until the query falls behind. Utilization is a share of the last rate before that.
+Then the benchmark sends records at this utilization, at a multiple of it during the burst, and at the same utilization
+again. Latency is the append time of a result minus that of its record, by the broker's clock.
 """
 
 from collections.abc import Sequence
@@ -75,7 +75,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def run(place: Bench, phases: Sequence[Phase]) -> tuple[Times, Times]:
-    """Send the phases to a new query, and return the append times (ms, 0: never) of each record and of its result."""
+    """Send records to a new query, and return the append times (ms; 0 if not appended) of records and their results."""
     topic, target = place.topics("records", "counted")
     key, value = (F.col(name).cast("string") for name in ("key", "value"))
     rows = place.records(topic).select(key, value.cast("long").alias("number"))
@@ -100,7 +100,7 @@ def _number(message: Message) -> int:
 
 
 def digested(appended: Times, answered: Times, options: Options) -> dict[str, Any]:
-    """Return p99 before, during and after a burst, and the seconds from its end until p99 is normal, or None."""
+    """Return p99 before and during a burst, the backlog, and the seconds until p99 is normal again (None if never)."""
     start_ms, end_ms = int(appended[0]), max(int(appended.max()), int(answered.max())) + 1
     due = (appended - start_ms) // 1000
     # A record without a result waits at least until the end.
@@ -124,7 +124,7 @@ def digested(appended: Times, answered: Times, options: Options) -> dict[str, An
 
 
 def highest_sustained(appended: Times, answered: Times, rates: Sequence[int], seconds: float) -> int:
-    """Return the last rate before the first one at which the final median latency exceeds `MAX_FINAL_MS`."""
+    """Return the last rate before the first rate at which the final median latency exceeds `MAX_FINAL_MS`."""
     begin = 0
     for number, rate in enumerate(rates):
         begin += round(rate * seconds)

@@ -18,7 +18,7 @@ COUNTS = "key string, number long, count long, appended_ts long"
 
 
 class Counted(StatefulProcessor):
-    """Emits the row count for each row, and once a second while rows arrive."""
+    """Emits the count of a key for each of its rows, and once a second while rows arrive."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:  # noqa: D102
         self._handle = handle

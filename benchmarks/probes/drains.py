@@ -1,5 +1,5 @@
 """
-Measure how long a stop without repeats takes, and whether it loses or repeats results.
+Measure how long `rtm stop` takes, and whether it loses or repeats results.
 
 A stateless and a stateful query run under traffic at the default interval of five minutes. In each round, `rtm stop`
 drains and stops one query, which then restarts. Afterwards, `kill -9` ends the job in the middle of a stop.
@@ -66,7 +66,7 @@ class Options(BenchmarkOptions):
 
 @dataclass
 class Job:
-    """The job's process, which restarts after a kill."""
+    """The job's process, which can be killed and restarted."""
 
     servers: str
     folder: Path
@@ -110,7 +110,7 @@ class Job:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Return the durations of the stops. Lost results, and repeated ones before the first kill, are problems."""
+    """Return the durations of the stops. Lost results, and results repeated before the first kill, are problems."""
     pauses, sent, seconds, pause = random.Random(1), list[str](), list[float](), threading.Event()
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())
@@ -149,7 +149,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 @contextmanager
 def traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
-    """Send records while the block runs. `sent` receives their values, which count up."""
+    """Send records while the block runs, and append their values, which are consecutive numbers, to `sent`."""
     ended = threading.Event()
 
     def records() -> Iterator[Record]:
@@ -191,7 +191,7 @@ def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Run the queries until the process is killed. The argument is JSON with servers, folder, master and socket."""
+    """Run the queries until the process is killed. The JSON argument contains servers, folder, master and socket."""
     argument = json.loads(sys.argv[1])
     servers, folder, master = argument["servers"], Path(argument["folder"]), argument["master"]
     spark = build_session("drains", master=master, slots=8, confs=job_confs() if master else {})

@@ -1,7 +1,7 @@
 """
 Measure the latency of a stream-stream join in OSS real-time mode.
 
-Latency is the append time of a pair minus that of its second record. Missing and wrong pairs make the run invalid.
+Latency is the append time of a pair minus that of its second record. Missing or incorrect pairs invalidate the run.
 """
 
 import json
@@ -70,7 +70,7 @@ def _records(topics: Sequence[str], options: Options) -> Iterator[Record]:
 
 
 def latencies_ms(servers: str, topics: Sequence[str], first_number: int) -> tuple[list[int], int]:
-    """Return the latency of each pair's first result from `first_number` on, and the number of missing pairs."""
+    """Return the latency of the first result of each pair from `first_number` on, and the number of missing pairs."""
     appended = [appended_ms(servers, topic, lambda message: int(message.key() or b"")) for topic in topics]
     written, expected = appended[2], appended[0].keys() & appended[1].keys()
     if wrong := written.keys() - expected:

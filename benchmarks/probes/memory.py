@@ -1,8 +1,8 @@
 """
 Measure the heap, the memory outside the heap, and the full collections of a query whose state grows.
 
-`BENCH="--bounded-mb 10"` bounds RocksDB's memory. The JVM touches its whole heap at the start, so the part of its
-resident size that exceeds the heap is outside the heap.
+`BENCH="--bounded-mb 10"` bounds RocksDB's memory. The JVM touches its whole heap at the start, so all resident
+memory beyond the heap size is outside the heap.
 """
 
 import threading
@@ -56,13 +56,13 @@ class Probe:
     query: StreamingQuery
 
     def send(self, keys: Iterable[str]) -> None:
-        """Send a record of each key, and further records until the query has answered 20 of them."""
+        """Send a record for each key and then 20 more records, and wait until the query has answered these 20."""
         last = [f"px{uuid.uuid4().hex}" for _ in range(20)]
         produce(self.servers, ((self.source, b"", key) for key in chain(keys, last)))
         wait_until(lambda: {*last} <= {*self._late_ms()}, 120, "the counts of the last keys", [self.query])
 
     def row(self) -> dict[str, Any]:
-        """Return the memory after two batch boundaries and a full collection."""
+        """Wait for two batch boundaries, force a full collection, and return the memory use by part (MB)."""
         before = len(self.query.recentProgress)
         wait_until(lambda: len(self.query.recentProgress) > before + 1, 90, "two batches", [self.query])
         took_ms = self.collect()
@@ -76,7 +76,7 @@ class Probe:
         return {"state_rows": state.numRowsTotal, **found, "collection_ms": took_ms}
 
     def collect(self) -> int:
-        """Force a full collection, and return its milliseconds by the bean of the old generation."""
+        """Force a full collection, and return its duration (ms) according to the old generation's MXBean."""
         beans = self.java.management.ManagementFactory.getGarbageCollectorMXBeans()
         (old,) = (bean for bean in beans if "Old" in bean.getName() or "MarkSweep" in bean.getName())
         before = old.getCollectionTime()

@@ -1,7 +1,7 @@
 """
-Measure how late alarms for silent devices are raised: their append time minus the device's deadline.
+Measure how late alarms for silent devices are raised: the alarm's append time minus the device's deadline.
 
-In real-time mode of OSS 4.3.0, a due timer fires with the next row of its state partition. Ticks provide these rows.
+In OSS 4.3.0 real-time mode, a due timer fires when the next row of its state partition arrives. Ticks are such rows.
 """
 
 import json
@@ -41,7 +41,7 @@ class Options(BenchmarkOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Return the lateness. Silences without an alarm and false alarms are problems."""
+    """Return the lateness of the alarms. Silences without an alarm and false alarms are problems."""
     with bench("offline-lateness") as place:
         job = JobOptions(place.servers, checkpoint_dir=str(place.folder), interval_seconds=options.interval_seconds)
         with ticks_for(job):
@@ -70,7 +70,7 @@ def _beats(devices: int, seconds: float) -> Iterator[tuple[float, str]]:
 
 
 def _silences(options: JobOptions, counted_from_ms: int) -> set[str]:
-    """Return the expected alarm ids for silences that began at a time or later."""
+    """Return the expected alarm ids for silences that began at `counted_from_ms` or later."""
     beats_ms: dict[str, list[int]] = {}
     for message in read_topic(options.bootstrap_servers, f"{options.topic_prefix}heartbeats"):
         beats_ms.setdefault((message.key() or b"").decode(), []).append(message.timestamp()[1])

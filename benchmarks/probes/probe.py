@@ -1,4 +1,4 @@
-"""The frame of the probes: broker, session, timed sending, and one row of `probes.json` for each probe."""
+"""Shared code of the probes: broker, session, timed sending, and one row of `probes.json` for each probe."""
 
 import json
 import os
@@ -60,7 +60,7 @@ class Bench:
     def query(
         self, rows: DataFrame, target: str, trigger: Mapping[str, str], linger_ms: int = 0
     ) -> Iterator[StreamingQuery]:
-        """Run a query with the name of its target topic, and stop it completely at the end of the block."""
+        """Run a query that is named after its target topic, and stop it completely at the end of the block."""
         kafka = {**KAFKA_SINK, "kafka.bootstrap.servers": self.servers, "kafka.linger.ms": str(linger_ms)}
         writer = rows.writeStream.format("kafka").options(**kafka, topic=target).queryName(target).outputMode("update")
         # rtm: ignore[checkpoint-path] a benchmark needs no state after its end
@@ -85,7 +85,7 @@ def bench(name: str, **session: Any) -> Iterator[Bench]:
 
 
 def when_due(items: Iterable[tuple[float, T]], early_seconds: float = 0) -> Iterator[T]:
-    """Yield each item at its time, in seconds after the first call, or up to `early_seconds` earlier."""
+    """Yield each item at its time (seconds after the iteration starts), or up to `early_seconds` earlier."""
     start, pause = time.monotonic(), threading.Event()
     for seconds, item in items:
         if (ahead := start + seconds - time.monotonic()) > early_seconds:
@@ -110,7 +110,7 @@ def send_all(
     linger_ms: float = 0,
     drain_seconds: float = DRAIN_SECONDS,
 ) -> None:
-    """Send records in a thread, and wait `drain_seconds` after the last one. Raise the query's failure."""
+    """Send records in a thread, and wait `drain_seconds` after the last one. Raise the error of a failed query."""
     sender = threading.Thread(target=produce, args=(servers, records, linger_ms), daemon=True)
     sender.start()
     while sender.is_alive():
@@ -137,20 +137,20 @@ def written(servers: str, topic: str) -> int:
 
 
 def appended_ms(servers: str, topic: str, number_of: Callable[[Message], int]) -> dict[int, int]:
-    """Return the append time in milliseconds of the first record with each number."""
+    """Return the append time (ms) of the first record with each number, keyed by number."""
     # The last value of a key wins.
     return {number_of(message): message.timestamp()[1] for message in reversed(read_topic(servers, topic))}
 
 
 def latencies(values_ms: Sequence[float], shares: Mapping[str, float] = SHARES) -> dict[str, float]:
-    """Return percentiles by name, or zeros without values."""
+    """Return percentiles by name, or zeros if there are no values."""
     return dict(zip(shares, percentiles(values_ms or [0], shares.values()), strict=True))
 
 
 def outcome_of(
     console: Console, probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
 ) -> Outcome:
-    """Return the outcome of a probe whose row begins with latencies; fewer than expected are a problem."""
+    """Return the outcome of a probe that measures latencies. Fewer latencies than expected are a problem."""
     missing = expected - len(values_ms)
     found = {f"{name}_ms": value for name, value in latencies(values_ms).items()}
     row = {"expected": expected, "found": len(values_ms), **found, **others}
@@ -158,7 +158,7 @@ def outcome_of(
 
 
 def outcome_with(console: Console, probe: str, row: Mapping[str, Any], problems: Sequence[str]) -> Outcome:
-    """Print the row of a probe, and return it beside the published rows of the other probes."""
+    """Print the row of a probe, and return it together with the published rows of the other probes."""
     known = describe_machine()
     whole = {"probe": probe, "date": known.pop("date"), **row, "load_average": round(os.getloadavg()[0], 1)}
     console.print(whole)

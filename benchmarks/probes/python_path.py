@@ -2,7 +2,8 @@
 Measure the cost of Python in a real-time query with state and timers.
 
 Three queries do the same work one after another: a Scala processor and a Python processor in real-time mode, and the
-same Python processor in micro-batch mode. Latency is from append to append, by the broker's clock.
+same Python processor in micro-batch mode. Latency is the append time of a result minus that of its record,
+by the broker's clock.
 """
 
 import json
@@ -108,7 +109,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 def rows_per_second(spark: SparkSession, transform: Transform) -> int:
-    """Return the rows per second of one task in the fastest of several batch queries, because the JVM warms up."""
+    """Run several batch queries to warm up the JVM, and return the rows per second of one task in the fastest query."""
     partitions = str(spark.conf.get("spark.sql.shuffle.partitions"))
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     rows = spark.range(BATCH_ROWS).select(

@@ -2,8 +2,8 @@
 Compare asynchronous log purge and progress tracking with real-time mode, without Kafka.
 
 As in the published comparison, generated rows go to a sink that stores their latency in a sketch. The latency of a row
-is the time from when it is due until the sink has it. The built-in source `rate` releases rows once per second and does
-not support real-time mode, so a source of this module releases each row when it is due.
+is the time from when it is due until the sink receives it. The built-in source `rate` releases rows once per second and
+does not support real-time mode, so a source of this module releases each row when it is due.
 """
 
 import tempfile
@@ -63,7 +63,7 @@ class Options(BenchmarkOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Print the latency of each arm at each rate. An arm that falls behind at the lowest rate is a problem."""
+    """Print the latency of each variant at each rate. A variant that falls behind at the lowest rate is a problem."""
     rows: list[dict[str, Any]] = []
     spark = build_session("rate-to-stat", slots=4, confs={**CONFS, "spark.jars": str(compiled(SCALA))})
     try:
@@ -90,7 +90,7 @@ def run_arm(
     progress: bool = False,
     real_time: bool = False,
 ) -> dict[str, Any]:
-    """Return the latency of an arm in milliseconds, the share of rows written in time, and the number of batches."""
+    """Return a variant's latency in milliseconds, the share of rows written in time, and the number of batches."""
     stats = spark._jvm.rate_to_stat.Stats  # type: ignore[union-attr] # noqa: SLF001 - the sink is in Scala
     spark.conf.set(PURGE_CONF, str(purge).lower())
     now_us = int(time.time() * 1e6)

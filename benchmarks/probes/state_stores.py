@@ -1,8 +1,8 @@
 """
-Compare RocksDB state and a PostgreSQL table as the state of one count per key.
+Compare two stores for one count per key: RocksDB state and a PostgreSQL table.
 
-A real-time query and a consumer without Spark count the same topic at the same time. Latency ends with the append of a
-result, or with the commit of the table.
+A real-time query and a consumer without Spark count the same topic at the same time. Latency ends when Kafka appends a
+result, or when PostgreSQL commits a count.
 """
 
 import time
@@ -63,7 +63,7 @@ def records(topic: str, keys: int, numbers: Iterable[int]) -> Iterator[Record]:
 
 
 def _counted(keys: int, message: Message) -> int:
-    """Return the number of the record whose result this is."""
+    """Return the number of the record that produced this result."""
     return (int(message.value() or b"0") - 1) * keys + int(message.key() or b"0")
 
 
@@ -105,7 +105,7 @@ def _cpu_seconds(spark: SparkSession, server: LocalPostgres, consumer: int) -> l
 
 
 def _rate(done: Callable[[], int], total: int) -> int:
-    """Wait until `total` records are counted, and return the records per second since the first."""
+    """Wait until `total` records are counted, and return the records per second since the first count."""
     wait_until(lambda: bool(done()), LOAD_SECONDS, "a first count")
     started, first = time.monotonic(), done()
     wait_until(lambda: done() >= total, LOAD_SECONDS, f"{total} counts")
@@ -113,7 +113,7 @@ def _rate(done: Callable[[], int], total: int) -> int:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Return latency, CPU and size of both states. Missing records and wrong totals are problems."""
+    """Return the latency, CPU time and size of both stores. Missing records and incorrect totals are problems."""
     with running(LocalPostgres()) as server, bench("state-stores", shuffle_partitions=PARTITIONS) as place:
         cases = [_case(place, server, options, keys) for keys in options.keys]
         [topic] = place.topics("killed")

@@ -33,7 +33,7 @@ insert into counts_offsets select * from unnest(%s::int[], %s::bigint[])
 
 
 def single(table: psycopg.Connection[Any], query: str, *values: Any) -> Any:
-    """Return the only value of a query, or 0 for null or no row."""
+    """Return the only value of a query, or 0 if the value is null or there is no row."""
     row = table.execute(query.encode(), values).fetchone()
     return (row and row[0]) or 0
 
@@ -42,7 +42,7 @@ def count_in_table(
     servers: str, topic: str, dsn: str, statement: str, measured_from: int = 0, give: Connection | None = None
 ) -> None:
     """
-    Count the records of a topic until none arrive, then send the latencies of the records from a given number on.
+    Count the records of a topic until none arrive, then send the latencies from record `measured_from` on.
 
     `GUARDED` stores the offsets together with the counts. With `INCREMENT`, Kafka's client stores them.
     """
@@ -74,7 +74,7 @@ def count_in_table(
 def start_counting(
     servers: str, topic: str, dsn: str, statement: str, measured_from: int = 0
 ) -> tuple[SpawnProcess, Connection]:
-    """Return a process for `count_in_table` that has not started, and the receiving end of its pipe."""
+    """Return an unstarted process that will run `count_in_table`, and the receiving end of its pipe."""
     processes = multiprocessing.get_context("spawn")
     receive, give = processes.Pipe(duplex=False)
     arguments = (servers, topic, dsn, statement, measured_from, give)

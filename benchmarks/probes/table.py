@@ -36,7 +36,7 @@ def drains(root: Path, _: str) -> str:
 
 
 def python_path(root: Path, _: str) -> str:
-    """Return sentences about the cost of Python in a stateful query, beside Scala and micro-batch mode."""
+    """Return sentences about the cost of Python in a stateful query, compared with Scala and with micro-batch mode."""
     conditions, (row,) = _found(root, "bench-python-path", "python-path")
     names = ("python", "scala", "micro_batch")
     ms = {name: f"{row[name + '_p50_ms']:,g} and {row[name + '_p99_ms']:,g} ms" for name in names}
@@ -51,7 +51,7 @@ def python_path(root: Path, _: str) -> str:
 
 
 def rate_to_stat(root: Path, _: str) -> str:
-    """Return a table of the latency of each arm at each rate."""
+    """Return a table of the latency of each variant at each rate."""
     conditions, (found,) = _found(root, "bench-rate-to-stat", "rate-to-stat")
     rates = sorted({row["rate"] for row in found["rows"]})
     rows: dict[str, list[str]] = {}

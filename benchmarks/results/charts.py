@@ -32,7 +32,7 @@ CaseRow = Mapping[str, Any]
 
 
 def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
-    """Draw the charts of each workload with the baseline at the first load, and return the paths of the SVG files."""
+    """Draw the charts of each workload and the baseline at the first rate, and return the paths of the SVG files."""
     if stem == RATES:
         return [save(_rates(content["limits"]), folder / f"{stem}.svg", stem)]
     # An engine without outputs has no latencies to draw.
@@ -49,7 +49,7 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
 
 
 def save(figure: Figure, path: Path, salt: str) -> Path:
-    """Write a chart, and return its path. All charts of a JSON share `salt`, and equal numbers give equal bytes."""
+    """Write a chart, and return its path. The charts of a JSON share `salt`, so equal numbers give equal files."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
         figure.savefig(path, metadata={"Date": None})
@@ -66,7 +66,7 @@ def _axes(height: float, *, has_grid: bool = True) -> tuple[Figure, Axes]:
 
 
 def _rates(limits: Sequence[CaseRow]) -> Figure:
-    """Return one bar per mode for its highest sustained rate."""
+    """Return a bar chart of the highest sustained rate of each mode."""
     own = [row for row in limits if row["workload"] != "echo"]
     own.sort(key=lambda row: (row["workload"], -row["sustained_rate"]))
     figure, axes = _axes(0.9 + 0.36 * len(own), has_grid=False)
@@ -110,7 +110,7 @@ def _percentiles(cases: Sequence[CaseRow], workload: str) -> Figure:
 
 
 def _message(cases: Sequence[CaseRow], workload: str) -> str:
-    """Return what a chart shows: real-time mode beside micro-batch mode, or beside the engine with the best p99.9."""
+    """Return a chart's title: real-time mode compared with micro-batch mode, or with the engine with the best p99.9."""
     by_name = {case["engine"]: case for case in cases if case["workload"] == workload}
     case = by_name.get(REAL_TIME) or next(iter(by_name.values()))
     half, slow = (milliseconds(case[name]) for name in ("p50_ms", "p99.9_ms"))
@@ -127,7 +127,7 @@ def _message(cases: Sequence[CaseRow], workload: str) -> str:
 
 
 def _timeline(content: Mapping[str, Any], cases: Sequence[CaseRow], workload: str) -> Figure | None:
-    """Return the chart of the slowest records over time, or None without timelines or with hidden lines."""
+    """Return the chart of the slowest records over time, or None if there are no timelines or lines would overlap."""
     found = {case["engine"]: content["timelines"].get(label_of(case)) for case in cases}
     lines = {engine: line for engine, line in found.items() if line}
     levels = sorted(median(line["worst_ms"]) for line in lines.values())

@@ -27,7 +27,7 @@ def published(root: Path, stem: str, command: str) -> dict[str, Any]:
 
 
 def of_workload(cases: Sequence[dict[str, Any]], workload: str) -> list[dict[str, Any]]:
-    """Return the cases of a workload and the baseline. Raise ValueError if the workload has none."""
+    """Return the cases of a workload and the baseline. Raise ValueError if the workload has no cases."""
     known = sorted({case["workload"] for case in cases} - {BASELINE_WORKLOAD})
     if workload not in known:
         raise ValueError(f"workload {workload!r} was not measured; use one of {', '.join(known)}")

@@ -40,7 +40,7 @@ class Boundary:
 
 
 def boundaries(progress: Iterable[Mapping[str, Any]], intervals: Mapping[str, float]) -> list[Boundary]:
-    """Return the boundary of each batch with its full interval or more. `intervals` maps query names to seconds."""
+    """Return the boundary of each batch that lasted at least its interval. `intervals` maps query names to seconds."""
     found = []
     for batch in progress:
         interval = intervals.get(batch["name"])
@@ -65,7 +65,7 @@ def _phases(batch: Mapping[str, Any], interval_ms: float) -> dict[str, float]:
 
 
 def pause_ms(boundary: Boundary, due_us: Times, latency_us: Times) -> float:
-    """Return the maximum latency of records due around the boundary, or 0 without such records."""
+    """Return the maximum latency of records due around the boundary, or 0 if there are none."""
     is_near = (due_us >= boundary.due_at * 1e6) & (due_us <= (boundary.ended_at + TASK_START_SECONDS) * 1e6)
     return float(latency_us[is_near].max()) / 1000 if is_near.any() else 0.0
 
@@ -126,7 +126,7 @@ class Traffic:
 
     @property
     def first_records(self) -> int:
-        """Return the number of records at `warm_up_rate`."""
+        """Return the number of records sent at `warm_up_rate`."""
         return round(self.warm_up_rate * self._first_seconds)
 
     @property
@@ -146,7 +146,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class RecordTimes:
-    """Timestamps of each record by sequence number. 0 means not yet."""
+    """Timestamps of each record by sequence number, or 0 for events that have not happened."""
 
     due_us: Times
     sent_us: Times
@@ -180,7 +180,7 @@ class RunResult:
     """Results of earlier, disturbed attempts, which do not count."""
 
     def is_only_disturbed(self) -> bool:
-        """Return whether only the machine caused problems, so the run should be repeated."""
+        """Return whether only the machine caused problems, in which case the run should be repeated."""
         disturbances = {*late_sending(self.numbers), *busy_machine(self.numbers, 0)}
         return bool(self.problems) and set(self.problems) <= disturbances
 

@@ -45,7 +45,7 @@ def ratios(key: CaseKey, by_case: Mapping[CaseKey, Sequence[Mapping[str, Any]]])
     """
     Return the ratios that compare a case's p50 with the baseline, and with tuned and untuned micro-batch mode.
 
-    Each ratio is the median over the repeats; the one to the baseline also has its lowest and highest value. The
+    Each ratio is the median over the repeats. The ratio to the baseline also has a lowest and a highest value. The
     baseline does less work than any engine, so the ratio to it shows the cost of the workload.
     """
     workload, _, rate = key

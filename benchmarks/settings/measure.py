@@ -1,4 +1,4 @@
-"""Measure latency and CPU time with one changed setting at a time: about 90 minutes on two cores."""
+"""Change one setting at a time, and measure latency and CPU time. A full run takes about 90 minutes on two cores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ Step = tuple[Case, int]
 
 
 def applied(change: Change, options: SparkOptions) -> SparkOptions:
-    """Return options with a change. The number of topic partitions is no option of Spark."""
+    """Return options with a change applied. The number of topic partitions is not a Spark option."""
     merged: dict[str, Any] = {
         name: {**getattr(options, name), **value} if isinstance(value, Mapping) else value
         for name, value in change.items()
@@ -58,7 +58,7 @@ def applied(change: Change, options: SparkOptions) -> SparkOptions:
 
 
 def _changes(field: str, *all_values: Mapping[str, str]) -> dict[str, Change]:
-    """Return changes of entries of `confs`, `source` or `sink`, keyed by a name that shortens a class."""
+    """Return changes to entries of `confs`, `source` or `sink`, keyed by a name with a shortened class name."""
     return {
         ", ".join(f"{name} = {value.rpartition('.')[2]}" for name, value in values.items()): {field: values}
         for values in all_values
@@ -105,7 +105,7 @@ STATE_CHANGES = {
 
 
 def changes_of(base: SparkOptions) -> dict[Workload, dict[str, Change]]:
-    """Return the changes of each workload by name. Some depend on the options or the machine."""
+    """Return the changes of each workload, keyed by name. Some changes depend on the options or the machine."""
     seconds = base.interval_seconds / 2
     both = _changes("confs", {CHECKPOINT_MANAGER_CONF: DEFAULT_CONFS[CHECKPOINT_MANAGER_CONF]}) | KAFKA_CHANGES
     here: dict[str, Change] = {f"trigger interval = {seconds:g} s": {"interval_seconds": seconds}}
@@ -129,7 +129,7 @@ class Options(RunOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Measure each selected change, beside runs of the untouched query."""
+    """Measure each selected change, with runs of the untouched query in between."""
     base = recommended(options.interval_seconds, quick=options.quick)
     steps = steps_of(base, options.selected(cases_of(base))) * options.repeats
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)

@@ -1,7 +1,7 @@
 """
-Render the JSON of `make bench-settings`, and of the two benchmarks before it, as Markdown tables.
+Render the JSON of `make bench-settings`, and of two earlier benchmarks, as Markdown tables.
 
-The argument of a generated part names the JSON. Published runs of the earlier benchmarks keep their commands.
+The argument of a generated part names the JSON. The published runs of the earlier benchmarks name their own commands.
 """
 
 from collections import Counter
@@ -52,7 +52,8 @@ def ratios(runs: Sequence[Numbers]) -> dict[tuple[str, str], dict[str, float]]:
     """
     Return the ratios of each change to the untouched query, keyed by workload and change.
 
-    Each is the median over the repeats of two runs of one group, because the machine's speed changes from hour to hour.
+    Each ratio is the median over the repeats. It compares two runs of the same group, because the machine's speed
+    changes from hour to hour.
     """
     untouched: dict[int, list[Numbers]] = {}
     for run in filter(lambda run: is_untouched(run["engine"]), runs):
@@ -74,19 +75,19 @@ def ratios(runs: Sequence[Numbers]) -> dict[tuple[str, str], dict[str, float]]:
 
 
 def equal_costs(runs: Sequence[Numbers], workload: str) -> list[float]:
-    """Return the sorted CPU times of all runs of the untouched query with a workload."""
+    """Return the sorted CPU seconds per million records of all runs of a workload's untouched query."""
     equal = [run for run in runs if (run["workload"], run["engine"]) == (workload, UNTOUCHED)]
     return sorted(run["cpu_seconds_per_million"] for run in equal if run["records"])
 
 
 def noise(runs: Sequence[Numbers], workload: str) -> float:
-    """Return the relative difference of equal runs; each workload has at least two."""
+    """Return the relative difference between identical runs. Each workload has at least two."""
     costs = equal_costs(runs, workload)
     return float(costs[-1] / costs[0] - 1)
 
 
 def is_within(case: Numbers, share: float) -> bool:
-    """Return whether a change's CPU time differs by no more than equal runs do (the noise)."""
+    """Return whether a change affects CPU time by at most `share`, the difference between identical runs."""
     return bool(not is_untouched(case["engine"]) and abs(case["cpu_ratio"] - 1) <= share)
 
 
@@ -159,7 +160,7 @@ def _conditions(content: dict[str, Any]) -> str:
 
 
 def _noise(content: Mapping[str, Any], workload: str, cases: Sequence[Mapping[str, Any]]) -> str:
-    """Return how much equal runs differ, and the changes within this noise."""
+    """Return a sentence about how much identical runs differ, and a list of the changes within this noise."""
     costs, share = equal_costs(content["runs"], workload), noise(content["runs"], workload)
     names = [f"`{case['engine']}` ({case['cpu_ratio']:.2f}x)" for case in cases if is_within(case, share)]
     within = f" Changes within the noise: {'; '.join(names)}." if names else ""

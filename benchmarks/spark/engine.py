@@ -1,7 +1,7 @@
 """
-Run Spark as a benchmarked engine: each run is a new process, because it needs a context of its own.
+Run Spark as a benchmarked engine, in a new process for each copy of the queries.
 
-The second half of this module runs in that process: it starts one copy of the queries, and writes their progress.
+The second half of this module runs in that process. It starts one copy of the queries, and writes their progress.
 """
 
 import json
@@ -59,7 +59,7 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
 def start_process(
     name: str, argument: Mapping[str, Any], log_path: Path, module: str = "benchmarks.spark.engine"
 ) -> Child:
-    """Start an engine's process, which keeps its temporary files in the folder of its log."""
+    """Start an engine's process. It keeps temporary files in the folder of its log."""
     python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": python_path, "TMPDIR": str(log_path.parent)}
     command = [sys.executable, "-m", module, json.dumps(argument, default=str)]

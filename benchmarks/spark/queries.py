@@ -139,7 +139,7 @@ def is_staggered(options: SparkOptions, copy: int) -> bool:
 
 
 def trigger_interval(seconds: float) -> str:
-    """Return a trigger interval in the form of real-time triggers."""
+    """Return a trigger interval in the format of real-time triggers."""
     return f"{seconds * 1000:.0f} milliseconds"
 
 

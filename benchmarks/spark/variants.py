@@ -44,7 +44,7 @@ def tuned(mode: Mode) -> SparkOptions:
 
 
 def java_options(collector: str) -> str:
-    """Return every session's JVM options together with a garbage collector's."""
+    """Return the JVM options of every session, followed by those of a garbage collector."""
     return f"{CONFS[JAVA_OPTIONS_CONF]} {collector}"
 
 
@@ -55,7 +55,7 @@ def recommended(interval_seconds: float, *, quick: bool = False) -> SparkOptions
 
 
 def two_copies(options: SparkOptions) -> SparkOptions:
-    """Return the options of two copies, whose waits for more rows save CPU time for the other's boundaries."""
+    """Return the options of two copies. Each waits for more rows, which saves CPU time for the other's boundaries."""
     return replace(
         options,
         copies=2,
@@ -69,9 +69,9 @@ def two_copies(options: SparkOptions) -> SparkOptions:
 
 def variants(interval_seconds: float, *, quick: bool = False) -> list[Case]:
     """
-    Return cases for the baseline, four stateless modes and two stateful ones. A full run has more.
+    Return cases for the baseline, four stateless modes and two stateful ones. A full run has more cases.
 
-    Quick runs omit two copies: without a full warm-up, these use two cores fully, and their boundaries coincide.
+    Quick runs omit the two copies. Without a full warm-up, they use two cores fully, and their boundaries coincide.
     """
     real_time = recommended(interval_seconds, quick=quick)
     cases = [

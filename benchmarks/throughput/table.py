@@ -9,7 +9,7 @@ COMMAND = "bench-throughput"
 
 
 def throughput(root: Path, _: str) -> str:
-    """Return a table of each mode's sustained rate, with latency and CPU cost at fractions of it."""
+    """Return a table of each mode's sustained rate, with latency and CPU cost at fractions of that rate."""
     content = published(root, "throughput", COMMAND)
     percents = content["conditions"]["load_percents"]
     rows = []
