@@ -1,8 +1,8 @@
 """
 Evaluate an assistant, or check the evaluations themselves.
 
-Without `--assistant`, the known answers to questions and tasks are graded, and the status is 1 after a wrong verdict.
-With `--assistant`, the assistant answers all items, and the program prints the verdicts.
+Without `--assistant`, the program grades the known answers to questions and tasks. The exit status is 1 if a verdict is
+wrong. With `--assistant`, the assistant answers all items, and the program prints the verdicts.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """
 Run an assistant: any command that reads a prompt, works in a folder, and answers on standard output or in files.
 
-The runner also estimates how much of the pack the assistant has opened. It sets the access time of every file of the
-copy to 1970, and adds up the sizes of files whose access time has changed. The sum includes whole files, and files that
-a search program read, so it is an upper bound of what the model saw.
+The runner also estimates how much of the pack the assistant has opened. The runner sets the access time of every file
+of the copy to 1970, and adds up the sizes of files whose access time has changed. The sum counts whole files, including
+files that only a search program read, so it is an upper bound on what the model saw.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """
 Grade the answer to a question by code, and ask which of several skills a prompt needs.
 
-Only the last line that begins with `ANSWER:` counts, so an explanation may mention what is wrong. Patterns are searched
+Only the last line that begins with `ANSWER:` counts, so an explanation may mention wrong answers. Patterns are searched
 in this line, in lower case and without Markdown. The other skills are invented, so "none of them" is not the only
 alternative to this skill.
 """

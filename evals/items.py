@@ -53,7 +53,7 @@ class Trigger(Item):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is right, or the reason why not."""
+    """Whether an answer is right and, if it is wrong, the reason."""
 
     item: str
     is_right: bool

@@ -1,4 +1,4 @@
-"""Ask an assistant all items, grade its replies, and print the verdicts."""
+"""Send all items to an assistant, grade its replies, and print the verdicts."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ UNKNOWN = "-"
 
 
 def asked(assistant: Assistant, item: Item, folder: Path) -> Reply:
-    """Ask an item in its own folder."""
+    """Send an item to the assistant, and run the assistant in the item's own folder."""
     # The question of which skill to load must not contain a hint to this skill.
     return ask(replace(assistant, pack_dir=None) if isinstance(item, Trigger) else assistant, _prompt(item), folder)
 
@@ -60,7 +60,7 @@ def _graded_task(task: str, text: str, path: Path, bench: Callable[[], Bench], s
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """Return one line per verdict, and a line with the right answers by who raised them and the mean bytes read."""
+    """Return one line per verdict, and a summary of the right answers by origin and the mean number of bytes read."""
     width = max([len(verdict.item) for verdict in verdicts], default=0)
     others = _right([verdict for verdict in verdicts if verdict.raised_at])
     ours = _right([verdict for verdict in verdicts if not verdict.raised_at])

@@ -1,8 +1,8 @@
 """
 Call an assistant's code in a separate process, which shares only the JVM and Kafka with the runner.
 
-The runner keeps the verifier and the verdict, so the code can neither change them nor end or delay the runner. As a
-program, this module is the separate process.
+The runner keeps the verifier and the verdict, so the code can neither change them nor stop or delay the runner. Run
+as a program, this module is the separate process.
 """
 
 import contextlib
@@ -83,7 +83,7 @@ class Solution:
 
 @contextlib.contextmanager
 def solution(path: Path, seconds: float = TIME_LIMIT_SECONDS) -> Iterator[Solution]:
-    """Yield the solution of a file. Each step has a time limit, and the processes end with the block."""
+    """Yield the solution of a file. Each step has a time limit, and the processes stop at the end of the block."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - PySpark has no public gateway
     parameters = gateway.java_parameters
     env = {

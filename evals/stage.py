@@ -35,7 +35,7 @@ class WrongAnswerError(AssertionError):
 
 
 def wrong(reason: str) -> Callable[[Answer], Answer]:
-    """Mark a known wrong answer, with a pattern of the verifier's reason."""
+    """Mark a known wrong answer, and store a pattern that the verifier's reason must match."""
 
     def marked(answer: Answer) -> Answer:
         setattr(answer, REASON, reason)
@@ -61,7 +61,7 @@ def outputs(
     partitions: int = 2,
     spark: SparkSession | None = None,
 ) -> list[Received]:
-    """Return an answer's output for some records. Raise `WrongAnswerError` if its query fails."""
+    """Run an answer on records, and return the output. Raise `WrongAnswerError` if its query fails."""
     run = run_real_time(
         answer,
         records,
@@ -95,7 +95,7 @@ def trial(bench: Bench, answer: Answer, *streams: str, partitions: int = 1) -> I
 
 
 def written_by(trial: Trial, query: StreamingQuery, records: Iterable[Sent]) -> list[Received]:
-    """Send records, wait for their commit, and return the query's new output."""
+    """Send records, wait until the query has committed them, and return the query's new output."""
     trial.send(records)
     trial.wait_for_commit(query, DEADLINE_SECONDS)
     return trial.received()
@@ -117,7 +117,7 @@ def wait_until_read(query: StreamingQuery, count: int) -> None:
 
 
 def new_topics(kafka: str, count: int, partitions: int) -> list[str]:
-    """Create topics on the broker, which ends with the run, and return their names."""
+    """Create topics, and return their names. The broker and its topics exist only during the run."""
     names = [f"eval-{uuid.uuid4().hex[:8]}" for _ in range(count)]
     ensure_topics(kafka, names, partitions)
     return names
@@ -144,7 +144,7 @@ def require(is_right: object, reason: str) -> None:
 
 
 def require_same(expected: Iterable[Any], found: Iterable[Any], what: str) -> None:
-    """Raise `WrongAnswerError` unless both contain the same items with the same counts."""
+    """Raise `WrongAnswerError` unless `expected` and `found` contain the same items with the same counts."""
     # `Counter` would read a mapping as counts.
     wanted, have = Counter(list(expected)), Counter(list(found))
     missing, more = wanted - have, have - wanted

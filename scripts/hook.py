@@ -1,8 +1,9 @@
 """
-Lint the file that Claude Code, Copilot CLI or Cursor has just written. Standard input is the JSON of the hook.
+Lint the file that Claude Code, Copilot CLI or Cursor has just written. Standard input is the hook's JSON event.
 
-Claude Code gets the findings on standard error with exit status 2. The others read them from a JSON field on standard
-output. If the linter does not support the type of the file, or if it could not be checked, the exit status is 0.
+Claude Code gets the findings on standard error with exit status 2. Copilot CLI and Cursor read the findings
+from a JSON field on standard output. If the linter does not support the file type or cannot check the file, the exit
+status is 0.
 """
 
 import json

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str], out: TextIO = sys.stdout) -> int:
 
 
 def _wait(process: subprocess.Popen[str], title: str, lines: Sequence[str], out: TextIO) -> None:
-    """Print the title, pip's package count, the latest package, and the elapsed time until the process ends."""
+    """Until the process exits, print the title, pip's package count, the latest package and the elapsed time."""
     started, shown_at = time.monotonic(), 0.0
     # A terminal erases the line first. Otherwise the end of a longer line would remain.
     is_terminal = out.isatty()

@@ -37,7 +37,7 @@ OPTIONS = Options(duration=2)
 
 
 def main() -> None:
-    """Prove each target, print its verdicts, and publish them."""
+    """Run `prove` on each target, print the verdicts, and publish them."""
     os.chdir(files.ROOT)
     # The session changes the current folder, so functions are loaded before it starts.
     loaded = {name: target.load(name) for name in TARGETS}

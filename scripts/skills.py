@@ -83,7 +83,7 @@ def _install(options: argparse.Namespace) -> int:
 
 
 def _folders(chosen: Sequence[str] | None, project: Path | None) -> list[Path]:
-    """Return the skills folders of the chosen assistants, by default those in the project or else on this machine."""
+    """Return the skills folders of the chosen assistants, by default of those that the project or this machine uses."""
     found = chosen or (assistants.in_project(project) if project else []) or assistants.installed(_home())
     return assistants.folders(found, Path() if project else _home(), project)
 

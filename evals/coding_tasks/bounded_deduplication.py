@@ -59,7 +59,7 @@ def only_id(records: DataFrame) -> DataFrame:
 
 @wrong(r"alarms too many")
 def append_time(records: DataFrame) -> DataFrame:
-    """Deduplicate with the time of the record in Kafka, which differs for each repetition."""
+    """Deduplicate by id and the record's Kafka timestamp, which differs for each repetition."""
     alarm = F.from_json(F.col("value").cast("string"), "id string, at long")
     rows = records.select("key", "value", "timestamp", alarm.getField("id").alias("id"))
     return rows.withWatermark("timestamp", "10 minutes").dropDuplicates(["id", "timestamp"]).select("key", "value")

@@ -41,7 +41,7 @@ def counts(records: DataFrame) -> DataFrame:
 
 
 def with_partitions(records: DataFrame, number: int) -> DataFrame:
-    """Set the number of shuffle partitions, which equals the slots per step."""
+    """Set the number of shuffle partitions, which equals the number of task slots per step."""
     records.sparkSession.conf.set("spark.sql.shuffle.partitions", number)
     return counts(records)
 
@@ -59,5 +59,5 @@ def default(records: DataFrame) -> DataFrame:
 
 @wrong(r"needs 12 task slots, but the cluster has 8")
 def one_step(records: DataFrame) -> DataFrame:
-    """Count the shuffle partitions only once for both steps: 4 + 4 slots."""
+    """Count the shuffle partitions only once for both steps (4 + 4 slots), although each step needs 4 slots."""
     return with_partitions(records, 4)

@@ -81,5 +81,5 @@ def same_checkpoint(
 def latest(
     spark: SparkSession, servers: str, source: str, target: str, _old: str, new: str, interval: str
 ) -> StreamingQuery:
-    """Start a new checkpoint without a position, so at the end of the topic."""
+    """Start a new checkpoint without starting offsets, so that the query begins at the end of the topic."""
     return start(spark, servers, (source, target), new, interval, None)

@@ -52,7 +52,7 @@ def right(records: DataFrame) -> DataFrame:
 
 @wrong(r"6 records for the reader too many")
 def random(records: DataFrame) -> DataFrame:
-    """Invent an id, which differs after a replay."""
+    """Generate a random id, which differs after a replay."""
     return with_id(records, F.expr("uuid()"))
 
 

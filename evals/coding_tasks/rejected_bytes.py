@@ -1,4 +1,4 @@
-"""Good payments and rejected records arrive with their bytes, and no record is lost or makes the query fail."""
+"""Good payments and rejected records keep their original bytes, and no record is lost or makes the query fail."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -51,7 +51,7 @@ def right(records: DataFrame) -> DataFrame:
 
 @wrong(r"ended with CAST_INVALID_INPUT")
 def cast(records: DataFrame) -> DataFrame:
-    """Cast the amount, which raises an error for text."""
+    """Cast the amount, which raises an error for a value that is not a number."""
     text = F.col("value").cast("string")
     amount = F.get_json_object(text, "$.amount_cents").cast("long")
     is_good = F.get_json_object(text, "$.card").isNotNull() & (amount >= 0)

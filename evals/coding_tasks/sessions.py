@@ -1,4 +1,4 @@
-"""The number of a user's sessions per day is right after the last click, whatever the order of the clicks."""
+"""After the last click, the number of a user's sessions per day is correct, in whatever order the clicks arrived."""
 
 import json
 from datetime import UTC, datetime
@@ -55,14 +55,14 @@ def rows(sessions: DataFrame) -> DataFrame:
 
 
 def number_of_sessions(times: Column) -> Column:
-    """Return the number of gaps between neighbours in an array of times, plus one."""
+    """Return one plus the number of gaps above `GAP_MS` between neighbouring times in an array."""
     pairs = F.arrays_zip(times.alias("a"), F.slice(times, 2, F.greatest(F.size(times), F.lit(1))).alias("b"))
     gaps = F.filter(pairs, lambda pair: pair["b"] - pair["a"] > GAP_MS)
     return F.size(gaps) + 1
 
 
 def right(records: DataFrame) -> DataFrame:
-    """Collect and sort a user's times of a day, and count the gaps."""
+    """Collect and sort the times of a user's clicks on a day, and count the gaps."""
     state = by_day(records).agg(F.collect_set("ms").alias("times"))
     return rows(state.withColumn("sessions", number_of_sessions(F.array_sort("times"))))
 

@@ -30,7 +30,7 @@ def is_large() -> Column:
 
 
 def right(records: DataFrame) -> DataFrame:
-    """Make one row per target from each record."""
+    """Create one row per target topic from each record."""
     topics = F.when(is_large(), F.array(F.lit("ledger"), F.lit("alerts"))).otherwise(F.array(F.lit("ledger")))
     return records.select("key", "value", F.explode(topics).alias("topic"))
 

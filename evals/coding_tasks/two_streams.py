@@ -1,4 +1,4 @@
-"""A reader that upserts gets exactly the pairs of impression and click within two minutes."""
+"""A reader that upserts records gets exactly the pairs whose click is at most two minutes after the impression."""
 
 import json
 

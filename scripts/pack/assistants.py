@@ -126,13 +126,13 @@ def in_project(project: Path) -> list[str]:
 
 
 def folders(keys: Iterable[str], home: Path, project: Path | None = None) -> list[Path]:
-    """Return the assistants' skills folders without repetition, either in `project` or, by default, in `home`."""
+    """Return the assistants' skills folders without duplicates, either in `project` or, by default, in `home`."""
     chosen = [ASSISTANTS[key] for key in keys]
     return list(dict.fromkeys(project / one.project if project else home / one.personal for one in chosen))
 
 
 def rows() -> list[Sequence[str]]:
-    """Return a table row for each assistant, with its commands, its skills folders and their documentation."""
+    """Return a table row for each assistant, with its commands, its skills folders and a link to the documentation."""
     local: list[Sequence[str]] = [
         (
             f"{one.name} (`{key}`)",

@@ -20,7 +20,7 @@ def router(root: Path, _: str) -> str:
     """
     Return a list of links to all references, each with its `Read when` line, in the order of the site's navigation.
 
-    The other error pages share the entry of `errors.md`, which leads from an error to the section that explains it.
+    All error pages share the entry of `errors.md`, which links each error to the section that explains it.
     """
     order = navigation(root)
     lines: dict[str, str] = {}

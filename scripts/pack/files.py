@@ -38,7 +38,7 @@ def modules(root: Path) -> list[Path]:
 
 
 def frontmatter(root: Path) -> dict[str, Any]:
-    """Return the fields at the beginning of `SKILL.md`, or nothing without them."""
+    """Return the YAML fields at the beginning of `SKILL.md`, or an empty dictionary if there are none."""
     import yaml  # noqa: PLC0415  # `install` must run without packages
 
     match = re.match(r"---\n(.*?)\n---\n", (root / SKILL).read_text(encoding="utf-8"), re.DOTALL)

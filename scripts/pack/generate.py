@@ -24,7 +24,7 @@ _CONDITIONS = re.compile(r"Measured with `(?P<command>[^`]+)` on .* Machine: ")
 
 def render_all(root: Path) -> dict[Path, str]:
     """
-    Return the expected text of every page and of every other generated file, including the manifest, by path.
+    Return the expected text of every page and of every other generated file, including the manifest, keyed by path.
 
     Pages that do not exist are omitted, because an installed copy does not contain all of them. Raise ValueError if a
     page requests an unknown part.
@@ -75,7 +75,7 @@ def _with_blocks(root: Path, text: str) -> str:
 
 
 def _without_repeated_conditions(content: str, earlier: dict[str, str], section: str) -> str:
-    """Replace conditions that the page has already stated by a link from `earlier`, and add new ones to it."""
+    """Replace conditions that the page already states with a link from `earlier`. Add new conditions to `earlier`."""
     first, *rest = content.split("\n")
     command = _CONDITIONS.match(first)
     stated = next((link for conditions, link in earlier.items() if conditions.startswith(first)), None)

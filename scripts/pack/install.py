@@ -84,7 +84,7 @@ def state(root: Path, skills: Path) -> str:
 
 
 def incomplete(root: Path) -> list[Finding]:
-    """Return findings about files that are missing in `root` or differ from the manifest and forbid an installation."""
+    """Return findings if files in `root` are missing or differ from the manifest, which prevents an installation."""
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
     for name, expected in manifest.read(root).digests.items():

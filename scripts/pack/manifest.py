@@ -23,7 +23,7 @@ class Content(NamedTuple):
 
 
 def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:
-    """Return the manifest of `paths` as JSON. `rendered` contains new texts that are not written to files yet."""
+    """Return the manifest of `paths` as JSON. `rendered` contains new file contents that are not written yet."""
     skill = files.frontmatter(root)
     content = {
         "name": skill.get("name", ""),
@@ -69,7 +69,7 @@ def _valid(kind: str, text: str) -> str:
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return the patterns in the manifest's schema. The package that validates schemas may not be installed."""
+    """Return the patterns in the manifest's schema, because a package that validates schemas may not be installed."""
     properties = json.loads((files.ROOT / SCHEMA).read_text(encoding="utf-8"))["properties"]
     properties |= properties["files"]["items"]["properties"]
     return {kind: re.compile(properties[kind]["pattern"]) for kind in ("name", "path", "sha256")}

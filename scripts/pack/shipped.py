@@ -1,5 +1,5 @@
 """
-List the files of an installed skill, which excludes tests, benchmarks and the site.
+List the files of an installed skill, which contains no tests, no benchmarks and no site.
 
 The skill contains the examples that pages link to or show, and all modules that these examples import, so that each
 copied module can run. The demonstration of the pipeline is available only in a checkout.
@@ -44,7 +44,7 @@ def shipped_files(root: Path) -> list[Path]:
 
 
 def _examples(root: Path) -> list[Path]:
-    """Return the examples that a page links to or shows, and all modules of the examples that these import."""
+    """Return the examples that a page links to or shows, and all example modules that these examples import."""
     folder = root / "examples"
     pages = [page for page in files.pages(root) if page.name != "README.md"]
     fences = [fence for page in pages for fence in markdown.fences(page.read_text(encoding="utf-8"))]

@@ -30,7 +30,7 @@ def project(root: Path) -> dict[str, Any]:
 
 
 def with_version(root: Path, name: str, text: str) -> str:
-    """Return a file's text with the project's version and addresses. Raise ValueError if a place for one is missing."""
+    """Return a file's text with the project's version and addresses. Raise ValueError if an expected line is absent."""
     patterns = {pattern: kind for kind, file, pattern in PLACES if file == name}
     if not patterns:
         return text

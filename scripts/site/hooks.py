@@ -37,7 +37,7 @@ SEARCH_BOOSTS = {
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Set the anchor format, the diagram renderer, the addresses of the project, and whether pages have a policy."""
+    """Set anchor format, diagram renderer and project addresses, and whether pages have a content security policy."""
     config.mdx_configs.setdefault("toc", {})["slugify"] = _anchor
     fences = [{"name": "mermaid", "class": "mermaid", "format": diagrams.figure}]
     config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = fences
@@ -82,7 +82,7 @@ def on_page_markdown(text: str, *, page: Page, **_: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Allow long names to wrap between words, and the theme's inline scripts. The search index has the whole names."""
+    """Let long names wrap between words, and allow the theme's inline scripts. The search index keeps names whole."""
     return _with_hashes(layout.breakable(output))
 
 

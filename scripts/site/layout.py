@@ -29,7 +29,7 @@ _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 
 
 def svg_size(svg: str) -> tuple[str, str]:
-    """Return the width and the height of an SVG in pixels, which reserve its place while it loads."""
+    """Return the width and the height of an SVG in pixels, so that the page can reserve space while the SVG loads."""
     match = _SIZE.search(svg)
     if not match:
         raise ValueError("an SVG has no viewBox, so the page cannot reserve space for it; add a viewBox")

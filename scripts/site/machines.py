@@ -57,7 +57,7 @@ def texts(root: Path) -> dict[str, str]:
 
 
 def api_pages(root: Path) -> dict[str, str]:
-    """Return the Markdown of the page of each public package, keyed by path. mkdocstrings fills it without imports."""
+    """Return the Markdown of each public package's page, keyed by path. mkdocstrings adds the API without imports."""
     return {f"api/{package}.md": _api_page(root, f"spark_rtm/{package}") for package in API_PACKAGES}
 
 

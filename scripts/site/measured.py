@@ -1,8 +1,8 @@
 """
 Render the page of published measurements, with the charts and conditions of each measurement.
 
-A measurement is a JSON file in `references/measured/`. Its charts are the SVG files whose stem is the same, or starts
-with the stem of the JSON file and an underscore.
+A measurement is a JSON file in `references/measured/`. Its charts are the SVG files with the same stem, or with a stem
+that starts with the JSON file's stem and an underscore.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Add links to the repository, titles of fences, and interactive forms to a page of the repository."""
+"""Add repository links, fence titles and interactive forms to a page of the repository."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Render a page at the address of each removed page, which sends browsers and readers to the new address."""
+"""Render a redirect page for each removed page, which sends browsers and readers to the new address."""
 
 from pathlib import Path
 

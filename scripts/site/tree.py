@@ -29,7 +29,7 @@ def raw(root: Path) -> list[str]:
 
 
 def target(root: Path, page: str, link: str) -> str:
-    """Return the target of a link on a page for the site. Links to files outside the site become absolute."""
+    """Return the target that a page's link has on the site. Links to files outside the site become absolute."""
     path = link.partition("#")[0]
     file = os.path.normpath(Path(page).parent / path)
     if not path or "://" in link or file.endswith(".md") or file.startswith("references/"):
@@ -39,7 +39,7 @@ def target(root: Path, page: str, link: str) -> str:
 
 
 def linked(root: Path, page: str, text: str, above: str = "") -> str:
-    """Return Markdown of a page with its links for the site. `above` is the path from a folder below to the page's."""
+    """Return a page's Markdown with links for the site. `above` is the path from a subfolder to the page's folder."""
     lines = text.splitlines()
     for link in markdown.links(text):
         there = target(root, page, link.target)

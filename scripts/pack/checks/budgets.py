@@ -22,7 +22,7 @@ MAX_LINES_WITHOUT_CONTENTS = 120
 
 
 def check_budgets(root: Path) -> Iterator[Finding]:
-    """Yield each exceeded limit on the pages and on `SKILL.md`, and long pages without a table of contents."""
+    """Yield findings about exceeded limits of pages and `SKILL.md`, and about long pages without a contents list."""
     references = files.references(root)
     size = sum(path.stat().st_size for path in references)
     skill = (root / files.SKILL).read_text(encoding="utf-8")

@@ -44,7 +44,7 @@ class Claim(NamedTuple):
 
 
 def check_evidence(root: Path) -> Iterator[Finding]:
-    """Yield rows without evidence or with links to unrelated code, and tables without an evidence column."""
+    """Yield findings about tables without an evidence column, and rows without evidence or with unrelated links."""
     for path in files.references(root):
         name, text = files.relative(root, path), path.read_text(encoding="utf-8")
         for table in _claim_tables(text):

@@ -27,7 +27,7 @@ SAYS_SO = re.compile(r"Ctrl-C|\bblocks\b|&$")
 
 
 def check_fences(root: Path) -> Iterator[Finding]:
-    """Yield fences with an unknown language, invalid options or Python, and too large a share that needs Databricks."""
+    """Yield findings about unknown languages, invalid options or Python, and too many fences that need Databricks."""
     fences = [(files.relative(root, path), fence) for path in files.pages(root) for fence in _fences(path)]
     for name, fence in fences:
         for problem, remedy in _problems(fence):
@@ -59,7 +59,7 @@ def _fences(path: Path) -> tuple[markdown.Fence, ...]:
 
 
 def _blocking(root: Path) -> str:
-    """Return a pattern of the commands that run until Ctrl-C according to docstrings and the help of `make`."""
+    """Return a pattern for commands that run until Ctrl-C according to docstrings and the help of `make`."""
     paths = [path for path in files.modules(root) if UNTIL.search(path.read_text(encoding="utf-8"))]
     names = [
         files.relative(root, path).removesuffix(".py").removesuffix("/__main__").replace("/", ".") for path in paths

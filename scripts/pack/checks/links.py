@@ -77,7 +77,7 @@ def link_targets(page: Path) -> set[Path]:
 
 
 def with_imports(folder: Path, paths: Iterable[Path], root: Path) -> set[Path]:
-    """Return the files among `paths` below a folder, and all modules in it that they import, also through others."""
+    """Return those of `paths` that are in `folder`, and all modules in it that they import, directly or indirectly."""
     pending = list(paths)
     found: set[Path] = set()
     while pending:

@@ -1,8 +1,8 @@
 """
-Check that one page owns each fact that several pages need, so that a correction reaches all of them.
+Check that one page owns each fact that several pages need, so that the fact is corrected in one place.
 
-Another page that states the fact must link to the owner on the same line. A string in `spark_rtm` that states the fact
-must name the owner in the same call or statement.
+Every other page that states the fact must link to the owner on the same line. A string in `spark_rtm` that states the
+fact must name the owner in the same call or statement.
 """
 
 import ast
@@ -66,7 +66,7 @@ def check_owners(root: Path) -> Iterator[Finding]:
 
 
 def _of_messages(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line of each string that states a fact without naming the page that owns the fact, and the problem."""
+    """Yield the line and the problem of each string that states a fact without naming the page that owns the fact."""
     facts = [(fact, owner, words) for fact, (owner, words) in FACTS.items() if re.search(words, text)]
     for constant, near in _strings(tree := ast.parse(text), tree) if facts else ():
         for fact, owner, words in facts:
