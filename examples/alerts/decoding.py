@@ -1,8 +1,8 @@
 """
 Decode JSON records with a schema, and route each row to an output topic or to the reject topic.
 
-Every row needs a topic, and no expression may throw. Otherwise the query fails, and fails on the same row again after
-each restart.
+Every row needs a topic, and no expression may raise an error. Otherwise the query fails, and fails on the same row
+again after each restart.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,9 +24,9 @@ def decode(
     Add the columns `record`, `src` and `reason` to Kafka source rows.
 
     `record` contains the fields of `schema`, and `src` contains the source position. `reason` is null if the row is
-    valid. The value of a valid row is a JSON object whose strings and numbers match `schema`. It has all required
-    fields, its numbers are from 0 to `MAX_NUMBER`, and the fields in `ids` match `ID_PATTERN`. `checks` maps further
-    reasons to conditions; for a valid row, all these conditions are false.
+    valid. The value of a valid row is a JSON object whose strings and numbers match `schema`. The object has all
+    required fields, its numbers are from 0 to `MAX_NUMBER`, and the fields in `ids` match `ID_PATTERN`. `checks` maps
+    further reasons to conditions, all of which are false for a valid row.
     """
     strings = [field.name for field in schema if isinstance(field.dataType, StringType)]
     numbers = [f"record.{field.name}" for field in schema if isinstance(field.dataType, LongType)]

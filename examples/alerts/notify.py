@@ -42,7 +42,7 @@ GROUP = CONSUMER | {
 
 
 def settings_of(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables with the password. Raise ValueError with the names of all missing variables."""
+    """Return the environment variables and the password. Raise ValueError with the names of all missing variables."""
     file = variables.get("SMTP_PASSWORD_FILE")
     password = Path(file).read_text("utf-8").strip() if file else variables.get("SMTP_PASSWORD", "")
     missing = [name for name in REQUIRED if not variables.get(name)]
@@ -67,7 +67,7 @@ def connect(smtp: Mapping[str, str]) -> smtplib.SMTP:
 
 
 def mail_of(alert: Message, smtp: Mapping[str, str]) -> EmailMessage:
-    """Return the e-mail for an alert. Address it to the field `to` or, if this is not an address, to the operators."""
+    """Return the e-mail for an alert, addressed to the field `to` or, if this is not an address, to the operators."""
     value = (alert.value() or b"").decode(errors="replace")
     try:
         fields = json.loads(value)

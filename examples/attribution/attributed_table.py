@@ -82,7 +82,7 @@ def results_of(records: DataFrame) -> DataFrame:
 
 
 def stored_results(dsn: str, settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return the rows of the results table by result id. Null columns are left out, as in the topic's records."""
+    """Return the rows of the results table, keyed by result id. Null columns are omitted, as in the topic's records."""
     with psycopg.connect(dsn, row_factory=dict_row) as connection:
         rows = connection.execute(f"select * from {SCHEMA}.{results_table(settings)}".encode())
         return {row["result_id"]: {name: v for name, v in row.items() if v is not None} for row in rows}

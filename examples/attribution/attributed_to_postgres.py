@@ -46,9 +46,9 @@ class ResultsConsumer:
     """
     A Kafka consumer of `ad-attributed` that writes the results to PostgreSQL.
 
-    The consumer stores its offsets in the same database, and only after the results before them. The offsets therefore
-    never skip a missing result, and a new or restored database receives all missing results. The consumer reads new
-    partitions from the first record.
+    The consumer stores its offsets in the same database, but only after the results that precede them. The offsets
+    therefore never skip a missing result, and a new or restored database receives all missing results. The consumer
+    reads new partitions from the first record.
     """
 
     def __init__(self, bootstrap_servers: str, dsn: str, settings: Settings) -> None:
@@ -149,7 +149,7 @@ class ResultsConsumer:
         self._next[partition] = offset + 1
 
     def _check_topic(self) -> None:
-        """Start to read new partitions. Raise RuntimeError if the topic was created again."""
+        """Start reading new partitions. Raise RuntimeError if the topic was created again."""
         try:
             state = topic_state(self._admin, self._state.topic)
             if state.partitions > self._state.partitions:

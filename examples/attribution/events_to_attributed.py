@@ -60,7 +60,7 @@ def all_results_per_row(transactions: GroupedData, windows: Windows) -> DataFram
     Return all results of each transaction. The state keeps every event of the transaction.
 
     In micro-batch mode, one output row can cover several new events. A comparison with and without the newest event
-    would miss the changes by the others.
+    would miss the changes that the other events cause.
     """
     rows = transactions.agg(F.collect_list(F.struct(*HISTORY)).alias("history"))
     return rows.select(F.explode(results_of(F.col("history"), windows)).alias("result"))

@@ -90,11 +90,11 @@ def query_starters(
     sink_options: Mapping[str, str] = KAFKA_SINK,
 ) -> dict[str, Starter]:
     """
-    Check that the session has enough task slots, and return the functions that start the queries, by query name.
+    Check that the session has enough task slots, and return the functions that start the queries, keyed by name.
 
-    Call the functions in their order. The micro-batch queries with Python processors come first. Each of their
-    functions returns only after the first batch of its query, so these slow queries start one at a time, before other
-    queries load the machine.
+    Call the functions in the returned order. The micro-batch queries with Python processors come first. The functions
+    of these queries return only after the first batch, so these slow queries start one at a time, before other queries
+    load the machine.
     """
     servers = {"kafka.bootstrap.servers": bootstrap_servers}
 
@@ -132,7 +132,7 @@ def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_START
     Start a query with a Python processor, and wait until the query has finished the first batch.
 
     On a busy machine, a Python worker can need more than the ten seconds that Spark allows for connecting. The query
-    then fails, and is started again. It is started at most `attempts` times in all.
+    then fails and is started again, up to `attempts` times in total.
     """
     query = writer.start()
     try:

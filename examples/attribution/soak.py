@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def used_resources(spark: SparkSession, checkpoints: Path) -> dict[Resource, float]:
-    """Return what this process, its children and its queries use of each resource, such as memory and open files."""
+    """Return how much of each resource, such as memory, this process, its children and its queries use."""
     # Python's garbage collector would search all records of the audit again and again, which delays the traffic.
     gc.freeze()
     used = defaultdict[Resource, float](float)
@@ -179,7 +179,7 @@ def used_resources(spark: SparkSession, checkpoints: Path) -> dict[Resource, flo
 
 
 def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[str, Any]:
-    """Return conditions, differences and growth. Raise ValueError for less than `MIN_MINUTES` minutes of samples."""
+    """Return conditions, differences and growth. Raise ValueError if samples cover under `MIN_MINUTES` minutes."""
     minutes = [list(minute) for _, minute in groupby(samples, lambda sample: sample[0] // 60)]
     if len(minutes) < MIN_MINUTES:
         raise ValueError(
@@ -222,7 +222,7 @@ def latency_by_minute(log: RunLog, from_ms: float) -> list[list[float]]:
 
 
 def growth(group: str, part: str, minutes: Sequence[float]) -> dict[str, Any]:
-    """Return level (median), change per hour and trend of one resource, whose value in each minute is `minutes`."""
+    """Return level (median), change per hour and trend of one resource. `minutes` contains its value in each minute."""
     span = COLLECTION_MINUTES if group in COLLECTED else 1
     judged = [min(minutes[end - span : end]) for end in range(SETTLING_MINUTES + span, len(minutes) + 1)]
     slope = median(

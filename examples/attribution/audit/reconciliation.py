@@ -23,7 +23,7 @@ class CampaignOutcome:
     """
     A campaign's goal, and the campaign's delivery according to the replay.
 
-    The run used its own counts to prevent over-delivery, so a check of these counts could not find their errors.
+    The run used its own counts to prevent over-delivery, so these counts cannot reveal over-delivery.
     """
 
     goal: Goal

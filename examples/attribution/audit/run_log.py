@@ -134,7 +134,7 @@ class RunLog:
 
     @property
     def waiting(self) -> dict[str, int]:
-        """Return the number of records that a hop has not yet processed, by hop."""
+        """Return the number of records that each hop has not yet processed, keyed by hop."""
         return {
             "kafka_to_events": len(self.sources) - len(self.events) - len(self.rejects),
             "events_to_attributed": self._to_correlate - len(self.first_result_at),

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None) -> ChaosOptions:
-    """Parse the command line into options. An invalid option ends the program with status 2."""
+    """Parse the command line into options. If an option is invalid, the program exits with status 2."""
     kinds = "\n".join(f"  {name:21} {kind.what}" for name, kind in KINDS.items())
     return arguments_of(
         ChaosOptions,
@@ -87,7 +87,7 @@ def _run(options: ChaosOptions) -> Outcome:
 
 
 def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
-    """Return the chosen kinds, or else all kinds possible here. Raise RuntimeError if a chosen kind is impossible."""
+    """Return the chosen kinds or, by default, all possible kinds. Raise RuntimeError if a chosen kind is impossible."""
     if not is_mounted and "fill-disk" in options.chosen:
         raise RuntimeError(
             "fill-disk needs a small file system, which only root on Linux can mount; run the command as root on "

@@ -1,4 +1,4 @@
-"""Define the kinds of faults as context managers, which hold while their block runs, and draw a plan from a seed."""
+"""Define the kinds of faults as context managers that last as long as their block, and draw a plan from a seed."""
 
 import random
 import threading
@@ -41,7 +41,7 @@ LOCK = threading.Lock()
 
 @dataclass(frozen=True)
 class Fault:
-    """A planned fault. It begins when the run has recovered from the previous fault and has no backlog."""
+    """A planned fault, which begins when the run has recovered from the previous fault and has no backlog."""
 
     kind: str
     seconds: float
@@ -79,7 +79,7 @@ def killed_server(server: LocalServer) -> Iterator[None]:
 
 @contextmanager
 def killed(*targets: psutil.Process | Program) -> Iterator[None]:
-    """Kill processes or programs. Their supervisors restart them; `Program.poll` is the supervisor of a program."""
+    """Kill processes or programs. Their supervisors restart them. The supervisor of a program is `Program.poll`."""
     for target in targets:
         target.kill()
     yield

@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def unhealed(self) -> int:
-        """Return the number of faults without recovery."""
+        """Return the number of faults from which the pipeline did not recover."""
         return sum(incident.seconds is None for incident in self.incidents)
 
     @property

@@ -195,7 +195,7 @@ def _match_callbacks(impressions: Column, callbacks: Column, windows: Windows) -
 def _delay(
     child: Column, parent: Column, limit_ms: int | Column, hold_ms: int | Column, windows: Windows
 ) -> tuple[Column, Column, Column]:
-    """Return whether `child` is too late, whether it is too early, and whether the collector's times were compared."""
+    """Return whether `child` is too late, whether it is too early, and whether the collector's times were used."""
     delay_ms = child["effective_ts"] - parent["effective_ts"]
     skewed = delay_ms < -windows.skew_tolerance_ms
     delay_ms = F.when(skewed, child["server_ts"] - parent["server_ts"]).otherwise(delay_ms)

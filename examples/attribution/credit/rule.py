@@ -9,7 +9,7 @@ from examples.attribution.credit.models import MAX_MILLIONTHS, CreditRules, spli
 
 @dataclass(frozen=True)
 class Touch:
-    """One version of the result for a click or an impression. Of those stored in time, only the highest counts."""
+    """One version of the result for a click or an impression. Only the highest version stored in time counts."""
 
     result_id: str
     version: int

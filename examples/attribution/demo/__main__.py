@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None) -> DemoOptions:
-    """Parse the command line into options. An invalid option ends the program with status 2."""
+    """Parse the command line into options. If an option is invalid, the program exits with status 2."""
     return arguments_of(
         DemoOptions,
         arguments,

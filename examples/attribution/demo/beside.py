@@ -45,12 +45,12 @@ class Beside:
     """Append time (UTC ms) of each source record, and the time (ms) until the event was appended."""
 
     def by_second(self, started_at: float, newest: int | None = None) -> dict[int, tuple[int, int]]:
-        """Return median and maximum latency (ms) of the `newest` or all records, per second since `started_at`."""
+        """Return median and maximum latency (ms) of the `newest` records, or of all, per second since `started_at`."""
         latencies_ms = islice(reversed(self.latencies_ms), newest)
         return by_second((at / 1000 - started_at, latency_ms) for at, latency_ms in latencies_ms)
 
     def latency(self, since: float) -> Latency | None:
-        """Return the latencies of records appended at `since` (UTC ms) or later, or None without such records."""
+        """Return the latencies of records appended at `since` (UTC ms) or later, or None if there are none."""
         values = [latency_ms for appended_at, latency_ms in self.latencies_ms if appended_at >= since]
         return order_statistics(HOP, values) if values else None
 

@@ -1,4 +1,4 @@
-"""Write the results of a run to an HTML page with a timeline of latencies and tables. It loads no other files."""
+"""Write the results of a run to an HTML page with a timeline of latencies and tables. The page is self-contained."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,7 +98,7 @@ def write_demo(
     title: str = "Ad attribution: results of the demonstration",
     tables: Sequence[Table] = (),
 ) -> Path:
-    """Write the page of one run, or of one run per mode, and return its path. `tables` follow those of the runs."""
+    """Write the page of one run, or of one run per mode, and return its path. `tables` follow the runs' tables."""
     verdicts, shown = list[tuple[str, bool]](), list[Table]()
     for report in reports:
         mode, outcome = report.settings.trigger, report.reconciliation

@@ -131,7 +131,7 @@ class LiveView:
         )
 
     def _shown_from(self) -> float:
-        """Return from which send time (UTC ms) records count: the start of the measured part or, before it, 0."""
+        """Return the send time (UTC ms) from which records count: the start of the measured part, or 0 before that."""
         measured_from = self._sent.measured_from_ms(self._settings)
         return measured_from if time.time() * 1000 >= measured_from else 0
 
@@ -167,7 +167,7 @@ class LiveView:
         )
 
     def rates(self, log: RunLog, sink: Metrics | None, now: float) -> Mapping[str, float]:
-        """Return the recent records per second of each stage."""
+        """Return the recent rate of each stage, in records per second."""
         counts = Counter(
             {
                 "sent": self._sent.records,
@@ -185,7 +185,7 @@ class LiveView:
 
 
 def _grid(*columns: tuple[str, int]) -> Table:
-    """Return a table without lines. Columns have a fixed width: the first contains text, the others numbers."""
+    """Return a table without lines. All columns have a fixed width. The first contains text, the others numbers."""
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     for number, (name, width) in enumerate(columns):
         table.add_column(name, width=width, justify="right" if number else "left", no_wrap=True)
@@ -220,7 +220,7 @@ def _curves(curves_ms: Mapping[str, Mapping[int, int]], seconds: float, columns:
 
 
 def _campaigns(throttle: DeliveryThrottle, started_at: float) -> Table:
-    """Return a table with the goal, the delivered and reserved ad slots, and the time of the cap of each campaign."""
+    """Return a table with each campaign's goal, delivered and reserved ad slots, and time of reaching the cap."""
     table = _grid(("campaign", 12), ("goal", 6), ("delivered", 9), ("reserved", 8))
     table.add_column("", width=BAR_COLUMNS, no_wrap=True)
     table.add_column("cap", no_wrap=True)

@@ -180,7 +180,7 @@ def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
 
 
 def comparison_of_modes(report: Report) -> list[str]:
-    """Return a sentence that compares the modes, if the first query ran in both at the same time."""
+    """Return a sentence that compares the modes, or no sentence if the first query ran in only one mode."""
     rows = report.side_by_side()
     if len(rows) < 2:
         return []

@@ -46,7 +46,7 @@ class Notice:
 
 
 class DeliveryThrottle:
-    """Keeps the counts of all campaigns, and the set of campaigns at their caps. Without a goal, a campaign is open."""
+    """Keeps the counts of all campaigns, and the set of campaigns at their caps. A campaign without a goal is open."""
 
     def __init__(self, goals: Iterable[Goal]) -> None:
         self.goals = {goal.campaign_id: goal for goal in goals}

@@ -15,10 +15,10 @@ MAX_TRIES = 20
 
 def own_mounts() -> bool:
     """
-    Give this process its own mounts, and return whether this succeeded. Only root on Linux can do this.
+    Give this process its own mount namespace, and return whether this succeeded. Only root on Linux can do this.
 
     Call this function before the process starts threads or children, so that they inherit the mounts. The kernel
-    removes the mounts when the last of these processes ends, so no mount remains after kill -9.
+    removes the mounts when the last of these processes exits, so no mount remains after kill -9.
     """
     if sys.platform != "linux" or os.geteuid() != 0:
         return False

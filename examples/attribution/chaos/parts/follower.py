@@ -1,4 +1,4 @@
-"""Copy results into the database until SIGTERM, then read to the end of the topic. The argument is the settings."""
+"""Store results in the database until SIGTERM, then read the topic to its end. The argument is the settings as JSON."""
 
 import json
 import os

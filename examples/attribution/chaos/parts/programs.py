@@ -102,6 +102,6 @@ class Program:
         return complete.decode(errors="replace").splitlines()
 
     def last_line(self) -> str:
-        """Return the last error line of the log or, without an error, the last line."""
+        """Return the last error line of the log or, if there is no error, the last line."""
         lines = [line for line in self.log_path.read_text(errors="replace").splitlines() if line.strip()]
         return next(filter(ERROR.match, reversed(lines)), lines[-1] if lines else "no output")
