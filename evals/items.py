@@ -21,7 +21,7 @@ class Item:
     prompt: str
     """The question or task, or the words of a user for a trigger."""
     raised_at: str = field(default="", kw_only=True)
-    """The public thread in which others raised this; empty for items of this project."""
+    """The public thread in which other people raised the question, or an empty string for items of this project."""
 
 
 @dataclass(frozen=True)

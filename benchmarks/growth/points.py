@@ -13,16 +13,16 @@ class Point:
     """The inputs of one run."""
 
     rate: float = 1_000
-    """Records per second, all of them for each query."""
+    """Records per second. Each query reads all of them."""
     partitions: int = 2
-    """Source partitions of the topic, and state partitions of each query."""
+    """Number of source partitions of the topic, and of state partitions of each query."""
     keys: int = 1_000
-    """Keys of the records."""
+    """Number of different keys in the records."""
     state_keys: int = 1_000
-    """Keys in the state before the run, at least `keys`."""
+    """Number of keys in the state before the run, at least `keys`."""
     record_bytes: int = 200
     queries: int = 1
-    """Queries in one session."""
+    """Number of queries in one session."""
     cores: int = 2
     """Number of cores that the engine may use."""
     dimension: str = BASE
@@ -60,14 +60,14 @@ DIMENSIONS: dict[str, tuple[int, ...]] = {
     "queries": (2, 4),
     "cores": (1,),
 }
-"""The values of each input beside the base."""
+"""The values of each input other than its base value."""
 COMBINATIONS = (
     Point(rate=500, partitions=4, record_bytes=1_000),
     Point(rate=2_000, keys=10_000, state_keys=100_000),
     Point(rate=500, keys=10_000, state_keys=1_000_000, queries=2),
     Point(rate=1_500, partitions=1, record_bytes=2_000, state_keys=10_000),
 )
-"""Points outside the fit, which show the error for new points."""
+"""Points that the fit excludes, which show the error of the model at new points."""
 
 
 def planned_points() -> Iterator[Point]:

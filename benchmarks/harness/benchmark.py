@@ -123,7 +123,7 @@ class Outcome:
     """Name of the JSON file, and prefix of the charts."""
     content: dict[str, Any]
     problems: Sequence[str] = ()
-    """Reasons against publishing the measurement."""
+    """Reasons why the measurement must not be published."""
     draw: Callable[[Path], Sequence[Path]] = lambda _: ()
     """Draws the charts into a folder, and returns their paths."""
 

@@ -33,7 +33,7 @@ STEP_FIELDS = (
 PROBE_SECONDS, MAX_WAIT_SECONDS = 4.0, 600.0
 MAX_TRIES = 2
 """
-Tries per rate. A pause of the machine makes only one late; an engine that leaves no CPU time makes all of them late.
+Number of tries per rate. A pause of the machine delays only one try. An engine that leaves no CPU time delays all.
 """
 MAX_GROWTH_MS = 250.0
 """Allowed increase of the median latency from the first to the last quarter of a step, for pauses of the machine."""

@@ -59,7 +59,7 @@ class Case:
     """Settings of the engine for the published results."""
     partitions: int = PARTITIONS
     min_boundaries: int = MIN_BOUNDARIES
-    """Minimum of a valid run, for an engine with batch boundaries."""
+    """Minimum number of batch boundaries in a valid run, for an engine that has boundaries."""
     shape: Shape = DEFAULT_SHAPE
 
 

@@ -40,7 +40,7 @@ PATHS: dict[str, dict[str, str]] = {
     "foreach, micro-batch": {"processingTime": "0 seconds"},
     f"foreach, real-time, batches of {INTERVAL_SECONDS} s": {"realTime": f"{INTERVAL_SECONDS} seconds"},
 }
-"""The trigger of each path; the consumer runs without a query."""
+"""The trigger of each path. The consumer runs without a query."""
 TEXTS = {"result_id": "", "src": "topic:0:1", "kind": "impression", "code": "matched", "transaction_id": "t" * 16}
 NUMBERS = {"version": 2, "request_ts": 1, "effective_ts": 1, "appended_at": 1}
 RESULT = asdict(Result(**TEXTS, **NUMBERS, campaign_id="campaign-1", clock_skew=False))  # type: ignore[arg-type]

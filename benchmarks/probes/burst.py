@@ -23,18 +23,18 @@ from spark_rtm.measure.percentiles import percentiles
 
 KEYS = 1_000
 SLICE_SECONDS = 0.01
-"""Records of this time are sent together, because a wait before each record would take too much CPU time."""
+"""Records due within this time are sent together, because a wait before each record would take too much CPU time."""
 FACTOR, FIRST_RATE = 1.15, 3_000.0
 STEP_SHARE = 0.6
 """Duration of a search step relative to a burst."""
 HASHES = 1_000
-"""Work per record. Without it, the query sustains more than the sender can send."""
+"""Number of hashes per record. Without this work, the query sustains more than the sender can send."""
 MAX_PEAK_PERCENT = 200
 MIN_NORMAL_MS = 50.0
-"""Lowest limit of a normal second; the p99 of a quiet second is a few milliseconds."""
+"""Minimum limit for the p99 of a normal second. The p99 of a quiet second is a few milliseconds."""
 Times = npt.NDArray[np.int64]
 Phase = tuple[float, float]
-"""Seconds, and records per second."""
+"""Duration in seconds, and records per second."""
 PRESETS = {"quick": {"duration": 4, "after": 6, "utilization": (50,), "burst": (2,)}}
 
 

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.stateful_processor import (
 TIMER_MS = 1_000
 TTL_MS = 3_600_000
 COUNTS = "key string, number long, count long, appended_ts long"
-"""A row's result, or the result of a timer without `number` and with its due time as `appended_ts`."""
+"""The result of a row or of a timer. A timer's result has no `number`, and its due time is in `appended_ts`."""
 
 
 class Counted(StatefulProcessor):

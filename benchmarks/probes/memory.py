@@ -37,9 +37,9 @@ class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     duration: float = 15
-    """Seconds of measured records without, and again with forced full collections."""
+    """Seconds of measured records without forced full collections, and again with them."""
     keys: int = 250_000
-    """Number of keys in the state; a fifth is measured first, and all keys are updated twice afterwards."""
+    """Number of keys in the state. A fifth is measured first, and all keys are updated twice afterwards."""
     bounded_mb: int = 0
     """Limit of RocksDB's memory in MB; 0 is the default without a limit."""
 

@@ -54,7 +54,7 @@ class Options(BenchmarkOptions):
     warm_up: float = 20
     """Seconds of records before the measured ones."""
     rounds: int = 3
-    """Number of measured rounds of each query in real-time mode; an earlier round warms up the JVM."""
+    """Number of measured rounds of each query in real-time mode. An earlier round warms up the JVM."""
     rate: float = 1_000
     """Records per second."""
 

@@ -46,7 +46,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "both": {"purge": True, "progress": True},
     "real-time mode": {"purge": True, "real_time": True},
 }
-"""The ways to run the query, each with its arguments of `run_arm`."""
+"""The variants of the query, each with its arguments for `run_arm`."""
 PRESETS = {"quick": {"duration": 3, "warm_up": 2, "rate": (10_000,)}}
 
 
@@ -55,7 +55,7 @@ class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     duration: float = 10
-    """Seconds of measured rows per arm and rate."""
+    """Seconds of measured rows per variant and rate."""
     warm_up: float = 4
     """Seconds of rows before the measured ones."""
     rate: tuple[int, ...] = (10_000, 100_000, 500_000)

@@ -7,7 +7,7 @@ from benchmarks.results.format import Block, published, table
 
 MODES = {"drains": "local mode", "drains-on-a-cluster": "cluster with two executors"}
 MIN_SHARE = 0.99
-"""Share of the due rows in the sink below which a query has fallen behind."""
+"""A query has fallen behind if its sink has received less than this share of the due rows."""
 HEADER = ("where", "stops", "p50 / p99 / max", "lost", "repeated", "killed during a stop", "lost", "repeated")
 
 

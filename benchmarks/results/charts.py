@@ -21,7 +21,7 @@ WRITTEN = ("p50_ms", "p99_ms", "max_ms")
 """Percentiles that are printed at the end of each row."""
 MICRO_BATCH, REAL_TIME = "micro-batch", "real-time"
 RATES = "throughput"
-"""The benchmark of rates, whose chart shows rates."""
+"""The benchmark whose chart shows rates instead of latencies."""
 WORKLOADS = ("stateless", "stateful", "two hops")
 PLAIN = "{x:g}"
 """Ticks of a logarithmic scale as 1, 10, 100."""

@@ -38,7 +38,7 @@ MEMORY_DISK = Path("/dev/shm")
 TOPIC_PARTITIONS = "topic_partitions"
 
 Change = Mapping[str, Any]
-"""Fields of `SparkOptions` that differ from the recommended ones; a mapping extends that of the field."""
+"""Fields of `SparkOptions` that differ from the recommended options. A mapping extends the mapping of the field."""
 STEM = "settings"
 GROUP = 5
 """Number of changes between two runs of the untouched query."""
