@@ -53,7 +53,11 @@ class Hop(Trial):
 
     def wait(self, is_true: Callable[[], object], what: str, *others: StreamingQuery) -> None:
         """Wait until `is_true()` returns a true value; raise the error of a query that fails."""
-        wait_until(is_true, DEADLINE_SECONDS, what, [self.query, *others])
+        try:
+            wait_until(is_true, DEADLINE_SECONDS, what, [self.query, *others])
+        except TimeoutError as error:
+            error.add_note("\n".join(progress.json for progress in self.query.recentProgress[-10:]))
+            raise
 
     def has_committed(self) -> bool:
         return any(progress.numInputRows for progress in self.query.recentProgress)
