@@ -3,7 +3,7 @@ Compare asynchronous log purge and progress tracking with real-time mode, withou
 
 As in the published comparison, generated rows go to a sink that stores their latency in a sketch. The latency of a row
 is the time from when it is due until the sink receives it. The built-in source `rate` releases rows once per second and
-does not support real-time mode, so a source of this module releases each row when it is due.
+does not support real-time mode, so this module defines a source that releases each row when it is due.
 """
 
 import tempfile

@@ -55,7 +55,11 @@ class PipelineQuery:
 
 
 def pipeline_queries(settings: Settings, ticks: DataFrame | None = None) -> list[PipelineQuery]:
-    """Return the five queries in the order of the data flow. Python processors in real-time mode need `ticks`."""
+    """
+    Return the five queries in the order of the data flow.
+
+    `ticks` are rows of the topic whose records let due timers fire. Python processors in real-time mode need them.
+    """
     return [
         PipelineQuery("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
         PipelineQuery(

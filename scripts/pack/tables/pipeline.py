@@ -62,8 +62,8 @@ def _sums(runs: Sequence[dict[str, Any]]) -> str:
         f"{sum(run[name] for run in runs):,}" for name in ("records", "results", "lost", "wrong")
     )
     return (
-        f"In total: {incidents} faults of {len(seeds)} seeds in {len(runs)} runs, "
-        f"{records} records, {results} results compared with the replay, {lost} lost, {wrong} wrong "
+        f"In total, {len(runs)} runs with {len(seeds)} seeds had {incidents} faults and {records} records. "
+        f"Of {results} results compared with the replay, {lost} were lost and {wrong} wrong "
         "([commands](measured/chaos.json)).\n"
     )
 

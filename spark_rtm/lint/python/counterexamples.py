@@ -116,7 +116,7 @@ def lines_below_comments(lines: list[str], comments: dict[int, str], *, is_excer
     Return the lines of code that comments on separate lines mark as wrong.
 
     Such a comment covers the code below it up to the next blank line.
-    In an excerpt, it covers all lines up to the next comment that calls code correct.
+    In an excerpt, the comment covers all lines up to the next comment that marks code as correct.
     """
     wrong = {number for number, text in comments.items() if is_wrong_comment(text)}
     right = {number for number, text in comments.items() if is_right_comment(text)} - wrong

@@ -201,7 +201,7 @@ def claim_continuous(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for sentences that call continuous processing real-time mode.
 
-    Why: `trigger(continuous=...)` starts continuous processing, an experimental mode of Spark 2.3 without state.
+    Why: `trigger(continuous=...)` starts continuous processing, an experimental stateless mode from Spark 2.3.
 
     Example: For real-time mode, write .trigger(continuous="1 second").
     Use instead: For real-time mode, write .trigger(realTime="5 minutes").

@@ -167,7 +167,7 @@ def _useful(subject: Subject, records: list[Sent]) -> list[Sent]:
 
 
 def _renamed(sample: Sent, attempt: int, kept: set[str]) -> Sent:
-    """Return a record with other strings and numbers. Times and strings that the query compares stay the same."""
+    """Return a record with other strings and numbers, but the same times and strings that the query compares."""
     fields = fields_of(sample)
     if not fields:
         return sample

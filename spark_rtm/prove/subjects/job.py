@@ -132,7 +132,7 @@ def _run(recording: Recording, seconds: float) -> None:
 
 
 def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int, arguments: str) -> None:
-    """Run the notebook of a line `%run ./other $name="value"` with the names of the calling notebook."""
+    """Run the notebook that a line `%run ./other $name="value"` calls, with the variables of the calling notebook."""
     other, _, values = arguments.strip().partition(" ")
     base = Path(path).parent / other.strip("\"'")
     found = next(

@@ -217,7 +217,7 @@ def subject_of_job(
 
 
 def _evaluation(trial: Trial, topic: str, build: Callable[[], DataFrame]) -> Callable[[list[Sent]], DataFrame]:
-    """Return a function that sends records to a topic, and returns the rows of a batch query that reads the topic."""
+    """Return a function of records. It sends them to a topic, and returns the rows of a batch query on the topic."""
     ensure_topics(trial.bootstrap_servers, [topic], 1, {topic: ANY_SIZE})
     query = cache(build)
 

@@ -33,7 +33,7 @@ LETTERS = {
 
 
 def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
-    """Return generated records with strings that `rows` can parse. Strings that the query compares do not change."""
+    """Replace strings in generated records by ones that `rows` can parse, except strings that the query compares."""
     plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
     kept, found = compared_texts(rows), list[Sent]()
     for position, sent in enumerate(made):
