@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,9 @@ def test_slow_expressions_and_broken_records_that_pass_are_named(judge: Judge, m
     assert [WRONG] * 3 == [verdict.status for verdict in found], found
     by_line = {verdict.line: verdict for verdict in found}
     assert "80,000 characters (   ...) in text takes " in by_line[6].evidence
-    assert r" in regexp_replace(text, '\\s+$'), a control record takes 0." in by_line[6].evidence
+    control = re.search(r" in regexp_replace\(text, '.*'\), a control record takes (\S+) s", by_line[6].evidence)
+    assert control
+    assert float(control[1]) < 10
     assert "limit the length" in by_line[6].fix
     assert "StackOverflowError: one record with " in by_line[7].evidence
     assert "in note overflows the stack in regexp_extract(note, '(.*?)*x') and ends the exec" in by_line[7].evidence
