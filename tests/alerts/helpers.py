@@ -99,6 +99,10 @@ def outputs_of(
 
     try:
         eventually(poll, deadline_seconds, f"the records of {job.name}")
+    except AssertionError as error:
+        error.add_note(f"received: {outputs}")
+        raise
+    else:
         return sorted(outputs, key=lambda output: (dict(output.headers)["src"] or b"", output.topic))
     finally:
         consumer.close()
