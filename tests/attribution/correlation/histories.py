@@ -91,7 +91,7 @@ def history_row(history: list[Event]) -> list[tuple[Any, ...]]:
 
 
 def drawn(strategy: st.SearchStrategy[D], count: int) -> list[D]:
-    """Return `count` values of a strategy, the same in every run."""
+    """Return `count` values of a strategy. Hypothesis uses constants of imported modules, so processes differ."""
     values: list[D] = []
 
     @hypothesis_settings(
