@@ -31,7 +31,6 @@ def started(writer: DataStreamWriter, checkpoint: Path, seconds: int) -> Streami
     return query
 
 
-@pytest.mark.side_by_side
 @pytest.mark.parametrize("python", [False, True], ids=["Kafka", "Python UDF row by row"])
 def test_row_in_python_waits_until_the_batch_ends(probe: OperatorProbe, python: bool) -> None:
     """Rows are written at once, except through a Python UDF, although it gets one row at a time."""
@@ -49,7 +48,6 @@ def test_row_in_python_waits_until_the_batch_ends(probe: OperatorProbe, python: 
     assert ("runs, but late" if python else WRITES_AT_ONCE) == delay(query, read, "late", INTERVAL_SECONDS)
 
 
-@pytest.mark.side_by_side
 def test_row_in_scala_is_written_within_the_batch(probe: OperatorProbe, tmp_path: Path) -> None:
     log, source = tmp_path / "log", tmp_path / "page.scala"
     source.write_text(next(f.code for f in markdown.fences(PAGE.read_text("utf-8")) if f.language == "scala"))
@@ -66,7 +64,6 @@ def test_row_in_scala_is_written_within_the_batch(probe: OperatorProbe, tmp_path
     assert WRITES_AT_ONCE == delay(query, read, "late", INTERVAL_SECONDS)
 
 
-@pytest.mark.side_by_side
 def test_writer_of_the_page_stores_each_record_once_over_a_restart(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
@@ -86,7 +83,6 @@ def test_writer_of_the_page_stores_each_record_once_over_a_restart(
         produce(kafka, source, [(0, b"c")] if runs == 1 else [])
 
 
-@pytest.mark.side_by_side
 def test_rows_are_lost_if_open_returns_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Spark opens the writer for each partition and batch, skips its rows, and commits them."""
     source, log = new_topic(kafka, 2), tmp_path / "calls"
