@@ -14,7 +14,7 @@ from spark_rtm.lint.python.excerpt import tree_of
 from spark_rtm.lint.rules.operator import BROADCAST_FIX
 from spark_rtm.lint.rules.source import ADD_UPDATE
 from spark_rtm.lint.settings import Settings
-from spark_rtm.lint.sources import with_line_feeds
+from spark_rtm.lint.sources import normalized
 from spark_rtm.text.finding import Finding, printable
 
 MAX_ROUNDS = 3
@@ -57,7 +57,7 @@ def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> 
         after = _replaced(text, [edit for found in _edits(text, path, rest) for edit in found])
         if after == text or tree_of(after) is None:
             break
-        text, rest = after, lint_text(with_line_feeds(after), path, settings.engine, settings=settings)
+        text, rest = after, lint_text(normalized(after), path, settings.engine, settings=settings)
     return text if len(rest) < len(findings) and {f.rule for f in rest} <= {f.rule for f in findings} else before
 
 

@@ -63,10 +63,10 @@ class Sources:
         return self.given[path] if path in self.given else read_original(path)
 
     def texts(self) -> Iterator[tuple[Path, str]]:
-        """Yield each path with its text, in which every line ends with a line feed."""
+        """Yield each path with its normalized text."""
         for path in self.paths:
             try:
-                yield path, with_line_feeds(self.original(path).removeprefix(MARK))
+                yield path, normalized(self.original(path))
             except UncheckedError as error:  # the file has changed since it was found
                 self.unchecked.append((path, error.problem))
 
@@ -101,13 +101,13 @@ def is_relevant(text: str, suffix: str) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return a regular file's text with line feeds as line endings, or an empty string if it needs no check."""
-    return with_line_feeds(read_original(path).removeprefix(MARK))
+    """Return a regular file's normalized text, or an empty string if the file needs no check."""
+    return normalized(read_original(path))
 
 
-def with_line_feeds(text: str) -> str:
-    """Return a text with line feeds as its only line endings."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+def normalized(text: str) -> str:
+    """Return a text without its byte order mark, and with line feeds as its only line endings."""
+    return text.removeprefix(MARK).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_original(path: Path) -> str:
