@@ -79,11 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             _say("interrupted")
             return 130
-    print(
-        "\n".join(
-            [*broken, f"checked {len(questions)} questions, {len(tasks)} tasks: {len(broken)} unexpected verdicts"]
-        )
-    )
+    checked = f"checked {len(questions)} questions, {len(tasks)} tasks: {len(broken)} unexpected verdicts"
+    print("\n".join([*broken, checked]))
     print(f"{time.monotonic() - started:.0f} s")
     return int(bool(broken))
 
