@@ -30,8 +30,9 @@ EVALS ?=
 # The tests to run, for example: make test TESTS="tests/services -k kafka"
 TESTS ?=
 # The number of processes that run tests side by side. Each of them starts the Spark session and the servers that its
-# tests need. Many tests wait, so there are more processes than cores. Use 2 on a machine with less than 16 GB.
-WORKERS ?= 4
+# tests need, which takes CPU time. Many tests wait, so there are more processes than cores. On two cores, three and four
+# processes take the same time. Use 2 on a machine with less than 16 GB.
+WORKERS ?= 3
 # One worker runs all tests of a file, because they share fixtures; tests/suite.py sorts the files.
 PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
@@ -187,9 +188,7 @@ test: lint packages $(VENV)/archives ## run everything that CI runs; TESTS="test
 	$(PY) -m pytest $(PARALLEL) --durations=50 $(TESTS)
 
 # No test of this ring runs a code block or needs a browser: the plugin for code blocks loads a formatter in each
-# process, and the tests of the site a browser's client. Few tests of this ring wait, and each process collects all of
-# them, so three processes are faster than four.
-test-unit: WORKERS = 3
+# process, and the tests of the site a browser's client.
 test-unit: $(VENV)/installed-dev ## run the tests that need neither Spark nor servers; TESTS and WORKERS as above
 	$(PY) -m pytest -m "not spark and not services" -p no:examples --ignore tests/site $(PARALLEL) $(TESTS)
 

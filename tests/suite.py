@@ -19,6 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests that use the Spark session as `spark`, and sort the files."""
     sessions: set[Path] = set()
     seconds: Counter[Path] = Counter()
+    counts = Counter(item.path for item in items)
     for item in items:
         if SESSION in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
@@ -27,11 +28,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             what, count = (*marker.args, 1)[:2]
             item.user_properties.append((PROVED, {what: count}))
         seconds[item.path] = max(seconds[item.path], *(int(mark.args[0]) for mark in item.iter_markers("timeout")), 0)
-    # Files with long timeouts come first. Sessions need much CPU time, and the other tests mostly wait or are short, so
-    # files of both kinds alternate.
+    # Files with long timeouts come first, and then files with many tests, so that no worker ends long after the others.
+    # Sessions need much CPU time, and the other tests mostly wait or are short, so files of both kinds alternate.
     place: dict[Path, float] = {}
     for files in (sessions, seconds.keys() - sessions):
-        ordered = sorted(files, key=lambda path: (-seconds[path], path))
+        ordered = sorted(files, key=lambda path: (-seconds[path], -counts[path], path))
         place |= {path: number / len(ordered) for number, path in enumerate(ordered)}
     items.sort(key=lambda item: (place[item.path], item.path))
 
