@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, SimpleDataSourceStreamReader, WriterCommitMessage
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
@@ -137,8 +137,9 @@ def _sink(name: str, mode: str = "update") -> Observe:
 
 
 def _python_sink(probe: OperatorProbe) -> StreamingQuery:
-    # Spark looks up a sink in the active session.
-    SparkSession.active().dataSource.register(PythonSourceAndSink)
+    # Spark looks up a sink in the session that created a DataFrame from rows last in this thread.
+    probe.spark.createDataFrame([(1,)], "n int")
+    probe.spark.dataSource.register(PythonSourceAndSink)
     return _writer(probe).format("in_python").start()
 
 
