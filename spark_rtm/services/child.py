@@ -25,18 +25,19 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 SERVER_PORTS = range(20_000, 30_000)
 PROBE_PAUSE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
-# This timeout exceeds the total time that the supervisor waits: for the child, for its group and for its descendants.
-STOP_TIMEOUT_SECONDS = 2 * GRACE_SECONDS + 15.0
+# The supervisor waits one grace period for the child, one for its group, and 10 s for its other descendants.
+STOP_SLACK_SECONDS = 15.0
 TAIL_LINES = 20
 
 
 @dataclass(frozen=True)
 class Child:
-    """A started server: its name, its process id and the path of its output."""
+    """A started server: its name, its process id, the path of its output and its grace period."""
 
     name: str
     pid: int
     log_path: Path
+    grace_seconds: float
     supervisor: subprocess.Popen[bytes]
 
     def is_running(self) -> bool:
@@ -56,7 +57,7 @@ class Child:
         if pipe is not None and not pipe.closed:
             with suppress(BrokenPipeError), pipe:
                 pipe.write(message)
-        self.supervisor.wait(STOP_TIMEOUT_SECONDS)
+        self.supervisor.wait(2 * self.grace_seconds + STOP_SLACK_SECONDS)
 
 
 def free_ports(count: int) -> list[int]:
@@ -125,7 +126,7 @@ def start_child(
     if not pid:
         supervisor.wait()
         raise RuntimeError(f"cannot start {name}. Last lines of {log_path}:\n{log_tail(log_path)}")
-    return Child(name, int(pid), log_path, supervisor)
+    return Child(name, int(pid), log_path, grace_seconds, supervisor)
 
 
 def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_seconds: float) -> None:

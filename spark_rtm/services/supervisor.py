@@ -14,7 +14,12 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 
+PROCESSES = Path("/proc")  # macOS has no such folder
+ENDED = (b"Z", b"X")
+"""States of processes that have ended."""
 KILL = b"kill"
 PARENT_CHECK_SECONDS = 1.0
 GROUP_CHECK_SECONDS = 0.05
@@ -31,13 +36,30 @@ def _signal_group(leader: int, number: int) -> bool:
     return True
 
 
+def _is_alive(leader: int) -> bool:
+    """
+    Return whether a process of the group is running.
+
+    An ended process stays in the group until its new parent asks for its status. The first process of a container may
+    never ask.
+    """
+    if not PROCESSES.is_dir():
+        return _signal_group(leader, 0)
+    for status in PROCESSES.glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, group = status.read_bytes().rpartition(b") ")[2].split()[:3]
+            if int(group) == leader and state not in ENDED:
+                return True
+    return False
+
+
 def _end_group(leader: int, stop_signal: int, grace_seconds: float) -> None:
     """Stop processes that the leader has left behind, such as a JVM, whose shutdown hooks delete its files."""
     deadline, pause = time.monotonic() + grace_seconds, threading.Event()
     exists = _signal_group(leader, stop_signal)
     while exists and time.monotonic() < deadline:
         pause.wait(GROUP_CHECK_SECONDS)
-        exists = _signal_group(leader, 0)
+        exists = _is_alive(leader)
     _signal_group(leader, signal.SIGKILL)
 
 

@@ -50,6 +50,21 @@ child = start_child("server", command, log_path=Path(sys.argv[1]), grace_seconds
 print(child.pid, flush=True)
 threading.Event().wait()
 """
+# The server's child becomes a child of this process, which never asks for its status.
+NEGLIGENT = """
+import ctypes, sys
+from pathlib import Path
+from spark_rtm.services.child import start_child
+
+PR_SET_CHILD_SUBREAPER = 36
+assert 0 == ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+command = ["sh", "-c", "sleep 1000 & echo $!; wait"]
+child = start_child("server", command, log_path=Path(sys.argv[1]), grace_seconds=1000)
+while not child.log_path.read_text():
+    pass
+getattr(child, sys.argv[2])()
+print(Path(f"/proc/{int(child.log_path.read_text())}/stat").read_text().split()[2])
+"""
 
 
 @contextmanager
@@ -113,6 +128,16 @@ def test_child_of_an_ended_server_can_clean_up(tmp_path: Path) -> None:
 
     eventually(lambda: not server.is_running(), 60, "the end of the server and of its child")
     assert cleaned.exists()
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_ended_process_without_a_reader_of_its_status_delays_nothing(tmp_path: Path, end: str) -> None:
+    """The end of a server does not wait for a process that has ended, although its group still contains it."""
+    command = [sys.executable, "-c", NEGLIGENT, str(tmp_path / "log"), end]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert "Z\n" == done.stdout, done.stderr
 
 
 def interrupt() -> bool:
