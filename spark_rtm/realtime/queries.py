@@ -77,7 +77,7 @@ def stop_completely(spark: SparkSession, *queries: StreamingQuery, deadline_seco
     """
     for query in queries:
         query.stop()
-    wait_until(lambda: not any(_active_tasks(spark, query) for query in queries), deadline_seconds, "tasks to end")
+    wait_until(lambda: not any(has_tasks(spark, query) for query in queries), deadline_seconds, "tasks to end")
 
 
 def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -> None:
@@ -125,8 +125,14 @@ def stop_on_interrupt(stop: threading.Event) -> None:
     signal.signal(signal.SIGTERM, handle)
 
 
-def _active_tasks(spark: SparkSession, query: StreamingQuery) -> int:
+def has_tasks(spark: SparkSession, query: StreamingQuery) -> bool:
+    """
+    Return whether a job or a task of the query is running.
+
+    Spark can count the tasks of a new batch as 0 until the next heartbeat, for up to 10 s. When the job has ended, the
+    number is exact.
+    """
     tracker = spark.sparkContext.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(str(query.runId))]
-    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    return sum(stage.numActiveTasks for stage in stages if stage)
+    jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(str(query.runId))) if job]
+    stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+    return any(job.status == "RUNNING" for job in jobs) or any(stage.numActiveTasks for stage in stages if stage)

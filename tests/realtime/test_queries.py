@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from scripts.pack import files
 from spark_rtm.inspect.broker import Connection
 from spark_rtm.inspect.inspection import inspect
-from spark_rtm.realtime.queries import drain, stop_completely, wait_until
+from spark_rtm.realtime.queries import drain, has_tasks, stop_completely, wait_until
 from spark_rtm.realtime.slots import slots_free
 from tests.conftest import SLOTS
 from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
@@ -69,6 +69,19 @@ def test_drained_query_repeats_nothing_although_its_last_batch_was_idle(
     wait_until(lambda: end_offset(kafka, target) > 20, 60, "the new row", [last])
     stop_completely(spark, last)
     assert [*map(str, range(20)), "new"] == texts_of(kafka, target)
+
+
+def test_new_batch_has_tasks_although_spark_counts_none(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """`stop_completely` waits for the job of the batch, so it also waits for tasks that Spark counts later."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
+    query = copy(spark, kafka, source, target, tmp_path, interval="10 minutes")
+    produce(kafka, source, [(0, b"row")])
+    wait_until(lambda: end_offset(kafka, target) == 1, 60, "the row", [query])
+
+    assert has_tasks(spark, query)
+
+    stop_completely(spark, query)
+    assert not has_tasks(spark, query)
 
 
 def test_batch_whose_tasks_started_late_does_not_end_the_input(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
