@@ -54,14 +54,13 @@ threading.Event().wait()
 NEGLIGENT = """
 import ctypes, sys
 from pathlib import Path
-from spark_rtm.services.child import start_child
+from spark_rtm.services.child import start_child, wait_until_ready
 
 PR_SET_CHILD_SUBREAPER = 36
 assert 0 == ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 command = ["sh", "-c", "sleep 1000 & echo $!; wait"]
 child = start_child("server", command, log_path=Path(sys.argv[1]), grace_seconds=1000)
-while not child.log_path.read_text():
-    pass
+wait_until_ready(child, lambda: bool(child.log_path.read_text()), 30)
 getattr(child, sys.argv[2])()
 print(Path(f"/proc/{int(child.log_path.read_text())}/stat").read_text().split()[2])
 """
