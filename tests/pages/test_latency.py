@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from scripts.pack import files
 from spark_rtm.kafka.topics import CLOCK, PRODUCER_TIME, ensure_topics
@@ -94,27 +95,34 @@ def test_row_between_two_batches_waits_for_the_next_batch(job: ModeJob) -> None:
     rows = job.rows().groupBy(F.lit("all").alias("key"))
     newest = rows.agg(F.max(F.unix_millis("timestamp")).cast("string").alias("value")).select("value")
     query, producer = job.copy(newest, "1 second"), Producer({"bootstrap.servers": job.kafka, "linger.ms": 0})
-    sent = 0
-    # One record after the other, without a pause, so some are sent between two batches.
-    while len(query.recentProgress) < 2:
-        raise_if_failed([query])
-        producer.produce(job.source, b"a")
-        sent += 1 - producer.flush(30)
-    batches = [(datetime.fromisoformat(p.timestamp).timestamp() * 1000, p.durationMs) for p in query.recentProgress]
+    sent_ms: list[int] = []
 
-    wait_until(lambda: end_offset(job.kafka, job.target) == sent, 60, "all results", [query])
+    def gaps() -> list[tuple[float, float]]:
+        """Return the times between the last task of each batch and the start of the next one."""
+        pairs = itertools.pairwise(query.recentProgress)
+        return [
+            (start_ms(one) + sum(one.durationMs[p] for p in UNTIL_TASKS_END), start_ms(after)) for one, after in pairs
+        ]
+
+    # One record after the other, without a pause, until one is sent between two batches.
+    while not any(end <= at < start for end, start in gaps() for at in sent_ms):
+        raise_if_failed([query])
+        producer.produce(job.source, b"a", on_delivery=lambda _, record: sent_ms.append(record.timestamp()[1]))
+        assert 0 == producer.flush(30)
+    between = gaps()
+
+    wait_until(lambda: end_offset(job.kafka, job.target) == len(sent_ms), 60, "all results", [query])
 
     times = [(int(r.value() or b"0"), r.timestamp()[1]) for r in records_of(job.kafka, job.target)]
-    waited = [
-        out_at - next_start
-        for (begin, durations), (next_start, _) in itertools.pairwise(batches)
-        for appended_at, out_at in times
-        if begin + sum(durations[phase] for phase in UNTIL_TASKS_END) <= appended_at < next_start
-    ]
+    waited = [out_at - start for end, start in between for at, out_at in times if end <= at < start]
     assert waited
     assert min(waited) >= 0
     assert all(out_at >= appended_at for appended_at, out_at in times)
-    assert min(durations["triggerExecution"] for _, durations in batches) > 1000
+    assert min(batch.durationMs["triggerExecution"] for batch in query.recentProgress) > 1000
+
+
+def start_ms(batch: StreamingQueryProgress) -> float:
+    return datetime.fromisoformat(batch.timestamp).timestamp() * 1000
 
 
 @pytest.mark.parametrize(
