@@ -1,6 +1,7 @@
 """An assistant is any command: it gets the prompt, works in a folder with the pack, and its reads are measured."""
 
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,10 +49,12 @@ def test_arm_with_the_skill_alone_has_no_other_file(tmp_path: Path) -> None:
 def test_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     child = "import threading; threading.Event().wait()"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    started = time.monotonic()
 
     reply = ask(_assistant(code, timeout_seconds=0.5), "hello", tmp_path / "item")
 
     assert "the command did not end within 0.5 s" == reply.error
+    assert time.monotonic() - started < 10
 
 
 def test_command_that_fails_is_reported_with_its_message(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_unreachable_source_fails_after_three_timeouts(environment: PageEnvironm
 
         eventually(lambda: all(query.exception() for query in queries), 60, "the end of both queries")
 
-        assert time.monotonic() - began >= 3 * 2
+        assert 3 * 2 <= time.monotonic() - began < 30
         assert [None, None] == [query.lastProgress for query in queries]
         assert all("TimeoutException: Timed out waiting for a node" in str(query.exception()) for query in queries)
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -129,9 +130,11 @@ def test_standby_takes_over_after_a_kill_without_a_gap(kafka: str, tmp_path: Pat
             send(2)
             assert ["a 1", "a 2", "a 3", "a 4", "a 5"] == texts_of(kafka, target)
             os.kill(driver.pid, signal.SIGKILL)  # its JVM ends without a signal
+            killed = time.monotonic()
             wait_for_line(standby, "this process has the lock")
             produce(kafka, source, [(0, b"a")])
             wait_until(lambda: texts_of(kafka, target)[-1:] == ["a 6"], 60, "the new result")
+            assert time.monotonic() - killed < 30
             # A state store can write a snapshot after its query has ended. Nothing else may remain.
             left = {path.name for folder in tmp_path.glob("warm-up-*") for path in folder.glob("*/*")}
             assert left <= {"state"}
