@@ -119,6 +119,7 @@ def test_copies_commit_between_the_commits_of_each_other(spark: SparkSession, ka
     first = start(rows, kafka, target, tmp_path / "first", "3 seconds")
     second = start(rows, kafka, target, tmp_path / "second")
     wait_until(lambda: first.lastProgress, 60, "a batch of the first copy", [first, second])
+    before = len(first.recentProgress)
     arguments = (second, lambda: [batch.batchId for batch in first.recentProgress], 1.5, stop)
     staggering = threading.Thread(target=control.stagger, args=arguments)
     staggering.start()
@@ -131,9 +132,12 @@ def test_copies_commit_between_the_commits_of_each_other(spark: SparkSession, ka
         wait_until(are_two_between, 60, "commits between the commits of the first copy", [first, second])
     stop.set()
     staggering.join()
+    firsts, seconds = ([ended_at(batch) for batch in query.recentProgress] for query in (first, second))
     control.stop(first)
     control.stop(second)
 
+    # Each commit of the first copy causes at most one of the second copy, and not before the pause of 1.5 s.
+    assert all(two - one > 1.4 for one, two in zip(firsts[before:], seconds, strict=False)), (firsts, seconds)
     assert sorted(sent * 2) == sorted(outputs(kafka, target))
 
 
