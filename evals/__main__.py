@@ -24,7 +24,7 @@ from evals.assistant import Assistant, words_of
 from evals.items import Item, Question, Task, Verdict
 from evals.run import asked, graded, table
 from evals.stage import broken_tasks
-from scripts.pack import files, manifest
+from scripts.pack import files, install
 from spark_rtm.prove.subjects.bench import Bench, adopt_orphans, bench, kill_processes
 
 KINDS: dict[str, Callable[[], Sequence[Item]]] = {
@@ -103,7 +103,7 @@ def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Cal
                 "assistant": options.assistant,
                 "with_pack": not options.without_pack,
                 "skill_only": options.skill_only,
-                "manifest_sha256": manifest.digest((files.ROOT / files.MANIFEST).read_bytes()),
+                "pack_sha256": install.digest(files.ROOT),
             }
             content = {**conditions, "verdicts": [asdict(verdict) for verdict in verdicts]}
             options.output.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -33,7 +33,7 @@ def render_all(root: Path) -> dict[Path, str]:
     paths = dict.fromkeys([*files.pages(root), *(path for path in others if path.is_file())])
     texts = {path: render_page(root, path) for path in paths}
     texts |= {root / name: render(root) for name, render in package_data.RENDERERS.items()}
-    texts[root / files.MANIFEST] = manifest.render(root, project(root)["version"], shipped.shipped_files(root), texts)
+    texts[root / files.MANIFEST] = manifest.render(root, project(root)["version"], shipped.shipped_files(root))
     return texts
 
 

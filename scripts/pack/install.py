@@ -1,9 +1,10 @@
 """
 Copy the skill into the skills folders of coding assistants, and detect stale copies, with the standard library only.
 
-A copy is a folder with the skill's name that contains exactly the files listed in the manifest. Without `force`, edited
-files in a copy are never overwritten or removed. Other people may edit the project that contains the copy, so its
-manifest and files are not trusted: nothing outside the folder of the copy is read, written or removed.
+A copy is a folder with the skill's name that contains exactly the files listed in the manifest. The manifest of the
+copy contains their sizes and SHA-256. Without `force`, edited files in a copy are never overwritten or removed. Other
+people may edit the project that contains the copy, so its manifest and files are not trusted: nothing outside the
+folder of the copy is read, written or removed.
 """
 
 import contextlib
@@ -18,12 +19,12 @@ MAX_BYTES = 10_000_000
 
 def stale(root: Path, skills: Path) -> list[Finding]:
     """Return findings about the differences between an installed copy and the skill in `root`."""
-    wanted = manifest.read(root)
-    target = skills / wanted.name
-    installed = _installed(target, wanted.name)
-    if obstacles := _obstacles(target, {*installed, *wanted.digests}):
+    name, wanted = manifest.read(root).name, _digests(_contents(root))
+    target = skills / name
+    installed = _installed(target, name)
+    if obstacles := _obstacles(target, {*installed, *wanted}):
         return obstacles
-    return sorted(_differences(target, installed, wanted.digests))
+    return sorted(_differences(target, installed, wanted))
 
 
 def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
@@ -34,19 +35,20 @@ def install(root: Path, skills: Path, *, force: bool = False) -> list[Finding]:
     file prevents the installation, nothing is written. The skills folder itself may be a symbolic link. The manifest is
     written last, so an interrupted installation can be repeated.
     """
-    wanted = manifest.read(root)
-    target = skills / wanted.name
+    name, contents = manifest.read(root).name, _contents(root)
+    target, wanted = skills / name, _digests(contents)
     if (root / files.MANIFEST).resolve() == (target / files.MANIFEST).resolve():
         raise ValueError(f"{target} is the skill itself; choose another folder with --to")
-    installed = _installed(target, wanted.name)
-    if obstacles := _obstacles(target, {*installed, *wanted.digests}):
+    installed = _installed(target, name)
+    if obstacles := _obstacles(target, {*installed, *wanted}):
         return obstacles
-    if not force and (edited := sorted(_edited(target, installed, wanted.digests))):
+    if not force and (edited := sorted(_edited(target, installed, wanted))):
         return edited
-    for name in installed.keys() - wanted.digests.keys():
-        (target / name).unlink(missing_ok=True)
-    for name in (*wanted.digests, files.MANIFEST):
-        _replace(target / name, (root / name).read_bytes())
+    for gone in installed.keys() - wanted.keys():
+        (target / gone).unlink(missing_ok=True)
+    for path, data in contents.items():
+        _replace(target / path, data)
+    _replace(target / files.MANIFEST, manifest.of_copy(root, contents).encode())
     return []
 
 
@@ -77,22 +79,35 @@ def uninstall(root: Path, skills: Path, *, force: bool = False) -> list[Finding]
 
 def state(root: Path, skills: Path) -> str:
     """Return the state of the copy in a skills folder: `not installed`, `current`, or `outdated or edited`."""
-    wanted = manifest.read(root)
-    if not (skills / wanted.name / files.MANIFEST).is_file():
+    if not (skills / manifest.read(root).name / files.MANIFEST).is_file():
         return "not installed"
     return "outdated or edited" if stale(root, skills) else "current"
 
 
 def incomplete(root: Path) -> list[Finding]:
-    """Return findings if files in `root` are missing or differ from the manifest, which prevents an installation."""
+    """Return findings about files of the manifest that are missing in `root`, or differ from the digest in it."""
     remedy = "run `python scripts/skills.py generate` in the repository, or fetch the skill again"
     findings = []
     for name, expected in manifest.read(root).digests.items():
         if not (root / name).is_file():
             findings.append(Finding(name, 1, "install", "is listed in the manifest but missing", remedy))
-        elif _digest(root / name) != expected:
+        elif expected not in {manifest.UNKNOWN, _digest(root / name)}:
             findings.append(Finding(name, 1, "install", "differs from the manifest", remedy))
     return sorted(findings)
+
+
+def digest(root: Path) -> str:
+    """Return one SHA-256 for all files of the skill in `root`."""
+    return manifest.digest("\n".join(sorted(_digests(_contents(root)).values())).encode())
+
+
+def _contents(root: Path) -> dict[str, bytes]:
+    """Return the content of each file of the skill in `root`, by path."""
+    return {name: manifest.read_limited(root / name, MAX_BYTES) for name in manifest.read(root).digests}
+
+
+def _digests(contents: dict[str, bytes]) -> dict[str, str]:
+    return {name: manifest.digest(data) for name, data in contents.items()}
 
 
 def _installed(target: Path, name: str) -> dict[str, str]:

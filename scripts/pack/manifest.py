@@ -1,4 +1,8 @@
-"""Render and read `manifest.json`, which lists each file of the skill with its size and SHA-256."""
+"""
+Render and read `manifest.json`, which lists the path of each file of the skill.
+
+The manifest of an installed copy also contains the size and SHA-256 of each file, as the manifest of 0.1.0 did.
+"""
 
 import hashlib
 import json
@@ -6,13 +10,15 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scripts.pack import files
 
 SCHEMA = "scripts/pack/manifest.schema.json"
 MAX_BYTES = 1_000_000
-"""The maximum size of a manifest, about 20 times the size of this skill's manifest."""
+"""The maximum size of a manifest, about 20 times the size of the manifest of a copy."""
+UNKNOWN = "unknown"
+"""The digest of a file that a manifest lists without one. No file has this digest."""
 
 
 class Content(NamedTuple):
@@ -20,18 +26,30 @@ class Content(NamedTuple):
 
     name: str
     digests: dict[str, str]
+    """`UNKNOWN` for a file without a digest, as in the manifest of a checkout."""
 
 
-def render(root: Path, version: str, paths: Iterable[Path], rendered: Mapping[Path, str]) -> str:
-    """Return the manifest of `paths` as JSON. `rendered` contains new file contents that are not written yet."""
+def render(root: Path, version: str, paths: Iterable[Path]) -> str:
+    """Return the manifest of `paths` as JSON."""
     skill = files.frontmatter(root)
     content = {
         "name": skill.get("name", ""),
         "version": version,
         "description": skill.get("description", ""),
         "spark_versions": [_pinned(root, "pyspark")],
-        "files": [_entry(root, path, rendered) for path in paths],
+        "files": [files.relative(root, path) for path in paths],
     }
+    return _text(content)
+
+
+def of_copy(root: Path, data: Mapping[str, bytes]) -> str:
+    """Return the manifest of a copy of the skill in `root` as JSON. `data` contains each file's content by path."""
+    content = json.loads(read_limited(root / files.MANIFEST, MAX_BYTES))
+    entries = [{"path": name, "bytes": len(one), "sha256": digest(one)} for name, one in data.items()]
+    return _text(content | {"files": entries})
+
+
+def _text(content: Mapping[str, object]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -40,8 +58,7 @@ def read(root: Path) -> Content:
     file = root / files.MANIFEST
     try:
         content = json.loads(read_limited(file, MAX_BYTES))
-        digests = {_valid("path", one["path"]): _valid("sha256", one["sha256"]) for one in content["files"]}
-        return Content(_valid("name", content["name"]), digests)
+        return Content(_valid("name", content["name"]), dict(_file(one) for one in content["files"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{file} is not the manifest of a skill ({type(error).__name__}: {error})") from error
 
@@ -60,6 +77,12 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _file(entry: Any) -> tuple[str, str]:
+    if isinstance(entry, str):
+        return _valid("path", entry), UNKNOWN
+    return _valid("path", entry["path"]), _valid("sha256", entry["sha256"])
+
+
 def _valid(kind: str, text: str) -> str:
     pattern = _patterns()[kind]
     if not pattern.fullmatch(text):
@@ -70,14 +93,9 @@ def _valid(kind: str, text: str) -> str:
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
     """Return the patterns in the manifest's schema, because a package that validates schemas may not be installed."""
-    properties = json.loads((files.ROOT / SCHEMA).read_text(encoding="utf-8"))["properties"]
-    properties |= properties["files"]["items"]["properties"]
-    return {kind: re.compile(properties[kind]["pattern"]) for kind in ("name", "path", "sha256")}
-
-
-def _entry(root: Path, path: Path, rendered: Mapping[Path, str]) -> dict[str, str | int]:
-    data = rendered[path].encode() if path in rendered else path.read_bytes()
-    return {"path": files.relative(root, path), "bytes": len(data), "sha256": digest(data)}
+    schema = json.loads((files.ROOT / SCHEMA).read_text(encoding="utf-8"))
+    kinds = {"name": schema["properties"]["name"], **schema["$defs"]}
+    return {kind: re.compile(kinds[kind]["pattern"]) for kind in ("name", "path", "sha256")}
 
 
 def _pinned(root: Path, name: str) -> str:

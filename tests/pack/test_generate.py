@@ -34,7 +34,7 @@ def test_router_has_the_order_of_the_navigation(copied: Path) -> None:
 
 
 def test_changed_version_and_addresses_reach_every_file_that_states_them(copied: Path) -> None:
-    """A release changes one line of `pyproject.toml`; the manifest contains the new hashes."""
+    """A release changes one line of `pyproject.toml`; the manifest contains the version."""
     changed_file, old = copied / "pyproject.toml", project(copied)["version"]
     text = changed_file.read_text().replace(f'\nversion = "{old}"\n', '\nversion = "7.8.9"\n')
     text = re.sub('(?m)^Documentation = ".*"$', 'Documentation = "https://a.b/c"', text)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.pack import generate, manifest
+from scripts.pack import files, generate, manifest
 from scripts.pack.install import incomplete, install, stale, state, uninstall
 
 NAME = "spark-real-time-mode"
@@ -20,8 +20,11 @@ def test_copy_contains_exactly_the_files_of_the_manifest(copied: Path, skills: P
     assert [] == install(copied, skills)
 
     target = skills / NAME
-    files = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
-    assert {*manifest.read(copied).digests, "manifest.json"} == files
+    found = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
+    assert {*manifest.read(copied).digests, "manifest.json"} == found
+    assert {name: manifest.digest((target / name).read_bytes()) for name in manifest.read(target).digests} == (
+        manifest.read(target).digests
+    )
     assert [] == incomplete(target)
     assert [] == stale(copied, skills)
 
@@ -58,11 +61,27 @@ def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -
     assert "Other\n" != (skills / NAME / "LICENSE").read_text()
 
 
-def test_source_that_differs_from_manifest_is_reported(copied: Path) -> None:
-    (copied / "SKILL.md").write_text("damaged")
-    (copied / "LICENSE").unlink()
+def test_edited_skill_keeps_its_manifest_and_is_installed(copied: Path, skills: Path) -> None:
+    """The manifest of a checkout contains no digests, so a commit that edits a file does not touch it."""
+    install(copied, skills)
+    listed = (copied / files.MANIFEST).read_bytes()
+    (copied / "LICENSE").write_text("Other\n")
+    generate.write_all(copied)
 
-    assert ["LICENSE", "SKILL.md"] == [finding.path for finding in incomplete(copied)]
+    assert listed == (copied / files.MANIFEST).read_bytes()
+    assert [] == incomplete(copied)
+    assert ["differs from this version of the skill"] == [finding.message for finding in stale(copied, skills)]
+    assert [] == install(copied, skills)
+    assert "Other\n" == (skills / NAME / "LICENSE").read_text()
+
+
+def test_damaged_copy_is_not_installed_elsewhere(copied: Path, skills: Path) -> None:
+    install(copied, skills)
+    copy = skills / NAME
+    (copy / "SKILL.md").write_text("damaged")
+    (copy / "LICENSE").unlink()
+
+    assert ["LICENSE", "SKILL.md"] == [finding.path for finding in incomplete(copy)]
 
 
 def test_skill_is_not_installed_into_itself(copied: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import files, manifest
-from scripts.pack.install import install, stale
+from scripts.pack.install import install, stale, uninstall
 
 NAME = "small-skill"
 SKILL_FILES = {"SKILL.md": "skill", "scripts/run.py": "run", "references/page.md": "page"}
@@ -18,10 +18,18 @@ FORCE = pytest.mark.parametrize("force", [False, True], ids=["plain", "forced"])
 
 
 def write_skill(root: Path, texts: Mapping[str, str]) -> Path:
+    """Write a copy of a skill, as 0.1.0 installed it."""
     for name, text in texts.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     (root / files.MANIFEST).write_text(manifest_of({name: manifest.digest(t.encode()) for name, t in texts.items()}))
+    return root
+
+
+def write_source(root: Path, texts: Mapping[str, str]) -> Path:
+    """Write a skill as in a checkout, whose manifest contains no digests."""
+    write_skill(root, texts)
+    (root / files.MANIFEST).write_text(json.dumps({"name": NAME, "files": list(texts)}))
     return root
 
 
@@ -37,7 +45,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    return write_skill(tmp_path / "source", SKILL_FILES)
+    return write_source(tmp_path / "source", SKILL_FILES)
 
 
 @pytest.fixture
@@ -118,7 +126,7 @@ def test_forced_update_does_not_write_through_a_hard_link(tmp_path: Path, source
 
 def test_interrupted_update_can_be_repeated(source: Path, copy: Path) -> None:
     install(source, copy.parent)
-    new = write_skill(source, {**SKILL_FILES, "SKILL.md": "new", "scripts/run.py": "x" * 100_000})
+    new = write_source(source, {**SKILL_FILES, "SKILL.md": "new", "scripts/run.py": "x" * 100_000})
     code = "import sys; from pathlib import Path; from scripts.pack.install import install"
     # The limit of 40 blocks makes the system refuse the second half of the large file.
     command = ["bash", "-c", 'ulimit -f 40; exec "$@"', "bash", sys.executable, "-c"]
@@ -130,3 +138,26 @@ def test_interrupted_update_can_be_repeated(source: Path, copy: Path) -> None:
     assert [] == install(new, copy.parent)
     assert [] == stale(new, copy.parent)
     assert [] == list(copy.rglob(".*"))
+
+
+@FORCE
+def test_copy_without_digests_is_replaced_only_with_force(source: Path, copy: Path, force: bool) -> None:
+    """A checkout in the place of a copy has a manifest without digests, so each other file counts as edited."""
+    write_source(copy, {**SKILL_FILES, "SKILL.md": "older"})
+
+    findings = install(source, copy.parent, force=force)
+
+    assert ([] if force else [str(copy / "SKILL.md")]) == [finding.path for finding in findings]
+    assert ("skill" if force else "older") == (copy / "SKILL.md").read_text()
+
+
+def test_copy_of_the_first_release_is_checked_replaced_and_uninstalled(source: Path, copy: Path) -> None:
+    write_skill(copy, {"SKILL.md": "older", "references/gone.md": "gone"})
+
+    assert 4 == len(stale(source, copy.parent))
+    assert [] == install(source, copy.parent)
+    assert [] == stale(source, copy.parent)
+    assert not (copy / "references/gone.md").exists()
+    write_skill(copy, SKILL_FILES)
+    assert [] == uninstall(source, copy.parent)
+    assert not copy.exists()

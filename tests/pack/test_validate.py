@@ -43,7 +43,7 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
         check_generated,
         [
             ("out of date.*assert_it", PAGE, "def assert_real_time", "def assert_it"),
-            ("out of date: contains '  *\"", SETTINGS, "", "# more\n", MANIFEST),
+            ("out of date: contains '  *\"LICENCE", MANIFEST, '"LICENSE"', '"LICENCE"'),
         ],
     ),
     (check_generated, [("unknown generated part", PAGE, "", "<!-- generated: no -->\n<!-- end -->\n")]),
