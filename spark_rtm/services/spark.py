@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import PLUGIN
+from spark_rtm.realtime.queries import KAFKA_SINK
 from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder
 from spark_rtm.services.java import java_home
@@ -31,6 +32,12 @@ CHECKPOINT_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointin
 # By default, the JVM only interprets methods with more than 8,000 bytes of bytecode and never compiles them. The
 # methods that Spark generates for the decoder are larger.
 COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
+# Avro allocates the length that a record declares before it reads the data, so without these limits a record of seven
+# bytes exhausts the heap. No string, array or map of a record is longer than the record itself.
+AVRO_LIMITS = " ".join(
+    f"-Dorg.apache.avro.limits.{name}={KAFKA_SINK['kafka.max.request.size']}"
+    for name in ("string.maxLength", "bytes.maxLength", "collectionItems.maxLength")
+)
 # This file system creates files without a `chmod` process. By default, each new checkpoint file starts such a process,
 # which lengthens the pause between batches.
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
@@ -59,8 +66,8 @@ CONFS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
-    JAVA_OPTIONS: f"{COMPILE_LARGE_METHODS} -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
-    EXECUTOR_JAVA_OPTIONS: COMPILE_LARGE_METHODS,
+    JAVA_OPTIONS: f"{COMPILE_LARGE_METHODS} {AVRO_LIMITS} -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
+    EXECUTOR_JAVA_OPTIONS: f"{COMPILE_LARGE_METHODS} {AVRO_LIMITS}",
 }
 """Settings of every session, each with its reason."""
 FAST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"

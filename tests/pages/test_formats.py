@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.streaming.query import StreamingQuery
 
+from scripts.pack.files import ROOT
 from spark_rtm.realtime.failures import name_of
 from spark_rtm.realtime.queries import stop_completely, wait_until
+from spark_rtm.services.spark import AVRO_LIMITS, CONFS, EXECUTOR_JAVA_OPTIONS, JAVA_OPTIONS
 from tests.helpers import end_offset, eventually, new_topic, produce, start_to_kafka, texts_of
 from tests.pages.jobs import ModeJob, newest_entry, written
 from tests.pages.samples import avro_click
@@ -70,6 +74,55 @@ def test_avro_data_may_be_wrong_without_an_error(spark: SparkSession) -> None:
 
     for options in ({}, PERMISSIVE):
         assert [None, ("k1", "u1"), ("\x04k", "")] == decoded(spark, [None, with_tail, other], options)
+
+
+def avro_long(number: int) -> bytes:
+    """Return a positive number as Avro writes it: in groups of seven bits, the lowest first, with the sign in bit 0."""
+    groups = [2 * number >> shift & 127 for shift in range(0, (2 * number).bit_length(), 7)]
+    return bytes([*(group | 128 for group in groups[:-1]), groups[-1]])
+
+
+def test_declared_length_above_the_limit_is_a_bad_record(spark: SparkSession) -> None:
+    """Avro allocates the declared length first; 2^31 - 8 is the smallest that it refuses without a limit."""
+    limit = 4_000_000
+    heap = spark._jvm.java.lang.Runtime.getRuntime().maxMemory()  # type: ignore[union-attr]  # noqa: SLF001 - not public
+    lengths = (limit + 1, heap // 2, heap - 1, 2**31 - 9, 2**31 - 8, 2**31 - 1)
+    assert max(heap - 1, 2**31 - 9) == lengths[3]
+
+    found = decoded(spark, [avro_long(length) + b"k1" for length in lengths], PERMISSIVE)
+    longest = decoded(spark, [avro_long(limit) + b"k" * limit + b"\x04u1"], PERMISSIVE)
+
+    assert [(None, None)] * len(lengths) == found
+    assert [("k" * limit, "u1")] == longest
+    array = json.dumps(
+        {"type": "record", "name": "A", "fields": [{"name": "a", "type": {"type": "array", "items": "null"}}]}
+    )
+    counts = spark.createDataFrame([(bytearray(avro_long(count)),) for count in (limit, *lengths)], "data binary")
+    assert [(None,)] * (1 + len(lengths)) == [
+        tuple(row.a) for row in counts.select(from_avro("data", array, PERMISSIVE).alias("a")).collect()
+    ]
+    assert AVRO_LIMITS in (ROOT / "references/formats.md").read_text(encoding="utf-8")
+    assert all(AVRO_LIMITS in CONFS[name] for name in (JAVA_OPTIONS, EXECUTOR_JAVA_OPTIONS))
+
+
+WITHOUT_LIMITS = """
+from spark_rtm.services.packages import avro_jars
+from spark_rtm.services.spark import build_session
+from tests.pages import test_formats
+
+confs = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": "-Da=b", "spark.jars": str(avro_jars()[0])}
+spark = build_session("without limits", slots=1, confs=confs)
+test_formats.decoded(spark, [test_formats.avro_long(400_000_000) + b"k1"], test_formats.PERMISSIVE)
+"""
+
+
+@pytest.mark.timeout(200)
+def test_record_of_seven_bytes_exhausts_the_heap_without_the_limits() -> None:
+    command = [sys.executable, "-c", WITHOUT_LIMITS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=180)
+
+    assert 0 != done.returncode
+    assert "java.lang.OutOfMemoryError: Java heap space" in done.stderr
 
 
 def test_corrupted_avro_never_throws_in_permissive_mode(spark: SparkSession) -> None:
