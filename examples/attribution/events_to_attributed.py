@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 
 from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.correlation.sql import changes_of, results_of
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.schemas import EVENTS
-from examples.attribution.settings import Settings, Windows
+from examples.attribution.settings import Settings
 
 
 def events_to_attributed(records: DataFrame, settings: Settings) -> DataFrame:

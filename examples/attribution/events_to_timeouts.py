@@ -37,7 +37,7 @@ def events_to_timeouts(records: DataFrame, settings: Settings, ticks: DataFrame 
     """
     events = records.select(F.from_json(F.col("value").cast("string"), EVENTS).alias("event")).select("event.*")
     history = events.where("transaction_id is not null").select(*HISTORY)
-    processor = CorrelationProcessor(settings)
+    processor = CorrelationProcessor(settings.windows, settings.watermark_slack_ms)
     if ticks is None:
         results = history.groupBy(*KEYS).transformWithState(processor, ATTRIBUTED, "update", "processingTime")
     else:

@@ -4,7 +4,7 @@ Define the pipeline's five queries with their topics, and the functions that sta
 `query_starters` sets the trigger, the output mode and the checkpoint of every query.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,7 @@ def query_starters(
     streams = {query: query.transform(read(*query.sources)) for query in pipeline_queries(settings, ticks)}
     needs = {q.name: (rows, source_tasks(q, rows, partitions, settings)) for q, rows in streams.items()}
     preflight(spark, needs)
-    slow_starting = micro_batch_with_python(settings)
+    slow_starting = micro_batch_with_python(streams, settings)
 
     def starter(query: PipelineQuery) -> Starter:
         writer = streams[query].writeStream.format("kafka").options(**sink_options, **servers)
@@ -154,9 +154,8 @@ def is_real_time(query: PipelineQuery, settings: Settings) -> bool:
     return (settings.python_trigger if query.has_python else settings.trigger) == "real-time"
 
 
-def micro_batch_with_python(settings: Settings) -> list[str]:
-    """Return the names of the queries that have a Python processor and run in micro-batch mode."""
-    queries = pipeline_queries(settings)
+def micro_batch_with_python(queries: Iterable[PipelineQuery], settings: Settings) -> list[str]:
+    """Return the names of those queries that have a Python processor and run in micro-batch mode."""
     return [query.name for query in queries if query.has_python and not is_real_time(query, settings)]
 
 

@@ -4,85 +4,20 @@ Settings of the pipeline and its demonstration. Each setting documents its unit.
 The programs derive their command-line flags from these settings.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Literal
 
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.topics import TICKS_TOPIC, TOPICS
+from examples.attribution.traffic.settings import TrafficSettings
 
 Trigger = Literal["real-time", "micro-batch"]
 
 
 @dataclass(frozen=True)
-class Windows:
-    """
-    Correlation windows in milliseconds, and the maximum number of events per transaction.
+class Settings(TrafficSettings):
+    """Settings of one run of the pipeline and of its traffic."""
 
-    A window includes both its start and its end. The defaults are common values in ad measurement. Demonstrations and
-    tests shorten all windows with `scaled`.
-    """
-
-    request_to_impression_ms: int = 300_000
-    """
-    Maximum time from a request to its impression. A later impression gets the code `late_impression`.
-
-    An ad slot of the request stays pending until an impression fills the slot or this time has passed.
-    """
-    impression_to_click_ms: int = 900_000
-    """Maximum time from an impression to its click. A later click gets the code `late_click`."""
-    playback_grace_ms: int = 300_000
-    """
-    Maximum time from an impression to a playback step, in addition to the creative length.
-
-    A later step gets the code `late_step`.
-    """
-    hold_ms: int = 300_000
-    """Maximum time that an impression waits for its request before the impression becomes an orphan."""
-    clock_skew_limit_ms: int = 300_000
-    """Maximum difference between the device's and the collector's clock. Beyond it, the collector's time is used."""
-    skew_tolerance_ms: int = 2_000
-    """Maximum time by which an event can precede its parent event and still count as simultaneous with it."""
-    max_creative_ms: int = 120_000
-    """
-    Maximum creative length. Records with longer creatives are rejected as `bad_number`.
-
-    Longer creatives would delay the expiry of state.
-    """
-
-    max_events: int = 100
-    """
-    Maximum number of correlated events per transaction. All later events get the code `too_many_events`.
-
-    The limit does not depend on `time_scale`. The CPU time for an event grows with the number of earlier events. The
-    state of each transaction takes 20 bytes for each event that the limit allows.
-    """
-
-    def scaled(self, time_scale: int) -> "Windows":
-        """Return the windows divided by `time_scale`. With a time scale of 60, minutes become seconds."""
-        times = [field.name for field in fields(self) if field.name.endswith("_ms")]
-        return replace(self, **{name: getattr(self, name) // time_scale for name in times})
-
-    @property
-    def horizon_ms(self) -> int:
-        """Return the maximum time from a request to an event that can still change a result of this request."""
-        last_child_ms = max(self.impression_to_click_ms, self.max_creative_ms + self.playback_grace_ms)
-        return self.request_to_impression_ms + last_child_ms + self.hold_ms + self.clock_skew_limit_ms
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Settings of one run of the pipeline."""
-
-    duration: float = 60
-    """Seconds of measured traffic after the warm-up; 0 means that the traffic runs until Ctrl-C."""
-    warm_up_seconds: float = 25
-    """
-    Seconds of traffic at an increasing rate before the measured part. Latencies exclude the warm-up.
-
-    The reconciliation includes the warm-up records. The default is longer than the trigger interval, because the first
-    batch boundary of a cold JVM takes seconds.
-    """
-    rate: float = 150
-    """Records per second, summed over all source topics."""
     trigger: Trigger = "real-time"
     """Execution mode of the three queries without Python processors."""
     python_trigger: Trigger = "micro-batch"
@@ -132,33 +67,14 @@ class Settings:
     """Prefix of all topic names. Different prefixes keep runs on the same broker separate."""
     checkpoint_dir: str = ""
     """Folder for checkpoints. It is kept after the run for a restart. The default is a temporary folder."""
-    seed: int = 7
-    """Seed of the traffic generator."""
-    duplicate_share: float = 0.05
-    """Share of records that repeat an earlier record with the same event id."""
-    malformed_share: float = 0.02
-    """Share of records that cannot be decoded."""
-    late_share: float = 0.05
-    """Share of transactions in which an impression, a click or a playback step occurs after the end of its window."""
-    out_of_order_share: float = 0.05
-    """Share of transactions whose request or impression is sent after an event that it caused."""
-    orphan_share: float = 0.05
-    """Share of transactions whose request or impressions are never sent."""
-    erasure_share: float = 0.01
-    """Share of transactions after which the user requests erasure (a tombstone in `ad-erasures`)."""
-    hot_campaign_share: float = 0.4
-    """Share of requests for one hot campaign. The remaining requests go to seven other campaigns."""
     drain_seconds: float = 90
     """Number of seconds without progress after which a run no longer waits for its last results."""
 
-    def __post_init__(self) -> None:
-        """Raise one ValueError that lists all invalid values."""
+    def rules(self) -> dict[str, tuple[bool, str]]:
+        """Return whether each checked setting is valid, and what a valid value is."""
         has_mode = self.trigger == "real-time" or self.python_trigger == "micro-batch"
-        rules: dict[str, tuple[bool, str]] = {
-            "rate": (self.rate > 0, "greater than 0"),
-            "duration": (self.duration >= 0, "0 (run until Ctrl-C) or greater"),
+        return super().rules() | {
             "python_trigger": (has_mode, f"'micro-batch' if trigger is {self.trigger!r}"),
-            "warm_up_seconds": (self.warm_up_seconds >= 0, "0 (no warm-up) or greater"),
             "interval_seconds": (self.interval_seconds >= 5, "at least 5, the minimum of real-time mode"),
             "python_interval_seconds": (self.python_interval_seconds >= 0, "0 (batches without a pause) or greater"),
             "time_scale": (self.time_scale >= 1, "a whole number of at least 1, as windows can only be shortened"),
@@ -167,15 +83,8 @@ class Settings:
                 "a whole number of at least 1, because each campaign needs a shard",
             ),
             "pacing_bucket_seconds": (self.pacing_bucket_seconds >= 1, "a whole number of at least 1"),
-            "hot_campaign_share": (0 <= self.hot_campaign_share <= 1, "a share from 0 to 1"),
-            "erasure_share": (0 <= self.erasure_share <= 1, "a share from 0 to 1"),
             "slots": (self.slots >= 1, "at least 1"),
         }
-        problems = [
-            f"{k} is {getattr(self, k)!r}, but must be {rule}" for k, (is_met, rule) in rules.items() if not is_met
-        ]
-        if problems:
-            raise ValueError("; ".join(problems))
 
     @property
     def windows(self) -> Windows:

@@ -9,7 +9,6 @@ import itertools
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import Producer
@@ -46,7 +45,8 @@ def avro_click(schema_id: int, *texts: str) -> bytes:
 
 def _samples() -> dict[str, list[Sample]]:
     now = int(time.time() * 1000)
-    traffic = TrafficGenerator(replace(DemoSettings(), warm_up_seconds=0, erasure_share=0), "pages", time.time())
+    settings = DemoSettings(warm_up_seconds=0, erasure_share=0)
+    traffic = TrafficGenerator(settings, settings.windows, "pages", time.time())
     ads: dict[str, list[Sample]] = {topic: [] for topic in SOURCE_TOPICS}
     for record in itertools.islice(traffic.records(), 200):
         ads[record.topic].append((record.key, record.value or b""))

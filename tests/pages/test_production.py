@@ -9,8 +9,9 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.pipeline import pipeline_queries, source_tasks
-from examples.attribution.settings import DemoSettings, Settings, Windows
+from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import TOPICS
 from scripts.pack import files
 from spark_rtm.cli import main

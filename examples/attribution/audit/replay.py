@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from examples.attribution.audit.run_log import Row, RunLog, SourceRecord, credit_key, order_result_id
 from examples.attribution.correlation.rule import Event, Result, correlate
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, OrderCredit, assign_credit
-from examples.attribution.settings import Windows
 
 INPUT_FIELDS = {field.name for field in dataclasses.fields(Event)} - {
     "effective_ts",

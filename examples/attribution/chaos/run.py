@@ -19,12 +19,12 @@ from examples.attribution.chaos.parts.system import System, running_system
 from examples.attribution.chaos.report import Incident, Outcome
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import POLL_SECONDS, is_past, poll_until_settled
+from examples.attribution.pacing.goals import campaign_goals
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
-from examples.attribution.pipeline import RULES, micro_batch_with_python
+from examples.attribution.pipeline import RULES, micro_batch_with_python, pipeline_queries
 from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import SOURCE_TOPICS, TOPICS
 from examples.attribution.traffic.generator import TrafficGenerator
-from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, sending
 from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.queries import wait_until
@@ -183,7 +183,8 @@ class ChaosRun:
             if not self.reader.is_settled():
                 return False
             ends = self.reader.ends()
-            names = micro_batch_with_python(self.system.settings)
+            settings = self.system.settings
+            names = micro_batch_with_python(pipeline_queries(settings), settings)
             positions = [committed_position(self.system.checkpoints / name) for name in names]
             return all(is_past(source, ends) for position in positions for source in position.sources)
         except (KafkaException, ValueError):
@@ -220,14 +221,14 @@ def run(
 ) -> Outcome:
     """Run the pipeline under the planned faults, and return their outcome."""
     sent = SendLog(started_at=time.time())
-    traffic = TrafficGenerator(options.settings(), run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
+    traffic = TrafficGenerator(options, options.windows, f"{int(sent.started_at):x}", sent.started_at)
 
     def report(text: str) -> None:
         view.print_line(escape(f"{time.time() - sent.started_at:5.0f} s {text}"))
 
     with ExitStack() as stack:
         parts = {"on_cluster": options.cluster, "is_mounted": is_mounted, "has_standby": options.standby}
-        system = stack.enter_context(running_system(traffic, report, **parts))
+        system = stack.enter_context(running_system(options.settings(), traffic, report, **parts))
         settings, servers = system.settings, system.broker.bootstrap_servers
         # The audit connects directly to the broker, and not through the proxy.
         reader = RunLogReader(servers, settings, dict.fromkeys(TOPICS, settings.partitions))
@@ -244,7 +245,7 @@ def run(
         title = f"{len(faults)} faults hit the pipeline at {options.rate:g} records/s, then each result is checked"
         view.start_run(sent, replace(settings, warm_up_seconds=0, duration=0), throttle, title)
         end_of_traffic = threading.Event()
-        with sending(servers, settings, traffic.records(), sent, end_of_traffic):
+        with sending(servers, settings, traffic.records(), sent, end_of_traffic, settings.topic):
             chaos.carry_out(faults)
             end_of_traffic.set()
         is_interrupted = stop.is_set()

@@ -15,8 +15,8 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 from examples.attribution.correlation.rule import Event
 from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.correlation.timeouts import Transaction, advance
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.schemas import struct_of
-from examples.attribution.settings import Settings
 from spark_rtm.realtime.timers import move_timer
 
 # The names are in the order of the tuple that `_advance` writes. Checkpoints contain the names, so do not rename them.
@@ -34,9 +34,9 @@ class CorrelationProcessor(StatefulProcessor):
     which the state expires. A TTL removes state that the timer fails to remove.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._windows = settings.windows
-        self._slack_ms = settings.watermark_slack_ms
+    def __init__(self, windows: Windows, slack_ms: int) -> None:
+        self._windows = windows
+        self._slack_ms = slack_ms
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state. The TTL is twice the maximum time until the last timer fires."""

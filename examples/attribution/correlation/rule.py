@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields, replace
 
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.events import BILLABLE, FAMILIES, STEPS
-from examples.attribution.settings import Windows
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from examples.attribution.correlation.schemas import ATTRIBUTED
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.events import BILLABLE, STEPS
-from examples.attribution.settings import Windows
 
 
 def results_of(history: Column, windows: Windows) -> Column:

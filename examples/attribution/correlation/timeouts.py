@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from examples.attribution.correlation.rule import Event, Result, correlate, distinct
-from examples.attribution.settings import Windows
+from examples.attribution.correlation.windows import Windows
 
 
 @dataclass(frozen=True)

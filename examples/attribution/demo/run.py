@@ -21,6 +21,7 @@ from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.demo.beside import micro_batch_beside, slots_beside
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.report import Report
+from examples.attribution.pacing.goals import campaign_goals
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
 from examples.attribution.pipeline import (
     RULES,
@@ -32,7 +33,6 @@ from examples.attribution.pipeline import (
 from examples.attribution.settings import Settings
 from examples.attribution.topics import PACING_TOPIC, TICKS_TOPIC, create_topics
 from examples.attribution.traffic.generator import TrafficGenerator
-from examples.attribution.traffic.goals import campaign_goals
 from examples.attribution.traffic.producer import SendLog, records_of_run, sending
 from spark_rtm.kafka.ticks import ticking
 from spark_rtm.measure.cpu import Cpu, CpuMeter
@@ -117,15 +117,16 @@ def run(
         view.beside = stack.enter_context(micro_batch_beside(settings, spark, bootstrap_servers)) if beside else None
         # Event, transaction and campaign ids contain the run id, so they differ between runs on the same topics.
         sent = SendLog(started_at=time.time())
-        traffic = TrafficGenerator(settings, run_id=f"{int(sent.started_at):x}", started_at=sent.started_at)
+        traffic = TrafficGenerator(settings, settings.windows, f"{int(sent.started_at):x}", sent.started_at)
         throttle = stack.enter_context(
             delivery_throttle(bootstrap_servers, settings, partitions[PACING_TOPIC], campaign_goals(traffic))
         )
         traffic.is_open = throttle.is_open
-        monitor = RunMonitor(reader, results, throttle, keeper, view, micro_batch_with_python(settings))
+        micro_batch = micro_batch_with_python(pipeline_queries(settings), settings)
+        monitor = RunMonitor(reader, results, throttle, keeper, view, micro_batch)
         measured_from = sent.measured_from_ms(settings)
         view.start_run(sent, settings, throttle)
-        with sending(bootstrap_servers, settings, records_of_run(traffic), sent, stop) as sender:
+        with sending(bootstrap_servers, settings, records_of_run(traffic), sent, stop, settings.topic) as sender:
             cpu = monitor.follow(sender, measured_from)
         poll_until_settled(
             lambda: monitor.poll(is_draining=True), monitor.is_settled, reader.log.outstanding, settings.drain_seconds

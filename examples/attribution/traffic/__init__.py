@@ -1,1 +1,1 @@
-"""Generate seeded ad traffic, send it to Kafka, and set goals for the campaigns."""
+"""Generate seeded ad traffic, and send it to Kafka."""

@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.events import STEPS
-from examples.attribution.settings import Settings
 from examples.attribution.topics import ERASURES_TOPIC
+from examples.attribution.traffic.settings import TrafficSettings
 from spark_rtm.realtime.limits import MAX_RECORD_BYTES
 
-CREATIVE_SECONDS = 30
+CREATIVE_SHARE = 0.25
+"""Length of a creative, as a share of the maximum length: 30 of 120 seconds."""
 CAMPAIGN_COUNT = 8
 SEVERAL_SLOTS_SHARE = 0.2
 """Share of requests for two or three ad slots."""
@@ -60,7 +62,7 @@ class Draft:
 class TrafficGenerator:
     """A seeded source of records. The same seed, run id and open campaigns produce the same records."""
 
-    def __init__(self, settings: Settings, run_id: str, started_at: float) -> None:
+    def __init__(self, settings: TrafficSettings, windows: Windows, run_id: str, started_at: float) -> None:
         """Start the schedule at `started_at` (epoch seconds). All ids start with `run_id`."""
         self.settings = settings
         self.run_id = run_id
@@ -68,7 +70,7 @@ class TrafficGenerator:
         self.is_open: Callable[[str], bool] = lambda _campaign_id: True
         """Returns whether a campaign may be served. Called for each request, just before the request is due."""
         self.random = random.Random(settings.seed)
-        self.windows = settings.windows
+        self.windows = windows
         self.ids = 0
         hot = settings.hot_campaign_share
         shares = [hot, *[(1 - hot) / (CAMPAIGN_COUNT - 1)] * (CAMPAIGN_COUNT - 1)]
@@ -113,14 +115,14 @@ class TrafficGenerator:
 
     def filled_slots_per_record(self) -> float:
         """Return the number of filled ad slots per record, estimated from a sample of the traffic."""
-        other = TrafficGenerator(self.settings, self.run_id, self.started_at)
+        other = TrafficGenerator(self.settings, self.windows, self.run_id, self.started_at)
         drafts = [draft for _ in range(SAMPLE_TRANSACTIONS) for draft in other._with_faults(other._transaction())]
         impressions = [draft for draft in drafts if draft.topic == "ad-impressions"]
         filling = (draft.fields for draft in impressions if draft.label in ("normal", "out_of_order"))
         return len({(fields["transaction_id"], fields["slot_id"]) for fields in filling}) / len(drafts)
 
     def _mean_delay_ms(self) -> float:
-        other = TrafficGenerator(self.settings, self.run_id, self.started_at)
+        other = TrafficGenerator(self.settings, self.windows, self.run_id, self.started_at)
         delays = [draft.send_ms for _ in range(SAMPLE_TRANSACTIONS) for draft in other._transaction()]
         return sum(delays) / len(delays)
 
@@ -196,7 +198,7 @@ class TrafficGenerator:
                 **common,
                 "slot_id": slot_id,
                 "impression_id": self._id("i"),
-                "creative_length_ms": CREATIVE_SECONDS * 1000 // self.settings.time_scale,
+                "creative_length_ms": int(CREATIVE_SHARE * self.windows.max_creative_ms),
             }
             drafts.append(
                 _draft("ad-impressions", fields, first_ms + n * 0.05 * window_ms, "late" if late else "normal")

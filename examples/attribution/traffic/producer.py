@@ -7,15 +7,15 @@ kind of record, such as `normal` or `malformed`. The pipeline does not read `lab
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from examples.attribution.settings import Settings
 from examples.attribution.traffic.generator import ScheduledRecord, TrafficGenerator
+from examples.attribution.traffic.settings import TrafficSettings
 from spark_rtm.kafka.consumer import CLIENT
 
 FLUSH_TIMEOUT_SECONDS = 60
@@ -46,7 +46,7 @@ class SendLog:
     lags_ms: list[float] = field(default_factory=list)
     """Delay from the intended to the actual send time of each measured record."""
 
-    def measured_from_ms(self, settings: Settings) -> float:
+    def measured_from_ms(self, settings: TrafficSettings) -> float:
         """Return the start of the measured part in UTC milliseconds."""
         return (self.started_at + settings.warm_up_seconds) * 1000
 
@@ -57,9 +57,18 @@ class SendLog:
 
 
 def send(
-    bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
+    bootstrap_servers: str,
+    settings: TrafficSettings,
+    records: Iterator[ScheduledRecord],
+    log: SendLog,
+    stop: threading.Event,
+    full_name: Callable[[str], str],
 ) -> None:
-    """Send `records` on schedule until none is left or `stop` is set, then flush. Update `log` with each record."""
+    """
+    Send `records` on schedule until none is left or `stop` is set, then flush. Update `log` with each record.
+
+    `full_name` adds the prefix of the run to the name of a topic.
+    """
     producer = Producer({**PRODUCER_CONF, "bootstrap.servers": bootstrap_servers})
 
     def delivered(error: KafkaError | None, _: Message) -> None:
@@ -72,7 +81,7 @@ def send(
         if stop.wait(wait_seconds) if wait_seconds > 0 else stop.is_set():
             break
         headers: Headers = [("t0", str(int((log.started_at + record.send_at) * 1000))), ("label", record.label)]
-        producer.produce(settings.topic(record.topic), record.value, record.key, headers=headers, on_delivery=delivered)
+        producer.produce(full_name(record.topic), record.value, record.key, headers=headers, on_delivery=delivered)
         producer.poll(0)
         log.records += 1
         sent_at = time.monotonic() - start
@@ -93,10 +102,17 @@ def records_of_run(traffic: TrafficGenerator) -> Iterator[ScheduledRecord]:
 
 @contextmanager
 def sending(
-    bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
+    bootstrap_servers: str,
+    settings: TrafficSettings,
+    records: Iterator[ScheduledRecord],
+    log: SendLog,
+    stop: threading.Event,
+    full_name: Callable[[str], str],
 ) -> Iterator[threading.Thread]:
     """Send `records` in a thread while the block runs, then join the thread. An error in the block stops the thread."""
-    sender = threading.Thread(target=send, args=(bootstrap_servers, settings, records, log, stop), daemon=True)
+    sender = threading.Thread(
+        target=send, args=(bootstrap_servers, settings, records, log, stop, full_name), daemon=True
+    )
     sender.start()
     try:
         yield sender

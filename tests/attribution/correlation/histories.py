@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.schemas import HISTORY
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.events import STEPS
-from examples.attribution.settings import Windows
 
 Results = dict[str, Result]
 """Results by id."""

@@ -12,7 +12,7 @@ from examples.attribution.correlation.processor import CorrelationProcessor
 from examples.attribution.correlation.rule import Event, Result, correlate
 from examples.attribution.correlation.schemas import HISTORY
 from examples.attribution.correlation.timeouts import Transaction, advance
-from examples.attribution.settings import DemoSettings, Windows
+from examples.attribution.correlation.windows import Windows
 from tests.attribution.correlation.histories import (
     CLICK,
     LIMITED,
@@ -30,19 +30,7 @@ from tests.attribution.correlation.histories import (
 pytestmark = pytest.mark.spark
 
 
-class LimitedSettings(DemoSettings):
-    """Settings with a maximum number of events that about half of the generated histories exceed."""
-
-    @property
-    def windows(self) -> Windows:
-        return LIMITED
-
-
-SETTINGS = {
-    WINDOWS: DemoSettings(time_scale=1_000, watermark_slack_ms=500),
-    LIMITED: LimitedSettings(watermark_slack_ms=500),
-}
-"""Settings with the windows of the generated histories."""
+SLACK_MS = 500
 ALL_WINDOWS = st.sampled_from([WINDOWS, WINDOWS, LIMITED])
 
 KEY = ("t", T)
@@ -54,7 +42,7 @@ class Run:
     """One transaction in Spark's TwsTester, and the newest version of each result."""
 
     def __init__(self, windows: Windows = WINDOWS) -> None:
-        processor = CorrelationProcessor(SETTINGS[windows])
+        processor = CorrelationProcessor(windows, SLACK_MS)
         self.tester = TwsTester(processor, timeMode="processingTime", outputMode="update")
         self.now = 0
         self.newest: Results = {}

@@ -1,4 +1,16 @@
-"""The correlation rule: every code, and every window just inside, exactly at, and just outside its end."""
+"""
+The correlation rule: every code, and every window just inside, exactly at, and just outside its end.
+
+    impression waits |   ad slot is pending    |
+    for its request  |                         |
+    ├─── 5 min ──────┼──────── 5 min ──────────┤
+                   request                          (T)
+                          ├────────────── 15 min ───────────────┤  click
+                          ├── 30 s ──┼──────── 5 min ────────┤     playback steps
+                      impression  end of the creative
+
+All ends belong to their windows.
+"""
 
 import random
 from collections.abc import Callable, Sequence
@@ -8,8 +20,8 @@ from typing import Any
 import pytest
 
 from examples.attribution.correlation.rule import Event, correlate
+from examples.attribution.correlation.windows import Windows
 from examples.attribution.events import STEPS
-from examples.attribution.settings import Windows
 
 WINDOWS = Windows()
 T = 1_000_000_000

@@ -93,6 +93,7 @@ class System:
 
 @contextmanager
 def running_system(
+    settings: Settings,
     traffic: TrafficGenerator,
     report: Callable[[str], None],
     *,
@@ -101,7 +102,6 @@ def running_system(
     has_standby: bool = False,
 ) -> Iterator[System]:
     """Start all parts, the driver last, and stop them after the block. `fill-disk` needs `is_mounted`."""
-    settings = traffic.settings
     with ExitStack() as stack:
         report("starting Kafka and PostgreSQL")
         broker, broker_proxy = _broker(stack)
