@@ -33,6 +33,7 @@ OF_THE_CHECKOUT = (
 )
 """Modules that are imported only by benchmarks, tests and other modules that a copy does not contain."""
 MACHINERY = tuple(f"examples/attribution/{name}" for name in ("audit/", "chaos/", "demo/", "soak.py", "traffic/"))
+"""Programs and their parts, which a copy contains only if other examples import them."""
 
 
 def shipped_files(root: Path) -> list[Path]:
@@ -50,6 +51,9 @@ def _examples(root: Path) -> list[Path]:
     fences = [fence for page in pages for fence in markdown.fences(page.read_text(encoding="utf-8"))]
     named = {root / fence.options.get("excerpt", "").partition(":")[0] for fence in fences}
     named |= {target for page in pages for target in link_targets(page)}
-    found = with_imports(folder, named, root)
+    starts = (path for path in named if path.is_relative_to(folder))
+    found = with_imports(
+        folder, (path for path in starts if not files.relative(root, path).startswith(MACHINERY)), root
+    )
     packages = {path / "__init__.py" for one in found for path in one.parents if path.is_relative_to(folder)}
-    return sorted(path for path in found | packages if not files.relative(root, path).startswith(MACHINERY))
+    return sorted(found | packages)

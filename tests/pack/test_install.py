@@ -3,7 +3,9 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import files, generate, manifest
+from scripts.pack.checks.links import imported_files
 from scripts.pack.install import incomplete, install, stale, state, uninstall
+from scripts.pack.shipped import shipped_files
 
 NAME = "spark-real-time-mode"
 
@@ -126,6 +128,21 @@ def test_folder_without_a_copy_is_not_uninstalled(copied: Path, skills: Path) ->
 
     assert "nothing was deleted" in finding.message
     assert "theirs" == (skills / NAME / "SKILL.md").read_text()
+
+
+def test_copy_contains_every_module_that_it_imports() -> None:
+    """Otherwise a copied example would end with ModuleNotFoundError."""
+    shipped = {files.relative(files.ROOT, path) for path in shipped_files(files.ROOT)}
+
+    missing = {
+        (name, imported)
+        for name in shipped
+        if name.startswith("examples/") and name.endswith(".py")
+        for imported in imported_files((files.ROOT / name).read_text(), name.rpartition("/")[0]) - shipped
+        if (files.ROOT / imported).is_file()
+    }
+
+    assert set() == missing
 
 
 def test_copy_is_small(copied: Path) -> None:
