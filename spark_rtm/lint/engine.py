@@ -29,6 +29,8 @@ OTHER_LANGUAGES = {f".{language}": check for language, check in markdown.LANGUAG
 PAGES = {".md", ".markdown"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
 """A code word in a message: a name such as `mapInPandas`, or a quoted value."""
+MAX_LINE = 2000
+"""Maximum length of a line in which a finding has its own columns."""
 DEFAULTS = Settings()
 
 
@@ -138,6 +140,8 @@ def _words(rule: Rule, message: str) -> list[re.Pattern[str]]:
 
 def _columns(words: Iterable[re.Pattern[str]], line: str) -> tuple[int, int]:
     """Return the start and end columns of the first of `words` in the line, or else of the whole line."""
+    if len(line) > MAX_LINE:  # a file on one line can have thousands of findings
+        return 1, len(line) + 1
     for word in words:
         if match := word.search(line):
             return match.start() + 1, match.end() + 1

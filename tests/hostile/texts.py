@@ -13,7 +13,7 @@ PYTHON = 'spark.readStream.format("kafka").load().writeStream.outputMode("update
 SCALA = (
     'spark.readStream.format("kafka").load().writeStream.outputMode("append").trigger(Trigger.RealTime("5 minutes"))'
 )
-CLUSTER = '{"cluster_name": "rtm", "spark_version": "15.4.x-scala2.12", "num_workers": 4}'
+CLUSTER_JSON = '{"cluster_name": "rtm", "spark_version": "15.4.x-scala2.12", "num_workers": 4}'
 TERRAFORM = 'resource "databricks_cluster" "rtm" {\n  cluster_name = "rtm"\n  spark_version = "15.4.x-scala2.12"\n}\n'
 SQL = (
     "-- for queries in real-time mode\nSET pipelines.trigger = 'RealTime';\n"
@@ -22,10 +22,10 @@ SQL = (
 CELLS = '{"cells": [{"cell_type": "code", "source": %s},\n {"cell_type": "code", "source": %s}]}'
 MISTAKES: dict[str, Callable[[str], str]] = {
     ".py": lambda text: PYTHON + text,
-    ".md": lambda text: f"# Real-time mode\n\nUse `.trigger(realTime=True)`.\n\n{text}",
+    ".md": lambda text: f"# Real-time mode of Spark\n\nUse `.trigger(realTime=True)`.\n\n{text}",
     ".ipynb": lambda text: CELLS % (json.dumps(PYTHON), json.dumps(text)),
-    ".json": lambda text: f"[{CLUSTER}, {text}]",
-    ".yaml": lambda text: f"a: {CLUSTER}\n{text}",
+    ".json": lambda text: f"[{CLUSTER_JSON}, {text}]",
+    ".yaml": lambda text: f"a: {CLUSTER_JSON}\n{text}",
     ".tf": lambda text: f"{TERRAFORM}locals {{\n{text}\n}}\n",
     ".scala": lambda text: f"object Job {{ val mistake = {SCALA}.start() }}\n{text}",
     ".java": lambda text: f"class Job {{ void run() {{ {SCALA}.start(); }} }}\n{text}",
@@ -86,7 +86,7 @@ def _encodings(text: str) -> dict[str, bytes]:
     }
 
 
-WORDS = "# Real-time mode\n\n"
+WORDS = "# Real-time mode of Spark\n\n"
 CODE = "# spark realTime\n"
 CLUSTER = "name: rtm\njob:\n  spark_version: x\n"
 ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
@@ -108,6 +108,12 @@ INPUTS = {
     "quotes.md": WORDS + ">" * 10_000 + "```python\n" + "> x\n" * 1000,
     "cell-lines.ipynb": CELL.format(",".join(f'\n"realTime {n} \\u00e9\\n"' for n in range(4000))),
     "fences.md": WORDS + "```python\nrealTime\n```\ntext:\n" * 2000,
+    # Inputs whose time would grow with the square of their length.
+    "blank-lines.py": PYTHON + "\n" * 120_000,
+    "blank-lines.java": f"class Job {{ void run() {{ {SCALA}.start(); }} }}\n" + "\n" * 120_000,
+    "one-line.json": f"[{', '.join([CLUSTER_JSON] * 6000)}]",
+    "wide-rows.md": WORDS + "| a | b |\n|---|---|\n| " + "x | y " * 10_000 + "|\n| " + "`realTime=5` |" * 8000 + "\n",
+    "questions.md": WORDS + "realTime " + "? " * 60_000 + "realTime\n",
     # Inputs whose memory would grow with the square of their length, and the largest files.
     "chain-of-options.py": CODE + "w = df.writeStream\n" + "".join(f"w = w.option('{n}', 1)\n" for n in range(20_000)),
     "queries-of-operators.py": CODE

@@ -106,19 +106,22 @@ def _after_diff(code: str) -> str:
 
 
 def _span_problems(sentence: Sentence, min_batch_ms: float | None) -> list[RuleProblem]:
-    spans = markdown.code_spans(sentence.text)
-    said = markdown.replace_code_spans(f"{sentence.text} {sentence.around}", lambda _: "x")
-    is_denied = WRONG.search(said) or SIGN.search(said) or CONDITION.search(f"{sentence.text} {sentence.around}")
-    if not spans or is_denied or is_silent(sentence):
+    spans = [(start, sentence.text[start:end].strip("`")) for start, end in markdown.code_spans(sentence.text)]
+    triggers = [(start, span) for start, span in spans if TRIGGER_SPAN.search(span) and not JVM_FORM.search(span)]
+    if not triggers or _denies(sentence.text) or _denies(sentence.around) or is_silent(sentence):
         return []
     problems: list[RuleProblem] = []
-    for start, end in spans:
-        span = sentence.text[start:end].strip("`")
-        if TRIGGER_SPAN.search(span) and not JVM_FORM.search(span):
-            line = sentence.line_at(start)
-            found = _in_trigger(span, min_batch_ms)
-            problems += [(rule, replace(problem.at(line), severity="warning")) for rule, problem in found]
+    for start, span in triggers:
+        line = sentence.line_at(start)
+        found = _in_trigger(span, min_batch_ms)
+        problems += [(rule, replace(problem.at(line), severity="warning")) for rule, problem in found]
     return problems
+
+
+@lru_cache(maxsize=100)  # all cells of a row have the same text around them
+def _denies(text: str) -> bool:
+    said = markdown.replace_code_spans(text, lambda _: "x")
+    return bool(WRONG.search(said) or SIGN.search(said) or CONDITION.search(text))
 
 
 @lru_cache(maxsize=1000)  # the same triggers occur many times on a page

@@ -22,7 +22,7 @@ DATA = re.compile(
     re.IGNORECASE,
 )
 """Heading about errors that the notebook counts. Other headings about errors mark the code below as wrong."""
-DELETION = re.compile(r"^\s*rm\s+-\w*r\w*\s+['\"]?(?:/dbfs(?=/))?([^\s'\"]+)", re.MULTILINE)
+DELETION = re.compile(r"^[ \t]*rm[ \t]+-\w*r\w*[ \t]+['\"]?(?:/dbfs(?=/))?([^\s'\"]+)", re.MULTILINE)
 SEPARATOR = "# COMMAND ----------"
 
 

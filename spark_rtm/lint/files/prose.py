@@ -4,7 +4,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spark_rtm.lint.files.layout import END, REFERS_BACK, Layout, is_wrong_section, without_comments
+from spark_rtm.lint.files.layout import (
+    END,
+    MAX_SENTENCE,
+    MAX_TITLE,
+    REFERS_BACK,
+    Layout,
+    is_wrong_section,
+    without_comments,
+)
 from spark_rtm.text import markdown
 
 MODE = re.compile(
@@ -84,14 +92,16 @@ def _cells(layout: Layout, text: str) -> Iterator[Sentence]:
             continue
         has_fixes = any(map(FIX.search, table.header))
         for line, cells in table.rows:
+            # Each cell is checked together with its row, so a long row would take quadratic time.
+            around = " | ".join(cells)[:MAX_SENTENCE]
+            first = cells[0][:MAX_TITLE]
+            row = markdown.replace_code_spans(first, lambda _: "x")
             for number, cell in enumerate(cells):
                 column = table.header[number] if number < len(table.header) else ""
                 if has_fixes and not FIX.search(column):
                     column += " (problem)"
-                row = markdown.replace_code_spans(cells[0], lambda _: "x")
                 label = f"{row}: {cell}" if number else cell
-                is_about = _is_about((cell, column, cells[0]), titles)
-                yield Sentence(line, label, is_about, column, " | ".join(cells))
+                yield Sentence(line, label, _is_about((cell, column, first), titles), column, around)
 
 
 def _is_about(texts: tuple[str, ...], titles: tuple[str, ...]) -> bool:

@@ -13,7 +13,7 @@ DENIED = re.compile(
     r"\b(?:not|no|nor|never|none|cannot|off|disable[ds]?|without|avoid\w*|instead|rather|unlike|except|unsupported|"
     r"incompatible|offending|refuse[sd]?|reject(?:s|ed)?|forbid\w*|fail(?:s|ed)?|errors?|wrong|false|myth|claims?|if|"
     r"unless|until|remove[sd]?|removing|conflicts?|lacks?|stops?|differ\w*|versus|vs|measured|observed|"
-    r"while|but|than|micro-?batch|batch|default\s+trigger|advice|checks?\s+for)\b|n't\b|\?\W*$",
+    r"while|but|than|micro-?batch|batch|default\s+trigger|advice|checks?\s+for)\b|n't\b|\?\W{0,20}$",
     re.IGNORECASE,
 )
 """A word that negates the advice, makes it conditional, or applies it to another mode."""
