@@ -70,7 +70,7 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench radar services evals generate validate site serve wheel job-archive release-check release-files test test-unit check lint format clean
+.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -173,6 +173,9 @@ generate: $(VENV)/installed ## regenerate excerpts, tables and the manifest
 
 validate: $(VENV)/installed-dev ## check pages, links, manifest and skill; silence means success
 	@$(PY) scripts/skills.py validate
+
+commits: $(VENV)/installed-dev ## check that each commit since the last tag passes validate, at most the last 60
+	@$(PY) -m scripts.commits
 
 site: $(VENV)/installed-docs ## build the site into site/; every warning is an error
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
