@@ -15,17 +15,59 @@ if sys.version_info < (3, 11):  # noqa: UP036  # assistants run whatever `python
     sys.stderr.write("skills.py: this is Python %d.%d; run it with Python 3.11 or newer\n" % sys.version_info[:2])  # noqa: UP031
     sys.exit(2)
 
-import argparse
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scripts.pack import assistants, files
-from spark_rtm.cli import COMMANDS, Command, Program
+from spark_rtm.cli import COMMANDS
+from spark_rtm.command_line import Argument
+from spark_rtm.program import Command, Program
 from spark_rtm.text import finding
 from spark_rtm.text.finding import show
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """A command without options."""
+
+
+@dataclass(frozen=True)
+class ValidateOptions:
+    """The options of `validate`."""
+
+    format: Annotated[str, Argument(choices=finding.STYLES)] = "text"
+    """Format of the findings."""
+
+
+@dataclass(frozen=True)
+class InstallOptions:
+    """The options of `install`."""
+
+    assistant: Annotated[tuple[str, ...], Argument(choices=assistants.ASSISTANTS, is_repeated=True)] = ()
+    """Assistant to install for; may be repeated (default: all assistants that are found)."""
+    project: Annotated[Path | None, Argument("FOLDER")] = None
+    """Use the skills folders of this project, for the assistants found there (default: the personal folders)."""
+    to: Annotated[Path | None, Argument("FOLDER")] = None
+    """Install into this skills folder only."""
+    force: bool = False
+    """Overwrite files that were edited after installation."""
+    check: bool = False
+    """Write nothing; exit with status 1 if a copy is stale."""
+    list: bool = False
+    """Write nothing; print each skills folder and its state."""
+    uninstall: bool = False
+    """Delete the copies, except files that were edited."""
+
+    def __post_init__(self) -> None:
+        for names in ("project to", "check list uninstall"):
+            given = [f"--{name}" for name in names.split() if getattr(self, name)]
+            if len(given) > 1:
+                raise ValueError(f"{' and '.join(given)} exclude each other; pass one of them")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return PROGRAM.main(arguments)
 
 
-def _generate(_: argparse.Namespace) -> int:
+def _generate(_: NoOptions) -> int:
     from scripts.pack import generate
 
     try:
@@ -45,27 +87,21 @@ def _generate(_: argparse.Namespace) -> int:
     return 0
 
 
-def _validate(options: argparse.Namespace) -> int:
+def _validate(options: ValidateOptions) -> int:
     from scripts.pack.validate import validate
 
-    try:
-        return _report(validate(files.ROOT), options.format)
-    except ModuleNotFoundError as error:
-        _continue_in_virtual_environment()
-        return PROGRAM.wrong(
-            f"validate needs the package {error.name!r}, which is not installed; run `make check` once to install it"
-        )
+    return _report(validate(files.ROOT), options.format)
 
 
-def _continue_in_virtual_environment() -> str:
+def _continue_in_virtual_environment(extra: str) -> str:
     """Run the command again with the packages of `make setup`, or return how to install them."""
     python = files.ROOT / ".venv/bin/python"
     if python.is_file() and Path(sys.prefix) != files.ROOT / ".venv":
         os.execv(python, [str(python), *sys.argv])
-    return "run `make setup` once"
+    return f"run `make {'check' if extra == 'dev' else 'setup'}` once to install it"
 
 
-def _install(options: argparse.Namespace) -> int:
+def _install(options: InstallOptions) -> int:
     from scripts.pack import install
 
     folders = [options.to] if options.to else _folders(options.assistant, options.project)
@@ -100,7 +136,7 @@ def _leads_out(folder: Path, project: Path | None) -> bool:
     return project is not None and not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
 
 
-def _wrong_places(options: argparse.Namespace, folders: Sequence[Path]) -> str:
+def _wrong_places(options: InstallOptions, folders: Sequence[Path]) -> str:
     if options.to and options.assistant:
         return "--to names the folder, so --assistant has no effect; omit one of them"
     if options.project and not options.project.is_dir():
@@ -131,7 +167,7 @@ def _list(project: Path | None) -> int:
     return 0
 
 
-def _install_into(folder: Path, options: argparse.Namespace) -> int:
+def _install_into(folder: Path, options: InstallOptions) -> int:
     from scripts.pack import install
 
     verb, done = ("uninstall from", "deleted from") if options.uninstall else ("install into", "installed into")
@@ -152,36 +188,15 @@ def _report(findings: Sequence[finding.Finding], style: str) -> int:
     return 1 if findings else 0
 
 
-def _install_options(install: argparse.ArgumentParser) -> None:
-    install.add_argument(
-        "--assistant",
-        action="append",
-        choices=assistants.ASSISTANTS,
-        help="assistant to install for; may be repeated (default: all assistants that are found)",
-    )
-    places = install.add_mutually_exclusive_group()
-    places.add_argument(
-        "--project",
-        type=Path,
-        metavar="FOLDER",
-        help="use the skills folders of this project, for the assistants found there (default: the personal folders)",
-    )
-    places.add_argument("--to", type=Path, metavar="FOLDER", help="install into this skills folder only")
-    install.add_argument("--force", action="store_true", help="overwrite files that were edited after installation")
-    actions = install.add_mutually_exclusive_group()
-    actions.add_argument("--check", action="store_true", help="write nothing; exit with status 1 if a copy is stale")
-    actions.add_argument("--list", action="store_true", help="write nothing; print each skills folder and its state")
-    actions.add_argument("--uninstall", action="store_true", help="delete the copies, except files that were edited")
-
-
 PROGRAM = Program(
     "skills.py",
     "python scripts/skills.py",
     (__doc__ or "").strip(),
-    {
-        "install": Command(
+    [
+        Command(
+            "install",
             "copy the skill to skills folders of coding assistants",
-            _install_options,
+            InstallOptions,
             _install,
             {
                 "install": "install for each assistant on this machine",
@@ -193,24 +208,28 @@ PROGRAM = Program(
                 "install --uninstall": "delete the copies",
             },
         ),
-        **COMMANDS,
-        "generate": Command(
+        *COMMANDS,
+        Command(
+            "generate",
             "regenerate excerpts, tables, router and manifest",
-            lambda _: None,
+            NoOptions,
             _generate,
             {"generate": "regenerate excerpts, tables and the manifest"},
+            extra="base",
         ),
-        "validate": Command(
+        Command(
+            "validate",
             "check the whole pack",
-            finding.add_format,
+            ValidateOptions,
             _validate,
             {
                 "validate": "check the whole pack; no output means success",
                 "validate --format github": "annotate a pull request of this repository",
             },
+            extra="dev",
         ),
-    },
-    install=lambda _: _continue_in_virtual_environment(),
+    ],
+    install=_continue_in_virtual_environment,
 )
 
 

@@ -1,7 +1,11 @@
 """Tools and building blocks for Apache Spark real-time mode."""
 
+import sys
 from pathlib import Path
 
+from spark_rtm.moved import MovedModules
+
+sys.meta_path.append(MovedModules())
 __version__ = "0.1.0"
 DOCUMENTATION = "https://your-organization.github.io/spark-real-time-mode"
 """The address of the site."""

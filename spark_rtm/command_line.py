@@ -2,19 +2,38 @@
 Derive a program's command-line flags from a documented dataclass, so `--help` always matches the code.
 
 The field `max_rows: int = 10` becomes the flag `--max-rows`, and the docstring below the field becomes the help text.
+An `Argument` in the annotation states what does not follow from the type.
 """
 
 import argparse
 import ast
 import inspect
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
 from itertools import pairwise
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+WHOLE = re.compile("[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """The form of a field on the command line, such as `Annotated[Path, Argument("FILE")]`."""
+
+    metavar: str | None = None
+    """The name of the value in the help."""
+    parse: Callable[[str], object] | None = None
+    """Return the value of a text, or raise `argparse.ArgumentTypeError`. By default, the type of the field."""
+    choices: Iterable[str] | None = None
+    is_positional: bool = False
+    is_repeated: bool = False
+    """Whether each flag has one value, and may be repeated. By default, the flag of a tuple has one or more values."""
+    is_rest: bool = False
+    """Whether the field has the arguments after `--`."""
 
 
 def arguments_of(
@@ -42,21 +61,58 @@ def arguments_of(
         # Keep the line breaks of the description and of the example.
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    fixed, presets, texts = fixed or {}, presets or {}, docstrings_of(kind)
-    types = get_type_hints(kind)
-    for field in fields(kind):  # type: ignore[arg-type]
-        if field.name not in fixed:
-            text = f"{texts.get(field.name, '')}{_default(field, presets)}".replace("%", "%%")
-            required = field.default is MISSING and field.default_factory is MISSING
-            flag, options = f"--{field.name.replace('_', '-')}", _options(field, types[field.name])
-            parser.add_argument(flag, default=argparse.SUPPRESS, required=required, help=text, **options)
-    parsed = vars(parser.parse_args(arguments))
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in parsed.items()}
+    fixed, presets = fixed or {}, presets or {}
+    add_arguments(parser, kind, fixed, presets)
+    given = vars(parser.parse_args(arguments))
+    chosen = [values for condition, values in presets.items() if _is_met(condition, given)]
+    return built(parser, kind, {name: value for values in (*chosen, fixed, given) for name, value in values.items()})
+
+
+def add_arguments(
+    parser: argparse.ArgumentParser,
+    kind: type,
+    fixed: Iterable[str] = (),
+    presets: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Add an argument for each field of the dataclass `kind` that is not in `fixed`. Omitted ones are not parsed."""
+    texts, types = docstrings_of(kind), get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        form, given_type = _form(types[field.name])
+        if field.name in fixed or form.is_rest:
+            continue
+        is_required = field.default is MISSING and field.default_factory is MISSING
+        options = _options(field, given_type, form, is_required=is_required)
+        text = f"{texts.get(field.name, '')}{_default(field, presets or {})}".replace("%", "%%")
+        if form.is_positional:
+            parser.add_argument(field.name, default=argparse.SUPPRESS, help=text, **options)
+        else:
+            flag = f"--{field.name.replace('_', '-')}"
+            parser.add_argument(flag, default=argparse.SUPPRESS, required=is_required, help=text, **options)
+
+
+def built(parser: argparse.ArgumentParser, kind: type[T], given: Mapping[str, Any]) -> T:
+    """Return an instance with the parsed values. If the constructor raises ValueError, the program exits."""
     try:
-        chosen = [values for condition, values in presets.items() if _is_met(condition, given)]
-        return kind(**{name: value for values in (*chosen, fixed, given) for name, value in values.items()})
+        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
     except ValueError as error:
         parser.error(str(error))
+
+
+def rest_of(kind: type) -> str | None:
+    """Return the name of the field that has the arguments after `--`, if there is one."""
+    types = get_type_hints(kind, include_extras=True)
+    return next((field.name for field in fields(kind) if _form(types[field.name])[0].is_rest), None)
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """Return a parser of whole numbers from `least` to 999,999,999."""
+
+    def parse(text: str) -> int:
+        if not WHOLE.fullmatch(text) or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text[:99]!r} is not a whole number from {least} to 999,999,999")
+        return int(text)
+
+    return parse
 
 
 def docstrings_of(kind: type) -> dict[str, str]:
@@ -72,18 +128,32 @@ def docstrings_of(kind: type) -> dict[str, str]:
     return texts
 
 
-def _options(field: "Field[Any]", kind: Any) -> dict[str, Any]:
+def _form(kind: Any) -> tuple[Argument, Any]:
+    """Return the form and the type in an annotation."""
+    if get_origin(kind) is not Annotated:
+        return Argument(), kind
+    kind, *notes = get_args(kind)
+    return next(note for note in notes if isinstance(note, Argument)), kind
+
+
+def _options(field: "Field[Any]", kind: Any, form: Argument, *, is_required: bool) -> dict[str, Any]:
     """Return the keyword arguments of `add_argument` for a field."""
-    if kind is bool:
-        return {"action": argparse.BooleanOptionalAction if field.default is True else "store_true"}
     if get_origin(kind) in {Union, UnionType}:
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
-    if get_origin(kind) is tuple:
-        # `--rates 1 2` and `--rates 1 --rates 2` are equivalent.
-        return {"nargs": "+", "action": "extend", **_options(field, get_args(kind)[0])}
-    if get_origin(kind) is Literal:
-        return {"choices": get_args(kind)}
-    return {"type": kind, "metavar": _metavar(field.name, kind)}
+    if kind is bool:
+        return {"action": argparse.BooleanOptionalAction if field.default is True else "store_true"}
+    several: dict[str, Any] = {}
+    if get_origin(kind) is tuple and (form.parse is None or form.is_repeated or form.is_positional):
+        kind = get_args(kind)[0]
+        if form.is_positional:
+            several = {"nargs": "+" if is_required else "*"}
+        else:
+            # `--rates 1 2` and `--rates 1 --rates 2` are equivalent.
+            several = {"action": "append"} if form.is_repeated else {"nargs": "+", "action": "extend"}
+    if choices := form.choices or (get_args(kind) if get_origin(kind) is Literal else None):
+        return {**several, "choices": tuple(choices), "metavar": form.metavar}
+    metavar = form.metavar or (None if form.is_positional else _metavar(field.name, kind))
+    return {**several, "type": form.parse or kind, "metavar": metavar}
 
 
 def _metavar(name: str, kind: Any) -> str:

@@ -1,9 +1,11 @@
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
 
-from spark_rtm.command_line import arguments_of, docstrings_of
+from spark_rtm.command_line import Argument, arguments_of, docstrings_of, whole_number
+from spark_rtm.program import Command, Program, UsageError
 
 
 @dataclass(frozen=True)
@@ -122,3 +124,91 @@ def test_subclass_inherits_the_docstring_of_a_redefined_field() -> None:
 
     assert ("Records per second.", "Target topic.") == (texts["rate"], texts["target"])
     assert 3.5 == arguments_of(SlowOptions, [], program="p", description="d", example="p").rate
+
+
+@dataclass(frozen=True)
+class Copied:
+    source: Annotated[Path, Argument("SOURCE", is_positional=True)]
+    targets: Annotated[tuple[str, ...], Argument(is_positional=True)] = ()
+    tag: Annotated[tuple[str, ...], Argument("TAG", is_repeated=True)] = ()
+    only: Annotated[tuple[str, ...] | None, Argument("A,B", lambda text: tuple(text.split(",")))] = None
+    count: Annotated[int | None, Argument("N", whole_number(1))] = None
+    is_strict: bool | None = None
+    rest: Annotated[tuple[str, ...], Argument(is_rest=True)] = ()
+
+    def __post_init__(self) -> None:
+        if self.source.name == "wrong":
+            raise ValueError("source is wrong; name another one")
+
+
+def copied(*arguments: str) -> Copied:
+    ran = list[Copied]()
+
+    def run(options: Copied) -> int:
+        ran.append(options)
+        return 0
+
+    assert 0 == Program("tool", "tool", "Copies.", [Command("copy", "copy", Copied, run, {"copy a": "a"})]).main(
+        ["copy", *arguments]
+    )
+    return ran[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("a", Copied(Path("a"))),
+        ("a b c", Copied(Path("a"), ("b", "c"))),
+        ("--tag x --tag y a b", Copied(Path("a"), ("b",), ("x", "y"))),
+        ("a --only x,y --count 3 --is-strict", Copied(Path("a"), only=("x", "y"), count=3, is_strict=True)),
+        ("a -- --count x -- y", Copied(Path("a"), rest=("--count", "x", "--", "y"))),
+        ("a --", Copied(Path("a"))),
+    ],
+)
+def test_command_has_positional_repeated_and_further_arguments(arguments: str, expected: Copied) -> None:
+    assert expected == copied(*arguments.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("", "the following arguments are required: SOURCE"),
+        ("a --count 0", "argument --count: '0' is not a whole number from 1 to 999,999,999"),
+        (f"a --count {'9' * 5000}", f"argument --count: '{'9' * 99}' is not a whole number"),
+        ("wrong", "tool copy: error: source is wrong; name another one"),
+        ("a --none", "unrecognized arguments: --none"),
+    ],
+)
+def test_wrong_argument_of_a_command_ends_with_status_two(
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        copied(*arguments.split())
+
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (UsageError("a\x1b", "b"), 2, "tool: a\\x1b\ntool: b\n"),
+        (OSError(2, "No such file", "x"), 2, "tool: [Errno 2] No such file: 'x'; the command stopped here\n"),
+        (
+            ModuleNotFoundError("no", name="psutil"),
+            2,
+            "needs the package 'psutil', which is not installed; run get prove",
+        ),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+    ids=["usage", "file", "package", "interrupt"],
+)
+def test_failed_command_has_a_status_and_a_message(
+    error: BaseException, status: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: Options) -> int:
+        raise error
+
+    commands = [Command("fail", "fail", Options, fail, {"fail": "x"}, extra="prove")]
+
+    assert status == Program("tool", "tool", "Fails.", commands, lambda extra: f"run get {extra}").main(["fail"])
+    assert message in capsys.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results.format import Block, machine_of, measured, milliseconds, table
-from spark_rtm.capacity import COMMAND, Capacity, Demand, capacity, highest_rate_per_partition
+from spark_rtm.commands.capacity import COMMAND, Capacity, Demand, capacity, highest_rate_per_partition
 
 MEASURED = "references/measured/growth.json"
 

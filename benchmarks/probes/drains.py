@@ -27,7 +27,7 @@ from rich.console import Console
 from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
 from benchmarks.probes.probe import PARTITIONS, Record, outcome_of, produce, written
 from benchmarks.spark.engine import start_process
-from spark_rtm import control_socket
+from spark_rtm.commands.control import listen, send
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime import control
@@ -92,7 +92,7 @@ class Job:
     def obey(self, command: str, query: str) -> float:
         """Send a command for a query, and return the seconds until the answer."""
         started = time.monotonic()
-        (answer,) = control_socket.send(self.socket, command, query, 60)
+        (answer,) = send(self.socket, command, query, 60)
         if not answer["ok"]:
             raise RuntimeError(f"{command} has failed: {answer['text']}")
         return time.monotonic() - started
@@ -210,7 +210,7 @@ def main() -> None:
                 queries[name] = start(spark, servers, folder, name)
         return False
 
-    with control_socket.listen(spark, Path(argument["socket"])):
+    with listen(spark, Path(argument["socket"])):
         wait_until(restart_stopped, LONG_SECONDS, "the end of the benchmark")
 
 

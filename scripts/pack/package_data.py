@@ -19,8 +19,8 @@ from pathlib import Path
 
 from scripts.pack import files
 from scripts.pack.tables import overview
-from spark_rtm import capacity
-from spark_rtm.errors import NAME, KnownError
+from spark_rtm.commands import capacity
+from spark_rtm.commands.errors import NAME, KnownError
 from spark_rtm.text import markdown
 
 DATABRICKS_PAGE = "references/errors_on_databricks.md"
@@ -143,7 +143,7 @@ def cost_model(root: Path) -> str:
 
 
 RENDERERS: dict[str, Callable[[Path], str]] = {
-    "spark_rtm/capacity.json": cost_model,
-    "spark_rtm/errors.json": errors_json,
+    "spark_rtm/commands/capacity.json": cost_model,
+    "spark_rtm/commands/errors.json": errors_json,
     overview.NAME: overview.chart,
 }

@@ -1,9 +1,12 @@
-"""Define the command-line arguments of `lint`."""
+"""The command `lint` and its options. Importing this module does not load the linter."""
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from spark_rtm.text.finding import ENGINES, add_format
+from spark_rtm.command_line import Argument
+from spark_rtm.program import Command
+from spark_rtm.text.finding import ENGINES, STYLES
 
 DESCRIPTION = """Check code, notebooks, pages, SQL and cluster definitions for real-time mode mistakes.
 
@@ -19,40 +22,64 @@ Settings come from the table [tool.rtm-lint] of the nearest pyproject.toml above
 select, ignore, exclude, per-file-ignores, engine and strict. Arguments replace settings."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `lint` to its parser."""
-    parser.description = DESCRIPTION
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        type=Path,
-        help="files and folders (default: the current folder), or - for standard input",
-    )
-    parser.add_argument("--engine", choices=ENGINES, help="report only findings for this engine (default: both)")
-    parser.add_argument(
-        "--select", type=_names, metavar="RULES", help="report only these rules or groups, such as trigger,output-mode"
-    )
-    parser.add_argument("--ignore", type=_names, metavar="RULES", help="do not report these rules or groups")
-    parser.add_argument(
-        "--exclude",
-        type=_names,
-        metavar="PATTERNS",
-        help="skip these files and folders, even if they are passed as paths",
-    )
-    parser.add_argument(
-        "--strict", action="store_const", const=True, help="exit with status 1 for warnings too, not only for errors"
-    )
-    parser.add_argument(
-        "--stdin-filename", metavar="NAME", help="file name for standard input, which determines the format"
-    )
-    parser.add_argument("--fix", action="store_true", help="correct triggers, output modes and joins in Python files")
-    parser.add_argument("--diff", action="store_true", help="print what --fix would change, and change nothing")
-    parser.add_argument(
-        "--claims", action="store_true", help="list the sentences about real-time mode without a verdict, and exit"
-    )
-    parser.add_argument("--explain", metavar="RULE", help="print the section of a rule (ALL lists the rules), and exit")
-    add_format(parser)
-
-
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+RULES = Argument("RULES", _names)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `lint`. None leaves the choice to the settings of the project."""
+
+    paths: Annotated[tuple[Path, ...], Argument(is_positional=True)] = ()
+    """Files and folders (default: the current folder), or - for standard input."""
+    engine: Annotated[str | None, Argument(choices=ENGINES)] = None
+    """Report only findings for this engine (default: both)."""
+    select: Annotated[tuple[str, ...] | None, RULES] = None
+    """Report only these rules or groups, such as trigger,output-mode."""
+    ignore: Annotated[tuple[str, ...] | None, RULES] = None
+    """Do not report these rules or groups."""
+    exclude: Annotated[tuple[str, ...] | None, Argument("PATTERNS", _names)] = None
+    """Skip these files and folders, even if they are passed as paths."""
+    strict: bool | None = None
+    """Exit with status 1 for warnings too, not only for errors."""
+    stdin_filename: Annotated[str | None, Argument("NAME")] = None
+    """File name for standard input, which determines the format."""
+    fix: bool = False
+    """Correct triggers, output modes and joins in Python files."""
+    diff: bool = False
+    """Print what --fix would change, and change nothing."""
+    claims: bool = False
+    """List the sentences about real-time mode without a verdict, and exit."""
+    explain: Annotated[str | None, Argument("RULE")] = None
+    """Print the section of a rule (ALL lists the rules), and exit."""
+    format: Annotated[str, Argument(choices=STYLES)] = "text"
+    """Format of the findings."""
+
+
+def _run(options: Options) -> int:
+    from spark_rtm.lint.command import run  # noqa: PLC0415
+
+    return run(options)
+
+
+COMMANDS = [
+    Command(
+        "lint",
+        "check code, notebooks, pages and cluster definitions for real-time mode mistakes",
+        Options,
+        _run,
+        {
+            "lint jobs/ README.md": "check code, and the advice in a page",
+            "lint --engine databricks .": "report only problems that affect Databricks",
+            "lint --format github src/": "annotate a pull request",
+            "lint --diff jobs/": "show the changes that `--fix` would make",
+            "lint --claims docs/": "list the sentences about real-time mode to judge yourself",
+            "lint --explain output-mode": "print the section of a rule",
+            "lint --stdin-filename job.py - < job.py": "check text from an editor",
+        },
+        DESCRIPTION,
+    )
+]

@@ -1,6 +1,5 @@
 """Run `lint`: choose what to check, print the findings, correct files, and return the exit status."""
 
-import argparse
 import io
 import os
 import shutil
@@ -11,12 +10,14 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
+from spark_rtm.lint.arguments import Options
 from spark_rtm.lint.claims import claims_in
 from spark_rtm.lint.engine import PAGES, RULES, is_complete, lint_sources
 from spark_rtm.lint.fixes import difference, fixable, fixed
 from spark_rtm.lint.rules.rule import UNCHECKED, UncheckedError
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
 from spark_rtm.lint.sources import MARK, MAX_BYTES, Sources, read_sources
+from spark_rtm.program import UsageError
 from spark_rtm.text.finding import Finding, printable, render, show, summary
 
 STDIN = Path("-")
@@ -24,7 +25,7 @@ Changes = Mapping[Path, tuple[str, str]]
 """The text of each file that can be corrected, before and after the correction."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Run `lint` and return its exit status."""
     try:
         if options.explain:
@@ -32,15 +33,15 @@ def run(options: argparse.Namespace) -> int:
             return 0
         sources, settings = _inputs(options)
     except SettingsError as error:
-        return int(options.program.wrong(str(error)))
-    return _list_claims(sources, options) if options.claims else _check(sources, settings, options)
+        raise UsageError(str(error)) from error
+    return _list_claims(sources) if options.claims else _check(sources, settings, options)
 
 
-def _check(sources: Sources, settings: Settings, options: argparse.Namespace) -> int:
+def _check(sources: Sources, settings: Settings, options: Options) -> int:
     findings = lint_sources(sources, settings=settings)
     changes = _changes(findings, sources, settings) if options.fix or options.diff else {}
     if options.diff:
-        return _show_changes(changes, findings, options)
+        return _show_changes(changes, findings)
     if sources.given and options.fix:
         sources.given |= {path: after for path, (_, after) in changes.items()}
         sys.stdout.writelines(sources.given.values())
@@ -51,14 +52,15 @@ def _check(sources: Sources, settings: Settings, options: argparse.Namespace) ->
     if changes:
         findings = lint_sources(sources, settings=settings)
     _report(findings, sources, options)
-    for path, problem in failed.items():
-        options.program.wrong(f"{path} was not corrected: {problem}; correct it by hand")
-    return 2 if failed else _status(findings, settings)
+    if failed:
+        lines = (f"{path} was not corrected: {problem}; correct it by hand" for path, problem in failed.items())
+        raise UsageError(*lines)
+    return _status(findings, settings)
 
 
-def _inputs(options: argparse.Namespace) -> tuple[Sources, Settings]:
+def _inputs(options: Options) -> tuple[Sources, Settings]:
     """Return the files to check and the settings. Raise SettingsError if the arguments are invalid."""
-    paths = options.paths or ([STDIN] if options.stdin_filename else [Path()])
+    paths = list(options.paths) or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:
         raise SettingsError(
@@ -74,21 +76,21 @@ def _inputs(options: argparse.Namespace) -> tuple[Sources, Settings]:
     return read_sources(paths, settings.excludes), settings
 
 
-def _show_changes(changes: Changes, findings: Sequence[Finding], options: argparse.Namespace) -> int:
+def _show_changes(changes: Changes, findings: Sequence[Finding]) -> int:
     text = "".join(difference(path, *texts) for path, texts in changes.items()).rstrip("\n")
     show("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
     if not is_complete(findings):
         count = len({finding.path for finding in findings if finding.rule == UNCHECKED.id})
-        return int(options.program.wrong(f"files that were not checked: {count}; run lint without --diff to see them"))
+        raise UsageError(f"files that were not checked: {count}; run lint without --diff to see them")
     return 1 if changes else 0
 
 
-def _list_claims(sources: Sources, options: argparse.Namespace) -> int:
+def _list_claims(sources: Sources) -> int:
     pages = ((path, text) for path, text in sources.texts() if path in sources.given or path.suffix.lower() in PAGES)
     show("\n".join(line for path, text in pages for line in claims_in(text, path.as_posix())))
-    for path, (_, problem) in sources.unchecked:
-        options.program.wrong(f"{path.as_posix()}: {problem.message}")
-    return 2 if sources.unchecked else 0
+    if sources.unchecked:
+        raise UsageError(*(f"{path.as_posix()}: {problem.message}" for path, (_, problem) in sources.unchecked))
+    return 0
 
 
 def _stdin() -> str:
@@ -141,7 +143,7 @@ def _original(path: Path, sources: Sources) -> str:
         return ""
 
 
-def _report(findings: list[Finding], sources: Sources, options: argparse.Namespace) -> None:
+def _report(findings: list[Finding], sources: Sources, options: Options) -> None:
     details = _details(findings)
     has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     show(render(findings, options.format, details, has_colors=has_colors))

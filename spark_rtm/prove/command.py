@@ -1,6 +1,5 @@
 """The command `prove`: start the services, run the checks, print the verdicts."""
 
-import argparse
 import logging
 import math
 import os
@@ -18,6 +17,8 @@ import psutil
 import pyspark
 from py4j.protocol import Py4JError
 
+from spark_rtm.program import UsageError
+from spark_rtm.prove.arguments import Arguments
 from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove, runs_of_code
 from spark_rtm.prove.subjects import target
@@ -25,21 +26,31 @@ from spark_rtm.prove.subjects.bench import adopt_orphans, bench, end_now, jvm, k
 from spark_rtm.prove.subjects.job import CANNOT
 from spark_rtm.prove.subjects.samples import read_samples
 from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render, summary
+from spark_rtm.text.finding import printable
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: Arguments) -> int:
     """Prove one target. Print the verdicts to standard output and the progress to standard error."""
     try:
         status = _run(arguments)
     except KeyboardInterrupt:
         status = 130
-    # Python would wait for each thread that the job has left.
-    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+    except UsageError as error:
+        if not _has_threads():
+            raise
+        print(f"rtm: {printable(str(error))}", file=sys.stderr, flush=True)
+        status = 2
+    if _has_threads():
         end_now(status)
     return status
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _has_threads() -> bool:
+    """Return whether the job has left threads, for whose end Python would wait."""
+    return any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+
+
+def _run(arguments: Arguments) -> int:
     progress, verdicts, here = _Progress(), list[Verdict](), Path.cwd()
 
     def show(verdict: Verdict) -> None:
@@ -49,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     stop = _stop(arguments, progress, show)
     conditions = {
-        "command": f"{arguments.program.call} prove {arguments.target}",
+        "command": f"rtm prove {arguments.target}",
         "date": datetime.now(UTC).date().isoformat(),
         "pyspark": pyspark.__version__,
         "cores": os.cpu_count(),
@@ -61,10 +72,12 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.format != "text" and (verdicts or not stop):
         verdicts.sort(key=lambda verdict: CHECKS.index(verdict.check))
         print(render(verdicts, arguments.format, conditions), flush=True)
-    return int(arguments.program.wrong(stop)) if stop else exit_status(verdicts)
+    if stop:
+        raise UsageError(stop)
+    return exit_status(verdicts)
 
 
-def _stop(arguments: argparse.Namespace, progress: "_Progress", show: Callable[[Verdict], None]) -> str:
+def _stop(arguments: Arguments, progress: "_Progress", show: Callable[[Verdict], None]) -> str:
     """Show the verdicts, and return why they are incomplete, or an empty string."""
     others = adopt_orphans()
     try:
@@ -83,12 +96,12 @@ def _stop(arguments: argparse.Namespace, progress: "_Progress", show: Callable[[
     return ""
 
 
-def _verdicts(arguments: argparse.Namespace, progress: "_Progress", show: Callable[[Verdict], None]) -> None:
+def _verdicts(arguments: Arguments, progress: "_Progress", show: Callable[[Verdict], None]) -> None:
     # A background job of a shell ignores SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
     signal.signal(signal.SIGINT, progress.interrupt)
     signal.signal(signal.SIGTERM, progress.interrupt)
     found, options = examined(arguments)
-    jars = [arguments.packages or ""]
+    jars = [arguments.packages]
     if isinstance(found, target.Job):
         jars.append(found.confs.get("spark.jars.packages", ""))
         progress.say(runs_of_code(found, options.checks))
@@ -101,16 +114,16 @@ def _verdicts(arguments: argparse.Namespace, progress: "_Progress", show: Callab
         progress.say("stopping")
 
 
-def examined(arguments: argparse.Namespace) -> tuple[target.Target | target.Job, Options]:
+def examined(arguments: Arguments) -> tuple[target.Target | target.Job, Options]:
     """Return the target and the options of a command line. Raise ValueError for an invalid argument."""
-    if wrong := [text for text in arguments.conf or [] if "=" not in text]:
+    if wrong := [text for text in arguments.conf if "=" not in text]:
         raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
-    confs = dict(text.partition("=")[::2] for text in arguments.conf or [])
+    confs = dict(text.partition("=")[::2] for text in arguments.conf)
     found = target.load(arguments.target, arguments.of_job, confs, side_effects=arguments.side_effects)
     samples = {}
     # The topics of a job are known only when it runs.
     names = () if isinstance(found, target.Job) else (found.stream, *found.tables)
-    for text in arguments.samples or []:
+    for text in arguments.samples:
         name, _, path = text.partition("=")
         if not path or (names and name not in names):
             raise ValueError(f"--samples {text}: write NAME=FILE.jsonl; NAME is {' or '.join(names) or 'a topic'}")
@@ -136,8 +149,8 @@ def examined(arguments: argparse.Namespace) -> tuple[target.Target | target.Job,
     )
 
 
-def _names(text: str | None) -> list[str]:
-    return [name for name in (text or "").replace(" ", "").split(",") if name]
+def _names(text: str) -> list[str]:
+    return [name for name in text.replace(" ", "").split(",") if name]
 
 
 def _relative(verdict: Verdict, here: Path) -> Verdict:

@@ -1,6 +1,5 @@
 """Define a finding of `validate` or `lint`, and render findings as text, JSON, GitHub annotations or SARIF."""
 
-import argparse
 import hashlib
 import io
 import json
@@ -136,11 +135,6 @@ def _sarif_result(finding: Finding, fingerprint: str) -> dict[str, object]:
         "partialFingerprints": {"finding/v1": fingerprint},
         "properties": {"engine": list(finding.engine)},
     }
-
-
-def add_format(command: argparse.ArgumentParser) -> None:
-    """Add the option for the format of the findings."""
-    command.add_argument("--format", choices=STYLES, default="text", help="format of the findings (default: text)")
 
 
 def show(text: str) -> None:

@@ -1,7 +1,7 @@
 import json
 from typing import Any
 
-from spark_rtm.capacity import PUBLISHED
+from spark_rtm.commands.capacity import PUBLISHED
 from tests.hostile.case import Build, Case, file, pipe, sparse
 
 LONG = "9" * 5000

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.errors import find
+from spark_rtm.commands.errors import find
 from spark_rtm.inspect.files.folder import UnreadableError
 from spark_rtm.inspect.inspection import inspect
 from tests.pages.jobs import prepare

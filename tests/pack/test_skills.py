@@ -45,7 +45,7 @@ def test_old_python_is_named_in_one_line() -> None:
 
 def test_no_command_prints_the_help_and_the_version_is_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 == main([])
-    assert "skills.py validate" in capsys.readouterr().out
+    assert "skills.py install" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert f"skills.py {__version__}\n" == capsys.readouterr().out

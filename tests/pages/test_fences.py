@@ -17,7 +17,7 @@ from pytest_examples import EvalExample
 from scripts.pack import files
 from scripts.pack.generate import excerpt
 from scripts.skills import PROGRAM
-from spark_rtm.cli import COMMANDS
+from spark_rtm.cli import RTM
 from spark_rtm.services.scala import compiled
 from spark_rtm.text import markdown
 from tests.pages.examples import EXAMPLES, Example
@@ -166,7 +166,7 @@ def _check_shell(example: Example, _: Path) -> bool:
             targets = set(re.findall(r"^([a-z-]+):", (files.ROOT / "Makefile").read_text(), re.MULTILINE))
             assert set() == set(words[1:]) - targets, f"{example}: {line}"
         if program == "rtm":
-            assert words[1] in {*COMMANDS, "--version"}, f"{example}: {line}"
+            assert words[1] in {*RTM.names, "--version"}, f"{example}: {line}"
         if program == "python" and words[1:3] == ["-m", "pytest"]:
             continue
         if program == "python" and "-m" in words:
@@ -181,7 +181,7 @@ def _check_python_command(example: Example, words: list[str]) -> None:
     package = script.with_suffix("") / "__main__.py"
     assert script.is_file() or package.is_file(), f"{example}: file {words[1]!r} does not exist"
     if script.name == "skills.py":
-        assert words[2] in PROGRAM.commands, f"{example}: {words}"
+        assert words[2] in PROGRAM.names, f"{example}: {words}"
 
 
 def _check_scala(example: Example, folder: Path) -> bool:

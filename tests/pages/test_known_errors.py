@@ -11,7 +11,7 @@ from scripts.pack import files
 from scripts.pack.checks.evidence import claims
 from scripts.pack.checks.links import imported_files
 from spark_rtm.cli import main
-from spark_rtm.errors import NAME, KnownError, find, known
+from spark_rtm.commands.errors import NAME, KnownError, find, known
 from spark_rtm.text import markdown
 from tests.pages.refusals import quotes
 

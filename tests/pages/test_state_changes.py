@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from scripts.pack import files
-from spark_rtm.errors import find
+from spark_rtm.commands.errors import find
 from spark_rtm.text import markdown
 from tests.pages.jobs import prepare
 

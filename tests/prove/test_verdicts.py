@@ -1,4 +1,3 @@
-import argparse
 import contextlib
 import json
 import math
@@ -403,7 +402,7 @@ def test_wrong_option_is_named_before_a_server_starts(option: tuple[str, str], m
     words = ["prove", f"{tmp_path}/job.py:f", *option]
 
     with pytest.raises(ValueError, match=message):
-        examined(RTM.parser().parse_args(words, argparse.Namespace(of_job=[])))
+        examined(RTM.parsed(words)[1])
 
 
 def test_sample_that_is_nested_too_deeply_is_named(tmp_path: Path) -> None:

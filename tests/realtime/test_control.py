@@ -19,7 +19,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.probes import counted
-from spark_rtm import control_socket
+from spark_rtm.commands.control import listen
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import ControlError
 from spark_rtm.realtime.latency import CLOCK_MS, METRIC, with_latency
@@ -252,9 +252,9 @@ def test_socket_is_private_and_executes_the_commands_of_rtm(
     def rtm(*arguments: str) -> int:
         return subprocess.run([sys.executable, "-m", "spark_rtm", *arguments], check=False, timeout=60).returncode
 
-    with control_socket.listen(spark, path):
+    with listen(spark, path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        with pytest.raises(OSError, match="in use"), control_socket.listen(spark, path):
+        with pytest.raises(OSError, match="in use"), listen(spark, path):
             pass
         assert rtm("commit", str(path)) == 0
         assert rtm("drain", str(path), "--query", "other") == 1

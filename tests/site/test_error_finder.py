@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 
 from scripts.pack import files
 from scripts.site import error_finder
-from spark_rtm.errors import NAME, find
+from spark_rtm.commands.errors import NAME, find
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 

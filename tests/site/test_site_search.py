@@ -6,7 +6,7 @@ from playwright.sync_api import Page
 
 from scripts.pack import files
 from scripts.site import error_finder
-from spark_rtm.errors import NAME
+from spark_rtm.commands.errors import NAME
 from spark_rtm.text import markdown
 
 pytestmark = pytest.mark.services

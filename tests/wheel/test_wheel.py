@@ -174,4 +174,8 @@ def test_wheel_is_the_folder_of_the_checkout(wheel: Path) -> None:
     assert {files.relative(ROOT, path): path.read_bytes() for path in files.files_below(ROOT / "spark_rtm")} == {
         name: packed[name] for name in packed.keys() - metadata
     }
-    assert {"spark_rtm/py.typed", "spark_rtm/monitoring/alerts.yml", "spark_rtm/capacity.json"} <= packed.keys()
+    assert {
+        "spark_rtm/py.typed",
+        "spark_rtm/monitoring/alerts.yml",
+        "spark_rtm/commands/capacity.json",
+    } <= packed.keys()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from spark_rtm.errors import page_of
+from spark_rtm.commands.errors import page_of
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.subject import Subject
 from spark_rtm.prove.subjects.target import code_of

@@ -5,7 +5,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_rtm.errors import page_of
+from spark_rtm.commands.errors import page_of
 from spark_rtm.prove.verdicts.verdict import WRONG, Verdict
 from spark_rtm.realtime import failures
 from spark_rtm.realtime.failures import REMEDIES

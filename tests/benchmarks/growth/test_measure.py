@@ -10,7 +10,7 @@ from benchmarks.growth.points import Point
 from benchmarks.growth.table import LIMITS, MEASURED, million, reached_at
 from benchmarks.harness.benchmark import write_json
 from benchmarks.results.run_result import RunResult
-from spark_rtm.capacity import Demand, capacity
+from spark_rtm.commands.capacity import Demand, capacity
 from tests.benchmarks.growth.synthetic import content, rows
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.test_validity import GOOD

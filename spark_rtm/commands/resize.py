@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from spark_rtm.command_line import Argument
 from spark_rtm.inspect.files.content import read_checkpoint
 from spark_rtm.inspect.files.folder import LocalFolder, UnreadableError
 from spark_rtm.inspect.inspection import SHUFFLE_PARTITIONS
 from spark_rtm.inspect.mode import REAL_TIME_OPERATOR
+from spark_rtm.program import Command, UsageError
 
 if TYPE_CHECKING:
-    import argparse
-
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_rtm.inspect.files.state import Operator
@@ -34,14 +35,19 @@ class ResizeError(Exception):
     """Raised if the state was not rewritten. The copy is deleted."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to its parser."""
-    parser.add_argument("checkpoint", type=Path, help="folder with the checkpoint of a stopped query; only read")
-    parser.add_argument("--partitions", type=int, required=True, metavar="N", help="new number of state partitions")
-    parser.add_argument("--to", type=Path, required=True, metavar="NEW", help="folder for the rewritten copy")
+@dataclass(frozen=True)
+class Options:
+    """The options of `resize`."""
+
+    checkpoint: Annotated[Path, Argument(is_positional=True)]
+    """Folder with the checkpoint of a stopped query; only read."""
+    partitions: int
+    """New number of state partitions."""
+    to: Annotated[Path, Argument("NEW")]
+    """Folder for the rewritten copy."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Write the copy, print its content, and return the exit status."""
     given = (options.checkpoint, options.partitions, options.to)
     try:
@@ -53,11 +59,8 @@ def run(options: argparse.Namespace) -> int:
             rows = resize(spark, *given)
         finally:
             spark.stop()
-    except ModuleNotFoundError as error:
-        remedy = options.program.install("prove")
-        return int(options.program.wrong(f"resize needs the package {error.name!r}, which is not installed; {remedy}"))
     except (UnreadableError, ResizeError) as error:
-        return int(options.program.wrong(str(error)))
+        raise UsageError(str(error)) from error
     print(f"{options.to} has the {rows} rows of state in {options.partitions} partitions, all unchanged")
     print(f"start the query with checkpointLocation {options.to}; {options.checkpoint} is unchanged")
     return 0
@@ -133,3 +136,15 @@ def _rows(session: SparkSession, checkpoint: Path, operator: int, **options: int
     reader = session.read.format("statestore").options(operatorId=operator, _readAllColumnFamilies=True, **options)
     rows = reader.load(str(checkpoint.absolute()))
     return rows.select("column_family_name", "key_bytes", "value_bytes")
+
+
+COMMANDS = [
+    Command(
+        "resize",
+        "rewrite the state of a stopped query with a different number of partitions",
+        Options,
+        run,
+        {"resize checkpoints/clicks --partitions 8 --to checkpoints/clicks-8": "write a copy with 8 state partitions"},
+        extra="prove",
+    )
+]

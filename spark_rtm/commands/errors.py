@@ -1,6 +1,5 @@
 """The command `errors`: find the cause and the fix of a pasted exception, a condition or a description."""
 
-import argparse
 import json
 import re
 import sys
@@ -10,6 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from math import log
 from pathlib import Path
+from typing import Annotated
+
+from spark_rtm.command_line import Argument
+from spark_rtm.program import Command
 
 NAME = re.compile(r"_?[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?|(?:\w+\.)*[A-Z]\w*(?:Exception|Error)")
 """An error condition or a class of exceptions."""
@@ -111,17 +114,17 @@ def stems(text: str) -> set[str]:
     return {re.sub(r"(?:ied|ies|y)$", "i", re.sub(r"(?:ing|ed|es|s|e)$", "", word)) for word in words}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.description = DESCRIPTION
-    parser.add_argument(
-        "text", nargs="+", metavar="TEXT", help="the exception or description; `-` reads standard input"
-    )
+@dataclass(frozen=True)
+class Options:
+    """The arguments of `errors`."""
+
+    text: Annotated[tuple[str, ...], Argument("TEXT", is_positional=True)]
+    """The exception or description; `-` reads standard input."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Print the errors that match the text, and return the exit status."""
-    text = sys.stdin.read() if options.text == ["-"] else " ".join(options.text)
+    text = sys.stdin.read() if options.text == ("-",) else " ".join(options.text)
     found = find(text)
     for line in _lines(found) if found else ["no page explains this text; read references/debugging.md"]:
         print(line)
@@ -133,3 +136,19 @@ def _lines(found: list[KnownError]) -> Iterator[str]:
         yield f"{each.condition} ({each.engine})"
         yield from textwrap.wrap(each.fix, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
         yield f"  {each.page}"
+
+
+COMMANDS = [
+    Command(
+        "errors",
+        "find the cause and the fix of an exception",
+        Options,
+        run,
+        {
+            "errors STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE": "by condition",
+            "errors - < trace.txt": "by a pasted exception",
+            'errors "topic was deleted and created again"': "by a description",
+        },
+        DESCRIPTION,
+    )
+]

@@ -7,7 +7,6 @@ is open.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import socket
@@ -15,8 +14,13 @@ import socketserver
 import sys
 import threading
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from spark_rtm.command_line import Argument
+from spark_rtm.program import Command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +32,7 @@ DEADLINE_SECONDS = 30.0
 MAX_REQUEST_BYTES = 10_000
 # A busy driver may answer this long after the deadline of the command.
 ANSWER_SECONDS = 10.0
-COMMANDS = {
+SUMMARIES = {
     "commit": "end the open batch of a running query now; the query continues",
     "drain": "wait until all records in the source are processed and committed; the query continues",
     "stop": "drain and stop a running query, so a restart repeats nothing",
@@ -78,20 +82,19 @@ def send(path: Path, command: str, query: str | None, deadline_seconds: float) -
     return answers
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the three commands to their parser."""
-    parser.add_argument("socket", type=Path, metavar="SOCKET", help="socket file that the job passed to `listen`")
-    parser.add_argument("--query", metavar="NAME", help="name of the query (default: all queries of the job)")
-    parser.add_argument(
-        "--deadline",
-        type=float,
-        default=DEADLINE_SECONDS,
-        metavar="SECONDS",
-        help=f"time after which the command gives up (default: {DEADLINE_SECONDS:g})",
-    )
+@dataclass(frozen=True)
+class Options:
+    """The options of the three commands."""
+
+    socket: Annotated[Path, Argument("SOCKET", is_positional=True)]
+    """Socket file that the job passed to `listen`."""
+    query: Annotated[str | None, Argument("NAME")] = None
+    """Name of the query (default: all queries of the job)."""
+    deadline: Annotated[float, Argument("SECONDS")] = DEADLINE_SECONDS
+    """Time after which the command gives up."""
 
 
-def run(options: argparse.Namespace, command: str) -> int:
+def run(command: str, options: Options) -> int:
     """Send a command, print a line per query, and return the exit status: 1 if a query did not execute the command."""
     try:
         answers = send(options.socket, command, options.query, options.deadline)
@@ -153,3 +156,15 @@ def _remove_unused(path: Path) -> None:
                 probe.connect(str(path))
             except ConnectionRefusedError:
                 path.unlink()
+
+
+COMMANDS = [
+    Command(
+        name,
+        summary,
+        Options,
+        partial(run, name),
+        {f"{name} /run/clicks/rtm.sock": f"{name} all queries of the job that listens there"},
+    )
+    for name, summary in SUMMARIES.items()
+]

@@ -1,14 +1,15 @@
 """Count the task slots of real-time queries from their numbers of partitions, without Spark: `rtm slots`."""
 
-import argparse
 import math
-import re
 import sys
 from dataclasses import dataclass
+from typing import Annotated
 
-from spark_rtm.text.finding import DATABRICKS, OSS
+from spark_rtm.command_line import Argument, whole_number
+from spark_rtm.program import Command
+from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
-WHOLE = re.compile("[0-9]{1,9}")
+COUNT = Argument("N", whole_number(0))
 DESCRIPTION = """Count the task slots of queries in real-time mode, whose stages all run at the same time.
 
 exit status:
@@ -33,37 +34,34 @@ class Query:
         return self.source_partitions + sum(self.repartitions) + self.shuffle_partitions * self.stateful_stages
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to its parser."""
-    parser.description = DESCRIPTION
-    parser.add_argument(
-        "--source-partitions", type=_count, required=True, metavar="N", help="partitions of all sources"
-    )
-    parser.add_argument(
-        "--repartition", type=_count, action="append", default=[], metavar="N", help="partitions of a repartition"
-    )
-    parser.add_argument(
-        "--stateful-stages", type=_count, default=0, metavar="N", help="stages with state, such as groupBy (default: 0)"
-    )
-    parser.add_argument(
-        "--shuffle-partitions",
-        type=_count,
-        default=200,
-        metavar="N",
-        help="spark.sql.shuffle.partitions (default: 200)",
-    )
-    parser.add_argument("--queries", type=_count, default=1, metavar="N", help="number of such queries (default: 1)")
-    parser.add_argument("--max-partitions", type=_count, metavar="N", help="source option maxPartitions")
-    parser.add_argument("--available", type=_count, metavar="N", help="task slots of your cluster")
-    parser.add_argument("--engine", choices=(OSS, DATABRICKS), default=OSS, help=f"the engine (default: {OSS})")
+@dataclass(frozen=True)
+class Options:
+    """The options of `slots`."""
+
+    source_partitions: Annotated[int, COUNT]
+    """Partitions of all sources."""
+    repartition: Annotated[tuple[int, ...], Argument("N", whole_number(0), is_repeated=True)] = ()
+    """Partitions of a `repartition`; may be repeated."""
+    stateful_stages: Annotated[int, COUNT] = 0
+    """Stages with state, such as groupBy."""
+    shuffle_partitions: Annotated[int, COUNT] = 200
+    """Value of spark.sql.shuffle.partitions."""
+    queries: Annotated[int, COUNT] = 1
+    """Number of such queries."""
+    max_partitions: Annotated[int | None, COUNT] = None
+    """Source option maxPartitions."""
+    available: Annotated[int | None, COUNT] = None
+    """Task slots of your cluster."""
+    engine: Annotated[str, Argument(choices=ENGINES)] = OSS
+    """The engine."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Print the number of task slots needed and, with --available, the effect of fewer slots."""
     partitions = options.source_partitions
     if options.max_partitions and options.engine == DATABRICKS:
         partitions = min(partitions, options.max_partitions)
-    query = Query(partitions, tuple(options.repartition), options.shuffle_partitions, options.stateful_stages)
+    query = Query(partitions, options.repartition, options.shuffle_partitions, options.stateful_stages)
     needed = options.queries * query.slots
     state = query.shuffle_partitions * query.stateful_stages
     factor = f"{options.queries} x " if options.queries > 1 else ""
@@ -74,12 +72,11 @@ def run(options: argparse.Namespace) -> int:
         print("maxPartitions has no effect on OSS 4.3.0")
     if options.available is None or options.available >= needed:
         return 0
-    print(f"too few: {_consequence(query, options, needed)}", file=sys.stderr)
+    print(f"too few: {_consequence(query, options, needed, options.available)}", file=sys.stderr)
     return 1
 
 
-def _consequence(query: Query, options: argparse.Namespace, needed: int) -> str:
-    available = options.available
+def _consequence(query: Query, options: Options, needed: int, available: int) -> str:
     missing = f"{needed} slots needed, {available} available"
     if options.engine == DATABRICKS:
         return f"{missing}. Databricks does not schedule a query that lacks slots; use a larger cluster"
@@ -93,7 +90,16 @@ def _consequence(query: Query, options: argparse.Namespace, needed: int) -> str:
     )
 
 
-def _count(text: str) -> int:
-    if not WHOLE.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text[:99]!r} is not a whole number from 0 to 999,999,999")
-    return int(text)
+COMMANDS = [
+    Command(
+        "slots",
+        "count the task slots that queries need",
+        Options,
+        run,
+        {
+            "slots --source-partitions 8 --stateful-stages 1": "count the slots of an aggregation",
+            "slots --source-partitions 8 --available 4": "show the effect of too few slots",
+        },
+        DESCRIPTION,
+    )
+]

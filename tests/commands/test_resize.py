@@ -9,10 +9,10 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
 from scripts import skills
+from spark_rtm.commands.resize import ResizeError, compared, resize
 from spark_rtm.inspect.inspection import inspect
 from spark_rtm.realtime import control
 from spark_rtm.realtime.queries import wait_until
-from spark_rtm.resize import ResizeError, compared, resize
 from tests.helpers import new_topic
 from tests.inspect.files import add_state, write_checkpoint
 from tests.realtime.test_control import COUNTS, outputs, processed, read, start, written

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripts import skills
-from spark_rtm.capacity import Demand, capacity
+from spark_rtm.commands.capacity import Demand, capacity
 from tests.benchmarks.growth.synthetic import TRUTH, content
 
 OPTIONS = "--rate 1500 --record-bytes 500 --keys 5000 --state-keys 50000 --interval 7 --price 0.5"

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from spark_rtm.command_line import Argument, whole_number
+from spark_rtm.commands.slots import Query
 from spark_rtm.measure.capacity_model import CostModel, model_of
-from spark_rtm.slots import WHOLE, Query
+from spark_rtm.program import Command, UsageError
 from spark_rtm.text.finding import printable
 
 PUBLISHED = Path(__file__).with_suffix(".json")
@@ -121,40 +123,51 @@ def _other_interval(content: Mapping[str, Any], demand: Demand) -> Iterator[str]
         )
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command to its parser."""
-    parser.description = DESCRIPTION
-    numbers = {
-        "--rate": (None, "records per second of the source; each query reads all of them"),
-        "--record-bytes": (Demand.record_bytes, "size of a record; checked against the range of the runs"),
-        "--keys": (Demand.keys, "number of different keys in the records"),
-        "--state-keys": (None, "number of keys in the state (default: the value of --keys)"),
-        "--interval": (Demand.interval_seconds, "trigger interval in seconds"),
-    }
-    for option, (default, text) in numbers.items():
-        suffix = "" if default is None else f" (default: {default:g})"
-        parser.add_argument(
-            option, type=_number, required=option == "--rate", default=default, metavar="N", help=f"{text}{suffix}"
-        )
-    parser.add_argument("--queries", type=_count, default=1, metavar="N", help="number of such queries (default: 1)")
-    parser.add_argument(
-        "--partitions", type=_count, metavar="N", help="source partitions (default: as few as possible)"
-    )
-    parser.add_argument("--price", type=_number, metavar="P", help="price of a core per hour")
-    parser.add_argument(
-        "--measured", type=Path, metavar="FILE", help="JSON of `make bench-growth` (default: the published runs)"
-    )
+def number(text: str) -> float:
+    """Return a number of the command line."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not MIN_NUMBER <= value <= MAX_NUMBER:
+        raise argparse.ArgumentTypeError(f"{text[:99]!r} is not a number from {MIN_NUMBER:g} to {MAX_NUMBER:g}")
+    return value
 
 
-def run(options: argparse.Namespace) -> int:
+NUMBER, COUNT = Argument("N", number), Argument("N", whole_number(1))
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `capacity`."""
+
+    rate: Annotated[float, NUMBER]
+    """Records per second of the source; each query reads all of them."""
+    record_bytes: Annotated[float, NUMBER] = Demand.record_bytes
+    """Size of a record; checked against the range of the runs."""
+    keys: Annotated[float, NUMBER] = Demand.keys
+    """Number of different keys in the records."""
+    state_keys: Annotated[float | None, NUMBER] = None
+    """Number of keys in the state (default: the value of --keys)."""
+    interval: Annotated[float, NUMBER] = Demand.interval_seconds
+    """Trigger interval in seconds."""
+    queries: Annotated[int, COUNT] = Demand.queries
+    """Number of such queries."""
+    partitions: Annotated[int | None, COUNT] = None
+    """Source partitions (default: as few as possible)."""
+    price: Annotated[float | None, Argument("P", number)] = None
+    """Price of a core per hour."""
+    measured: Annotated[Path | None, Argument("FILE")] = None
+    """JSON of `make bench-growth` (default: the published runs)."""
+
+
+def run(options: Options) -> int:
     """Print the resources that the queries need, and warn about inputs outside the measured range."""
     path = options.measured or PUBLISHED
     if not path.is_file():
-        return int(
-            options.program.wrong(
-                f"{path} does not exist, so there is no cost model to estimate with; "
-                f"create it with `{COMMAND}`, which takes about an hour"
-            )
+        raise UsageError(
+            f"{path} does not exist, so there is no cost model to estimate with; "
+            f"create it with `{COMMAND}`, which takes about an hour"
         )
     state_keys = max(options.state_keys or 0, options.keys)
     given = {**vars(options), "interval_seconds": options.interval, "state_keys": state_keys}
@@ -165,7 +178,7 @@ def run(options: argparse.Namespace) -> int:
         lines = [f"{name:18}{value}" for name, value in _lines(content, demand, needed, options.price)]
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         problem = f"{path} is not the JSON of `{COMMAND}` ({type(error).__name__}: {str(error)[:99]})"
-        return int(options.program.wrong(f"{problem}, so nothing was estimated; create it again"))
+        raise UsageError(f"{problem}, so nothing was estimated; create it again") from error
     print("\n".join(map(printable, lines)))
     for sentence in needed.outside:
         print(f"warning: {printable(sentence)}", file=sys.stderr)
@@ -203,17 +216,16 @@ def _lines(
     yield "measured", f"{known['date']} on {known['cores']} cores, PySpark {known['pyspark']}"
 
 
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not MIN_NUMBER <= value <= MAX_NUMBER:
-        raise argparse.ArgumentTypeError(f"{text[:99]!r} is not a number from {MIN_NUMBER:g} to {MAX_NUMBER:g}")
-    return value
-
-
-def _count(text: str) -> int:
-    if not WHOLE.fullmatch(text) or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text[:99]!r} is not a whole number from 1 to 999,999,999")
-    return int(text)
+COMMANDS = [
+    Command(
+        "capacity",
+        "estimate the resources that a query needs at a record rate",
+        Options,
+        run,
+        {
+            "capacity --rate 5000 --keys 100000": "estimate slots, cores, memory and pause of an aggregation",
+            "capacity --rate 5000 --price 0.05": "also estimate the price of the busy cores",
+        },
+        DESCRIPTION,
+    )
+]

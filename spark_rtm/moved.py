@@ -1,0 +1,41 @@
+"""Import modules by the names that they had in 0.1.0, with a DeprecationWarning. Version 0.3.0 removes this module."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+MOVED = {
+    f"spark_rtm.{old}": f"spark_rtm.commands.{new}"
+    for old, new in {
+        "capacity": "capacity",
+        "control_socket": "control",
+        "errors": "errors",
+        "resize": "resize",
+        "slots": "slots",
+    }.items()
+}
+
+
+class MovedModules(MetaPathFinder, Loader):
+    """Find each module at its new place. Python asks this finder last."""
+
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a specification for an old name."""
+        return ModuleSpec(fullname, self) if fullname in MOVED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Let the old name refer to the module at its new place."""
+        old, new = module.__name__, MOVED[module.__name__]
+        warnings.warn(f"{old} is now {new}; the next version removes the old name", DeprecationWarning, stacklevel=2)
+        sys.modules[old] = importlib.import_module(new)

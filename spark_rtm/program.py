@@ -1,0 +1,144 @@
+"""A command-line program, whose commands derive their flags from a dataclass."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_rtm import __version__
+from spark_rtm.command_line import add_arguments, built, rest_of
+from spark_rtm.requirement import HOW
+from spark_rtm.text import finding
+
+SHOWN = 4
+"""Commands with an example in the help of a program."""
+
+
+class UsageError(Exception):
+    """Raised if a command cannot run. Each argument is one line of the message. The program exits with status 2."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command and its options."""
+
+    name: str
+    summary: str
+    options: type
+    """A dataclass, whose fields become the arguments and whose docstrings become their help."""
+    run: Callable[[Any], int]
+    """Run the command with its options and return its exit status. Import the command's modules only now."""
+    examples: Mapping[str, str] = field(default_factory=dict)
+    """Arguments to paste, with their effect. The first example stands in the table of commands."""
+    description: str = ""
+    """The text above the arguments, if the summary is too short."""
+    note: str = ""
+    """The text below the examples."""
+    extra: str = ""
+    """The extra of the wheel that the command needs."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command-line program."""
+
+    name: str
+    """The prefix of its messages."""
+    call: str
+    """The shell command that starts it."""
+    description: str
+    commands: Sequence[Command]
+    install: Callable[[str], str] = lambda extra: f"run {HOW.format(extra=extra)}"
+    """Return how to install the packages of an extra."""
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all commands."""
+        return [command.name for command in self.commands]
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Run one command and return its exit status. Without a command, print the help."""
+        _open_closed_streams()
+        given = list(sys.argv[1:] if arguments is None else arguments)
+        if not given:
+            self.parser().print_help()
+            return 0
+        command, options = self.parsed(given)
+        try:
+            status = command.run(options)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            return 130
+        except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except (UsageError, ModuleNotFoundError, OSError, UnicodeError, RecursionError) as error:
+            if isinstance(error, ModuleNotFoundError) and not command.extra:
+                raise
+            return self.wrong(*self._problems(command, error))
+        return status
+
+    def wrong(self, *messages: str) -> int:
+        """Print why a command cannot run, and return 2, the exit status of a usage error."""
+        for message in messages:
+            print(f"{self.name}: {finding.printable(message)}", file=sys.stderr)
+        return 2
+
+    def _problems(self, command: Command, error: Exception) -> Sequence[str]:
+        if isinstance(error, UsageError):
+            return [str(line) for line in error.args]
+        if isinstance(error, ModuleNotFoundError):
+            problem = f"{command.name} needs the package {error.name!r}, which is not installed"
+            return [f"{problem}; {self.install(command.extra)}"]
+        return [f"{error}; the command stopped here"]
+
+    def parsed(self, arguments: Sequence[str]) -> tuple[Command, Any]:
+        """Return the command in the arguments and its options. Exit with status 2 if an argument is wrong."""
+        given, rest = list(arguments), {}
+        named = next((one for one in self.commands if one.name == given[0]), None)
+        if named and "--" in given and (name := rest_of(named.options)):
+            rest = {name: tuple(given[given.index("--") + 1 :])}
+            given = given[: given.index("--")]
+        values = vars(self.parser(given).parse_args(given)) | rest
+        command, parser = values.pop("command"), values.pop("parser")
+        return command, built(parser, command.options, values)
+
+    def parser(self, arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+        """Return the parser of all commands, or, for these arguments, one with only the options that they need."""
+        parser = argparse.ArgumentParser(
+            prog=self.name,
+            description=self.description,
+            epilog=self._epilog(dict(next(iter(command.examples.items())) for command in self.commands[:SHOWN]))
+            + f"\n\n`{self.call} COMMAND --help` lists the options and further examples of a command.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.add_argument("--version", action="version", version=f"{self.name} {__version__}")
+        added = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+        for command in self.commands:
+            one = added.add_parser(
+                command.name,
+                help=command.summary,
+                description=command.description or f"{command.summary[0].upper()}{command.summary[1:]}.",
+                epilog="\n".join([self._epilog(command.examples), *filter(None, [command.note])]),
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+            one.set_defaults(command=command, parser=one)
+            # Reading the docstrings of all commands takes longer than `--help` of one.
+            if arguments is None or command.name in arguments:
+                add_arguments(one, command.options)
+        return parser
+
+    def _epilog(self, examples: Mapping[str, str]) -> str:
+        lines = [f"  # {purpose}\n  {self.call} {text}" for text, purpose in examples.items()]
+        return "\n".join(["examples:", *lines])
+
+
+def _open_closed_streams() -> None:
+    """Replace closed streams, which are None in Python, for example after `rtm lint >&-`."""
+    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115

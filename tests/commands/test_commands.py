@@ -1,0 +1,73 @@
+"""What holds for each command: its arguments, its help, and its old name."""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from scripts.skills import PROGRAM
+from spark_rtm.cli import RTM
+from spark_rtm.command_line import add_arguments, docstrings_of
+from spark_rtm.moved import MOVED
+from spark_rtm.program import Command, Program
+
+FLAGS = Path(__file__).with_name("flags.txt")
+"""Each argument with its value and its default. Scripts of users name them, so none may change."""
+COMMANDS = list({command.name: command for program in (RTM, PROGRAM) for command in program.commands}.values())
+MAX_COLUMNS = 120
+OMITTED = {"None", "False", "()", "''"}
+
+
+def arguments(command: Command) -> Iterator[str]:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_arguments(parser, command.options)
+    defaults = {field.name: field.default for field in fields(command.options)}
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public list
+        name = action.option_strings or ([] if action.metavar else [action.dest])
+        value = [action.metavar] if isinstance(action.metavar, str) else []
+        default = "" if repr(defaults[action.dest]) in OMITTED else f" = {defaults[action.dest]}"
+        is_required = action.required and action.nargs != "*"
+        words = [command.name, *name, *value, *(["|".join(action.choices)] if action.choices else [])]
+        yield f"{' '.join(words)}{' (required)' if is_required else default}"
+
+
+def test_flags_and_their_defaults_are_those_of_the_list() -> None:
+    found = [line for command in COMMANDS for line in arguments(command)]
+
+    assert FLAGS.read_text(encoding="utf-8").splitlines() == found
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_each_option_has_help(command: Command) -> None:
+    texts = docstrings_of(command.options)
+
+    assert [] == [field.name for field in fields(command.options) if not texts.get(field.name, "").endswith(".")]
+
+
+@pytest.mark.parametrize("program", [RTM, PROGRAM], ids=lambda program: program.name)
+@pytest.mark.parametrize("name", ["", *(command.name for command in COMMANDS)])
+def test_help_fits_into_120_columns(
+    program: Program, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(MAX_COLUMNS))
+    if name in {"", *program.names}:
+        with pytest.raises(SystemExit, match="0"):
+            program.main([name, "--help"] if name else ["--help"])
+
+    assert [] == [line for line in capsys.readouterr().out.splitlines() if len(line) > MAX_COLUMNS]
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_old_name_of_a_module_works_with_a_warning(old: str, new: str) -> None:
+    """In a new process, because a module is loaded once."""
+    code = f"import sys, {old}; from spark_rtm import {old.rpartition('.')[2]} as short; import {new} as new\n"
+    code += f"assert sys.modules[{old!r}] is short is new"
+
+    done = subprocess.run([sys.executable, "-Wdefault", "-c", code], capture_output=True, text=True, check=True)
+
+    assert f"DeprecationWarning: {old} is now {new}; the next version removes the old name" in done.stderr
+    assert "-c" in done.stderr or "<string>" in done.stderr
