@@ -72,7 +72,8 @@ def _install_yaml(folder: Path) -> None:
     file = folder / "requirements.txt"
     file.write_text(pinned, encoding="utf-8")
     options = ["--quiet", "--require-hashes", "--only-binary", ":all:", "--target", str(folder), "-r", str(file)]
-    if subprocess.run([sys.executable, "-m", "pip", "install", *options], check=False).returncode:
+    # With -I, no module of the linted project, such as its `pip.py`, replaces an installed one.
+    if subprocess.run([sys.executable, "-I", "-m", "pip", "install", *options], check=False).returncode:
         print("::warning::PyYAML could not be installed, so YAML is not checked; install it in an earlier step")
 
 
@@ -81,8 +82,7 @@ def _lint(style: str, paths: list[str], packages: str) -> tuple[int, str]:
     options = ["--engine", engine] if engine else []
     options += ["--strict"] if os.environ["RTM_STRICT"] == "true" else []
     command = [sys.executable, str(SKILLS), "lint", "--format", style, *options, "--", *paths]
-    path = os.pathsep.join([packages, *filter(None, [os.environ.get("PYTHONPATH")])])
-    variables = {**os.environ, "PYTHONPATH": path}
+    variables = {**os.environ, "PYTHONPATH": packages}
     done = subprocess.run(command, stdout=subprocess.PIPE, env=variables, encoding="utf-8", check=False)
     return done.returncode, done.stdout
 

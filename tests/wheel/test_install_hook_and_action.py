@@ -37,9 +37,9 @@ def project(tmp_path: Path) -> Path:
 OLD_PYTHON = """#!{python}
 import runpy, sys
 sys.version_info = (3, 9, 6)
-if sys.argv[1] == "-c":
-    exec(sys.argv[2])
-runpy.run_path(sys.argv[1], run_name="__main__")
+if sys.argv[2] == "-c":
+    exec(sys.argv[3])
+runpy.run_path(sys.argv[2], run_name="__main__")
 """
 
 
@@ -125,6 +125,20 @@ def test_action_checks_yaml_or_states_why_not(project: Path, tmp_path: Path) -> 
     assert "::warning::PyYAML could not be installed" in unchecked.stdout
     assert "title=unchecked::PyYAML is not installed" in unchecked.stdout
     assert "title=trigger-duration::" in unchecked.stdout
+
+
+@pytest.mark.parametrize("path", ["", "."], ids=["no path", "PYTHONPATH"])
+def test_action_runs_no_module_of_the_project(project: Path, tmp_path: Path, path: str) -> None:
+    """Without PyYAML, the action starts pip, whose modules a project may have at its root."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    for name in ("pip", "logging", "glob", "yaml", "sitecustomize"):
+        (project / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'a').write('{name} ')\n")
+    bare = {"PATH": f"{tmp_path / 'bare/bin'}:{os.environ['PATH']}", "PYTHONPATH": path}
+
+    done = _lint_step(project, bare, paths="bad.py")
+
+    assert (1, False) == (done.returncode, (tmp_path / "executed").exists()), done
+    assert "title=trigger-duration::" in done.stdout
 
 
 def test_action_with_an_old_python_fails_clearly(project: Path, tmp_path: Path) -> None:
