@@ -191,7 +191,7 @@ def _is_deliberate(recording: Recording, caught: Caught) -> bool:
 
 def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
     try:
-        query = caught.writer.really_start(str(new_checkpoints(bench.folder)))
+        query = caught.writer.really_start(f"file:{new_checkpoints(bench.folder)}")
         try:
             assert_real_time(query, 30)
         finally:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -80,6 +80,10 @@ FAST_COMPILER_CONFS = {
 }
 """JVM options for short runs at low rates on this machine. Other jobs should keep the optimizing compiler."""
 
+# Variables that give a JVM the configuration of a cluster, or its settings to each Spark program of this user.
+CLUSTER_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_LOCAL_DIRS",
+                     "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS")  # fmt: skip
+
 JVM_END_SECONDS = 60.0
 QUERY_SECONDS = 60
 # A JVM that records its classes writes them when it ends, which took over a minute on a busy machine.
@@ -98,17 +102,18 @@ def build_session(
     """
     Start a session with `CONFS` and the Kafka connector.
 
-    Without `master`, the session is local and has `slots` task slots. `confs` override all other settings, but their
-    `spark.jars` are added. On this machine, JVMs load their classes from the archive of `record_classes`, unless
-    `archive_options` replace it.
+    Without `master`, the session is local, has `slots` task slots, and ignores the machine's configuration of Hadoop
+    and Spark. `confs` override all other settings, but their `spark.jars` are added. On this machine, JVMs load their
+    classes from the archive of `record_classes`, unless `archive_options` replace it.
     """
     os.environ["JAVA_HOME"] = str(java_home())
     url, kafka_jars = master or f"local[{slots}]", connector().jars
+    is_local = url.startswith("local")
     # Without these two variables, workers run the first Python on their PATH, which may be another one on a cluster.
-    if url.startswith("local") or "PYSPARK_PYTHON" not in os.environ:
+    if is_local or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    is_here = url.startswith("local") or "//127.0.0.1:" in url
+    is_here = is_local or "//127.0.0.1:" in url
     session_confs = {
         **CONFS,
         "spark.plugins": PLUGIN,
@@ -124,7 +129,7 @@ def build_session(
         options = " ".join(archive_options or class_archive.using(archive()))
         session_confs[JAVA_OPTIONS] += f" {options}"
         session_confs[EXECUTOR_JAVA_OPTIONS] += f" {options}"
-    with _signals_later():
+    with _signals_later(), _own_configuration() if is_local else nullcontext():
         session = SparkSession.builder.master(url).appName(app_name).config(map={**session_confs}).getOrCreate()
         _connect_workers_early(session.sparkContext.environment)
         atexit.register(_end_jvm, os.getpid())
@@ -156,6 +161,21 @@ def _signals_later() -> Iterator[None]:
             signal.signal(number, before[number])
     if noted:
         repeat(noted[0])
+
+
+@contextmanager
+def _own_configuration() -> Iterator[None]:
+    """Hide the machine's configuration, so a JVM that starts in this block can neither reach nor log to a cluster."""
+    before, conf = os.environ.copy(), SPARK_HOME / "conf"
+    for name in CLUSTER_VARIABLES:
+        os.environ.pop(name, None)
+    # A folder that is missing keeps the class path of the archive.
+    os.environ["SPARK_CONF_DIR"] = str(new_folder("conf") if conf.exists() else conf)
+    try:
+        yield
+    finally:
+        os.environ.pop("SPARK_CONF_DIR")
+        os.environ.update({name: before[name] for name in CLUSTER_VARIABLES if name in before})
 
 
 def _joined(*jars: str) -> str:
@@ -203,6 +223,9 @@ def _private(url: str) -> dict[str, str]:
     """Return settings that keep other users of this machine out of a local session."""
     # Without a cluster, Spark generates the secret. A standalone cluster has its own secret.
     authentication = {"spark.authenticate": "true"} if url.startswith("local[") else {}
+    if url.startswith("local"):
+        # A configuration on the class path, or of the program that started this JVM, could name a cluster.
+        authentication |= {"spark.hadoop.fs.defaultFS": "file:///", "spark.eventLog.enabled": "false"}
     if "local" in url or "127.0.0.1" in url:
         return {**authentication, "spark.driver.host": "127.0.0.1", "spark.local.dir": str(new_folder("spark"))}
     return authentication

@@ -90,7 +90,8 @@ class Trial:
         preflight(self.spark, {"query": (self.rows, sum(self.partitions.values()))})
         writer = redirected(self.rows, self.target).writeStream.format("kafka").options(**self.sink)
         writer = writer.option("kafka.bootstrap.servers", self.bootstrap_servers)
-        writer = writer.option("checkpointLocation", str(self.folder / checkpoint))
+        # A query may come from code that has changed the default file system.
+        writer = writer.option("checkpointLocation", f"file:{self.folder / checkpoint}")
         # The name contains no run id: an error message quotes it.
         writer = writer.queryName(checkpoint).outputMode("update")
         query: StreamingQuery = writer.trigger(realTime=f"{interval_ms} milliseconds").start()  # type: ignore[call-overload]

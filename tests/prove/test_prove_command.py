@@ -1,10 +1,12 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -26,12 +28,15 @@ threading.Thread(target=threading.Event().wait).start()
 from pyspark.sql import SparkSession, functions as F
 
 spark = SparkSession.builder.getOrCreate()
+spark.sparkContext._jsc.hadoopConfiguration().set("fs.defaultFS", os.environ["NAME_NODE"])
 servers = {"kafka.bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]}
 rows = spark.readStream.format("kafka").options(**servers, subscribe="words").load()
 shouted = rows.select(F.expr("left(key, 99) key"), F.expr("left(upper(cast(value as string)), 100000) || uuid() value"))
 writer = shouted.writeStream.format("kafka").options(**servers, topic="shouts", checkpointLocation="/mnt/checkpoint")
 writer.queryName("shouts").outputMode("update").trigger(realTime="5 minutes").start().awaitTermination()
 """
+CORE_SITE = "<configuration><property><name>fs.defaultFS</name><value>{}</value></property></configuration>"
+NO_CLUSTER = {"NAME_NODE": "file:///"}
 
 
 @pytest.fixture
@@ -40,19 +45,56 @@ def temporary() -> Iterator[Path]:
         yield Path(folder)
 
 
+@dataclass(frozen=True)
+class Machine:
+    """The configuration of a machine from which a cluster can be reached."""
+
+    variables: dict[str, str]
+    events: Path
+    name_node: socket.socket
+
+    def is_reached(self) -> bool:
+        """Return whether a program has written an event log or connected to the name node."""
+        try:
+            self.name_node.accept()
+        except BlockingIOError:
+            return bool([*self.events.iterdir()])
+        return True
+
+
+@pytest.fixture
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    conf, events = tmp_path_factory.mktemp("conf"), tmp_path_factory.mktemp("events")
+    with socket.create_server(("127.0.0.1", 0)) as name_node:
+        name_node.settimeout(0)
+        address = f"hdfs://127.0.0.1:{name_node.getsockname()[1]}"
+        (conf / "core-site.xml").write_text(CORE_SITE.format(address))
+        settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": events.as_uri()}
+        settings |= {"spark.extraListeners": "no.such.Listener", "spark.sql.extensions": "no.such.Extension"}
+        (conf / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+        folders = dict.fromkeys(
+            ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH"), str(conf)
+        )
+        submit = "--conf spark.sql.extensions=no.such.Extension pyspark-shell"
+        remote = {"SPARK_REMOTE": address.replace("hdfs", "sc"), "PYSPARK_SUBMIT_ARGS": submit, "NAME_NODE": address}
+        yield Machine(folders | remote, events, name_node)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     (tmp_path / "job.py").write_text(JOB)
     return tmp_path
 
 
-def _start(project: Path, temporary: Path, *options: str) -> subprocess.Popen[str]:
+def _start(
+    project: Path, temporary: Path, *options: str, variables: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
     kept = {name: value for name, value in os.environ.items() if name != "KAFKA_BOOTSTRAP_SERVERS"}
     command = [sys.executable, str(files.ROOT / "scripts/skills.py"), "prove", "job.py", *options]
     return subprocess.Popen(
         command,
         cwd=project,
-        env={**kept, "TMPDIR": str(temporary), "PYTHONPATH": ""},
+        env={**kept, "TMPDIR": str(temporary), "PYTHONPATH": "", **(variables or NO_CLUSTER)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -74,15 +116,20 @@ def _left_behind(project: Path, temporary: Path, family: list[psutil.Process]) -
     return alive + [str(path) for path in paths]
 
 
-def test_command_prints_verdicts_and_leaves_nothing_behind(project: Path, temporary: Path) -> None:
-    """The verdicts go to standard output and the progress to standard error; the project stays as it was."""
+def test_command_prints_verdicts_and_leaves_nothing_behind(project: Path, temporary: Path, machine: Machine) -> None:
+    """
+    The verdicts go to standard output and the progress to standard error; the project stays as it was.
+
+    The configuration of the machine names a cluster, and the job selects it; `prove` does not reach it.
+    """
     checks = [check for check in CHECKS if check not in {"login", "expect", "input"}]
     options = ("--format", "json", "--duration", "1", "--rate", "20", "--only", ",".join(checks))
-    with _start(project, temporary, *options) as process:
+    with _start(project, temporary, *options, variables=machine.variables) as process:
         printed, progress = process.communicate(timeout=240)
 
     verdicts = {verdict["check"]: verdict for verdict in json.loads(printed)["verdicts"]}
-    assert checks == list(verdicts), printed
+    assert not machine.is_reached(), progress
+    assert checks == list(verdicts), printed + progress
     restart = verdicts.pop("restart")
     assert {"good"} == {verdict["status"] for verdict in verdicts.values()}, printed
     assert "killed during a batch and restarted on the same checkpoint: 0 results lost" in restart["evidence"]

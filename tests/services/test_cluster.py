@@ -119,3 +119,25 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     # Spark's own modules are in archives inside the installation of Spark.
     folders = [entry for entry in seen["path"] if not entry.endswith((".zip", ".jar"))]
     assert [] == [entry for entry in folders if entry.startswith((str(files.ROOT), sys.prefix))]
+
+
+CONFIGURED = """
+import sys
+from spark_rtm.services.spark import build_session
+
+spark = build_session("configured", master=sys.argv[1])
+print(spark.sparkContext._jsc.hadoopConfiguration().get("test.property"))
+"""
+
+
+@pytest.mark.parametrize("is_local", [False, True], ids=["cluster", "local"])
+def test_configuration_of_the_machine_is_only_for_clusters(cluster: str, tmp_path: Path, is_local: bool) -> None:
+    property_ = "<property><name>test.property</name><value>read</value></property>"
+    (tmp_path / "core-site.xml").write_text(f"<configuration>{property_}</configuration>")
+    command = [sys.executable, "-c", CONFIGURED, "local[1]" if is_local else cluster]
+
+    result = subprocess.run(
+        command, env=os.environ | {"HADOOP_CONF_DIR": str(tmp_path)}, capture_output=True, text=True, check=True
+    )
+
+    assert ("None" if is_local else "read") == result.stdout.strip(), result.stderr
