@@ -8,7 +8,7 @@ from benchmarks.results.format import table
 from scripts.pack import assistants, files, notices
 from scripts.pack.checks.evidence import verified
 from scripts.pack.checks.links import navigation
-from scripts.pack.tables import pipeline, prove
+from scripts.pack.tables import folders, pipeline, prove
 from spark_rtm.lint.engine import RULES
 from spark_rtm.lint.rules.rule import LABELS
 
@@ -56,6 +56,7 @@ BLOCKS: dict[str, Maker] = {
     **registry.BLOCKS,
     "measured-chaos": pipeline.faults,
     "measured-demo": pipeline.comparison,
+    "folders": folders.folders,
     "router": router,
     "assistants": assistant_folders,
     "lint-index": lint_index,

@@ -10,6 +10,7 @@ TOOLS = ("spark_rtm/inspect/", "spark_rtm/lint/", "spark_rtm/prove/", "spark_rtm
 """Packages that implement commands. Readers do not copy them. The linter contains deliberate mistakes as examples."""
 SKILL = "SKILL.md"
 MANIFEST = "manifest.json"
+ARCHITECTURE = "ARCHITECTURE.md"
 CONTRIBUTING = "CONTRIBUTING.md"
 NOTICES = "THIRD_PARTY.md"
 """The page with the licences of the packages and jars that this repository downloads."""

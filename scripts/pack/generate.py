@@ -29,8 +29,8 @@ def render_all(root: Path) -> dict[Path, str]:
     Pages that do not exist are omitted, because an installed copy does not contain all of them. Raise ValueError if a
     page requests an unknown part.
     """
-    others = (root / name for name in (files.CONTRIBUTING, files.NOTICES, *(name for _, name, _ in PLACES)))
-    paths = dict.fromkeys([*files.pages(root), *(path for path in others if path.is_file())])
+    others = (files.ARCHITECTURE, files.CONTRIBUTING, files.NOTICES, *(name for _, name, _ in PLACES))
+    paths = dict.fromkeys([*files.pages(root), *(root / name for name in others if (root / name).is_file())])
     texts = {path: render_page(root, path) for path in paths}
     texts |= {root / name: render(root) for name, render in package_data.RENDERERS.items()}
     texts[root / files.MANIFEST] = manifest.render(root, project(root)["version"], shipped.shipped_files(root))

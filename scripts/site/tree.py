@@ -11,7 +11,7 @@ from pathlib import Path
 from scripts.pack import files, shipped, version
 from spark_rtm.text import markdown
 
-EXTRA_PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", files.NOTICES, "evals/README.md")
+EXTRA_PAGES = (files.ARCHITECTURE, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", files.NOTICES, "evals/README.md")
 MEASURED_DIR = "references/measured"
 SITE_ASSETS = "scripts/site/assets"
 FRONTMATTER = "---\ntitle: {title}\nsearch:\n  exclude: true\nhide: [toc]\n---\n\n"
