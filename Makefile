@@ -128,10 +128,10 @@ demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=rec
 	@$(PY) -m examples.attribution.demo $(DEMO_OPTIONS)
 
 chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... PYTHON_TRIGGER=real-time CLUSTER=1 STANDBY=1 PUBLISH=1
-	@$(PY) -m examples.attribution.chaos $(CHAOS_OPTIONS)
+	@$(PY) -m benchmarks.chaos $(CHAOS_OPTIONS)
 
 soak: setup ## run the pipeline for two hours, compare all results with a replay, and report growing resources; DURATION=seconds RATE=records/s PUBLISH=1
-	@$(PY) -m examples.attribution.soak $(SHARED_OPTIONS)
+	@$(PY) -m benchmarks.soak $(SHARED_OPTIONS)
 
 bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes, once each
 

@@ -16,7 +16,7 @@ MODULES |= {name: f"benchmarks.probes.{name.replace('-', '_')}" for name in PROB
 """The module of each benchmark, with `Options` and `measure`."""
 BLOCKS: dict[str, Block] = {
     name: block
-    for folder in (*FOLDERS, "probes")
+    for folder in (*FOLDERS, "probes", "chaos", "soak")
     for name, block in import_module(f"benchmarks.{folder.replace('-', '_')}.table").BLOCKS.items()
 }
 

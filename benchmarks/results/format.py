@@ -69,6 +69,14 @@ def machine_of(known: Mapping[str, Any], clients: str = "") -> str:
     return f"Machine: {known['cores']} cores, Java {java}, PySpark {known['pyspark']}, {clients}, broker {broker}."
 
 
+def machine_with_memory(known: Mapping[str, Any]) -> str:
+    """Return the machine and the versions of a run of the whole pipeline, as a list in words."""
+    return (
+        f"{known['cores']} cores, {known['memory_gb']} GiB, PySpark {known['pyspark']}, Kafka connector "
+        f"{known['kafka_connector']}, broker {known['kafka_broker_and_clients']}, Java {known['java']}"
+    )
+
+
 def conditions(content: Mapping[str, Any], command: str, unit: str = "", clients: str = "") -> str:
     """Return the sentences above a table, which state the command, date, machine, load, runs and unit."""
     known = content["conditions"]

@@ -8,7 +8,7 @@ from benchmarks.results.format import table
 from scripts.pack import assistants, files, notices
 from scripts.pack.checks.evidence import verified
 from scripts.pack.checks.links import navigation
-from scripts.pack.tables import folders, pipeline, prove
+from scripts.pack.tables import demo, folders, prove
 from spark_rtm.lint.engine import RULES
 from spark_rtm.lint.rules.rule import LABELS
 
@@ -54,14 +54,12 @@ def lint_index(_: Path, __: str) -> str:
 
 BLOCKS: dict[str, Maker] = {
     **registry.BLOCKS,
-    "measured-chaos": pipeline.faults,
-    "measured-demo": pipeline.comparison,
+    "measured-demo": demo.comparison,
     "folders": folders.folders,
     "router": router,
     "assistants": assistant_folders,
     "lint-index": lint_index,
     "verified": verified,
-    "measured-soak": pipeline.soak,
     "notices-packages": notices.packages_table,
     "notices-jars": notices.jars_table,
     "output-prove": prove.output,

@@ -32,7 +32,7 @@ OF_THE_CHECKOUT = (
     "spark_rtm/services/tcp_proxy.py",
 )
 """Modules that are imported only by benchmarks, tests and other modules that a copy does not contain."""
-MACHINERY = tuple(f"examples/attribution/{name}" for name in ("audit/", "chaos/", "demo/", "soak.py", "traffic/"))
+MACHINERY = tuple(f"examples/attribution/{name}" for name in ("audit/", "demo/", "traffic/"))
 """Programs and their parts, which a copy contains only if other examples import them."""
 
 

@@ -3,8 +3,9 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-from examples.attribution import soak
-from examples.attribution.chaos.faults import KINDS
+from benchmarks.chaos.faults import KINDS
+from benchmarks.soak import __main__ as soak
+from benchmarks.soak import trends
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.settings import DemoSettings
 from scripts.pack import files
@@ -48,11 +49,11 @@ def test_run_lasted_two_hours_and_reconciled() -> None:
 
 def test_page_states_the_limits_of_the_code() -> None:
     assert (
-        f"at most {soak.MIN_SHARE:.0%} of its median, or at most {soak.NOISE:g} times the median absolute deviation"
+        f"at most {trends.MIN_SHARE:.0%} of its median, or at most {trends.NOISE:g} times the median absolute deviation"
         in PAGE
     )
-    assert f"level | the median from minute {soak.SETTLING_MINUTES} on; " in PAGE
-    assert f"lowest values of {soak.COLLECTION_MINUTES} minutes" in PAGE
+    assert f"level | the median from minute {trends.SETTLING_MINUTES} on; " in PAGE
+    assert f"lowest values of {trends.COLLECTION_MINUTES} minutes" in PAGE
     assert f"A run takes at least {soak.MIN_MINUTES} minutes" in PAGE
 
 
@@ -61,10 +62,10 @@ def test_run_ends_with_status_1_for_two_growths_without_a_known_cause() -> None:
     grown = {(row["group"], row["part"]) for row in RUN["growth"] if row["trend"] == "grows as expected"}
     unknown = [(row["group"], row["part"]) for row in RUN["growth"] if row["trend"] == "grows"]
 
-    assert soak.EXPECTED == causes
+    assert trends.EXPECTED == causes
     assert grown <= causes.keys()
     assert [("handles", "PostgreSQL"), ("checkpoint_mib", "events_to_attributed")] == unknown
-    assert (1, 2) == (soak.exit_status(RUN), len([*soak.unexpected(RUN["growth"])]))
+    assert (1, 2) == (soak.exit_status(RUN), len([*trends.unexpected(RUN["growth"])]))
 
 
 def test_checkpoint_files_stay_constant_after_a_hundred_batches() -> None:

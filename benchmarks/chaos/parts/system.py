@@ -10,8 +10,8 @@ from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
 
-from examples.attribution.chaos.parts import disk
-from examples.attribution.chaos.parts.programs import RESTART_PAUSE_SECONDS, STANDBY_PAUSE_SECONDS, Program
+from benchmarks.chaos.parts import disk
+from benchmarks.chaos.parts.programs import RESTART_PAUSE_SECONDS, STANDBY_PAUSE_SECONDS, Program
 from examples.attribution.pipeline import pipeline_queries
 from examples.attribution.settings import Settings
 from examples.attribution.topics import create_topics
@@ -24,8 +24,8 @@ from spark_rtm.services.postgres import LocalPostgres
 from spark_rtm.services.tcp_proxy import TcpProxy
 
 HOST = "127.0.0.1"
-CHECKOUT = Path(__file__).parents[4]
-PARTS = "examples.attribution.chaos.parts"
+CHECKOUT = Path(__file__).parents[3]
+PARTS = "benchmarks.chaos.parts"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from examples.attribution.chaos.faults import CUT_SHARE, KINDS, Fault, exhausted, slow
+from benchmarks.chaos.faults import CUT_SHARE, KINDS, Fault, exhausted, slow
 from spark_rtm.services.tcp_proxy import TcpProxy
 from tests.helpers import eventually
 

@@ -1,8 +1,7 @@
 """
 Run the pipeline for hours at a steady rate, sample its resources, reconcile the results, and report growing resources.
 
-The exit status is 1 if a result differs from the replay, or if a resource grows without a cause in `EXPECTED`. Growth
-is the median of the slopes between all pairs of minutes (the Theil-Sen estimator), so single peaks do not change it.
+The exit status is 1 if a result differs from the replay, or if a resource grows without a cause in `trends.EXPECTED`.
 """
 
 import gc
@@ -11,10 +10,10 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import combinations, groupby, pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,6 +23,7 @@ import psycopg
 from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 
+from benchmarks.soak.trends import growth, unexpected
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
@@ -39,47 +39,14 @@ from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.services import new_folder
 from spark_rtm.sinks.metrics import Metrics
 
-PROGRAM = "python -m examples.attribution.soak"
+PROGRAM = "python -m benchmarks.soak"
 FOLDER, PUBLISHED = Path("build"), Path("references/measured")
 MIB = 2**20
 SAMPLE_SECONDS = 10
 MIN_MINUTES = 90
-SETTLING_MINUTES = 40
-"""Minutes at the start that are not judged, while the JVM compiles code and the checkpoints fill with 100 batches."""
-MIN_SHARE = 0.02
-"""A smaller change over the judged minutes, as a share of the resource's level, does not count as growth."""
-NOISE = 3.0
-"""A smaller change over the judged minutes, in median absolute deviations, does not count as growth."""
-TITLES = {
-    "memory_mib": "memory, MiB",
-    "jvm_mib": "memory in Spark's JVM, MiB",
-    "handles": "open files and connections",
-    "jvm_threads": "threads in Spark's JVM",
-    "jvm_classes": "classes in Spark's JVM",
-    "state_rows": "state rows",
-    "state_mib": "state memory, MiB",
-    "checkpoint_files": "checkpoint files",
-    "checkpoint_mib": "checkpoint size, MiB",
-    "latency": "latency, ms",
-}
-"""Titles of the judged groups of resources."""
-COLLECTED = {"memory_mib", "jvm_mib", "jvm_classes", "checkpoint_mib"}
-"""Groups that contain garbage. They grow until the JVM collects garbage or Spark deletes old state files."""
-COLLECTION_MINUTES = 30
-"""In these groups, only the lowest value of this period counts: Spark requests a collection every 30 minutes."""
-LOOKBACK = "the query keeps each touch for the lookback window, which is longer than the run"
-EXPECTED = {
-    ("memory_mib", "driver and audit"): "the audit keeps every record of the run in memory",
-    ("memory_mib", "Kafka"): "the broker fills its 512 MiB heap for the first time",
-    ("memory_mib", "Spark"): "the JVM grows and shrinks its heap below the limit, regardless of the queries",
-    ("memory_mib", "PostgreSQL"): "the table keeps every result, and fills the shared buffers",
-    ("state_mib", "attributed_to_pacing"): ("likely the RocksDB block cache, which grows to 8 MiB per state partition"),
-    **{(group, "touches_to_credit"): LOOKBACK for group in ("state_rows", "state_mib", "checkpoint_mib")},
-}
-"""Resources whose growth has a known or likely cause. This growth does not lead to exit status 1."""
 
 Resource = tuple[str, str]
-"""A key of `TITLES`, and a part of the run, such as `Kafka` or the name of a query."""
+"""A key of `trends.TITLES`, and a part of the run, such as `Kafka` or the name of a query."""
 Sample = tuple[float, float, dict[Resource, float]]
 """Seconds since the start, CPU seconds that other programs used since then, and the value of each resource."""
 
@@ -219,42 +186,6 @@ def latency_by_minute(log: RunLog, from_ms: float) -> list[list[float]]:
         if source.t0 >= from_ms:
             minutes[int((source.t0 - from_ms) // 60_000)].append(result_at - source.appended_at)
     return [percentiles(values, (0.5, 0.99)) for _, values in sorted(minutes.items())]
-
-
-def growth(group: str, part: str, minutes: Sequence[float]) -> dict[str, Any]:
-    """Return level (median), change per hour and trend of one resource. `minutes` contains its value in each minute."""
-    span = COLLECTION_MINUTES if group in COLLECTED else 1
-    judged = [min(minutes[end - span : end]) for end in range(SETTLING_MINUTES + span, len(minutes) + 1)]
-    slope = median(
-        (judged[later] - judged[first]) / (later - first) for first, later in combinations(range(len(judged)), 2)
-    )
-    level, change = median(judged), slope * (len(judged) - 1)
-    residuals = [value - slope * minute for minute, value in enumerate(judged)]
-    middle = median(residuals)
-    deviation = median(abs(value - middle) for value in residuals)
-    cause, trend = EXPECTED.get((group, part), ""), "steady"
-    if abs(change) > max(MIN_SHARE * level, NOISE * deviation):
-        trend = "falls" if change < 0 else "grows as expected" if cause else "grows"
-    return {
-        "title": TITLES[group],
-        "group": group,
-        "part": part,
-        "minutes": [round(value, 2) for value in minutes],
-        "level": level,
-        "per_hour": round(60 * slope, 2),
-        "trend": trend,
-        "cause": cause,
-    }
-
-
-def unexpected(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a message for each resource that grows without a known cause."""
-    for row in rows:
-        if row["trend"] == "grows":
-            yield (
-                f"{row['title']} of {row['part']} grows by {row['per_hour']:,.1f} per hour from a level of "
-                f"{row['level']:,.0f}; find the cause before you run this for weeks"
-            )
 
 
 def exit_status(result: Mapping[str, Any]) -> int:

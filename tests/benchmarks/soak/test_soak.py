@@ -9,19 +9,18 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from examples.attribution.audit.run_log import RunLog, SourceRecord
-from examples.attribution.soak import (
+from benchmarks.soak.__main__ import (
     FOLDER,
     PUBLISHED,
     Sample,
     exit_status,
-    growth,
     main,
     result_of,
-    unexpected,
     used_resources,
     write,
 )
+from benchmarks.soak.trends import growth, unexpected
+from examples.attribution.audit.run_log import RunLog, SourceRecord
 from tests.attribution.demo.reports import report
 from tests.helpers import eventually
 

@@ -14,12 +14,12 @@ import psutil
 import pytest
 from rich.console import Console
 
+from benchmarks.chaos.faults import KINDS, Fault
+from benchmarks.chaos.parts.system import System
+from benchmarks.chaos.processes import EXECUTOR, WORKER, find
+from benchmarks.chaos.report import Outcome, print_outcome, write_page
+from benchmarks.chaos.run import ChaosOptions, run
 from examples.attribution.audit.reconciliation import reconcile
-from examples.attribution.chaos.faults import KINDS, Fault
-from examples.attribution.chaos.parts.system import System
-from examples.attribution.chaos.processes import EXECUTOR, WORKER, find
-from examples.attribution.chaos.report import Outcome, print_outcome, write_page
-from examples.attribution.chaos.run import ChaosOptions, run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.pipeline import RULES
 from spark_rtm.services.child import free_ports, start_child

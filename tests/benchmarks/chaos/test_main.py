@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.chaos.__main__ import parse, publish
+from benchmarks.chaos.faults import KINDS, Fault
+from benchmarks.chaos.report import Incident, Outcome
+from benchmarks.chaos.run import ChaosOptions
 from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import RunLog
-from examples.attribution.chaos.__main__ import parse, publish
-from examples.attribution.chaos.faults import KINDS, Fault
-from examples.attribution.chaos.report import Incident, Outcome
-from examples.attribution.chaos.run import ChaosOptions
 
 OPTIONS = ChaosOptions(seed=3, publish=True)
 OUTCOME = Outcome(

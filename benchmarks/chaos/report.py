@@ -8,10 +8,10 @@ from statistics import median
 
 from rich.console import Console
 
+from benchmarks.chaos.faults import Fault
 from examples.attribution.audit.latency import latencies_by_second
 from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import RunLog
-from examples.attribution.chaos.faults import Fault
 from examples.attribution.demo import html_page
 from examples.attribution.demo.report import counts_of, print_reconciliation, print_table, report_console, verdict
 from spark_rtm.measure import page

@@ -1,7 +1,7 @@
 from collections import Counter
 
-from examples.attribution.chaos.faults import KINDS, plan
-from examples.attribution.chaos.parts.driver import DELIVERY_SECONDS
+from benchmarks.chaos.faults import KINDS, plan
+from benchmarks.chaos.parts.driver import DELIVERY_SECONDS
 
 
 def test_same_seed_repeats_the_plan() -> None:

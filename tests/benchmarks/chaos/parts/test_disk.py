@@ -7,7 +7,7 @@ from pathlib import Path
 PROGRAM = """
 import sys
 from pathlib import Path
-from examples.attribution.chaos.parts import disk
+from benchmarks.chaos.parts import disk
 
 folder = Path(sys.argv[1])
 if not disk.own_mounts():

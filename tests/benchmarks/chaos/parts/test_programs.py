@@ -4,8 +4,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from examples.attribution.chaos.parts.programs import Program
-from examples.attribution.chaos.parts.system import CHECKOUT, PARTS
+from benchmarks.chaos.parts.programs import Program
+from benchmarks.chaos.parts.system import CHECKOUT, PARTS
 from examples.attribution.settings import DemoSettings
 from spark_rtm.realtime.keeper import IS_READY, LEADS
 from tests.helpers import eventually

@@ -15,10 +15,10 @@ from pathlib import Path
 import psycopg
 from confluent_kafka import KafkaException
 
-from examples.attribution.chaos.faults import KINDS, plan
-from examples.attribution.chaos.parts import disk
-from examples.attribution.chaos.report import Outcome, print_outcome, write_page
-from examples.attribution.chaos.run import ChaosOptions, run
+from benchmarks.chaos.faults import KINDS, plan
+from benchmarks.chaos.parts import disk
+from benchmarks.chaos.report import Outcome, print_outcome, write_page
+from benchmarks.chaos.run import ChaosOptions, run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
 from spark_rtm.command_line import arguments_of
@@ -26,7 +26,7 @@ from spark_rtm.measure.machine import describe_machine
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services.java import filter_stderr
 
-PROGRAM = "python -m examples.attribution.chaos"
+PROGRAM = "python -m benchmarks.chaos"
 PUBLISHED_FILE = Path("references/measured/chaos.json")
 MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "python_trigger", "cluster", "standby", "publish")
 """Options that `make chaos` accepts as variables."""

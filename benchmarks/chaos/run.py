@@ -11,12 +11,12 @@ import psycopg
 from confluent_kafka import KafkaException
 from rich.markup import escape
 
+from benchmarks.chaos.faults import KINDS, Fault
+from benchmarks.chaos.parts.system import System, running_system
+from benchmarks.chaos.report import Incident, Outcome
 from examples.attribution.attributed_table import SCHEMA, results_table, stored_results
 from examples.attribution.audit.reconciliation import reconcile
 from examples.attribution.audit.run_log_reader import RunLogReader
-from examples.attribution.chaos.faults import KINDS, Fault
-from examples.attribution.chaos.parts.system import System, running_system
-from examples.attribution.chaos.report import Incident, Outcome
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.run import POLL_SECONDS, is_past, poll_until_settled
 from examples.attribution.pacing.goals import campaign_goals

@@ -11,10 +11,10 @@ from typing import Literal
 import psutil
 import psycopg
 
-from examples.attribution.chaos.parts import disk
-from examples.attribution.chaos.parts.programs import Program
-from examples.attribution.chaos.parts.system import System
-from examples.attribution.chaos.processes import EXECUTOR, JVM_OF_DRIVER, WORKER, family, find, paused
+from benchmarks.chaos.parts import disk
+from benchmarks.chaos.parts.programs import Program
+from benchmarks.chaos.parts.system import System
+from benchmarks.chaos.processes import EXECUTOR, JVM_OF_DRIVER, WORKER, family, find, paused
 from spark_rtm.services.child import LocalServer, start_child
 from spark_rtm.services.tcp_proxy import TcpProxy, unchanged
 

@@ -1,0 +1,1 @@
+"""Run the pipeline for hours, and report resources that grow."""
