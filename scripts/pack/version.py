@@ -12,7 +12,6 @@ PLACES = (
     ("version", ".claude-plugin/plugin.json", r'^(  "version": ")[^"]+'),
     ("version", ".cursor-plugin/plugin.json", r'^(  "version": ")[^"]+'),
     ("version", "references/install.md", r"(\bspark_real_time_mode-)[\w.+]+(?=-py3-none-any\.whl)"),
-    ("address", "README.md", r"^(git clone )\S+"),
     ("address", "CITATION.cff", r"^(repository-code: )\S+"),
     ("address", ".claude-plugin/plugin.json", r'^(  "repository": ")[^"]+'),
     ("address", ".cursor-plugin/plugin.json", r'^(  "repository": ")[^"]+'),

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -122,6 +123,19 @@ def test_command_of_the_plugin_runs_anywhere(project: Path) -> None:
     done = subprocess.run([ROOT / "bin/rtm", "lint", "bad.py"], cwd=project, capture_output=True, check=False)
 
     assert (1, True) == (done.returncode, done.stdout.startswith(b"bad.py:1:")), done.stderr
+
+
+def test_command_of_a_clone_runs_with_the_packages_of_its_setup(project: Path, tmp_path: Path) -> None:
+    clone = tmp_path / "a clone"
+    for folder in ("bin", "hooks"):
+        shutil.copytree(ROOT / folder, clone / folder)
+    (clone / ".venv/bin").mkdir(parents=True)
+    (clone / ".venv/bin/python").write_text('#!/bin/sh\necho "$PYTHONPATH" "$@"\n')
+    (clone / ".venv/bin/python").chmod(0o755)
+
+    done = subprocess.run([clone / "bin/rtm", "prove", "x y"], cwd=project, capture_output=True, text=True, check=False)
+
+    assert f"{clone} -P -m spark_rtm prove x y\n" == done.stdout
 
 
 def test_hooks_have_only_documented_fields_and_the_same_command() -> None:
