@@ -68,12 +68,29 @@ install = { $(PIP_INSTALL) -r requirements/build.txt && \
 	$(PIP_INSTALL) --no-binary pyspark --no-build-isolation $(1:%=-r requirements/%.txt); } \
 	|| { echo "$$NO_PACKAGES" >&2; exit 1; }
 
+# The commands that `make` lists.
+FIRST = quickstart demo check test generate help-all
+# Prints the commands in `names` without their options, or all commands, in lines of at most 120 columns.
+define LISTED
+/^[a-z-]+:.*## / && (!names || index(names, " " $$1 " ")) {
+  if (names) sub(/;.*/, "", $$2)
+  line = sprintf("make %-23s", $$1)
+  count = split($$2, words, " ")
+  for (i = 1; i <= count; i++) {
+    if (length(line words[i]) >= 120) { print line; line = sprintf("%28s", "") }
+    line = line " " words[i]
+  }
+  print line
+}
+endef
+export LISTED
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup packages quickstart demo chaos soak migrate prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
+.PHONY: help help-all setup packages quickstart demo chaos soak migrate prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
 
-help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+help:
+	@awk -F ':.*## ' -v names=" $(FIRST) " "$$LISTED" $(firstword $(MAKEFILE_LIST))
 
 setup: $(VENV)/installed packages $(VENV)/archives ## create .venv, find or install Java, fetch the Kafka packages (other commands do it when needed)
 
@@ -121,7 +138,7 @@ $(VENV)/archives: $(VENV)/installed | packages
 		$(PY) -m spark_rtm.services archives
 	@touch $@
 
-quickstart: setup ## send ten records through one query in both modes and show their latencies (1 min; first time 3 min)
+quickstart: setup ## send ten records through one query in both modes (1 min, the first time 3 min)
 	@$(PY) -m examples.quickstart
 
 demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=records/s TRIGGER=real-time|micro-batch PYTHON_TRIGGER=real-time COMPARE=1 CLUSTER=1 MASTER PUBLISH=1
@@ -156,7 +173,7 @@ bench-%: setup $(VENV)/installed-bench
 migrate: setup ## move a micro-batch job with state to real-time mode and back, and compare both
 	@$(PY) -m examples.migrate
 
-prove-examples: setup ## prove the queries of this repository, and publish the table of references/prove.md (10 min)
+prove-examples: setup ## prove the queries of this repository and publish the table of references/prove.md (10 min)
 	@$(PY) -m scripts.prove_examples
 
 radar: setup ## run the feature tables on another version of PySpark, and print the differences from the previous version; VERSION=4.2.0
@@ -238,3 +255,6 @@ format: $(VENV)/installed-dev ## format the code and apply safe fixes
 clean: ## remove .venv, build output and caches; fetched Kafka packages stay in the user's cache
 	rm -rf $(VENV) build dist site .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find spark_rtm examples benchmarks scripts evals tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help-all: ## list all commands with their options
+	@awk -F ':.*## ' "$$LISTED" $(firstword $(MAKEFILE_LIST))

@@ -9,6 +9,7 @@ from scripts.pack import assistants, files, notices
 from scripts.pack.checks.evidence import verified
 from scripts.pack.checks.links import navigation
 from scripts.pack.tables import demo, folders, prove
+from spark_rtm.cli import COMMANDS
 from spark_rtm.lint.engine import RULES
 from spark_rtm.lint.rules.rule import LABELS
 
@@ -43,6 +44,12 @@ def assistant_folders(_: Path, __: str) -> str:
     return table(header, assistants.rows())
 
 
+def commands_table(_: Path, __: str) -> str:
+    """Return a table of the commands of `rtm`."""
+    rows = [(f"`rtm {each.name}`", each.summary, f"`{each.extra}`" if each.extra else "-") for each in COMMANDS]
+    return table(("command", "what it does", "extra"), rows)
+
+
 def lint_index(_: Path, __: str) -> str:
     """Return a table of the lint rules by severity and engine. The site shows a table of their descriptions instead."""
     groups: dict[tuple[str, str], list[str]] = {}
@@ -58,6 +65,7 @@ BLOCKS: dict[str, Maker] = {
     "folders": folders.folders,
     "router": router,
     "assistants": assistant_folders,
+    "commands": commands_table,
     "lint-index": lint_index,
     "verified": verified,
     "notices-packages": notices.packages_table,

@@ -12,6 +12,7 @@ SKILL = "SKILL.md"
 MANIFEST = "manifest.json"
 ARCHITECTURE = "ARCHITECTURE.md"
 CONTRIBUTING = "CONTRIBUTING.md"
+WHEEL = "spark_rtm/README.md"
 NOTICES = "THIRD_PARTY.md"
 """The page with the licences of the packages and jars that this repository downloads."""
 _READ_WHEN = re.compile(r"^\*Read when (?P<when>.+?)\.?\*$", re.MULTILINE)

@@ -29,7 +29,7 @@ def render_all(root: Path) -> dict[Path, str]:
     Pages that do not exist are omitted, because an installed copy does not contain all of them. Raise ValueError if a
     page requests an unknown part.
     """
-    others = (files.ARCHITECTURE, files.CONTRIBUTING, files.NOTICES, *(name for _, name, _ in PLACES))
+    others = (files.ARCHITECTURE, files.CONTRIBUTING, files.NOTICES, files.WHEEL, *(name for _, name, _ in PLACES))
     paths = dict.fromkeys([*files.pages(root), *(root / name for name in others if (root / name).is_file())])
     texts = {path: render_page(root, path) for path in paths}
     texts |= {root / name: render(root) for name, render in package_data.RENDERERS.items()}

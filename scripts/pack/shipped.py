@@ -25,7 +25,7 @@ FIXED = (
 )
 
 
-OF_THE_WHEEL = ("spark_rtm/README.md", PROGRAM, "spark_rtm/py.typed")
+OF_THE_WHEEL = (files.WHEEL, PROGRAM, "spark_rtm/py.typed")
 """Files that only the installed package needs. A copy of the skill has `scripts/skills.py` instead."""
 OF_THE_CHECKOUT = (
     *(f"spark_rtm/measure/{name}.py" for name in ("cpu", "machine", "palette")),
