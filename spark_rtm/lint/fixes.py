@@ -73,19 +73,20 @@ def difference(path: Path, before: str, after: str) -> str:
 
 
 def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
-    if not path.endswith(".py") or tree_of(text) is None:
+    broadcast = _broadcast(text)
+    patterns = [(finding, found) for finding in findings if (found := _pattern(finding, broadcast[0]))]
+    # The syntax tree of a large file takes seconds and hundreds of megabytes.
+    if not patterns or not path.endswith(".py") or tree_of(text) is None:
         return []
     starts = [match.end() for match in re.finditer(r"\A|\r\n?|\n", text)]
     ends = [*starts[1:], len(text)]
-    broadcast, edits = _broadcast(text), list[list[Edit]]()
-    for finding in findings:
-        if found := _pattern(finding, broadcast[0]):
-            pattern, template = found
-            first, end = starts[finding.line - 1], ends[finding.line - 1]
-            first = max(0, first - 2) if pattern is NO_MODE else first  # with the line end before it
-            match = pattern.search(text, first, end + MAX_CALL)
-            edit = [(match.start(), match.end(), _new(match, template))] if match and match.start() < end else []
-            edits.append([*edit, *broadcast[1]] if edit and pattern is JOIN else edit)
+    edits = list[list[Edit]]()
+    for finding, (pattern, template) in patterns:
+        first, end = starts[finding.line - 1], ends[finding.line - 1]
+        first = max(0, first - 2) if pattern is NO_MODE else first  # with the line end before it
+        match = pattern.search(text, first, end + MAX_CALL)
+        edit = [(match.start(), match.end(), _new(match, template))] if match and match.start() < end else []
+        edits.append([*edit, *broadcast[1]] if edit and pattern is JOIN else edit)
     return edits
 
 

@@ -120,7 +120,11 @@ INPUTS = {
     + "df = spark.readStream.load()\n"
     + "df = df.limit(1)\n" * 500
     + 'df.writeStream.trigger(realTime="5 minutes").start()\n' * 500,
-    "dense-code.py": CODE + "a," * 290_000,
+    "too-many-lines.py": PYTHON + "x = 1\n" * 330_000,
+    "too-many-statements.py": PYTHON + "a;" * 350_000,
+    "f-string.py": CODE + "f'" + "{a}" * 100_000 + "'\n",
+    "sequence.yaml": CLUSTER + "x: [" + "1," * 300_000 + "]\n",
+    "dense-code.py": CODE + "a;" * 195_000,
     "too-dense-code.scala": "// RealTime spark\n" + "f()\n" * 110_000,
     "wide-table.md": WORDS + "a|" * 50_000 + "\n" + "-|" * 50_000 + "\n" + "|a|\n" * 50_000,
     "many-values.json": '{"name": "rtm", "num_workers": [' + "[]," * 600_000 + "0]}",
@@ -132,7 +136,11 @@ INCOMPLETE = {
     "lambdas.py": "too many paths",
     "chain-of-options.py": "too many paths",
     "too-dense-code.scala": "more than 300,000 tokens",
-    "file-ignore-comments.py": "more than 600,000 tokens",
+    "f-string.py": "more than 10,000 fields",
+    "sequence.yaml": "more than 150,000 tokens",
+    "too-many-lines.py": "more than 400,000 tokens",
+    "too-many-statements.py": "more than 400,000 tokens",
+    "file-ignore-comments.py": "more than 400,000 tokens",
     "many-values.json": "more than 400,000 tokens",
 }
 """Inputs that are not checked to the end, with a part of the reported reason."""

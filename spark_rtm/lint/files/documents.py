@@ -17,6 +17,8 @@ from spark_rtm.lint.rules.rule import Steps, UncheckedError
 TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
 MAX_VALUES = 400_000
 """A document with this many tokens takes about 2 s and 200 MB."""
+MAX_YAML_VALUES = 150_000
+"""The same for YAML, which PyYAML parses in Python."""
 MAX_DEPTH = 60
 CONSTANTS = {"true": True, "false": False, "null": None}
 UNKNOWN = "${expression}"
@@ -118,6 +120,7 @@ def read_yaml(text: str) -> list[Any]:
         import yaml  # noqa: PLC0415  # the linter must run without third-party packages
     except ModuleNotFoundError as error:
         raise UncheckedError("PyYAML is not installed, so the YAML was not checked", "install PyYAML") from error
+    Steps(MAX_YAML_VALUES).spend(sum(1 for _ in TOKEN.finditer(text)))
     try:
         converted: dict[int, Any] = {}
         return [_yaml_value(root, converted, 0) for root in yaml.compose_all(text, Loader=yaml.SafeLoader)]

@@ -8,11 +8,14 @@ import warnings
 from spark_rtm.lint.rules.rule import UncheckedError
 from spark_rtm.lint.spark.scope import FRAGMENT
 
-MAX_TOKENS = 600_000
-"""Maximum number of tokens; their syntax tree takes up to 450 MB."""
+MAX_TOKENS = 400_000
+"""Maximum number of tokens; their syntax tree takes up to 400 MB."""
+MAX_FIELDS = 10_000
+"""Maximum number of fields of an f-string. Python 3.11 parses them in quadratic time."""
 MAX_SALVAGED = 200_000
 """Maximum length of an incomplete excerpt, which is parsed about six times."""
 TOKEN = re.compile(r"\w+|[^\w ]")
+F_STRING = re.compile(r"[fF][rR]?(?:\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|\"[^\n\"]*|'[^\n']*)", re.DOTALL)
 ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
 
@@ -20,6 +23,8 @@ def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
     """Return the syntax tree, or None if parsing fails, and the code without prompts and notebook magics."""
     if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
         raise UncheckedError(f"the code has more than {MAX_TOKENS:,} tokens", "split the file")
+    if code.count("{") > MAX_FIELDS and any(each.count("{") > MAX_FIELDS for each in F_STRING.findall(code)):
+        raise UncheckedError(f"an f-string has more than {MAX_FIELDS:,} fields", "split the string")
     tree = tree_of(code)
     if tree is not None:
         return tree, code
