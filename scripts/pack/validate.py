@@ -5,7 +5,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from scripts.pack import files, generate
-from scripts.pack.checks.budgets import check_budgets
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
@@ -46,7 +45,6 @@ def _linted(text: str, name: str) -> tuple[Finding, ...]:
 
 CHECKS = (
     check_generated,
-    check_budgets,
     check_links,
     check_orphans,
     check_fences,
