@@ -7,6 +7,7 @@ import pytest
 
 from scripts.pack import files, generate
 
+OTHERS = ("CITATION.cff", "action.yml", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml")
 IGNORED_FILES = shutil.ignore_patterns("__pycache__", ".*", "*.cases")
 
 
@@ -25,10 +26,14 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "evals",
         "tests",
         "databricks",
+        "bin",
+        "hooks",
+        ".ci",
+        ".github",
         ".claude-plugin",
         ".cursor-plugin",
     )
-    for name in (*folders, "CITATION.cff", *top):
+    for name in (*folders, *OTHERS, *top):
         source = files.ROOT / name
         if source.is_dir():
             shutil.copytree(source, root / name, ignore=IGNORED_FILES)
