@@ -1,27 +1,18 @@
 """
 The commands of `rtm`, which `python scripts/skills.py` shares.
 
-A module here only names a command and its options. The command's own modules are imported when it runs, so `lint` needs
-no package.
+A module or a folder of a command exports `COMMANDS`. The command's own modules are imported when it runs, so `lint`
+needs no package.
 """
 
 from collections.abc import Sequence
 
+from spark_rtm import inspect, lint, prove
 from spark_rtm.commands import capacity, control, errors, resize, slots
-from spark_rtm.inspect import arguments as inspect
-from spark_rtm.lint import arguments as lint
 from spark_rtm.program import Program
-from spark_rtm.prove import arguments as prove
 
 COMMANDS = [
-    *lint.COMMANDS,
-    *prove.COMMANDS,
-    *inspect.COMMANDS,
-    *errors.COMMANDS,
-    *slots.COMMANDS,
-    *capacity.COMMANDS,
-    *resize.COMMANDS,
-    *control.COMMANDS,
+    command for tool in (lint, prove, inspect, errors, slots, capacity, resize, control) for command in tool.COMMANDS
 ]
 """The commands that `rtm` and `skills.py` share, in the order of their help."""
 RTM = Program(

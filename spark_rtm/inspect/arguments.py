@@ -1,11 +1,10 @@
-"""The command `inspect` and its options."""
+"""The options of `inspect`."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from spark_rtm.command_line import Argument
-from spark_rtm.program import Command
 
 DESCRIPTION = """Read the checkpoint of a streaming query and explain it. Nothing is changed.
 
@@ -29,26 +28,3 @@ class Options:
     """Print only startingOffsets as JSON for a new query that continues here; one line for each Kafka source."""
     format: Literal["text", "json"] = "text"
     """Format of the report."""
-
-
-def _run(options: Options) -> int:
-    from spark_rtm.inspect.command import run  # noqa: PLC0415
-
-    return run(options)
-
-
-COMMANDS = [
-    Command(
-        "inspect",
-        "explain the checkpoint of a streaming query without changing it",
-        Options,
-        _run,
-        {
-            "inspect checkpoints/clicks": "explain a checkpoint",
-            "inspect s3://bucket/clicks --format json": "print the report of a remote checkpoint as JSON",
-            "inspect checkpoints/clicks --bootstrap-servers host:9092": "compare with Kafka",
-            "inspect checkpoints/clicks --as-starting-offsets": "continue with a new query",
-        },
-        DESCRIPTION,
-    )
-]

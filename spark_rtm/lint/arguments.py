@@ -1,11 +1,10 @@
-"""The command `lint` and its options. Importing this module does not load the linter."""
+"""The options of `lint`."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from spark_rtm.command_line import Argument
-from spark_rtm.program import Command
 from spark_rtm.text.finding import ENGINES, STYLES
 
 DESCRIPTION = """Check code, notebooks, pages, SQL and cluster definitions for real-time mode mistakes.
@@ -57,29 +56,3 @@ class Options:
     """Print the section of a rule (ALL lists the rules), and exit."""
     format: Annotated[str, Argument(choices=STYLES)] = "text"
     """Format of the findings."""
-
-
-def _run(options: Options) -> int:
-    from spark_rtm.lint.command import run  # noqa: PLC0415
-
-    return run(options)
-
-
-COMMANDS = [
-    Command(
-        "lint",
-        "check code, notebooks, pages and cluster definitions for real-time mode mistakes",
-        Options,
-        _run,
-        {
-            "lint jobs/ README.md": "check code, and the advice in a page",
-            "lint --engine databricks .": "report only problems that affect Databricks",
-            "lint --format github src/": "annotate a pull request",
-            "lint --diff jobs/": "show the changes that `--fix` would make",
-            "lint --claims docs/": "list the sentences about real-time mode to judge yourself",
-            "lint --explain output-mode": "print the section of a rule",
-            "lint --stdin-filename job.py - < job.py": "check text from an editor",
-        },
-        DESCRIPTION,
-    )
-]

@@ -1,11 +1,10 @@
-"""The command `prove` and its options. Importing this module loads no package."""
+"""The options of `prove`."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from spark_rtm.command_line import Argument
-from spark_rtm.program import Command
 from spark_rtm.text.finding import STYLES
 
 DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and report what breaks.
@@ -53,27 +52,3 @@ class Arguments:
     """Format of the findings."""
     of_job: Annotated[tuple[str, ...], Argument(is_rest=True)] = ()
     """The arguments of a job, after `--`."""
-
-
-def _run(arguments: Arguments) -> int:
-    from spark_rtm.prove.command import run  # noqa: PLC0415
-
-    return run(arguments)
-
-
-COMMANDS = [
-    Command(
-        "prove",
-        "run a function in real-time mode on a local broker and report problems",
-        Arguments,
-        _run,
-        {
-            "prove job.py:transform": "run the function and report what breaks",
-            "prove job.py": "examine the queries that the unmodified job starts",
-            "prove --samples payments=payments.jsonl job.py:transform": "with your own records",
-        },
-        DESCRIPTION,
-        note="arguments of a job follow `--`: prove job.py -- --brokers x",
-        extra="prove",
-    )
-]
