@@ -14,9 +14,11 @@ PROBES = ("joins", "offline-lateness", "python-path", "memory", "drains", "rate-
 MODULES = {name: f"benchmarks.{name.replace('-', '_')}.measure" for name in FOLDERS}
 MODULES |= {name: f"benchmarks.probes.{name.replace('-', '_')}" for name in PROBES}
 """The module of each benchmark, with `Options` and `measure`."""
+TABLES = ("latency", "throughput", "growth", "other-engines", "postgres-sink", "probes", "chaos", "soak")
+"""The folders whose published runs fill generated parts of pages."""
 BLOCKS: dict[str, Block] = {
     name: block
-    for folder in (*FOLDERS, "probes", "chaos", "soak")
+    for folder in TABLES
     for name, block in import_module(f"benchmarks.{folder.replace('-', '_')}.table").BLOCKS.items()
 }
 

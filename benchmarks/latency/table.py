@@ -27,19 +27,6 @@ RATIOS = {
     "speedup_over_micro_batch": "p50 speed-up over micro-batch",
     "speedup_over_untuned": "p50 speed-up over micro-batch, untuned",
 }
-BOUNDARY_GROUPS = {
-    "append the record": ["append the record"],
-    "end the old tasks, commit state": ["stop reading", "end the tasks, commit state"],
-    "end the job, write commit log": ["end the job", "write commit log"],
-    "report progress, read offsets": ["report progress, read offsets"],
-    "plan the query": ["plan the query"],
-    "prepare and submit the job": ["prepare the job", "submit the job"],
-    "start the tasks, first fetch": ["start source tasks", "first fetch", "launch state tasks", "start state tasks"],
-    "load state, connect the shuffle": ["load state", "connect the shuffle"],
-    "first result, queue": ["first result", "drain the queue"],
-    "unexplained": ["unexplained"],
-}
-"""Columns of the table of one boundary, each the sum of some phases. The chart shows each phase."""
 PHASES = {
     "latestOffset": "read latest offsets",
     "queryPlanning": "plan the query",
@@ -109,30 +96,6 @@ def boundaries(root: Path, _: str) -> str:
     return f"{conditions(content, COMMAND, 'Times are in ms.')}\n{table(header, rows)}"
 
 
-def boundary(root: Path, _: str) -> str:
-    """Return the conditions, a table of phases from Spark's log, and the chart. The benchmark was removed."""
-    content = published(root, "boundary", COMMAND)
-    rows = [
-        (
-            *(case["engine"], str(case["boundaries"]), f"{case['wait_mean_ms']:,.0f} / {case['wait_max_ms']:,.0f}"),
-            *(f"{sum(case['mean_ms'][name] for name in names):.0f}" for names in BOUNDARY_GROUPS.values()),
-        )
-        for case in content["cases"]
-    ]
-    unit = (
-        "Times are in ms. The phases are means, and add up to the mean wait of the slowest record; "
-        "if phases overlap, the time counts for the column further left."
-    )
-    for case in content["cases"]:
-        if settings := ", ".join(f"`{name}` = {value}" for name, value in case["changed"].items()):
-            unit += (
-                f" The row *{case['engine']}* is an experiment that changes {settings}; measure it before you use it."
-            )
-    header = ("settings", "boundaries", "longest wait: mean / max", *BOUNDARY_GROUPS)
-    chart = "![Timeline of one batch boundary](measured/boundary.svg)\n"
-    return f"{conditions(content, 'bench-boundary', unit)}\n{table(header, rows)}\n{chart}"
-
-
 def costs(root: Path, _: str) -> str:
     """Return a table of CPU seconds per million records for each real-time query."""
     content = published(root, "latency", COMMAND)
@@ -177,7 +140,6 @@ BLOCKS: dict[str, Block] = {
     "measured-modes": modes,
     "measured-speed-up": speed_up,
     "measured-boundaries": boundaries,
-    "measured-boundary": boundary,
     "measured-costs": costs,
     "measured-two-copies": two_copies,
 }

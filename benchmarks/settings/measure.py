@@ -15,7 +15,7 @@ from benchmarks.harness.run import PARTITIONS, Case
 from benchmarks.harness.workloads import Workload
 from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.results.summary import summarize
-from benchmarks.settings.table import RATIOS, UNTOUCHED, ratios
+from benchmarks.settings.ratios import RATIOS, UNTOUCHED, ratios
 from benchmarks.spark.queries import SparkOptions
 from benchmarks.spark.variants import (
     BUFFER_WAIT_CONF,

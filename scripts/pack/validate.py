@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from scripts.pack import files, generate
+from scripts.pack.checks.commands import check_commands
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
@@ -51,6 +52,7 @@ CHECKS = (
     check_blocking,
     check_owners,
     check_evidence,
+    check_commands,
     check_advice,
 )
 

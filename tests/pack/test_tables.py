@@ -70,7 +70,7 @@ def test_published_runs_are_valid(stem: str) -> None:
     assert 0 == sum(run["differences"] for run in runs if isinstance(run.get("differences"), int))
 
 
-@pytest.mark.parametrize("block", ["measured-modes", "measured-other-engines", "measured-settings price"])
+@pytest.mark.parametrize("block", ["measured-modes", "measured-other-engines"])
 def test_unknown_workload_is_refused_with_the_known_ones(block: str) -> None:
     name, _, argument = f"{block} statefull".partition(" ")
 

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 from scripts.pack import files
+from scripts.pack.checks.commands import check_commands
 from scripts.pack.checks.evidence import check_evidence
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
@@ -19,6 +20,7 @@ from spark_rtm.text.finding import Finding
 Check = Callable[[Path], Iterator[Finding]]
 Fault = tuple[str, str, str, str] | tuple[str, str, str, str, str]
 PAGE, LOST, STATE = "references/real_time_mode.md", "references/lost.md", "references/state.md"
+DEMO = "references/measured/demo.json"
 SETTINGS = "examples/attribution/settings.py"
 SKILL, MANIFEST = files.SKILL, files.MANIFEST
 TICKS = "```"
@@ -69,6 +71,21 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
             ("without a date", PAGE, "", f"{ROWS}a | {SOURCE} 2026-11-20 |\n"),
             ("link 'y', which the page does not", PAGE, "", f"{ROWS}a | [test](errors.md), [x][y] |\n"),
             ("no column", PAGE, "", "\n| what | OSS 4.3.0 |\n|---|---|\n| a | b |\n"),
+        ],
+    ),
+    (
+        check_commands,
+        [
+            ("`make bench-price` does", PAGE, "", "\nRun `make bench-price PUBLISH=1`, or make one.\n"),
+            ("`make bench-old` does", STATE, "", fence("bash", "RATE=2 make bench-old")),
+            ("`python -m benchmarks price` does", "README.md", "", "\n`python -m benchmarks price`\n"),
+            (
+                "`python -m examples.attribution.gone` does",
+                DEMO,
+                '"make demo',
+                '"python -m examples.attribution.gone',
+            ),
+            ("`make bench-chart` does", "references/measured/demo.svg", "", "<text>make bench-chart</text>"),
         ],
     ),
     (
