@@ -17,6 +17,7 @@ from spark_rtm.lint.fixes import difference, fixable, fixed
 from spark_rtm.lint.rules.rule import UNCHECKED, UncheckedError
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
 from spark_rtm.lint.sources import MARK, MAX_BYTES, Sources, read_sources
+from spark_rtm.lint.time_limit import time_limit
 from spark_rtm.program import UsageError
 from spark_rtm.text.finding import Finding, printable, render, show, summary
 
@@ -87,7 +88,14 @@ def _show_changes(changes: Changes, findings: Sequence[Finding]) -> int:
 
 def _list_claims(sources: Sources) -> int:
     pages = ((path, text) for path, text in sources.texts() if path in sources.given or path.suffix.lower() in PAGES)
-    show("\n".join(line for path, text in pages for line in claims_in(text, path.as_posix())))
+    lines: list[str] = []
+    for path, text in pages:
+        try:
+            with time_limit():
+                lines += claims_in(text, path.as_posix())
+        except UncheckedError as error:
+            sources.unchecked.append((path, error.problem))
+    show("\n".join(lines))
     if sources.unchecked:
         raise UsageError(*(f"{path.as_posix()}: {problem.message}" for path, (_, problem) in sources.unchecked))
     return 0

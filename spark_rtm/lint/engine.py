@@ -18,6 +18,7 @@ from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import UNCHECKED, Problem, Rule, RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import Sources, is_relevant, read_sources
+from spark_rtm.lint.time_limit import time_limit
 from spark_rtm.text.finding import ENGINES, Finding
 
 RULES: list[Rule] = [*CODE_RULES, *claim.RULES, *cluster.RULES]
@@ -90,7 +91,8 @@ def is_complete(findings: Iterable[Finding]) -> bool:
 
 def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
     try:
-        return _problems(text, suffix, min_batch_ms)
+        with time_limit():
+            return _problems(text, suffix, min_batch_ms)
     except UnreadableError as error:
         # Definitions are parsed only if they are about real-time mode.
         return [error.problem] if suffix in DEFINITIONS or re.search(r"realTime|RealTime", text) else []

@@ -1,8 +1,12 @@
 import json
+import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from scripts.skills import main
+from spark_rtm.lint import time_limit
 from spark_rtm.lint.engine import lint_paths, lint_text
 from spark_rtm.lint.sources import MAX_BYTES
 from spark_rtm.text.finding import Finding
@@ -35,6 +39,35 @@ def test_exhausted_steps_keep_the_findings_before() -> None:
     findings = lint_text("\n".join([*lines, "f8()", "w.writeStream.trigger(realTime=True)"]), "job.py")
 
     assert [(1, "trigger-duration"), (11, "unchecked")] == [(finding.line, finding.rule) for finding in findings]
+
+
+def test_fences_of_a_page_share_its_steps() -> None:
+    lines = ["f0 = lambda: 1", *[f"f{n} = lambda: [{f'f{n - 1}(), ' * 14}]" for n in range(1, 4)]]
+    fence = "\n".join(["```python", *lines, "f3()", "w.writeStream.trigger(realTime=True)", "```", ""])
+
+    findings = lint_text(fence * 4, "page.md")
+
+    assert ["trigger-duration"] == [finding.rule for finding in lint_text(fence, "page.md")]
+    assert {"trigger-duration": 1, "unchecked": 3} == Counter(finding.rule for finding in findings)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--claims"]], ids=str)
+def test_file_above_the_time_limit_is_reported_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """The search for sentences takes a second, and the limit is a twentieth of it. The other page is checked."""
+    monkeypatch.setattr(time_limit, "MAX_SECONDS", 0.05)
+    (tmp_path / "long.md").write_text("# Real-time mode of Spark\n\n" + "It is on.\n" * 20_000)
+    (tmp_path / "short.md").write_text("# Real-time mode of Spark\n\nUse `.trigger(realTime=True)`.\n")
+    before = signal.getsignal(signal.SIGVTALRM)
+
+    assert 2 == main(["lint", *arguments, str(tmp_path)])
+
+    printed = capsys.readouterr()
+    assert "more than 0.05 s of processor time" in printed.out + printed.err
+    assert "long.md" in printed.out + printed.err
+    assert "short.md:3:" in printed.out
+    assert before == signal.getsignal(signal.SIGVTALRM)
 
 
 def unchecked(findings: list[Finding]) -> dict[str, str]:

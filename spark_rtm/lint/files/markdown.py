@@ -16,7 +16,7 @@ from spark_rtm.lint.python.check import SPARK, python_problems
 from spark_rtm.lint.python.counterexamples import CONDITION, SIGN, WRONG
 from spark_rtm.lint.rules.claim import RULES as CLAIM_RULES
 from spark_rtm.lint.rules.claim import is_silent
-from spark_rtm.lint.rules.rule import RuleProblem, UncheckedError
+from spark_rtm.lint.rules.rule import RuleProblem, Steps, UncheckedError, steps_for
 from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
 from spark_rtm.lint.spark.scope import FRAGMENT
 from spark_rtm.text import markdown
@@ -51,12 +51,13 @@ IN_OSS = re.compile(r"local\[[\d*]+\]|local-cluster\[|spark-sql-kafka-0-10_")
 def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
     """Return the problems of a parsed Markdown page."""
     problems: list[RuleProblem] = []
+    steps = steps_for(layout.text)
     is_spark = bool(SPARK.search(layout.text))
     for fence in layout.fences:
         engines = {fence.options["requires"]} if "requires" in fence.options else set(target_engines(fence.code))
         in_fence = [
             (rule, problem.at(problem.line + fence.line))
-            for rule, problem in _fence_problems(fence, is_spark=is_spark, min_batch_ms=min_batch_ms)
+            for rule, problem in _fence_problems(fence, steps, is_spark=is_spark, min_batch_ms=min_batch_ms)
             if engines & set(problem.engine or rule.engines)
         ]
         if "raises" in fence.options:
@@ -83,13 +84,18 @@ def _continuous_problems(layout: Layout, fence: markdown.Fence) -> Iterator[Rule
         yield from ((CONTINUOUS, problem.at(line)) for problem in CONTINUOUS.check(sentence))
 
 
-def _fence_problems(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | None) -> list[RuleProblem]:
+def _fence_problems(
+    fence: markdown.Fence, steps: Steps, *, is_spark: bool, min_batch_ms: float | None
+) -> list[RuleProblem]:
     code = fence.code
     if fence.language == "diff" or (fence.is_python and re.search(r"^[-+]\s*\S", code, re.MULTILINE)):
         code = _after_diff(code)
     try:
         if fence.is_python or fence.language in {"", "diff"}:
-            return python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms) or []
+            found = python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms, steps=steps)
+            return found or []
+        if fence.language in {"scala", "java"}:
+            return scala_problems(code, is_java=fence.language == "java", steps=steps)
         return LANGUAGES[fence.language](code) if fence.language in LANGUAGES else []
     except UnreadableError:  # pages show excerpts of definitions, which are seldom complete
         return []

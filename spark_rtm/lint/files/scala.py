@@ -7,7 +7,7 @@ from spark_rtm.lint.jvm.parser import parse
 from spark_rtm.lint.python.check import CODE_RULES, module_of, module_problems
 from spark_rtm.lint.python.counterexamples import is_wrong_comment, lines_below_comments
 from spark_rtm.lint.python.expected_failures import expected_failures
-from spark_rtm.lint.rules.rule import Problem, RuleProblem
+from spark_rtm.lint.rules.rule import Problem, RuleProblem, Steps
 from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.text.lines import numbered
@@ -34,7 +34,9 @@ TRIGGER_FORM = next(rule for rule in TRIGGER_RULES if rule.id == "trigger-form")
 FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.apply("5 minutes")'
 
 
-def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True) -> list[RuleProblem]:
+def scala_problems(
+    code: str, *, is_java: bool = False, is_excerpt: bool = True, steps: Steps | None = None
+) -> list[RuleProblem]:
     """Return the problems in Scala or Java code."""
     plain = without_comments(code, "/*", "*/")
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
@@ -43,6 +45,7 @@ def scala_problems(code: str, *, is_java: bool = False, is_excerpt: bool = True)
     module = module_of(
         tree,
         code,
+        steps,
         min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,
         is_job=not is_excerpt and bool(JOB.search(uncommented)),
         is_test=bool(TEST.search(uncommented)),

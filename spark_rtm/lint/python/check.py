@@ -11,7 +11,7 @@ from spark_rtm.lint.python.excerpt import parse
 from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules import job, mode, operator, setting, source, state, trigger
-from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, steps_for
+from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, Steps, steps_for
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 
 JOB = re.compile(
@@ -38,8 +38,13 @@ def python_problems(
     is_spark: bool | None = None,
     min_batch_ms: float | None = None,
     rules: Sequence[Rule] = CODE_RULES,
+    steps: Steps | None = None,
 ) -> list[RuleProblem] | None:
-    """Return the problems in Python code, or None if it cannot be parsed. Notebook code counts as an excerpt."""
+    """
+    Return the problems in Python code, or None if it cannot be parsed. Notebook code counts as an excerpt.
+
+    `steps` are those that are left for the whole file; None means that the code is the whole file.
+    """
     tree, python = parse(code, is_excerpt=is_excerpt)
     if tree is None:
         return None
@@ -47,6 +52,7 @@ def python_problems(
     module = module_of(
         tree,
         code,
+        steps,
         is_spark=((is_excerpt and not is_notebook) or _is_spark(code)) if is_spark is None else is_spark,
         min_batch_ms=min(minima, default=MIN_BATCH_MS),
         is_job=(is_notebook or not is_excerpt) and bool(JOB.search(code)),
@@ -65,9 +71,9 @@ def _is_spark(code: str) -> bool:
     return bool(SPARK_NAME.search(bare) or (".outputMode(" in bare and WRITER_PARAMETER.search(bare)))
 
 
-def module_of(tree: ast.Module, code: str, **facts: Any) -> Module:
+def module_of(tree: ast.Module, code: str, steps: Steps | None, **facts: Any) -> Module:
     """Follow code and return its Spark calls and imports. `facts` are further fields of the module."""
-    interpreter = Interpreter(steps_for(code))
+    interpreter = Interpreter(steps or steps_for(code))
     interpreter.run(tree)
     slots = LOCAL_MASTER.search(code)
     local_slots = int(slots[1]) if slots else None
