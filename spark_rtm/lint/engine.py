@@ -12,12 +12,12 @@ from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.python.check import CODE_RULES, python_problems
-from spark_rtm.lint.python.counterexamples import silenced_in_file, silenced_lines
 from spark_rtm.lint.rules import claim, cluster
 from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import UNCHECKED, Problem, Rule, RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import Sources, is_relevant, read_sources
+from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
 from spark_rtm.lint.time_limit import time_limit
 from spark_rtm.text.finding import ENGINES, Finding
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from spark_rtm.lint.python.counterexamples import counterexample_lines
+from spark_rtm.lint.python.counterexamples import python_marks
 from spark_rtm.lint.rules.rule import Steps, UncheckedError
 
 TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
@@ -62,7 +62,7 @@ def read_json(text: str) -> list[Any]:
 def read_python(code: str) -> list[Any]:
     """Return the outermost dictionaries and keyword calls of Python code, except those that comments mark as wrong."""
     module: ast.Module = _parsed(code)
-    wrong = counterexample_lines(code, module, is_excerpt=False)
+    marks = python_marks(code, module, is_excerpt=False)
     constants = {
         target.id: statement.value
         for statement in module.body
@@ -75,7 +75,7 @@ def read_python(code: str) -> list[Any]:
     while waiting:
         node = waiting.pop()
         is_object = isinstance(node, ast.Dict) or (isinstance(node, ast.Call) and any(one.arg for one in node.keywords))
-        if isinstance(node, ast.expr) and is_object and node.lineno not in wrong:
+        if isinstance(node, ast.expr) and is_object and not marks.cover("cluster", node.lineno):
             roots.append(node)
         if not is_object or isinstance(node, ast.Call):
             waiting += ast.iter_child_nodes(node)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from spark_rtm.lint.python.counterexamples import CONDITION, LEAD_RIGHT, SIGN, WRONG, is_right_comment, is_wrong_lead
+from spark_rtm.lint.marks import is_right, is_wrong, is_wrong_title
 from spark_rtm.text import markdown
 
 MAX_SENTENCE = 2000
@@ -13,15 +13,6 @@ MAX_TITLE = 200
 POINTS_BELOW = re.compile(r"\b(?:this|these|following|below|next)\b", re.IGNORECASE)
 END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)[*_)\"']*\s+(?=[\"'(*_`]*[A-Z`])")
 REFERS_BACK = re.compile(r"^\W*(?:it|this|that|these|they|both|such|which|spark|pyspark|the call)\b", re.IGNORECASE)
-TITLES_WRONG = re.compile(
-    r"\b(?:wrong|bad|mistakes?|pitfalls?|anti-?patterns?|errors?|fail(?:s|ures?|ing)?|refus(?:ed|"
-    r"als?|es)|reject(?:ed|s|ions?)?|incorrect|"
-    r"don'?ts?|do not|avoid|never|not supported|unsupported|invalid|broken|what goes wrong|myths?|"
-    r"troubleshooting|before(?! (?:you|an?|each|every|your|any|\w+ing|the first)\b)|gotchas?|limitations?)\b",
-    re.IGNORECASE,
-)
-HARMLESS_TITLE = re.compile(r"\b(?:troubleshooting|limitations?)\b", re.IGNORECASE)
-"""Headings above code that may be wrong. Sentences below them are advice."""
 
 
 @dataclass(frozen=True)
@@ -53,58 +44,28 @@ def layout_of(text: str) -> Layout:
     return Layout(text, lines, titles, markdown.fences(text), '{raises="' in text)
 
 
-def is_wrong_place(titles: tuple[str, ...], lead: str) -> bool:
-    """Return whether a lead-in sentence, or else the nearest heading that judges code, introduces a mistake."""
-    if lead and (is_right_comment(lead) or _announces_fix(lead)):
-        return False
-    if lead and is_wrong_lead(lead):
-        return True
-    return _is_wrong_below(titles)
-
-
 @lru_cache(maxsize=1000)  # all sentences below a heading have the same titles
-def _is_wrong_below(titles: tuple[str, ...]) -> bool:
+def wrong_title(titles: tuple[str, ...]) -> str | None:
+    """Return the nearest heading that marks the text below it as wrong, unless a nearer one calls it right."""
     for title in reversed(titles):
-        if is_right_comment(title):
-            return False
-        if SIGN.search(title) or TITLES_WRONG.search(title) or CONDITION.search(title):
-            return True
-    return False
+        if is_right(title):
+            return None
+        if is_wrong_title(title):
+            return title
+    return None
 
 
-@lru_cache(maxsize=1000)
-def is_wrong_section(titles: tuple[str, ...]) -> bool:
-    """Return whether a heading calls the text below it wrong. Questions never count."""
-    return _is_wrong_below(tuple(HARMLESS_TITLE.sub("", title) for title in titles if not title.endswith("?")))
-
-
-def is_counterexample(layout: Layout, fence: markdown.Fence) -> bool:
-    """Return whether options, headings or an adjacent sentence mark a fence as a counterexample."""
+def mark_of(layout: Layout, fence: markdown.Fence) -> str | None:
+    """Return the option, lead-in sentence or heading that marks a fence as a wrong example, or None."""
     if "raises" in fence.options:
-        return True
+        return ""
     if "requires" in fence.options or "excerpt" in fence.options:
-        return False
-    first = END.split(next_line(layout.lines, fence.end_line))[0]
-    if REFERS_BACK.match(first) and (WRONG.search(first) or CONDITION.search(first)) and not LEAD_RIGHT.search(first):
-        return True
-    above = () if layout.declares_failures else layout.titles[fence.line - 1]
-    return is_wrong_place(above, lead_in(layout.lines, fence.line))
-
-
-def next_line(lines: list[str], start: int) -> str:
-    """Return the first line that is not blank after line `start`, or an empty string."""
-    for number in range(start, len(lines)):
-        if lines[number].strip(" >\t"):
-            return lines[number].strip()[:MAX_SENTENCE]
-    return ""
-
-
-def _announces_fix(lead: str) -> bool:
-    before, colon, after = lead.rpartition(":")
-    if not colon or re.search(r"\w", after) or re.search(r"\bnot (?:right|correct|work)", lead, re.IGNORECASE):
-        return False
-    last_part = before.rpartition(".")[2]
-    return bool(re.search(r"\b(?:instead|correct(?:ed)?|right|fix(?:ed)?|works?|good)\b", last_part, re.IGNORECASE))
+        return None
+    lead = lead_in(layout.lines, fence.line)
+    if is_wrong(lead):
+        return lead
+    above = () if layout.declares_failures or is_right(lead) else layout.titles[fence.line - 1]
+    return wrong_title(above)
 
 
 def lead_in(lines: list[str], line: int) -> str:

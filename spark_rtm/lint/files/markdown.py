@@ -8,14 +8,14 @@ from functools import lru_cache, partial
 from spark_rtm.lint.files.definitions import definition_problems
 from spark_rtm.lint.files.documents import UnreadableError, read_json, read_yaml
 from spark_rtm.lint.files.hcl import read_hcl
-from spark_rtm.lint.files.layout import Layout, is_counterexample, lead_in
+from spark_rtm.lint.files.layout import Layout, lead_in, mark_of
 from spark_rtm.lint.files.prose import MODE, Sentence, sentences
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
+from spark_rtm.lint.marks import CONDITION, SIGN, silences
 from spark_rtm.lint.python.check import SPARK, python_problems
-from spark_rtm.lint.python.counterexamples import CONDITION, SIGN, WRONG
+from spark_rtm.lint.rules.claim import DENIED, is_silent
 from spark_rtm.lint.rules.claim import RULES as CLAIM_RULES
-from spark_rtm.lint.rules.claim import is_silent
 from spark_rtm.lint.rules.rule import RuleProblem, Steps, UncheckedError, steps_for
 from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
 from spark_rtm.lint.spark.scope import FRAGMENT
@@ -65,9 +65,10 @@ def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> lis
             # A wrong `realTime` value would make the fence fail earlier, with a different condition.
             if fence.options["raises"] not in TRIGGER_CONDITIONS:
                 problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
-        elif not is_counterexample(layout, fence):
-            problems += in_fence
-            problems += _continuous_problems(layout, fence)
+        else:
+            mark = mark_of(layout, fence)
+            problems += [entry for entry in in_fence if mark is None or not silences(mark, entry[0].id)]
+            problems += _continuous_problems(layout, fence) if mark is None else []
     for sentence in sentences(layout):
         problems += [(rule, problem) for rule in CLAIM_RULES for problem in rule.check(sentence)]
         problems += _span_problems(sentence, min_batch_ms)
@@ -127,7 +128,7 @@ def _span_problems(sentence: Sentence, min_batch_ms: float | None) -> list[RuleP
 @lru_cache(maxsize=100)  # all cells of a row have the same text around them
 def _denies(text: str) -> bool:
     said = markdown.replace_code_spans(text, lambda _: "x")
-    return bool(WRONG.search(said) or SIGN.search(said) or CONDITION.search(text))
+    return bool(DENIED.search(said) or SIGN.search(said) or CONDITION.search(text))
 
 
 @lru_cache(maxsize=1000)  # the same triggers occur many times on a page

@@ -9,10 +9,11 @@ The Markdown and Python cells are therefore also checked as one Markdown page, i
 import re
 
 from spark_rtm.lint.files.documents import Array, Object, UnreadableError, read_json
-from spark_rtm.lint.files.layout import is_counterexample, layout_of
+from spark_rtm.lint.files.layout import layout_of, mark_of
 from spark_rtm.lint.files.markdown import layout_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
+from spark_rtm.lint.marks import Marks
 from spark_rtm.lint.python.check import python_problems
 from spark_rtm.lint.rules.rule import RuleProblem
 
@@ -53,10 +54,13 @@ def notebook_problems(cells: list[Cell], *, min_batch_ms: float | None = None) -
             problems += _located((scala_problems if kind == "scala" else sql_problems)(_text(lines)), lines)
     layout = layout_of(_text(page))
     problems += _located(layout_problems(layout, min_batch_ms=min_batch_ms), page)
-    fences = [fence for fence in layout.fences if is_counterexample(layout, fence)]
-    wrong = {number for fence in fences for number, _ in page[fence.line - 1 : fence.end_line]}
+    marks = Marks()
+    for fence in layout.fences:
+        if (mark := mark_of(layout, fence)) is not None:
+            marks.lines.update(dict.fromkeys([number for number, _ in page[fence.line - 1 : fence.end_line]], mark))
     in_code = python_problems(_text(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms) or []
-    return problems + [entry for entry in _located(in_code, code) if entry[1].line not in wrong]
+    located = _located(in_code, code)
+    return problems + [(rule, problem) for rule, problem in located if not marks.cover(rule.id, problem.line)]
 
 
 def _text(lines: list[Line]) -> str:

@@ -10,8 +10,8 @@ from spark_rtm.lint.files.layout import (
     MAX_TITLE,
     REFERS_BACK,
     Layout,
-    is_wrong_section,
     without_comments,
+    wrong_title,
 )
 from spark_rtm.text import markdown
 
@@ -73,7 +73,7 @@ def sentences(layout: Layout) -> Iterator[Sentence]:
 
 def _of_paragraph(layout: Layout, lines: list[str], first: int) -> Iterator[Sentence]:
     titles = layout.titles[first - 1] if lines else ()
-    if not lines or is_wrong_section(titles):
+    if not lines or wrong_title(titles) is not None:
         return
     paragraph, position, line = "\n".join(lines), 0, first
     texts = [text for text in END.split(paragraph) if text.strip()]
@@ -88,7 +88,7 @@ def _of_paragraph(layout: Layout, lines: list[str], first: int) -> Iterator[Sent
 def _cells(layout: Layout, text: str) -> Iterator[Sentence]:
     for table in markdown.tables(text):
         titles = layout.titles[table.line - 1]
-        if is_wrong_section(titles):
+        if wrong_title(titles) is not None:
             continue
         has_fixes = any(map(FIX.search, table.header))
         for line, cells in table.rows:

@@ -1,12 +1,13 @@
 """Check Scala and Java code: queries, with the Python rules that also apply to the JVM, and forms of triggers."""
 
+import ast
 import re
 
 from spark_rtm.lint.files.layout import without_comments
 from spark_rtm.lint.jvm.parser import parse
+from spark_rtm.lint.marks import Marks
 from spark_rtm.lint.python.check import CODE_RULES, module_of, module_problems
-from spark_rtm.lint.python.counterexamples import is_wrong_comment, lines_below_comments
-from spark_rtm.lint.python.expected_failures import expected_failures
+from spark_rtm.lint.python.counterexamples import marks_of
 from spark_rtm.lint.rules.rule import Problem, RuleProblem, Steps
 from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
@@ -41,7 +42,7 @@ def scala_problems(
     plain = without_comments(code, "/*", "*/")
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
     tree = parse(code, is_java=is_java)
-    counterexamples = _counterexample_lines(plain, is_excerpt=is_excerpt) | expected_failures(tree, code)
+    marks = _marks(plain, tree, is_excerpt=is_excerpt)
     module = module_of(
         tree,
         code,
@@ -51,17 +52,16 @@ def scala_problems(
         is_test=bool(TEST.search(uncommented)),
         is_spark=is_excerpt or (bool(SPARK.search(uncommented)) and not OTHER_TRIGGER.search(uncommented)),
     )
-    problems = module_problems(module, counterexamples, JVM_RULES) + module.unchecked
+    problems = module_problems(module, marks, JVM_RULES) + module.unchecked
     for line, match in numbered(UNSUPPORTED_TRIGGER, uncommented) if module.is_spark else ():
-        if line not in counterexamples:
+        if not marks.cover(TRIGGER_FORM.id, line):
             message = f"{match[0].strip()} does not exist, so the code does not compile"
             problems.append((TRIGGER_FORM, Problem(line, message, FIX)))
     return problems
 
 
-def _counterexample_lines(code: str, *, is_excerpt: bool) -> set[int]:
-    lines = code.splitlines()
-    parts = {number: line.partition("//") for number, line in enumerate(lines, 1) if "//" in line}
+def _marks(code: str, tree: ast.Module, *, is_excerpt: bool) -> Marks:
+    parts = {number: line.partition("//") for number, line in enumerate(code.splitlines(), 1) if "//" in line}
     alone = {number: comment for number, (before, _, comment) in parts.items() if not before.strip()}
-    beside = {number for number in parts.keys() - alone.keys() if is_wrong_comment(parts[number][2])}
-    return beside | lines_below_comments(lines, alone, is_excerpt=is_excerpt)
+    beside = {number: comment for number, (_, _, comment) in parts.items() if number not in alone}
+    return marks_of(code, tree, alone, beside, is_excerpt=is_excerpt)

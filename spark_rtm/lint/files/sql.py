@@ -4,6 +4,7 @@ import re
 
 from spark_rtm.lint.files.definitions import REAL_TIME_NAME
 from spark_rtm.lint.files.layout import without_comments
+from spark_rtm.lint.marks import Marks
 from spark_rtm.lint.python.check import module_problems
 from spark_rtm.lint.rules.rule import Module, RuleProblem
 from spark_rtm.lint.spark.streams import Setting
@@ -32,4 +33,4 @@ def sql_problems(code: str) -> list[RuleProblem]:
         kinds = TABLE.findall(statement)
         kind = " ".join(kinds[-1].lower().split()) if kinds else "table"
         module.flows.append((f"a {kind}", line))
-    return module_problems(module, set())
+    return module_problems(module, Marks())

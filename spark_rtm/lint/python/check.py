@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, counterexample_lines
+from spark_rtm.lint.marks import Marks
+from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, python_marks
 from spark_rtm.lint.python.excerpt import parse
-from spark_rtm.lint.python.expected_failures import expected_failures
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules import job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, Steps, steps_for
@@ -59,10 +59,10 @@ def python_problems(
         is_notebook=is_notebook,
         is_test=bool(TEST.search(code)),
     )
-    counterexamples = counterexample_lines(python, tree, is_excerpt=is_excerpt) | expected_failures(tree, code)
+    marks = python_marks(python, tree, is_excerpt=is_excerpt)
     # A large file about something else is not reported as unchecked.
     is_about = "realtime" in code.lower()
-    return module_problems(module, counterexamples, rules) + (module.unchecked if is_about else [])
+    return module_problems(module, marks, rules) + (module.unchecked if is_about else [])
 
 
 def _is_spark(code: str) -> bool:
@@ -80,8 +80,8 @@ def module_of(tree: ast.Module, code: str, steps: Steps | None, **facts: Any) ->
     return replace(interpreter.spark.module, lines=code.splitlines(), local_slots=local_slots, **facts)
 
 
-def module_problems(module: Module, counterexamples: set[int], rules: Sequence[Rule] = CODE_RULES) -> list[RuleProblem]:
-    """Return the problems in a module, except in counterexamples."""
+def module_problems(module: Module, marks: Marks, rules: Sequence[Rule] = CODE_RULES) -> list[RuleProblem]:
+    """Return the problems in a module, except where marks cover them."""
     if not (module.queries or module.triggers or module.settings or module.imports or module.flows):
         return []
     if not module.is_spark:  # writers without a `writeStream` belong to another library
@@ -95,6 +95,6 @@ def module_problems(module: Module, counterexamples: set[int], rules: Sequence[R
         (rule.id, problem.line, problem.message): (rule, problem)
         for rule in rules
         for problem in rule.check(module)
-        if problem.line not in counterexamples and not counterexamples & problem.lines
+        if not marks.cover(rule.id, problem.line, problem.lines)
     }
     return list(problems.values())
