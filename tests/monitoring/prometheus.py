@@ -29,8 +29,9 @@ class Prometheus:
         self._address = f"http://127.0.0.1:{port}/api/v1/"
 
     def active(self) -> set[str]:
-        """Return the alerts whose condition is true, including pending alerts."""
-        return {alert["labels"]["alertname"] for alert in self._data("alerts")["alerts"]}
+        """Return the alerts that fire."""
+        alerts = self._data("alerts")["alerts"]
+        return {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}
 
     def is_scraping(self) -> bool:
         try:
