@@ -99,9 +99,16 @@ STORAGE = Cause(
     ("No space left on device", "Disk quota exceeded"),
     "if it repeats, check the free space, the permissions and the availability of the checkpoint folder",
 )
+SECOND_WRITER = Cause(
+    Kind.PERMANENT,
+    "a second process runs the query on the same checkpoint",
+    ("CONCURRENT_STREAM_LOG_UPDATE",),
+    "stop one of both processes; if there is only one, inspect the checkpoint",
+)
 UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so it does not fail on this record")
 CAUSES = (
     STORAGE,
+    SECOND_WRITER,
     Cause(
         Kind.PERMANENT,
         "unread records are missing in Kafka",

@@ -11,27 +11,23 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .control import stop_all
-from .failures import Failure, Kind, failure_of
+from .failures import SECOND_WRITER, Failure, Kind, failure_of
 from .queries import stop_completely, stop_on_interrupt
-from .warm_up import warm_up_silently
+from .standby import LostLockError, Standby, leading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
-LOCK_POLL_SECONDS = 0.05
-LEADS, IS_READY = "this process has the lock", "this process is ready"
-"""First words of log lines of the process that starts the queries, and of the process that waits for the lock."""
 
 Starter = Callable[[], "StreamingQuery"]
 """Starts a query on its checkpoint. Each restart calls the function again, so it must check the task slots."""
@@ -49,24 +45,6 @@ class Limits:
     """The keeper gives up after this many failures in the window, or without a finished batch between them."""
     window_seconds: float = 600
     """Age after which failures do not count."""
-
-
-@dataclass(frozen=True)
-class Standby:
-    """Lets one of several processes run the queries. A second process takes over when the first one exits."""
-
-    lock_path: Path
-    """
-    File that the JVM with the queries locks. The system unlocks it when this JVM exits, even after kill -9.
-
-    All processes must see the same file, on one machine or on a file system with POSIX locks between machines.
-    """
-    warm_up: Callable[[Path], Mapping[str, Starter]] | None = None
-    """
-    Returns the functions that start the queries, with checkpoints in the given folder.
-
-    A waiting process briefly runs the queries to warm up. Their sources must be `rtm-kafka`, which then reads nothing.
-    """
 
 
 @dataclass(frozen=True)
@@ -192,6 +170,11 @@ class Keeper:
         self._due.clear()
         stop_all(self._spark, self.queries.values())
 
+    def step_down(self) -> None:
+        """Stop all queries in the middle of their batches, so they do not compete with a second process."""
+        self._due.clear()
+        stop_completely(self._spark, *self.queries.values())
+
     def _restart(self, name: str) -> None:
         try:
             # Spark refuses a second run of a query whose first run is still active, and a task that outlives its query
@@ -209,6 +192,8 @@ class Keeper:
         self.history.append(failure)
         self._on_decision(decision)
         if decision.pause_seconds is None:
+            if failure.cause is SECOND_WRITER:
+                self.step_down()
             raise GaveUpError(decision)
         self._due[failure.query_name] = failure.at + decision.pause_seconds
 
@@ -226,50 +211,25 @@ def keep(
     With `standby`, first wait until no other process runs the queries.
     Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, because Python handles signals only there.
     The queries have stopped when the call returns or raises.
-    Raises `GaveUpError` if a query cannot continue, and the exception of a query that cannot start.
+    Raises `GaveUpError` if a query cannot continue, `LostLockError` if another process can lead, and the exception of
+    a query that cannot start.
     """
     if stop is None:
         stop = threading.Event()
         if threading.current_thread() is threading.main_thread():
             stop_on_interrupt(stop)
-    with leading(spark, standby, stop) if standby else nullcontext(True) as leads:
-        if not leads:
+    keeper = Keeper(spark, starters, limits)
+    with leading(spark, standby, stop) if standby else nullcontext(lambda: None) as check_lock:
+        if not check_lock:
             return
-        keeper = Keeper(spark, starters, limits)
         keeper.start()
         try:
-            while not stop.wait(POLL_SECONDS) and keeper.poll():
-                pass
+            while not stop.wait(POLL_SECONDS):
+                check_lock()
+                if not keeper.poll():
+                    break
+        except LostLockError:
+            keeper.step_down()
+            raise
         finally:
             keeper.stop()
-
-
-@contextmanager
-def leading(spark: SparkSession, standby: Standby, stop: threading.Event) -> Iterator[bool]:
-    """
-    Wait for the lock, and hold it while the block runs. Yields False if `stop` was set first.
-
-    The lock belongs to the JVM, because the JVM writes the checkpoints and can outlive its Python process.
-    """
-    jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API
-    path = standby.lock_path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    channel = jvm.java.io.RandomAccessFile(str(path), "rw").getChannel()
-    locks = list[Any]()
-
-    def is_free() -> bool:
-        locks.extend(filter(None, [None if locks else channel.tryLock()]))
-        return bool(locks)
-
-    try:
-        if not is_free():
-            if standby.warm_up:
-                warm_up_silently(spark, standby.warm_up, path.parent, lambda: stop.is_set() or is_free())
-            LOG.info("%s to start the queries as soon as another process releases the lock %s", IS_READY, path)
-        while not is_free() and not stop.wait(LOCK_POLL_SECONDS):
-            pass
-        if locks:
-            LOG.info("%s %s, and starts the queries", LEADS, path)
-        yield bool(locks)
-    finally:
-        channel.close()

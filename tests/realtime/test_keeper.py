@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -16,9 +17,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.realtime.control import SOURCE
+from spark_rtm.realtime.control import SOURCE, commit
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import GaveUpError, Keeper, Limits, keep
+from spark_rtm.realtime.queries import QueryFailedError
+from spark_rtm.realtime.standby import LostLockError, Standby
 from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
@@ -29,12 +32,17 @@ QUICK = Limits(first_pause_seconds=0.1)
 
 
 def start(
-    spark: SparkSession, kafka: str, topics: tuple[str, str], checkpoint: Path, source: str = "kafka"
+    spark: SparkSession,
+    kafka: str,
+    topics: tuple[str, str],
+    folder: Path,
+    source: str = "kafka",
+    name: str = "numbers",
 ) -> StreamingQuery:
     numbers = kafka_rows(spark, kafka, topics[0], source).select(F.col("value").cast("string").cast("long"))
     rows = numbers.selectExpr("string(value) AS value")
     interval = "5 minutes" if source == SOURCE else "1 second"
-    return start_to_kafka(rows, kafka, checkpoint / "numbers", interval, topic=topics[1])
+    return start_to_kafka(rows, kafka, folder / name, interval, topic=topics[1])
 
 
 def test_poison_record_stops_the_keeper_after_its_second_failure(
@@ -89,6 +97,48 @@ def test_module_that_only_the_driver_has_stops_the_keeper(
     ):
         keep(spark, {"mapped": starter}, threading.Event())
     assert "ModuleNotFoundError: No module named 'only_on_the_driver'" in str(started[0].exception())
+
+
+def test_second_writer_ends_all_queries_in_the_middle_of_a_batch(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """An entry of another process in the log of a checkpoint ends the keeper, which commits no other query."""
+    topics = (new_topic(kafka, 1), new_topic(kafka, 1))
+    names = ("first", "second")
+    keeper = Keeper(spark, {name: partial(start, spark, kafka, topics, tmp_path, SOURCE, name) for name in names})
+    keeper.start()
+    produce(kafka, topics[0], [(0, b"1")])
+    eventually(lambda: end_offset(kafka, topics[1]) == 2, 60, "a row of each query")
+    (tmp_path / "first/offsets/0").write_text("v1")
+    with pytest.raises(QueryFailedError, match="CONCURRENT_STREAM_LOG_UPDATE"):
+        commit(keeper.queries["first"])
+
+    with pytest.raises(GaveUpError, match=r"a second process runs the query on the same checkpoint.*is not restarted"):
+        keeper.poll()
+
+    assert [False, False] == [query.isActive for query in keeper.queries.values()]
+    assert [] == list(tmp_path.glob("second/commits/*"))
+
+
+@pytest.mark.usefixtures("signals")
+def test_keep_without_its_lock_file_stops_in_the_middle_of_a_batch(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    topics, lock_path = (new_topic(kafka, 1), new_topic(kafka, 1)), tmp_path / "lock"
+    produce(kafka, topics[0], [(0, b"1")])
+
+    def delete() -> None:
+        eventually(lambda: end_offset(kafka, topics[1]) == 1, 60, "a row")
+        lock_path.unlink()
+
+    thread = threading.Thread(target=delete)
+    thread.start()
+    with pytest.raises(LostLockError, match="was deleted or replaced"):
+        keep(spark, {"numbers": lambda: start(spark, kafka, topics, tmp_path, SOURCE)}, standby=Standby(lock_path))
+    thread.join()
+
+    assert [] == spark.streams.active
+    assert [] == list(tmp_path.glob("numbers/commits/*"))
 
 
 def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: str, tmp_path: Path) -> None:

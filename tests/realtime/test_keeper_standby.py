@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -19,36 +21,55 @@ from spark_rtm.realtime.queries import wait_until
 from spark_rtm.realtime.warm_up import warm_up_silently
 from tests.helpers import end_offset, new_topic, produce, texts_of
 
-RACER = """
+SESSION = """
 import os, sys, threading
 from pathlib import Path
 from types import SimpleNamespace
 from py4j.java_gateway import JavaGateway
-from spark_rtm.realtime.keeper import Standby, leading
 from spark_rtm.realtime.queries import wait_until
+from spark_rtm.realtime.standby import Standby, leading
 from spark_rtm.services.java import java_home
 
-folder, turns = Path(sys.argv[1]), int(sys.argv[2])
+folder = Path(sys.argv[1])
 # Spark starts its JVM with this option too.
 options = ["--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
 gateway = JavaGateway.launch_gateway(javaopts=options, java_path=str(java_home() / "bin/java"), die_on_exit=True)
 spark, standby = SimpleNamespace(_jvm=gateway.jvm), Standby(folder / "lock")
-for _ in range(turns):
+"""
+HOLDER = f"""{SESSION}
+def read_in_jvm():
+    gateway.jvm.java.io.FileInputStream(str(standby.lock_path)).close()
+
+def use_twice():
+    with leading(spark, standby, threading.Event()):
+        return "leads twice"
+
+with leading(spark, standby, threading.Event()) as check:
+    (folder / f"leads-{{os.getpid()}}").touch()
+    for line in sys.stdin:
+        try:
+            print(eval(line), flush=True)
+        except RuntimeError as error:
+            print(error, flush=True)
+"""
+RACER = f"""{SESSION}
+for _ in range(int(sys.argv[2])):
     with leading(spark, standby, threading.Event()):
         os.close(os.open(folder / "leader", os.O_CREAT | os.O_EXCL))
         (folder / "leader").unlink()
-(folder / f"raced-{os.getpid()}").touch()
+(folder / f"raced-{{os.getpid()}}").touch()
 wait_until(lambda: len(list(folder.glob("raced-*"))) == 2, 120, "the end of the race")
 with leading(spark, standby, threading.Event()), (folder / "leaders").open("a", buffering=1) as leaders:
-    leaders.write(f"{os.getpid()} {spark._jvm.java.lang.ProcessHandle.current().pid()}\\n")
+    leaders.write(f"{{os.getpid()}} {{spark._jvm.java.lang.ProcessHandle.current().pid()}}\\n")
     sys.stdin.read()
 """
 JOB = """
 import logging, sys
 from pathlib import Path
 from spark_rtm.realtime import control
-from spark_rtm.realtime.keeper import Standby, keep
+from spark_rtm.realtime.keeper import keep
 from spark_rtm.realtime.queries import KAFKA_SINK
+from spark_rtm.realtime.standby import Standby
 from spark_rtm.services.spark import build_session
 
 servers, folder, source, target = sys.argv[1], Path(sys.argv[2]), *sys.argv[3:]
@@ -107,6 +128,51 @@ def test_processes_never_lead_at_once(tmp_path: Path) -> None:
         os.kill(java, signal.SIGKILL)
         wait_until(lambda: len(led()) == 4, 30, "the second leader")
         assert pids == set(led()[::2])
+
+
+def ask(process: Popen[str], expression: str) -> str:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    print(expression, file=process.stdin, flush=True)
+    return process.stdout.readline().strip()
+
+
+def test_leader_keeps_its_lock_until_the_file_is_gone(tmp_path: Path) -> None:
+    """Its JVM may read the file. A process that waits for a deleted file does not lead before its leader ends."""
+    path = tmp_path / "lock"
+
+    def wait_for_lead(process: Popen[str], seconds: float = 30) -> None:
+        wait_until((tmp_path / f"leads-{process.pid}").exists, seconds, f"the lead of {process.pid}")
+
+    def start(stack: ExitStack) -> Popen[str]:
+        process = stack.enter_context(running(HOLDER, str(tmp_path)))
+        opened = psutil.Process(process.pid).open_files
+        wait_until(lambda: any(file.path == str(path) for file in opened()), 30, f"the open file of {process.pid}")
+        return process
+
+    with ExitStack() as stack:
+        wait_for_lead(leader := start(stack))
+        second = start(stack)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert ask(leader, "use_twice()").startswith(f"this JVM already uses the lock file {path}")
+        ask(leader, "(read_in_jvm(), check())")
+        with pytest.raises(TimeoutError):
+            wait_for_lead(second, 1)
+        # Both processes close the file before the next check, as if a file server had forgotten the leader.
+        ask(leader, "(standby.lock_path.read_text(), read_in_jvm())")
+        wait_for_lead(second)
+        assert f"{second.pid}' has locked {path}" in ask(leader, "check()")
+
+        third = start(stack)
+        path.unlink()
+        assert "was deleted or replaced" in ask(second, "check()")
+        wait_for_lead(fourth := start(stack))
+        os.killpg(second.pid, signal.SIGKILL)
+        with pytest.raises(TimeoutError):
+            wait_for_lead(third, 1)
+        assert "None" == ask(fourth, "check()")
+        os.killpg(fourth.pid, signal.SIGKILL)
+        wait_for_lead(third)
 
 
 @pytest.mark.spark

@@ -16,8 +16,9 @@ from examples.attribution.pipeline import query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TICKS_TOPIC, TOPICS
 from spark_rtm.kafka.ticks import ticking
-from spark_rtm.realtime.keeper import Limits, Standby, Starter, keep
+from spark_rtm.realtime.keeper import Limits, Starter, keep
 from spark_rtm.realtime.queries import KAFKA_SINK
+from spark_rtm.realtime.standby import Standby
 from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 
 DELIVERY_SECONDS = 8

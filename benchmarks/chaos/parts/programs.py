@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spark_rtm.realtime.keeper import IS_READY, LEADS
+from spark_rtm.realtime.standby import IS_READY, LEADS
 from spark_rtm.services.child import Child, start_child
 
 RESTART_PAUSE_SECONDS = 1.0

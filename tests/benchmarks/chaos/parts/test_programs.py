@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.chaos.parts.programs import Program
 from benchmarks.chaos.parts.system import CHECKOUT, PARTS
 from examples.attribution.settings import DemoSettings
-from spark_rtm.realtime.keeper import IS_READY, LEADS
+from spark_rtm.realtime.standby import IS_READY, LEADS
 from tests.helpers import eventually
 
 
