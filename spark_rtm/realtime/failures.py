@@ -66,6 +66,8 @@ REMEDIES = {
     "STATEFUL_OPERATORS_BEFORE_UNION": "union the streams before the aggregation",
     "STDS_FAILED_TO_READ_OPERATOR_METADATA": "run it with python_state.transform_with_state, or in micro-batch mode",
     "INSUFFICIENT_SLOT": "use more task slots, fewer source partitions or a smaller spark.sql.shuffle.partitions",
+    "CHECKPOINT_LOCATION_NOT_EMPTY": "if the folder has only hidden files `.0.*.tmp`, the first commit was "
+    "interrupted, so delete them; otherwise restore the missing files, or use a new checkpoint",
     "sink allowlist": "write to Kafka, or with `foreach` to a store",
     "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
 }
@@ -98,6 +100,13 @@ STORAGE = Cause(
     # Without a condition, if a micro-batch query writes the file.
     ("No space left on device", "Disk quota exceeded"),
     "if it repeats, check the free space, the permissions and the availability of the checkpoint folder",
+)
+NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
+INTERRUPTED = Cause(
+    Kind.TRANSIENT,
+    "the first commit was interrupted, and its hidden file is now deleted",
+    (),
+    "if it repeats, look for a second process that uses the checkpoint",
 )
 SECOND_WRITER = Cause(
     Kind.PERMANENT,

@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .control import stop_all
-from .failures import SECOND_WRITER, Failure, Kind, failure_of
-from .queries import stop_completely, stop_on_interrupt
+from .failures import INTERRUPTED, NOT_EMPTY, SECOND_WRITER, Failure, Kind, failure_of
+from .queries import clear_first_commit, stop_completely, stop_on_interrupt
 from .standby import LostLockError, Standby, leading
 
 if TYPE_CHECKING:
@@ -188,6 +188,8 @@ class Keeper:
             del self._due[name]
 
     def _decide(self, failure: Failure) -> None:
+        if failure.name == NOT_EMPTY and clear_first_commit(self._spark, failure.message):
+            failure = replace(failure, cause=INTERRUPTED, remedy=INTERRUPTED.remedy)
         decision = judge(failure, self.history, self._limits)
         self.history.append(failure)
         self._on_decision(decision)

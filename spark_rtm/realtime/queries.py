@@ -27,6 +27,8 @@ KAFKA_SINK = {
 }
 """Options for the Kafka sink of a real-time query."""
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+NOT_EMPTY_FOLDER = re.compile(r"checkpoint location (.+/(?:offsets|commits)) should be empty")
+HIDDEN = re.compile(r"\.0\.[0-9a-f-]{36}\.tmp")
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 0.5
 
 
@@ -107,6 +109,27 @@ def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -
 
     wait_until(is_drained, deadline_seconds, f"query {query.name!r} to commit a batch without input rows", [query])
     stop_completely(spark, query)
+
+
+def clear_first_commit(spark: SparkSession, message: str) -> bool:
+    """
+    Delete the hidden file that a process left when it ended during the first commit of a query.
+
+    Spark refuses each later start with `STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`, whose message names the folder. The
+    file is not a part of the checkpoint yet, so the next run repeats the batch. Returns False, and deletes nothing, if
+    the folder contains any other file.
+    """
+    found = NOT_EMPTY_FOLDER.search(message)
+    if not found:
+        return False
+    folder = spark._jvm.org.apache.hadoop.fs.Path(found[1])  # type: ignore[union-attr] # noqa: SLF001 - no public API
+    files = folder.getFileSystem(spark._jsc.hadoopConfiguration())  # noqa: SLF001 - no public API
+    paths = [status.getPath() for status in files.listStatus(folder)]
+    if not all(HIDDEN.fullmatch(path.getName()) for path in paths):
+        return False
+    for path in paths:
+        files.delete(path, False)
+    return True
 
 
 def stop_on_interrupt(stop: threading.Event) -> None:

@@ -33,6 +33,7 @@ DESCRIPTIONS = {
     "the topic was deleted and created again": "OffsetOutOfRangeException",
     "two applications on one checkpoint": "CONCURRENT_STREAM_LOG_UPDATE",
     "rolling update started a second pod": "CONCURRENT_STREAM_LOG_UPDATE",
+    "killed during the first commit": "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
     "I changed the grouping columns": "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
     "I added an aggregate": "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
     "stateful operator was removed": "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",

@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.realtime.control import SOURCE, commit
-from spark_rtm.realtime.failures import failure_of
+from spark_rtm.realtime.failures import INTERRUPTED, failure_of
 from spark_rtm.realtime.keeper import GaveUpError, Keeper, Limits, keep
-from spark_rtm.realtime.queries import QueryFailedError
+from spark_rtm.realtime.queries import QueryFailedError, stop_completely
 from spark_rtm.realtime.standby import LostLockError, Standby
 from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
 
@@ -97,6 +98,44 @@ def test_module_that_only_the_driver_has_stops_the_keeper(
     ):
         keep(spark, {"mapped": starter}, threading.Event())
     assert "ModuleNotFoundError: No module named 'only_on_the_driver'" in str(started[0].exception())
+
+
+@pytest.mark.parametrize("log", ["commits", "offsets"])
+def test_interrupted_first_commit_is_repeated_and_counts_each_row_once(
+    spark: SparkSession, kafka: str, tmp_path: Path, log: str
+) -> None:
+    """A process that is killed before it renames the hidden file of the first commit leaves these files."""
+    source, target, checkpoint = new_topic(kafka, 1), new_topic(kafka, 1), tmp_path / "counts"
+
+    def starter() -> StreamingQuery:
+        counts = kafka_rows(spark, kafka, source, SOURCE).groupBy("value").count()
+        rows = counts.selectExpr("value || ' ' || count AS value")
+        return start_to_kafka(rows, kafka, checkpoint, "5 minutes", topic=target)
+
+    produce(kafka, source, [(0, b"a"), (0, b"a")])
+    query = starter()
+    eventually(lambda: end_offset(kafka, target) == 2, 60, "two results")
+    commit(query)
+    stop_completely(spark, query)
+    hidden, other = checkpoint / log / f".0.{uuid.uuid4()}.tmp", checkpoint / log / "other"
+    (checkpoint / log / "0").rename(hidden)
+    (checkpoint / "commits/0").unlink(missing_ok=True)
+    other.touch()
+    keeper = Keeper(spark, {"counts": starter}, QUICK)
+    keeper.start()
+    with pytest.raises(GaveUpError, match=r"is not restarted; .*hidden files.*otherwise restore the missing files"):
+        eventually(lambda: not keeper.poll(), 60, "the end of the keeper")
+    assert hidden.exists()
+    other.unlink()
+    keeper = Keeper(spark, {"counts": starter}, QUICK)
+    keeper.start()
+    produce(kafka, source, [(0, b"a")])
+
+    eventually(lambda: keeper.poll() and end_offset(kafka, target) == 5, 60, "the results")
+
+    assert ["a 1", "a 2", "a 1", "a 2", "a 3"] == texts_of(kafka, target)
+    assert [INTERRUPTED] == [failure.cause for failure in keeper.history]
+    assert not hidden.exists()
 
 
 def test_second_writer_ends_all_queries_in_the_middle_of_a_batch(
