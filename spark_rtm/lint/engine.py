@@ -12,6 +12,7 @@ from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.python.check import CODE_RULES, python_problems
+from spark_rtm.lint.python.excerpt import PYTHON
 from spark_rtm.lint.rules import claim, cluster
 from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import UNCHECKED, Problem, Rule, RuleProblem, UncheckedError, unchecked
@@ -115,7 +116,7 @@ def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePr
         return markdown.layout_problems(layout_of(text), min_batch_ms=min_batch_ms)
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
     if problems is None:
-        raise UnreadableError
+        raise UnreadableError(parser=f" by {PYTHON}")
     return problems + definition_problems(text, read_python)
 
 

@@ -48,8 +48,8 @@ class Array(list[Any]):
 class UnreadableError(UncheckedError):
     """Raised if a document cannot be parsed."""
 
-    def __init__(self, line: int = 1) -> None:
-        super().__init__("the file cannot be parsed, so it was not checked", "correct its syntax", line)
+    def __init__(self, line: int = 1, parser: str = "") -> None:
+        super().__init__(f"the file cannot be parsed{parser}, so it was not checked", "correct its syntax", line)
 
 
 def read_json(text: str) -> list[Any]:

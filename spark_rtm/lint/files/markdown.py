@@ -16,7 +16,7 @@ from spark_rtm.lint.marks import CONDITION, SIGN, silences
 from spark_rtm.lint.python.check import SPARK, python_problems
 from spark_rtm.lint.rules.claim import DENIED, is_silent
 from spark_rtm.lint.rules.claim import RULES as CLAIM_RULES
-from spark_rtm.lint.rules.rule import RuleProblem, Steps, UncheckedError, steps_for
+from spark_rtm.lint.rules.rule import UNCHECKED, RuleProblem, Steps, UncheckedError, steps_for
 from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
 from spark_rtm.lint.spark.scope import FRAGMENT
 from spark_rtm.text import markdown
@@ -38,6 +38,7 @@ LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
 CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")
 CONTINUOUS = next(rule for rule in CLAIM_RULES if rule.id == "claim-continuous")
+CALL = re.compile(r"\btrigger\s*\([^)]*real_?[tT]ime")
 JVM_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
 IN_DATABRICKS = re.compile(
     r"\bdbutils\b|# Databricks notebook source|# MAGIC|spark\.databricks\.|/Volumes/|dbfs:/|"
@@ -67,7 +68,11 @@ def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> lis
                 problems += [entry for entry in in_fence if entry[0].id == "trigger-duration"]
         else:
             mark = mark_of(layout, fence)
-            problems += [entry for entry in in_fence if mark is None or not silences(mark, entry[0].id)]
+            problems += [
+                (rule, problem)
+                for rule, problem in in_fence
+                if mark is None or (rule is not UNCHECKED and not silences(mark, rule.id))
+            ]
             problems += _continuous_problems(layout, fence) if mark is None else []
     for sentence in sentences(layout):
         problems += [(rule, problem) for rule in CLAIM_RULES for problem in rule.check(sentence)]
@@ -94,7 +99,9 @@ def _fence_problems(
     try:
         if fence.is_python or fence.language in {"", "diff"}:
             found = python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms, steps=steps)
-            return found or []
+            # A fence without a language that is not Python may contain any text.
+            is_code = fence.is_python or CALL.search(code)
+            return [entry for entry in found or [] if entry[0] is not UNCHECKED or is_code]
         if fence.language in {"scala", "java"}:
             return scala_problems(code, is_java=fence.language == "java", steps=steps)
         return LANGUAGES[fence.language](code) if fence.language in LANGUAGES else []

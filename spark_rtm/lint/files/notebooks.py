@@ -15,6 +15,7 @@ from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.files.sql import sql_problems
 from spark_rtm.lint.marks import Marks
 from spark_rtm.lint.python.check import python_problems
+from spark_rtm.lint.python.excerpt import parse, unparsed
 from spark_rtm.lint.rules.rule import RuleProblem
 
 MAGIC = re.compile(r"^# MAGIC ?(.*)$")
@@ -41,13 +42,18 @@ def notebook_problems(cells: list[Cell], *, min_batch_ms: float | None = None) -
     """Return the problems in a notebook."""
     page, code = list[Line](), list[Line]()
     problems: list[RuleProblem] = []
+    lost: list[RuleProblem] = []
     for kind, lines in cells:
         first = lines[0][0] if lines else 1
         if kind == "markdown":
             page += [*[(number, DATA.sub(r"\g<start>records", text)) for number, text in lines], (first, "")]
         elif kind == "python":
             page += [(first, "```notebook-cell"), *lines, (first, "```"), (first, "")]
-            code += [*lines, (0, "")]
+            # Each cell is parsed on its own, so one that cannot be parsed does not affect the others.
+            _, python, lost_at = parse(_text(lines), is_excerpt=True)
+            lost += _located([unparsed(lost_at)] if lost_at else [], lines)
+            numbers = [number for number, _ in lines]
+            code += [*zip(numbers, [*python.split("\n"), *[""] * len(lines)], strict=False), (0, "")]
         elif kind in {"fs", "sh"} and (match := DELETION.search(_text(lines))):
             code += [(first, f"dbutils.fs.rm({match[1]!r}, True)"), (0, "")]
         elif kind in {"scala", "sql"}:
@@ -59,7 +65,7 @@ def notebook_problems(cells: list[Cell], *, min_batch_ms: float | None = None) -
         if (mark := mark_of(layout, fence)) is not None:
             marks.lines.update(dict.fromkeys([number for number, _ in page[fence.line - 1 : fence.end_line]], mark))
     in_code = python_problems(_text(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms) or []
-    located = _located(in_code, code)
+    located = [*lost, *_located(in_code, code)]
     return problems + [(rule, problem) for rule, problem in located if not marks.cover(rule.id, problem.line)]
 
 

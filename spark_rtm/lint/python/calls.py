@@ -76,6 +76,8 @@ class Calls(Evaluator):
         """Return the result of calling a method of `value`."""
         if isinstance(value, Instance | Class | Library):
             return self.call(self.attribute(value, name, line), given, line, state, name)
+        if isinstance(value, Const) and isinstance(value.value, bool):
+            return value  # `trigger(realTime=True .start()` without its bracket
         if isinstance(value, Const | Text) and name in STRING_METHODS:
             return Text("\0")
         if isinstance(value, Table):

@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_rtm.lint.marks import Marks
 from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, python_marks
-from spark_rtm.lint.python.excerpt import parse
+from spark_rtm.lint.python.excerpt import parse, unparsed
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules import job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, Steps, steps_for
@@ -45,9 +45,10 @@ def python_problems(
 
     `steps` are those that are left for the whole file; None means that the code is the whole file.
     """
-    tree, python = parse(code, is_excerpt=is_excerpt)
+    tree, python, lost_at = parse(code, is_excerpt=is_excerpt)
+    lost = [unparsed(lost_at)] if lost_at else []
     if tree is None:
-        return None
+        return lost if is_excerpt else None
     minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
     module = module_of(
         tree,
@@ -62,7 +63,7 @@ def python_problems(
     marks = python_marks(python, tree, is_excerpt=is_excerpt)
     # A large file about something else is not reported as unchecked.
     is_about = "realtime" in code.lower()
-    return module_problems(module, marks, rules) + (module.unchecked if is_about else [])
+    return module_problems(module, marks, rules) + lost + (module.unchecked if is_about else [])
 
 
 def _is_spark(code: str) -> bool:

@@ -2,12 +2,15 @@
 
 import ast
 import re
+import sys
 import textwrap
 import warnings
+from typing import NamedTuple
 
-from spark_rtm.lint.rules.rule import UncheckedError
+from spark_rtm.lint.rules.rule import RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.spark.scope import FRAGMENT
 
+PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 MAX_TOKENS = 400_000
 """Maximum number of tokens; their syntax tree takes up to 400 MB."""
 MAX_FIELDS = 10_000
@@ -16,25 +19,52 @@ MAX_SALVAGED = 200_000
 """Maximum length of an incomplete excerpt, which is parsed about six times."""
 TOKEN = re.compile(r"\w+|[^\w ]")
 F_STRING = re.compile(r"[fF][rR]?(?:\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|\"[^\n\"]*|'[^\n']*)", re.DOTALL)
+ABOUT_MODE = re.compile(r"realTime|RealTime")
+TIMED = re.compile(r"^(\s*)(?:\w+\s*=\s*)?%(?:time|timeit|prun)\s+")
+"""A magic that runs the statement after it."""
 ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
 
-def parse(code: str, *, is_excerpt: bool) -> tuple[ast.Module | None, str]:
-    """Return the syntax tree, or None if parsing fails, and the code without prompts and notebook magics."""
+class Parsed(NamedTuple):
+    """Parsed code, without prompts and notebook magics."""
+
+    tree: ast.Module | None
+    code: str
+    lost_at: int = 0
+    """The first line about real-time mode that is not part of the tree, or 0."""
+
+
+def parse(code: str, *, is_excerpt: bool) -> Parsed:
+    """Parse code. An excerpt that cannot be parsed is completed; lines that do not belong to its tree become empty."""
     if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
         raise UncheckedError(f"the code has more than {MAX_TOKENS:,} tokens", "split the file")
     if code.count("{") > MAX_FIELDS and any(each.count("{") > MAX_FIELDS for each in F_STRING.findall(code)):
         raise UncheckedError(f"an f-string has more than {MAX_FIELDS:,} fields", "split the string")
-    tree = tree_of(code)
-    if tree is not None:
-        return tree, code
+    if (tree := tree_of(code)) is not None:
+        return Parsed(tree, code)
     if is_excerpt and len(code) > MAX_SALVAGED:
         raise UncheckedError("the code is incomplete, and too long to be completed", "correct the syntax of the code")
     python = _without_prompts(code)
     tree = tree_of(python)
-    if tree is None and is_excerpt:
-        tree = tree_of(textwrap.dedent(python)) or tree_of(_salvaged(python))
-    return tree, python
+    return Parsed(tree, python) if tree is not None or not is_excerpt else _completed(textwrap.dedent(python))
+
+
+def _completed(python: str) -> Parsed:
+    if (tree := tree_of(python)) is not None:
+        return Parsed(tree, python)
+    salvaged = _salvaged(python)
+    tree = tree_of(salvaged)
+    kept = salvaged.splitlines() if tree else []
+    for number, line in enumerate(python.splitlines()):
+        is_kept = number < len(kept) and ABOUT_MODE.search(kept[number])
+        if ABOUT_MODE.search(line.partition("#")[0]) and not is_kept:
+            return Parsed(tree, "\n".join(kept), number + 1)
+    return Parsed(tree, "\n".join(kept))
+
+
+def unparsed(line: int) -> RuleProblem:
+    """Return the finding for a line about real-time mode that cannot be parsed."""
+    return unchecked(f"{PYTHON} cannot parse this code, so it was not checked", "correct its syntax", line)
 
 
 def tree_of(code: str) -> ast.Module | None:
@@ -98,7 +128,8 @@ def _without_prompts(code: str) -> str:
     first = next((line.lstrip() for line in lines if line.strip()), "")
     is_session = first.startswith(">>> ")
     plain = []
-    for line in lines:
+    for each in lines:
+        line = TIMED.sub(r"\1", each)
         bare = line.lstrip()
         if bare.startswith(("%", "!")) and not bare.startswith("%="):
             plain.append("")

@@ -54,7 +54,9 @@ class Interpreter(Statements):
         """Follow the statements of the module, then each function that the module does not call."""
         try:
             end = State()
-            self.block(tree.body, end)
+            for statement in tree.body:
+                self.block([statement], end)
+                end.has_ended = False  # cells of a notebook run one by one, also after one that ends in `raise`
             self.spark.is_ordered = False
             for function, state in self.definitions:  # the loop body may extend the list
                 if function.node not in self.visited:
