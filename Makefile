@@ -163,9 +163,6 @@ bench-offline-lateness: ## measure how late Scala timers fire in real-time mode;
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
 bench-memory: ## measure heap, RocksDB and full collections of a query with growing state; QUICK=1 PUBLISH=1 BENCH="--bounded-mb 10"
 bench-drains: ## measure how long a stop without repeated results takes, even if jobs are killed during it; QUICK=1 PUBLISH=1 BENCH=--cluster
-bench-rate-to-stat: ## compare async log purge, async progress and real-time mode without Kafka; RATE QUICK=1 PUBLISH=1
-bench-burst: ## find the utilization at which a query with state absorbs a burst; QUICK=1 PUBLISH=1
-bench-state-stores: ## compare RocksDB state with a PostgreSQL table as the state of a count; DURATION RATE QUICK=1 PUBLISH=1
 
 bench-%: setup $(VENV)/installed-bench
 	@$(PY) -m benchmarks $* $(BENCH_OPTIONS)

@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 import uuid
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,18 +106,6 @@ def kafka(rtm_kafka: str) -> str:
 @pytest.fixture
 def settings(kafka: str) -> Iterator[Settings]:
     """Yield the settings of a run; create its topics first and delete them afterwards."""
-    with _settings_with_topics(kafka) as run_settings:
-        yield run_settings
-
-
-@pytest.fixture(scope="module")
-def shared_settings(kafka: str) -> Iterator[Settings]:
-    with _settings_with_topics(kafka) as run_settings:
-        yield run_settings
-
-
-@contextmanager
-def _settings_with_topics(kafka: str) -> Iterator[Settings]:
     from confluent_kafka.admin import AdminClient
 
     from examples.attribution.topics import TOPICS, create_topics

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from benchmarks.harness.benchmark import CaseOptions, Outcome, conditions
 from benchmarks.postgres_sink.flush import COLUMNS, create, measure_flushes
-from benchmarks.probes.probe import Bench, bench, latencies, produce, when_due
+from benchmarks.probes.probe import ProbeRun, latencies, probe_run, produce, when_due
 from examples.attribution.attributed_table import create_tables, results_of, results_sink, results_table
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
 from examples.attribution.correlation.rule import Result
@@ -50,7 +50,7 @@ TABLE = "bench_single_row"
 PRESETS = {"quick": {"duration": 9, "scale": 0.2}}
 
 
-def measure_path(place: Bench, server: LocalPostgres, path: str, rate: float, seconds: float) -> dict[str, Any]:
+def measure_path(place: ProbeRun, server: LocalPostgres, path: str, rate: float, seconds: float) -> dict[str, Any]:
     """Return the latency from a result's append in Kafka to the commit of its row, after `WARM_UP_SECONDS`."""
     settings = replace(DemoSettings(), topic_prefix=f"bench-{uuid.uuid4().hex[:8]}.")
     topic, total = settings.topic(ATTRIBUTED_TOPIC), int(rate * (WARM_UP_SECONDS + seconds))
@@ -69,7 +69,7 @@ def measure_path(place: Bench, server: LocalPostgres, path: str, rate: float, se
 
 
 @contextmanager
-def _running(place: Bench, dsn: str, settings: Settings, trigger: dict[str, str]) -> Iterator[None]:
+def _running(place: ProbeRun, dsn: str, settings: Settings, trigger: dict[str, str]) -> Iterator[None]:
     """Run a query that writes to the table with this trigger, or the pipeline's consumer if `trigger` is empty."""
     if not trigger:
         with attributed_to_postgres(place.servers, dsn, settings):
@@ -130,7 +130,7 @@ def measure(options: Options, console: Console) -> Outcome:
         console.print("a single row is visible after", single)
         if selected := [path for path in PATHS if options.is_selected("end to end", path)]:
             enable_commit_times(server)
-            with bench("postgres-sink", slots=4) as place:
+            with probe_run("postgres-sink", slots=4) as place:
                 for rate, path in [(rate, path) for rate in options.rate for path in selected]:
                     paths.append(measure_path(place, server, path, rate, options.duration))
                     console.print(paths[-1])

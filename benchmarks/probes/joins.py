@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from rich.console import Console
 
 from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
-from benchmarks.probes.probe import PARTITIONS, Record, appended_ms, bench, outcome_of, send_all, when_due
+from benchmarks.probes.probe import PARTITIONS, Record, appended_ms, outcome_of, probe_run, send_all, when_due
 from spark_rtm.realtime.joins import TimeBound, inner_join
 from spark_rtm.realtime.slots import preflight
 
@@ -40,7 +40,7 @@ class Options(BenchmarkOptions):
 
 def measure(options: Options, console: Console) -> Outcome:
     """Return the latency of the pairs."""
-    with bench("joins") as place:
+    with probe_run("joins") as place:
         topics = place.topics("impressions", "clicks", "joined")
         left, right = (_side(place.records(topic)) for topic in topics[:2])
         rows = inner_join(left, right, BOUND).select("key", F.col("right.row").alias("value"))

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
-from benchmarks.probes.probe import bench, latencies, outcome_of, produce, when_due
+from benchmarks.probes.probe import latencies, outcome_of, probe_run, produce, when_due
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services.spark import CONFS, JAVA_OPTIONS
@@ -108,7 +108,7 @@ def measure(options: Options, console: Console) -> Outcome:
         limits = {"boundedMemoryUsage": "true", "maxMemoryUsageMB": str(options.bounded_mb)}
         confs |= {f"spark.sql.streaming.stateStore.rocksdb.{name}": value for name, value in limits.items()}
     rows, started = list[dict[str, Any]](), time.monotonic()
-    with bench("memory", shuffle_partitions=STATE_PARTITIONS, confs=confs) as place:
+    with probe_run("memory", shuffle_partitions=STATE_PARTITIONS, confs=confs) as place:
         source, target = place.topics("keys", "counts")
         java = place.spark._jvm.java.lang  # type: ignore[union-attr] # noqa: SLF001
         with place.query(_counts(place.records(source)), target, {"realTime": "10 seconds"}) as query:

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
-from benchmarks.probes.probe import Record, bench, outcome_of, send_all, when_due
+from benchmarks.probes.probe import Record, outcome_of, probe_run, send_all, when_due
 from examples.alerts.heartbeats_to_offline import JOB, SILENCE_MS, ticks_for
 from examples.alerts.job import Options as JobOptions
 from examples.alerts.job import start
@@ -42,7 +42,7 @@ class Options(BenchmarkOptions):
 
 def measure(options: Options, console: Console) -> Outcome:
     """Return the lateness of the alarms. Silences without an alarm and false alarms are problems."""
-    with bench("offline-lateness") as place:
+    with probe_run("offline-lateness") as place:
         job = JobOptions(place.servers, checkpoint_dir=str(place.folder), interval_seconds=options.interval_seconds)
         with ticks_for(job):
             query = start(JOB, place.spark, job)

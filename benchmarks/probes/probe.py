@@ -40,7 +40,7 @@ Record = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Bench:
+class ProbeRun:
     """A broker, a session, and a folder that is empty at the start."""
 
     servers: str
@@ -57,11 +57,9 @@ class Bench:
         return self.spark.readStream.format("kafka").options(**kafka).load()
 
     @contextmanager
-    def query(
-        self, rows: DataFrame, target: str, trigger: Mapping[str, str], linger_ms: int = 0
-    ) -> Iterator[StreamingQuery]:
+    def query(self, rows: DataFrame, target: str, trigger: Mapping[str, str]) -> Iterator[StreamingQuery]:
         """Run a query that is named after its target topic, and stop it completely at the end of the block."""
-        kafka = {**KAFKA_SINK, "kafka.bootstrap.servers": self.servers, "kafka.linger.ms": str(linger_ms)}
+        kafka = {**KAFKA_SINK, "kafka.bootstrap.servers": self.servers, "kafka.linger.ms": "0"}
         writer = rows.writeStream.format("kafka").options(**kafka, topic=target).queryName(target).outputMode("update")
         # rtm: ignore[checkpoint-path] a benchmark needs no state after its end
         query = writer.option("checkpointLocation", str(self.folder / target)).trigger(**trigger).start()
@@ -74,28 +72,28 @@ class Bench:
 
 
 @contextmanager
-def bench(name: str, **session: Any) -> Iterator[Bench]:
+def probe_run(name: str, **session: Any) -> Iterator[ProbeRun]:
     """Start a broker and a session with these arguments of `build_session`, and stop both at the end of the block."""
     with kafka_broker() as servers, tempfile.TemporaryDirectory(dir=run_folder()) as folder:
         spark = build_session(name, **session)
         try:
-            yield Bench(servers, spark, Path(folder))
+            yield ProbeRun(servers, spark, Path(folder))
         finally:
             spark.stop()
 
 
-def when_due(items: Iterable[tuple[float, T]], early_seconds: float = 0) -> Iterator[T]:
-    """Yield each item at its time (seconds after the iteration starts), or up to `early_seconds` earlier."""
+def when_due(items: Iterable[tuple[float, T]]) -> Iterator[T]:
+    """Yield each item at its time (seconds after the iteration starts)."""
     start, pause = time.monotonic(), threading.Event()
     for seconds, item in items:
-        if (ahead := start + seconds - time.monotonic()) > early_seconds:
+        if (ahead := start + seconds - time.monotonic()) > 0:
             pause.wait(ahead)
         yield item
 
 
-def produce(servers: str, records: Iterable[Record], linger_ms: float = 0) -> None:
+def produce(servers: str, records: Iterable[Record]) -> None:
     """Send each record when the iterable yields it, and wait until the broker has stored all of them."""
-    confs = {"linger.ms": linger_ms, "queue.buffering.max.messages": MAX_QUEUED}
+    confs = {"linger.ms": 0, "queue.buffering.max.messages": MAX_QUEUED}
     producer = Producer({"bootstrap.servers": servers, **confs})
     for record in records:
         producer.produce(*record)
@@ -104,14 +102,10 @@ def produce(servers: str, records: Iterable[Record], linger_ms: float = 0) -> No
 
 
 def send_all(
-    servers: str,
-    records: Iterable[Record],
-    query: StreamingQuery,
-    linger_ms: float = 0,
-    drain_seconds: float = DRAIN_SECONDS,
+    servers: str, records: Iterable[Record], query: StreamingQuery, drain_seconds: float = DRAIN_SECONDS
 ) -> None:
     """Send records in a thread, and wait `drain_seconds` after the last one. Raise the error of a failed query."""
-    sender = threading.Thread(target=produce, args=(servers, records, linger_ms), daemon=True)
+    sender = threading.Thread(target=produce, args=(servers, records), daemon=True)
     sender.start()
     while sender.is_alive():
         raise_if_failed([query])
@@ -150,20 +144,19 @@ def latencies(values_ms: Sequence[float], shares: Mapping[str, float] = SHARES) 
 def outcome_of(
     console: Console, probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
 ) -> Outcome:
-    """Return the outcome of a probe that measures latencies. Fewer latencies than expected are a problem."""
+    """
+    Print the row of a probe, and return it together with the published rows of the other probes.
+
+    Fewer latencies than expected are a problem.
+    """
     missing = expected - len(values_ms)
     found = {f"{name}_ms": value for name, value in latencies(values_ms).items()}
-    row = {"expected": expected, "found": len(values_ms), **found, **others}
-    return outcome_with(console, probe, row, [*([f"{missing} results are missing"] if missing > 0 else []), *problems])
-
-
-def outcome_with(console: Console, probe: str, row: Mapping[str, Any], problems: Sequence[str]) -> Outcome:
-    """Print the row of a probe, and return it together with the published rows of the other probes."""
-    known = describe_machine()
-    whole = {"probe": probe, "date": known.pop("date"), **row, "load_average": round(os.getloadavg()[0], 1)}
-    console.print(whole)
+    known, load = describe_machine(), round(os.getloadavg()[0], 1)
+    counts = {"expected": expected, "found": len(values_ms)}
+    row = {"probe": probe, "date": known.pop("date"), **counts, **found, **others, "load_average": load}
+    console.print(row)
     path = PUBLISHED_DIR / f"{STEM}.json"
     rows = json.loads(path.read_text(encoding="utf-8"))["probes"] if path.is_file() else []
-    rows = [*(one for one in rows if one["probe"] != probe), whole]
+    rows = [*(one for one in rows if one["probe"] != probe), row]
     content = {"conditions": known, "probes": sorted(rows, key=lambda one: str(one["probe"]))}
-    return Outcome(STEM, content, problems)
+    return Outcome(STEM, content, [*([f"{missing} results are missing"] if missing > 0 else []), *problems])

@@ -23,7 +23,7 @@ from rich.console import Console
 
 from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
 from benchmarks.probes.counted import COUNTS, TIMER_MS, TTL_MS, Counted
-from benchmarks.probes.probe import PARTITIONS, Bench, bench, latencies, outcome_of, send_all, when_due
+from benchmarks.probes.probe import PARTITIONS, ProbeRun, latencies, outcome_of, probe_run, send_all, when_due
 from benchmarks.spark.variants import COLLECTOR_OPTIONS, JAVA_OPTIONS_CONF, java_options
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.ticks import ticking
@@ -87,7 +87,7 @@ def measure(options: Options, console: Console) -> Outcome:
     problems = list[str]()
     session: dict[str, Any] = {"slots": SLOTS, "shuffle_partitions": PARTITIONS}
     confs = {JAVA_OPTIONS_CONF: java_options(COLLECTOR_OPTIONS)}
-    with bench("python-path", **session, confs=confs) as place, ticking(place.servers, TICKS_TOPIC):
+    with probe_run("python-path", **session, confs=confs) as place, ticking(place.servers, TICKS_TOPIC):
         speeds = {name: rows_per_second(place.spark, QUERIES[name][0]) for name in ("scala", "python")}
         rounds["micro_batch"].append(_round(place, options, "micro_batch", problems))
         for number in range(options.rounds + 1):
@@ -126,7 +126,7 @@ def rows_per_second(spark: SparkSession, transform: Transform) -> int:
     return round(BATCH_ROWS / min(seconds))
 
 
-def _round(place: Bench, options: Options, name: str, problems: list[str]) -> list[int]:
+def _round(place: ProbeRun, options: Options, name: str, problems: list[str]) -> list[int]:
     """Run one query on its own topics, and return the latencies of the measured rows in milliseconds."""
     topic, target = place.topics(name, f"{name}-counted")
     transform, trigger = QUERIES[name]
@@ -152,7 +152,7 @@ def _round(place: Bench, options: Options, name: str, problems: list[str]) -> li
     return rows_ms
 
 
-def _results(place: Bench, target: str) -> list[tuple[dict[str, Any], int]]:
+def _results(place: ProbeRun, target: str) -> list[tuple[dict[str, Any], int]]:
     """Return the results of rows with their append times. The result of a timer has no number."""
     found = [(json.loads(m.value() or b""), m.timestamp()[1]) for m in read_topic(place.servers, target)]
     return [(row, answered_ms) for row, answered_ms in found if "number" in row]

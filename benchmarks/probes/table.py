@@ -6,8 +6,6 @@ from typing import Any
 from benchmarks.results.format import Block, published, table
 
 MODES = {"drains": "local mode", "drains-on-a-cluster": "cluster with two executors"}
-MIN_SHARE = 0.99
-"""A query has fallen behind if its sink has received less than this share of the due rows."""
 HEADER = ("where", "stops", "p50 / p99 / max", "lost", "repeated", "killed during a stop", "lost", "repeated")
 
 
@@ -50,36 +48,6 @@ def python_path(root: Path, _: str) -> str:
     )
 
 
-def rate_to_stat(root: Path, _: str) -> str:
-    """Return a table of the latency of each variant at each rate."""
-    conditions, (found,) = _found(root, "bench-rate-to-stat", "rate-to-stat")
-    rates = sorted({row["rate"] for row in found["rows"]})
-    rows: dict[str, list[str]] = {}
-    for row in found["rows"]:
-        cells = rows.setdefault(row["arm"], ["-"] * len(rates))
-        text = " / ".join(f"{row[f'{name}_ms']:,}" for name in ("p50", "p99")) if row["share"] else "nothing"
-        late = "" if row["share"] >= MIN_SHARE else f", {1 - row['share']:.0%} late"
-        cells[rates.index(row["rate"])] = f"{text}{late}"
-    intro = f"{conditions}, 2 partitions, {found['duration_seconds']:g} s per cell: p50 / p99 in ms"
-    header = ("variant", *(f"{rate:,} rows/s" for rate in rates))
-    return f"{intro}\n\n{table(header, [(arm, *cells) for arm, cells in rows.items()])}"
-
-
-def burst(root: Path, _: str) -> str:
-    """Return a table of the effect of a burst at each utilization."""
-    conditions, (found,) = _found(root, "bench-burst", "burst")
-    seconds, rows = found["burst_seconds"], []
-    for row in found["rows"]:
-        used, factor = row["utilization"] / 100, row["burst"]
-        computed = max(0.0, seconds * (factor * used - 1) / (1 - used))
-        measured = "no" if row["seconds"] is None else f"{row['seconds']} s"
-        p99s = (f"{row[f'{name}_ms']:,} ms" for name in ("normal_p99", "burst_p99"))
-        rows.append((f"{used:.0%}", f"{factor}x", *p99s, f"{row['max_backlog']:,}", measured, f"{computed:.0f} s"))
-    intro = f"{conditions}, aggregation, sustained {found['sustained']:,} records/s, bursts of {seconds:g} s"
-    header = ("utilization", "burst", "p99 before", "p99 during", "backlog", "normal again after", "computed")
-    return f"{intro}\n\n{table(header, rows)}"
-
-
 def memory(root: Path, _: str) -> str:
     """Return a table of the memory and full collections of a query with growing state, with and without limits."""
     conditions, (free, limited) = _found(root, "bench-memory", "memory", "memory-bounded")
@@ -112,33 +80,8 @@ def memory(root: Path, _: str) -> str:
     return f"{intro}\n\n{table(header, rows)}"
 
 
-STATES = ("keys", "state, p50 / p99 / max ms", "table, ms", "CPU ms per record", "rows/s", "MB")
-
-
-def state_stores(root: Path, _: str) -> str:
-    """Return a table of latency, CPU time and size for RocksDB state and a PostgreSQL table."""
-    conditions, (row,) = _found(root, "bench-state-stores", "state-stores")
-    rows = []
-    for case in row["cases"]:
-        latencies = (" / ".join(f"{value:,.0f}" for value in case[name]) for name in ("spark_ms", "table_ms"))
-        jvm, *others = case["cpu_ms"]
-        speeds = "{:,} : {:,}".format(*case["rows_per_second"])
-        sizes = "{:.1f} : {:.1f}".format(*(size / 1e6 for size in case["bytes"]))
-        rows.append((f"{case['keys']:,}", *latencies, f"{jvm:.2f} : {sum(others):.2f}", speeds, sizes))
-    twice = row["counted_twice"]
-    intro = (
-        f"{conditions}, OSS 4.3.0: a query with state (batches of {row['interval_seconds']} s) and a consumer with a "
-        f"table count the same {row['rate']:,.0f} records/s. After `kill -9`, the consumer counted {twice['guarded']} "
-        f"of {row['load']:,} records twice with stored offsets, and {twice['bare']:,} without. Pairs are state : table."
-    )
-    return f"{intro}\n\n{table(STATES, rows)}"
-
-
 BLOCKS: dict[str, Block] = {
     "measured-drains": drains,
     "measured-python": python_path,
-    "measured-rate-to-stat": rate_to_stat,
-    "measured-burst": burst,
     "measured-memory": memory,
-    "measured-state-stores": state_stores,
 }

@@ -51,11 +51,6 @@ def latencies(row: Mapping[str, Any]) -> list[str]:
     return [milliseconds(row[f"{name}_ms"]) for name in PERCENTILES]
 
 
-def median_and_tail(row: Mapping[str, Any]) -> str:
-    """Return p50 and p99 of a benchmark row as text, for a cell or a sentence."""
-    return f"p50 {milliseconds(row['p50_ms'])} ms, p99 {milliseconds(row['p99_ms'])} ms"
-
-
 def factor(value: float | None) -> str:
     """Return a ratio with two significant digits, such as `55x`, or `-` for None. More digits would be noise."""
     return "-" if value is None else f"{float(f'{value:.2g}'):,g}x"

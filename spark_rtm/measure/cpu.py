@@ -178,11 +178,6 @@ def process_tree(pids: Iterable[int]) -> Iterator[psutil.Process]:
         seen.update(process.pid for process in processes)
 
 
-def tree_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process and its descendants, including its finished children."""
-    return sum(_of_running(process_tree([pid]), lambda process: sum(process.cpu_times()[:4])))
-
-
 def machine_seconds() -> float:
     """Return the busy seconds of all cores since the machine started."""
     times = psutil.cpu_times()

@@ -1,23 +1,18 @@
 import time
 from pathlib import Path
 
-import numpy as np
-import psycopg
 import pytest
 from confluent_kafka import Producer
 from rich.console import Console
 
 from benchmarks.harness.benchmark import PUBLISHED_DIR, write_json
-from benchmarks.probes import burst, drains, state_table
+from benchmarks.probes import drains
 from benchmarks.probes.joins import latencies_ms
 from benchmarks.probes.probe import PARTITIONS, STEM, outcome_of, when_due
 from spark_rtm.kafka.topics import keep_producer_times
-from spark_rtm.services import LocalPostgres, running
 from tests.helpers import new_topic, produce
 
 BEGIN_MS = int(time.time() * 1000)
-OPTIONS = burst.Options(duration=4, after=6)
-TIMES_MS = 1_000_000 + np.arange(14_000)
 
 
 def test_probe_replaces_its_own_published_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,32 +38,6 @@ def test_items_come_at_their_times() -> None:
 
     assert ["a", "b", "c"] == [item for item, _ in items]
     assert items[1][1] >= 0.05
-
-
-@pytest.mark.parametrize(("slow_until", "seconds"), [(8_000, 0), (8_001, 0), (9_500, 2), (13_900, None)], ids=str)
-def test_burst_is_digested_in_the_second_after_the_last_slow_one(slow_until: int, seconds: int | None) -> None:
-    """One record in a second is not its p99; a burst that is slow in the last second has no end."""
-    waits = np.where((TIMES_MS >= TIMES_MS[4_000]) & (TIMES_MS < TIMES_MS[0] + slow_until), 400, 20)
-
-    found = burst.digested(TIMES_MS, TIMES_MS + waits, OPTIONS)
-
-    slow = dict.fromkeys(("burst_p99_ms", "max_ms", "max_backlog"), 400)
-    assert {"sent_late_seconds": 0, "normal_p99_ms": 20, **slow, "seconds": seconds} == found
-
-
-def test_record_without_a_result_waits_until_the_end() -> None:
-    answered = np.where((TIMES_MS >= TIMES_MS[4_000]) & (TIMES_MS < TIMES_MS[8_000]), 0, TIMES_MS + 20)
-
-    assert 10_020 == burst.digested(TIMES_MS, answered, OPTIONS)["max_ms"]
-
-
-@pytest.mark.parametrize(("lost_from", "rate"), [(200, 100), (2_000, 100), (5_000, 1_000)])
-def test_sustained_rate_is_the_last_one_before_a_late_median(lost_from: int, rate: int) -> None:
-    """The last quarter of a step decides, and records without a result are late."""
-    answered = TIMES_MS[:5_500].copy()
-    answered[lost_from:] = 0
-
-    assert rate == burst.highest_sustained(TIMES_MS[:5_500], answered, [100, 1_000], 5)
 
 
 @pytest.mark.services
@@ -103,22 +72,3 @@ def test_latency_counts_from_second_record_and_missing_pairs(kafka: str) -> None
     write(topics[2], (3, 3_000))
     with pytest.raises(RuntimeError, match="1 pairs were written that do not exist, for example 3"):
         latencies_ms(kafka, topics, first_number=1)
-
-
-@pytest.mark.services
-@pytest.mark.timeout(60)
-def test_offsets_in_the_table_count_each_record_once(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A restarted consumer counts only the new records, because one statement stores counts and offsets."""
-    monkeypatch.setattr(state_table, "IDLE_SECONDS", 1)
-    topic, producer = new_topic(kafka, 1), Producer({"bootstrap.servers": kafka})
-    with running(LocalPostgres()) as server, psycopg.connect(server.dsn, autocommit=True) as table:
-        table.execute(state_table.TABLES)
-        found: list[dict[str, int]] = []
-        for keys in ("a", "b"), ("a",), ():
-            for number, key in enumerate(keys):
-                producer.produce(topic, str(number), key)
-            producer.flush(30)
-            state_table.count_in_table(kafka, topic, server.dsn, state_table.GUARDED)
-            found.append(dict(table.execute("select key, n from counts").fetchall()))
-
-    assert [{"a": 1, "b": 1}, {"a": 2, "b": 1}, {"a": 2, "b": 1}] == found
