@@ -33,7 +33,8 @@ class Arguments:
     topics: Annotated[str, Argument("A,B")] = ""
     """Topics in production; missing ones are reported."""
     side_effects: bool = False
-    """Also run the job's batch writes to targets other than Kafka, each time `prove` executes the job's code."""
+    """Also run the job's writes through Spark to targets other than Kafka, each time `prove` executes the job's code.
+    Plain Python code of the job always runs, with your rights."""
     only: Annotated[str, Argument("A,B")] = ""
     """Run only these checks, such as input,state (default: all)."""
     partitions: int = 2

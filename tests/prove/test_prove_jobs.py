@@ -118,9 +118,9 @@ def test_batch_write_of_job_reaches_no_server_of_the_user(judge: Judge, tmp_path
             production.accept()
 
     assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
-    skipped = [step for step in judge.steps if "was skipped" in step]
-    names = [] if side_effects else ["text", "jdbc", "table runs", "table runs", "SQL INSERT"]
-    assert names == [step.partition("batch write to ")[2].partition(" was")[0] for step in skipped]
+    skipped = [verdict.evidence for verdict in verdicts if "not executed" in verdict.evidence]
+    names = [] if side_effects else ["text", "jdbc", "table runs", "table runs", "SQL InsertInto"]
+    assert names == re.findall(r"(?:: |, )([\w ]+) \(line \d+\)", "".join(skipped))
     assert side_effects == (tmp_path / "written").exists()
     runs = len((tmp_path / "runs").read_text())
     announced = [

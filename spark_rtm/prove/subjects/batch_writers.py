@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType
 
 from spark_rtm.prove.subjects.filters import NUMBERS
 from spark_rtm.prove.subjects.placeholders import file_in
-from spark_rtm.prove.subjects.recorders import Options, Recording
+from spark_rtm.prove.subjects.recorders import Options
 from spark_rtm.prove.subjects.target import roots_of
 
 
@@ -66,8 +66,7 @@ class TableWriter(Options, DataFrameWriter):
     """
     Replaces `DataFrame.write`.
 
-    Kafka writes go to the broker of `prove`. Other writes would change a store of the user, so they are only recorded,
-    unless the user allows side effects.
+    Kafka writes go to the broker of `prove`. Other writes would change a store of the user (`writes`).
     """
 
     def save(
@@ -79,7 +78,11 @@ class TableWriter(Options, DataFrameWriter):
         if kind.lower() == "kafka":
             self.options(**options)
             self.options(**self.recording.redirect_write(self.noted))
-            super().save(format="kafka")
+            self.recording.may_call = True
+            try:
+                super().save(format="kafka")
+            finally:
+                self.recording.may_call = False
         elif self.recording.may_write(kind):
             super().save(path, format, mode, partitionBy, **options)
 
@@ -92,37 +95,8 @@ def _reading(name: str) -> Any:
     return lambda reader, *arguments, **named: reader.read(name, *arguments, **named)
 
 
-def _writing(name: str, target: str) -> Any:
-    method = getattr(DataFrameWriter, name)
-
-    def write(self: TableWriter, *arguments: Any, **named: Any) -> None:
-        if self.recording.may_write(target.format_map(_bound(method, self, *arguments, **named).arguments)):
-            method(self, *arguments, **named)
-
-    return write
-
-
 for _name in ("csv", "json", "parquet"):
     setattr(TableReader, _name, _reading(_name))
-# The address of a database may contain a password, so only its table is named.
-_TABLES = {"saveAsTable": "table {name}", "insertInto": "table {tableName}", "jdbc": "jdbc table {table}"}
-for _name, _target in (_TABLES | {name: name for name in ("csv", "json", "orc", "parquet", "text", "xml")}).items():
-    setattr(TableWriter, _name, _writing(_name, _target))
-
-
-class TableCreator:
-    """Replaces `DataFrame.writeTo` and `mergeInto`. Each method returns the writer, except those that write."""
-
-    WRITES = ("append", "create", "createOrReplace", "overwrite", "overwritePartitions", "replace", "merge")
-
-    def __init__(self, recording: Recording, table: str) -> None:
-        self._recording, self._table = recording, table
-
-    def __getattr__(self, name: str) -> Any:
-        """Record the write, or accept the setting."""
-        if name in self.WRITES:
-            return lambda *_, **__: self._recording.note_write(f"table {self._table}")
-        return lambda *_, **__: self
 
 
 def _made(kind: DataType) -> Column:

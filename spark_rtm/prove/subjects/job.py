@@ -9,7 +9,6 @@ import contextlib
 import io
 import logging
 import os
-import re
 import shutil
 import signal
 import sys
@@ -21,14 +20,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest.mock import patch
 
-from py4j.protocol import Py4JJavaError
+from py4j.java_gateway import JavaMember
 from pyspark import SparkConf
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.query import StreamingQueryManager
 
-from spark_rtm.prove.subjects.batch_writers import TableCreator, TableReader, TableWriter
+from spark_rtm.prove.subjects.batch_writers import TableReader, TableWriter
 from spark_rtm.prove.subjects.bench import end_now
 from spark_rtm.prove.subjects.placeholders import (
     PACKAGES,
@@ -50,8 +47,9 @@ from spark_rtm.prove.subjects.recorders import (
     StreamWriter,
     recorder,
 )
-from spark_rtm.prove.subjects.settings import FLAG, conf_of, configured, flag_of, own_shuffles
+from spark_rtm.prove.subjects.settings import FLAG, apply, conf_of, flag_of, own_shuffles
 from spark_rtm.prove.subjects.target import RUN, code_of, package_of, roots_of
+from spark_rtm.prove.subjects.writes import guarded
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 JOB_SECONDS = 300.0
@@ -59,15 +57,6 @@ AGAIN_SECONDS = 5.0
 ATTEMPTS = 3
 DELETIONS = ((os, "remove"), (os, "unlink"), (shutil, "rmtree"))
 CANNOT = "prove could not run this"
-# Statements that change a table. Statements about views, functions and databases of the session run.
-SQL_WRITE = re.compile(
-    r"(?:--[^\n]*\n|\s)*(?P<verb>insert|merge|update|delete|truncate|(?:create(?:\s+or\s+replace)?|replace|alter|drop)"
-    r"\s+(?:external\s+)?table)\b|.*\b(?P<later>insert)\s+(?:into|overwrite)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-
-# Statements about a database or catalog of the user's cluster, which the session of `prove` does not have.
-SQL_PLACE = re.compile(r"\s*(?P<verb>use|(?:create|alter|drop)\s+(?:schema|database|catalog))\b", re.IGNORECASE)
 
 
 class JobLostError(RuntimeError):
@@ -101,9 +90,7 @@ def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
 def _run(recording: Recording, seconds: float) -> None:
     path = recording.path
     code = compile(code_of(path), str(path), "exec")
-    for name, value in {FLAG: "true", **recording.job.confs}.items():
-        with contextlib.suppress(PySparkException):
-            recording.spark.conf.set(name, value)
+    apply(recording, {FLAG: "true", **recording.job.confs})
     names = notebook_names(recording.spark, dbutils := Dbutils(end_job))
     program = {"__name__": "__main__", "__file__": str(path), "__builtins__": builtins, "__package__": package_of(path)}
     names |= {**program, RUN: partial(_run_notebook, names, dbutils)}
@@ -202,7 +189,7 @@ def _replaced(recording: Recording) -> Iterator[None]:
         (session, "readStream", recorder(StreamReader, recording)),
         (session, "read", recorder(TableReader, recording)),
         (session, "stop", end_job),
-        (session.Builder, "getOrCreate", lambda builder: configured(recording.spark, builder)),
+        (session.Builder, "getOrCreate", lambda builder: apply(recording, builder._options)),  # noqa: SLF001 - not public
         (frame, "writeStream", recorder(StreamWriter, recording)),
         (frame, "write", recorder(TableWriter, recording)),
         (RuntimeConfig, "get", conf_of(recording, RuntimeConfig.get)),
@@ -219,11 +206,7 @@ def _replaced(recording: Recording) -> Iterator[None]:
     if recording.static is not None:
         replaced.append((frame, "isStreaming", property(lambda _frame: True)))
     if not recording.job.side_effects:
-        replaced += [
-            (frame, "writeTo", lambda _frame, table: TableCreator(recording, table)),
-            (frame, "mergeInto", lambda _frame, table, _condition: TableCreator(recording, table)),
-            (session, "sql", _sql_of(recording, session.sql)),
-        ]
+        replaced.append((JavaMember, "__call__", guarded(recording, JavaMember.__call__)))
     with contextlib.ExitStack() as stack:
         for owner, name, value in replaced:
             stack.enter_context(patch.object(owner, name, value, create=True))
@@ -255,19 +238,3 @@ def _exit_of(owner: int, exit_: Callable[[int], NoReturn]) -> Callable[[int], No
         raise _LostError(f"calls os._exit({status}), which would end prove; use sys.exit after the wait")
 
     return end
-
-
-def _sql_of(recording: Recording, sql: Callable[..., DataFrame]) -> Callable[..., DataFrame]:
-    def run(session: SparkSession, text: str, *arguments: Any, **named: Any) -> DataFrame:
-        if found := SQL_WRITE.match(text):
-            recording.note_write(f"SQL {(found['verb'] or found['later']).upper()}")
-            return session.range(0)
-        try:
-            return sql(session, text, *arguments, **named)
-        except (PySparkException, Py4JJavaError):
-            if not (found := SQL_PLACE.match(text)):
-                raise
-            recording.note_write(f"SQL {found['verb'].upper()}")
-            return session.range(0)
-
-    return run

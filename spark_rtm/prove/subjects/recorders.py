@@ -74,7 +74,9 @@ class Recording:
     has_default_shuffles: bool = False
     sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
     skipped: dict[tuple[str, int], None] = field(default_factory=dict)
-    """Targets of batch writes that did not run, in order, with the lines of the job."""
+    """Writes that did not run, in order, with the lines of the job."""
+    may_call: bool = False
+    """Whether calls of the JVM may write, because they write to the broker of `prove`."""
     missing: dict[str, int] = field(default_factory=dict)
     """Missing packages with placeholders, with the lines of the job."""
     refused: dict[str, int] = field(default_factory=dict)
@@ -132,7 +134,7 @@ class Recording:
         return self.job.side_effects
 
     def note_write(self, target: str) -> None:
-        """Record a skipped batch write."""
+        """Record a skipped write."""
         self.skipped[target, self.line()] = None
 
 

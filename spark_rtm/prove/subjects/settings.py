@@ -1,6 +1,7 @@
 """Return the settings that a job reads, and record the settings that it changes."""
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from spark_rtm.testing.trial import BLOCK, SINK
 
 # The catalog of a package such as Delta. If the package is missing, every reference to a table fails.
 CATALOG = "spark.sql.catalog.spark_catalog"
+# Catalogs of the user, whose tables a job could change.
+CATALOGS = re.compile(r"spark\.sql\.(catalog\.|defaultCatalog$)")
 FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 SHUFFLES = "spark.sql.shuffle.partitions"
 # Options of a job's sink that `prove` keeps. It replaces the job's servers, login and topic.
@@ -20,10 +23,11 @@ CLIENT = ("acks", "batch.size", "buffer.memory", "compression.type", "delivery.t
           "linger.ms", "max.block.ms", "max.request.size", "request.timeout.ms", "retries")  # fmt: skip
 
 
-def configured(session: SparkSession, builder: SparkSession.Builder) -> SparkSession:
-    """Return the session of `prove` with those job settings that a running session accepts."""
-    for name, value in builder._options.items():  # noqa: SLF001 - the builder has no public getter
-        if name == CATALOG:
+def apply(recording: Recording, confs: Mapping[str, str]) -> SparkSession:
+    """Return the session of `prove` with those settings that a running session accepts."""
+    session = recording.spark
+    for name, value in confs.items():
+        if name == CATALOG or (CATALOGS.match(name) and not recording.job.side_effects):
             continue
         with contextlib.suppress(PySparkException):
             session.conf.set(name, value)

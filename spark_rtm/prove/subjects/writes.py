@@ -1,0 +1,113 @@
+"""
+Skip what a job would write through Spark or Hadoop, and record it.
+
+Each call of the JVM passes here, whether PySpark or the job itself makes the call. SQL is judged by its parsed plan.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from py4j.java_gateway import JavaMember
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import ParseException, PySparkException
+
+from spark_rtm.prove.subjects.placeholders import Anything
+from spark_rtm.prove.subjects.recorders import Recording
+from spark_rtm.services.files.run_folder import new_folder
+
+WRITES = {
+    r"\w*": r"save\w*",
+    r"\w*DataFrameWriter": "insertInto|csv|json|jdbc|orc|parquet|text|xml",
+    r"\w*DataFrameWriterV2": r"append|create\w*|overwrite\w*|replace",
+    r"\w*MergeIntoWriter": "merge",
+    r"\w*DataStreamWriter": "start|toTable",
+    r"\w*SparkSession": "executeCommand",
+    r"\w*Catalog": r"(create|drop)\w*(Table|Database)|recoverPartitions",
+    r"\w*FileSystem|LocalFiles|FileUtil": r"(append|copy|create|delete|fullyDelete|mkdirs|moveFrom|rename|truncate)\w*",
+}
+"""Methods that write, by class. Writers of models also have `save`."""
+METHOD = re.compile("|".join([*WRITES.values(), "sql", "setCheckpointDir", "writeTo", "mergeInto"]))
+WRITE = re.compile("|".join(rf"({owner})\.({methods})" for owner, methods in WRITES.items()))
+TABLES = {"saveAsTable": 0, "insertInto": 0, "jdbc": 1}
+"""Position of the table's name. The address of a database may contain a password."""
+
+# Statements that read, or change only the session. Views and functions with other classes are in a catalog.
+ALLOWED = re.compile(
+    r"(Show|Describe|Explain|List|Refresh|Cache|Uncache|ClearCache)\w*|SetCommand|ResetCommand|SetVariable"
+    r"|SetCatalogCommand|SetNamespaceCommand|SetCatalogAndNamespace|(Create|Drop)Variable|CreateTempViewUsing"
+    r"|CreateViewCommand|Create(SQL)?FunctionCommand|DropFunctionCommand|Add(Jars|Files|Archives)Command"
+)
+COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
+# Nodes that write, although their class is no command.
+WRITERS = {"InsertIntoStatement", "InsertIntoDir", "UnresolvedExecuteImmediate", "Call"}
+FIRST_WORD = re.compile(r"(?:--[^\n]*(?:\n|$)|/\*.*?\*/|[\s(;])*(\w*)", re.DOTALL)
+QUERIES = {"", "select", "with", "from", "values", "table", "map", "reduce"}
+
+
+def guarded(recording: Recording, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a `JavaMember.__call__` that records writes instead of executing them."""
+    table = "?"
+
+    def door(member: JavaMember, *arguments: Any) -> Any:
+        nonlocal table
+        if recording.may_call or not METHOD.fullmatch(member.name):
+            return call(member, *arguments)
+        # A static method has no object, and its target is `z:` and the class.
+        owner = member.container.getClass().getName() if member.container is not None else member.target_id
+        kind = f"{owner.rpartition('.')[2]}.{member.name}"
+        if member.name == "sql" and "SparkSession" in kind:
+            return _sql(recording, lambda: call(member, *arguments), str(arguments[0]))
+        if member.name == "setCheckpointDir":
+            return call(member, f"file:{new_folder('checkpoint')}")
+        if member.name in {"writeTo", "mergeInto"}:
+            table = str(arguments[0])
+        if not WRITE.fullmatch(kind):
+            return call(member, *arguments)
+        number = TABLES.get(member.name)
+        named = table if "V2." in kind or "Merge" in kind else "" if number is None else arguments[number]
+        prefix = "jdbc " if member.name == "jdbc" else ""
+        recording.note_write(f"{prefix}table {named}" if named else member.name)
+        return Anything()
+
+    return door
+
+
+def _sql(recording: Recording, run: Callable[[], Any], text: str) -> Any:
+    """Return the result of a statement, or an empty one if the statement is skipped."""
+    word = FIRST_WORD.match(text)[1].lower()  # type: ignore[index]
+    kind = statement(recording, text, word)
+    try:
+        if not kind:
+            return run()
+    except (PySparkException, Py4JJavaError):
+        # The session of `prove` does not have the databases and catalogs of the user's cluster.
+        if word != "use":
+            raise
+    recording.note_write(f"SQL {kind or word.upper()}")
+    return recording.spark.range(0)._jdf  # noqa: SLF001 - the caller expects the result of the JVM
+
+
+def statement(recording: Recording, text: str, word: str) -> str:
+    """Return the kind of an SQL statement that may not run, or an empty string. `word` is its first word."""
+    spark = recording.spark
+    try:
+        plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001 - not public
+    except ParseException:
+        # Extensions, such as that of Delta, have more statements.
+        return "" if word in QUERIES else word.upper()
+    name = _name(plan)
+    is_command = spark._jvm.Class.forName(COMMAND).isInstance(plan)  # type: ignore[union-attr]  # noqa: SLF001
+    is_temporary = name == "DropView" and plan.child().nameParts().size() == 1
+    if is_command:
+        return "" if ALLOWED.fullmatch(name) or is_temporary else name
+    return next((name.removesuffix("Statement") for name in _names(plan) if name in WRITERS), "")
+
+
+def _name(node: Any) -> str:
+    return str(node.getClass().getSimpleName()).rstrip("$")
+
+
+def _names(node: Any) -> list[str]:
+    children = node.children()
+    return [_name(node), *(name for n in range(children.size()) for name in _names(children.apply(n)))]
