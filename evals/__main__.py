@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from evals import grading, items
-from evals.assistant import Assistant, words_of
+from evals.assistant import TIMEOUT_SECONDS, Assistant, words_of
 from evals.items import Item, Question, Task, Verdict
 from evals.run import asked, graded, table
 from evals.stage import broken_tasks
@@ -135,7 +135,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     arm.add_argument("--without-pack", action="store_true", help="do not give the pack to the assistant")
     arm.add_argument("--skill-only", action="store_true", help="give only SKILL.md of the pack to the assistant")
     parser.add_argument(
-        "--timeout", type=float, default=900, metavar="SECONDS", help="time for one item (default: %(default)g)"
+        "--timeout",
+        type=float,
+        default=TIMEOUT_SECONDS,
+        metavar="SECONDS",
+        help="time for one item (default: %(default)g)",
     )
     # The current folder changes when the broker starts, so a relative path is resolved here.
     parser.add_argument(

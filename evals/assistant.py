@@ -20,6 +20,8 @@ from scripts.pack import files, install, manifest
 
 PLACEHOLDER = "{prompt}"
 MAX_ERROR = 300
+TIMEOUT_SECONDS = 900
+"""Default time for the answer to one item."""
 
 
 @dataclass(frozen=True)

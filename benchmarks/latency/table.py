@@ -1,7 +1,7 @@
 """
-Render the JSON of `make bench-latency`, and of an earlier benchmark of one batch boundary, as Markdown tables.
+Render the JSON of `make bench-latency` as Markdown tables.
 
-Numbers are only rounded, so readers can find them in the JSON. Only the ratios of one and two copies are computed.
+The tables contain the JSON's numbers, rounded. Only the ratios of one and two copies are computed.
 """
 
 from pathlib import Path

@@ -48,8 +48,8 @@ def results_table(settings: Settings) -> str:
     prefix = settings.topic_prefix
     if not TOPIC_PREFIX.fullmatch(prefix):
         raise ValueError(
-            f"topic prefix {prefix!r} does not yield a unique table name, so two prefixes could share a table; "
-            "write lower-case letters and digits with single '-' or '.' between them, begin with a letter, end with '.'"
+            f"topic prefix {prefix!r} could share its table with another prefix; use a form such as 'team-a.run1.' "
+            "(lower-case letters and digits, single '-' or '.' between them, a letter first, '.' last)"
         )
     # Words are never empty, so a single underscore, a double underscore and the last underscore stay distinguishable.
     parts = prefix.removesuffix(".").replace(".", "__"), ATTRIBUTED_TOPIC

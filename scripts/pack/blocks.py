@@ -6,9 +6,8 @@ from pathlib import Path
 from benchmarks import registry
 from benchmarks.results.format import table
 from scripts.pack import assistants, files, notices
-from scripts.pack.checks.evidence import verified
 from scripts.pack.checks.links import navigation
-from scripts.pack.tables import demo, folders, prove
+from scripts.pack.tables import demo, folders, prove, verified
 from spark_rtm.cli import COMMANDS
 from spark_rtm.lint.engine import RULES
 from spark_rtm.lint.rules.rule import LABELS
@@ -67,7 +66,7 @@ BLOCKS: dict[str, Maker] = {
     "assistants": assistant_folders,
     "commands": commands_table,
     "lint-index": lint_index,
-    "verified": verified,
+    "verified": verified.verified,
     "notices-packages": notices.packages_table,
     "notices-jars": notices.jars_table,
     "output-prove": prove.output,

@@ -11,7 +11,7 @@ if __name__ == "__main__":  # Ctrl-C during the following imports ends the progr
 
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import psycopg
@@ -20,7 +20,7 @@ from confluent_kafka import KafkaException
 from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import PROGRAM, publish
-from examples.attribution.demo.report import Report, print_report, print_verdict
+from examples.attribution.demo.report import exit_status, print_report, print_verdict
 from examples.attribution.demo.run import HIGH_RATE, run_all
 from examples.attribution.settings import DemoSettings
 from spark_rtm.command_line import arguments_of
@@ -60,8 +60,8 @@ class DemoOptions(DemoSettings):
         super().__post_init__()
         if (self.publish and not self.compare) or (self.compare and self.trigger != "real-time"):
             raise ValueError(
-                "a run with --publish or --compare measures both modes, so --publish needs --compare, and --compare "
-                f"needs --trigger real-time, but compare is {self.compare!r} and trigger is {self.trigger!r}"
+                "--publish needs --compare, and --compare needs --trigger real-time; this run has "
+                f"{'' if self.compare else 'no --compare and '}--trigger {self.trigger}"
             )
 
 
@@ -119,11 +119,6 @@ def introduction(options: DemoOptions) -> str:
     takes = f"takes about {-(-seconds // 60):.0f} minutes" if options.duration else "ends after Ctrl-C"
     text = f"Ad traffic goes through Kafka, five Spark queries and PostgreSQL, in {modes}. "
     return textwrap.fill(f"{text}Then every result is compared with a replay in plain Python. The run {takes}.", 80)
-
-
-def exit_status(reports: Iterable[Report]) -> int:
-    """Return 0 if every run has results and all results match the replay, otherwise 1."""
-    return 0 if all(r.reconciliation.results and not r.reconciliation.differences for r in reports) else 1
 
 
 if __name__ == "__main__":

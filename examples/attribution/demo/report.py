@@ -1,7 +1,7 @@
 """Print the report of a run, and the comparison of two runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 
 from rich.console import Console, Group
@@ -165,6 +165,11 @@ def verdict(outcome: Reconciliation, log: RunLog) -> Text:
     if outcome.differences:
         return Text(f"{len(outcome.differences)} differences from the replay of {checked}", "bold red")
     return Text(f"0 differences from the replay of {checked}", "bold green")
+
+
+def exit_status(reports: Iterable[Report]) -> int:
+    """Return 0 if every run has results and all results match the replay, otherwise 1."""
+    return 0 if all(r.reconciliation.results and not r.reconciliation.differences for r in reports) else 1
 
 
 def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""Render tables and a chart from the JSON of recorded runs."""
+"""Render tables, sentences and a chart from recorded runs and from the pack itself."""

@@ -21,7 +21,7 @@ def test_comparison_without_both_modes_is_rejected(capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit, match="2"):
         parse(flags)
 
-    assert "so --publish needs --compare, and --compare needs --trigger real-time" in capsys.readouterr().err
+    assert "--publish needs --compare, and --compare needs --trigger real-time; this run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("module", ["examples.attribution.demo", "spark_rtm.monitoring"])

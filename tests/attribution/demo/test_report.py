@@ -3,9 +3,8 @@ from dataclasses import replace
 import pytest
 
 from examples.attribution.audit.latency import Latency
-from examples.attribution.demo.__main__ import exit_status
 from examples.attribution.demo.beside import Beside
-from examples.attribution.demo.report import print_report, print_verdict
+from examples.attribution.demo.report import exit_status, print_report, print_verdict
 from spark_rtm.measure.cpu import Cpu
 from tests.attribution.demo.reports import report
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.pack.checks.evidence import counts
+from scripts.pack.tables.verified import counts
 
 
 @pytest.fixture
