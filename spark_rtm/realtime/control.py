@@ -17,6 +17,7 @@ import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -46,6 +47,9 @@ START_SECONDS = 2.0
 """Maximum time between the initialization of a query and of its sources."""
 
 T = TypeVar("T")
+_STOPS: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+_HELD: dict[str, bool] = {}
+"""Runs that are stopping, so their next batches read nothing, and whether all earlier batches are committed."""
 
 
 class ControlError(RuntimeError):
@@ -83,16 +87,19 @@ def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> i
     Return the number of unread records, which is above 0 if draining took half of the deadline. A restart reads these
     and all later records. Raises the same errors as `commit`. After the deadline, the query still runs.
     """
-    deadline = _Deadline(deadline_seconds)
-    unread = _unread_after(query, _Deadline(deadline_seconds / 2))
-    commands, run = _commands(query), str(query.runId)
-    try:
-        # The next batch reads nothing until the query has stopped.
-        _end_until(query, lambda: commands.isHeld(run), deadline, "to end", hold=True)
-        stop_completely(SparkSession.active(), query, deadline_seconds=max(deadline.left(), 1))
-    finally:
-        if query.isActive:
-            commands.end(run, False)
+    deadline, run = _Deadline(deadline_seconds), str(query.runId)
+    with _alone(query, deadline):
+        unread = _unread_after(query, _Deadline(deadline.left() / 2))
+        commands = _commands(query)
+        try:
+            # The next batch reads nothing until the query has stopped.
+            _HELD[run] = False
+            _HELD[run] = _end_until(query, lambda: commands.isHeld(run), deadline, "to end")
+            stop_completely(SparkSession.active(), query, deadline_seconds=max(deadline.left(), 1))
+        finally:
+            if query.isActive:
+                del _HELD[run]
+                commands.end(run, False)
     return unread
 
 
@@ -100,16 +107,16 @@ def stop_all(
     spark: SparkSession, queries: Iterable[StreamingQuery], deadline_seconds: float = DEADLINE_SECONDS
 ) -> None:
     """
-    Stop all queries: first drain and stop those that support commands, then stop all others.
+    Stop all queries: first drain and stop those that support commands, in the given order, then stop all others.
 
-    A query that misses the deadline stops in the middle of a batch. The function logs a warning, because a restart
-    repeats this batch.
+    A query that misses the shared deadline stops in the middle of a batch, like the others. The function logs a
+    warning, because a restart repeats this batch.
     """
     stopping, deadline = list(queries), _Deadline(deadline_seconds)
     for query in stopping:
         try:
             if query.isActive and obeys(query):
-                stop(query, max(deadline.left(), 1))
+                stop(query, max(deadline.left(), 0))
         except (ControlError, QueryFailedError, TimeoutError) as error:
             LOG.warning("query %r stops in the middle of a batch, which a restart repeats: %s", query.name, error)
     stop_completely(spark, *stopping)
@@ -137,7 +144,7 @@ def stagger(
 
 def source_format() -> str:
     """Return `SOURCE` if the active session supports it, otherwise `kafka`."""
-    commands = _scala_object()
+    commands = scala_object()
     return SOURCE if commands is not None and commands.isUsable() else "kafka"
 
 
@@ -148,24 +155,6 @@ def obeys(query: StreamingQuery) -> bool:
     except ControlError:
         return False
     return True
-
-
-@contextmanager
-def reading_nothing() -> Iterator[Callable[[StreamingQuery], bool]]:
-    """
-    Make the `rtm-kafka` sources of queries that start in the block read nothing, so that a warm-up writes no result.
-
-    Yields a function that returns whether a query has such a source. Raises `ControlError` if the session has no source
-    `rtm-kafka`.
-    """
-    commands = _scala_object()
-    if commands is None or not commands.isUsable():
-        raise ControlError(f"this session has no source {SOURCE!r}, so a warm-up would read and write records; omit it")
-    commands.silence(True)
-    try:
-        yield lambda query: commands.silentSources(str(query.runId)) > 0
-    finally:
-        commands.silence(False)
 
 
 class _Deadline:
@@ -184,6 +173,18 @@ class _Deadline:
             )
 
 
+@contextmanager
+def _alone(query: StreamingQuery, deadline: _Deadline) -> Iterator[None]:
+    """Wait until no other `stop` of the query runs."""
+    lock = _STOPS.setdefault(str(query.runId), threading.Lock())
+    if not lock.acquire(timeout=max(deadline.left(), 0)):
+        raise TimeoutError(f"timed out after {deadline.seconds:g} s waiting for another `stop` of query {query.name!r}")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _committed(query: StreamingQuery, deadline: _Deadline) -> StreamingQueryProgress:
     """End the open batch, and return the progress of the first later commit."""
     before = query.lastProgress
@@ -195,14 +196,12 @@ def _committed(query: StreamingQuery, deadline: _Deadline) -> StreamingQueryProg
     return _end_until(query, next_progress, deadline, "to be committed")
 
 
-def _end_until(
-    query: StreamingQuery, is_done: Callable[[], T | None], deadline: _Deadline, what: str, *, hold: bool = False
-) -> T:
+def _end_until(query: StreamingQuery, is_done: Callable[[], T | None], deadline: _Deadline, what: str) -> T:
     """Repeat the command until `is_done` returns a true value, and return that value."""
     commands, repeated = _commands(query), 0.0
     while not (done := is_done()):
         if time.monotonic() - repeated > REPEAT_SECONDS:
-            commands.end(str(query.runId), hold)
+            commands.end(str(query.runId), str(query.runId) in _HELD)
             repeated = time.monotonic()
         deadline.check(f"the batch of query {query.name!r} {what}")
         _pause(query, POLL_SECONDS)
@@ -212,7 +211,7 @@ def _end_until(
 def _commands(query: StreamingQuery) -> Any:
     """Return the Scala object that ends batches, or raise `ControlError` if it cannot end a batch of `query`."""
     remedy = "stop the query with `queries.drain`, which waits for the end of a batch"
-    commands = _scala_object()
+    commands = scala_object()
     if commands is None:
         raise ControlError(
             f"this session has no source {SOURCE!r}, so the batch of query {query.name!r} cannot be ended; run "
@@ -245,7 +244,7 @@ def _wait_for_sources(query: StreamingQuery, commands: Any) -> None:
             end = time.monotonic() + START_SECONDS
 
 
-def _scala_object() -> Any:
+def scala_object() -> Any:
     """Return the object `Commands` of `control.scala`, or None if its jar is not loaded."""
     jvm: Any = SparkContext._active_spark_context._jvm  # type: ignore[union-attr] # noqa: SLF001 - no public API
     commands = jvm.spark_rtm.control.Commands
@@ -284,6 +283,8 @@ def _pause(query: StreamingQuery, seconds: float) -> None:
     threading.Event().wait(seconds)
     raise_if_failed([query])
     if not query.isActive:
-        raise ControlError(
-            f"query {query.name!r} was stopped in the middle of a batch, so a restart repeats the results of this batch"
-        )
+        drained = _HELD.get(str(query.runId))
+        how = "by `stop`, so a restart repeats nothing"
+        if not drained:
+            how = "in the middle of a batch, so a restart repeats the results of this batch"
+        raise ControlError(f"query {query.name!r} was stopped {how}")

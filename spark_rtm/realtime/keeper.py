@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .control import stop_all
+from .control import DEADLINE_SECONDS, stop_all
 from .failures import INTERRUPTED, NOT_EMPTY, SECOND_WRITER, Failure, Kind, failure_of
 from .queries import clear_first_commit, stop_completely, stop_on_interrupt
 from .standby import LostLockError, Standby, leading
@@ -165,10 +165,10 @@ class Keeper:
                 self._decide(failure_of(name, error, time.monotonic(), has_run=has_run))
         return bool(self._due) or any(query.isActive for query in self.queries.values())
 
-    def stop(self) -> None:
+    def stop(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         """Stop all queries, and wait until their tasks have ended. Drain those that support commands first."""
         self._due.clear()
-        stop_all(self._spark, self.queries.values())
+        stop_all(self._spark, self.queries.values(), deadline_seconds)
 
     def step_down(self) -> None:
         """Stop all queries in the middle of their batches, so they do not compete with a second process."""
@@ -206,11 +206,13 @@ def keep(
     stop: threading.Event | None = None,
     limits: Limits | None = None,
     standby: Standby | None = None,
+    deadline_seconds: float = DEADLINE_SECONDS,
 ) -> None:
     """
     Start queries and keep them running until `stop` is set, all are stopped, or one cannot continue.
 
     With `standby`, first wait until no other process runs the queries.
+    At the end, all queries together have `deadline_seconds` to drain. Later ones stop in the middle of a batch.
     Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, because Python handles signals only there.
     The queries have stopped when the call returns or raises.
     Raises `GaveUpError` if a query cannot continue, `LostLockError` if another process can lead, and the exception of
@@ -234,4 +236,4 @@ def keep(
             keeper.step_down()
             raise
         finally:
-            keeper.stop()
+            keeper.stop(deadline_seconds)

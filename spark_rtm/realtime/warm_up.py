@@ -7,13 +7,14 @@ production intervals, they take hours.
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from .control import ControlError, commit, obeys, reading_nothing
+from .control import SOURCE, ControlError, commit, obeys, scala_object
 from .queries import stop_completely, wait_until
 
 BATCHES = 100
@@ -67,7 +68,7 @@ def warm_up_silently(
     """
     queries, folder = list[StreamingQuery](), Path(tempfile.mkdtemp(prefix="warm-up-", dir=parent))
     try:
-        with reading_nothing() as reads_nothing:
+        with _reading_nothing() as reads_nothing:
             for start in starters(folder).values():
                 queries.append(start())
                 _require_silence(queries[-1], reads_nothing)
@@ -82,6 +83,24 @@ def warm_up_silently(
     finally:
         stop_completely(spark, *queries)
         shutil.rmtree(folder)
+
+
+@contextmanager
+def _reading_nothing() -> Iterator[Callable[[StreamingQuery], bool]]:
+    """
+    Make the `rtm-kafka` sources of queries that start in the block read nothing, so that a warm-up writes no result.
+
+    Yields a function that returns whether a query has such a source. Raises `ControlError` if the session has no source
+    `rtm-kafka`.
+    """
+    commands = scala_object()
+    if commands is None or not commands.isUsable():
+        raise ControlError(f"this session has no source {SOURCE!r}, so a warm-up would read and write records; omit it")
+    commands.silence(True)
+    try:
+        yield lambda query: commands.silentSources(str(query.runId)) > 0
+    finally:
+        commands.silence(False)
 
 
 def _require_silence(query: StreamingQuery, reads_nothing: Callable[[StreamingQuery], bool]) -> None:

@@ -1,12 +1,14 @@
 """Ending a batch on command: one query, now, and without repeats after a restart."""
 
 import json
+import re
 import socket
 import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -145,21 +147,80 @@ def ended_at(batch: StreamingQueryProgress) -> float:
     return datetime.fromisoformat(batch.timestamp).timestamp() + batch.durationMs["triggerExecution"] / 1000
 
 
+def commit_forever(query: StreamingQuery) -> None:
+    while True:
+        control.commit(query)
+
+
 def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Two restarts under traffic produce each result once; records that arrive during a stop are read later."""
+    """
+    Two restarts under traffic produce each result once; records that arrive during a stop are read later.
+
+    Another thread commits without a pause, until it learns that the query has stopped.
+    """
     source, target = new_topic(kafka, 2), new_topic(kafka, 2)
     with traffic(kafka, source) as sent:
         for _ in range(2):
             before = written(kafka, target)
             query = start(read(spark, kafka, source), kafka, target, tmp_path)
             wait_until(lambda before=before: written(kafka, target) > before + 20, 60, "results", [query])  # type: ignore[misc]
-            control.stop(query)
+            with ThreadPoolExecutor() as pool:
+                committing = pool.submit(commit_forever, query)
+                control.stop(query)
             assert not query.isActive
+            assert re.search("by `stop`, so a restart repeats nothing|has no open batch", str(committing.exception()))
     query = start(read(spark, kafka, source), kafka, target, tmp_path)
     wait_until(lambda: written(kafka, target) >= len(sent), 60, "the last results", [query])
     control.stop(query)
 
     assert sorted(sent) == sorted(outputs(kafka, target))
+
+
+def test_two_stops_at_once_end_one_after_the_other(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """The later one finds a query that has stopped, and says neither more nor less."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 2)
+    query = start(read(spark, kafka, source), kafka, target, tmp_path / "copy")
+    with ThreadPoolExecutor() as pool:
+        errors = [pool.submit(control.stop, query).exception for _ in range(2)]
+
+    ended = "query 'copy' has stopped, so it has no open batch; restart it first"
+    assert ["None", ended] == sorted(str(error()) for error in errors)
+
+
+def test_stop_all_first_drains_queries_with_commands_in_order(
+    spark: SparkSession, kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another query, and each query after the deadline, stops in the middle of a batch."""
+    source, ended = new_topic(kafka, 1), list[StreamingQuery]()
+    targets = {name: new_topic(kafka, 2) for name in ("plain", "second", "first")}
+
+    def all_after(record: bytes) -> list[StreamingQuery]:
+        sources = {name: "kafka" if name == "plain" else control.SOURCE for name in targets}
+        queries = [
+            start(read(spark, kafka, source, sources[name]), kafka, targets[name], tmp_path / name) for name in targets
+        ]
+        produce(kafka, source, [(0, record)])
+        wait_until(
+            lambda: all(record.decode() in outputs(kafka, each) for each in targets.values()), 60, "rows", queries
+        )
+        return queries
+
+    def watch(queries: list[StreamingQuery]) -> bool:
+        ended.extend(query for query in queries if query not in ended and not query.isActive)
+        return len(ended) == len(queries)
+
+    plain, second, first = all_after(b"1")
+    with ThreadPoolExecutor() as pool:
+        pool.submit(wait_until, lambda: watch([second, first, plain]), 60, "three ends")
+        control.stop_all(spark, [plain, second, first])
+    assert [second, first, plain] == ended
+    assert [] == caplog.records
+
+    control.stop_all(spark, all_after(b"2"), 0)
+
+    assert [] == spark.streams.active
+    assert 2 == len([record for record in caplog.records if "in the middle of a batch" in record.getMessage()])
+    assert [["1", "1", "2"], ["1", "2"], ["1", "2"]] == [outputs(kafka, target) for target in targets.values()]
 
 
 def test_two_sources_with_transactions_and_new_partitions_end_together(

@@ -218,8 +218,14 @@ def signals() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("signals")
-def test_signal_ends_the_call_with_all_queries_drained(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """After SIGTERM, all queries have stopped, and the next start repeats no result of the source `rtm-kafka`."""
+def test_signal_ends_the_call_with_all_queries_drained(
+    spark: SparkSession, kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    After SIGTERM, all queries have stopped, and the next start repeats no result of the source `rtm-kafka`.
+
+    Without time to drain, the query stops in the middle of a batch.
+    """
     topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
 
     def starter() -> StreamingQuery:
@@ -231,11 +237,13 @@ def test_signal_ends_the_call_with_all_queries_drained(spark: SparkSession, kafk
         eventually(lambda: end_offset(kafka, topics[1]) == number, 60, "a row")
         os.kill(os.getpid(), signal.SIGTERM)
 
-    for number in (1, 2):
+    for number, deadline_seconds in ((1, 30), (2, 30), (3, 0)):
         thread = threading.Thread(target=press, args=(number,))
         thread.start()
-        keep(spark, {"numbers": starter})
+        keep(spark, {"numbers": starter}, deadline_seconds=deadline_seconds)
         thread.join()
 
-    assert [(False, None)] * 2 == [(query.isActive, query.exception()) for query in started]
-    assert ["1", "2"] == texts_of(kafka, topics[1])
+    assert [(False, None)] * 3 == [(query.isActive, query.exception()) for query in started]
+    assert ["1", "2", "3"] == texts_of(kafka, topics[1])
+    messages = [record.getMessage() for record in caplog.records]
+    assert ["query 'numbers' stops in the middle of a batch"] == [text.partition(",")[0] for text in messages]
