@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from scripts.pack import files
@@ -49,9 +49,13 @@ def known_errors(root: Path) -> list[KnownError]:
 
 
 def errors_json(root: Path) -> str:
-    """Return the errors as JSON for `rtm errors`, with each fix as plain text."""
-    entries = [{**asdict(each), "fix": " ".join(plain(each.fix, each.page).split())} for each in known_errors(root)]
-    return json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+    """Return the errors as JSON for `rtm errors`."""
+    return json.dumps([asdict(each) for each in plain_errors(root)], indent=1, ensure_ascii=False) + "\n"
+
+
+def plain_errors(root: Path) -> list[KnownError]:
+    """Return all explained errors, with each fix as plain text."""
+    return [replace(each, fix=" ".join(plain(each.fix, each.page).split())) for each in known_errors(root)]
 
 
 def plain(text: str, page: str) -> str:

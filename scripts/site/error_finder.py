@@ -2,34 +2,52 @@
 
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import markdown as renderer
 
 from scripts.pack import files
-from scripts.pack.package_data import known_errors
+from scripts.pack.package_data import known_errors, plain_errors
 from scripts.site import tree
+from spark_rtm.commands import errors
 
+SETTINGS = {
+    "maxFound": errors.MAX_FOUND,
+    "messagePoints": errors.MESSAGE_POINTS,
+    "maxDistance": errors.MAX_DISTANCE,
+    "maxGap": errors.MAX_GAP,
+    "unknownWeight": errors.UNKNOWN_WEIGHT,
+    "minShare": errors.MIN_SHARE,
+    "trace": errors.TRACE.pattern,
+    "common": sorted(errors.COMMON),
+    "wrappers": sorted(errors.WRAPPERS),
+}
 _LINK = re.compile(r'href="(?!https?:)(?P<file>[^"#]*)(?P<anchor>#[^"]*)?"')
 _ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?://[^"]*|[\w./#-]*)">|</a>')
 
 
 def data(root: Path) -> str:
-    """Return the entries as JSON that can be embedded safely in a script element."""
-    return json.dumps(entries(root), ensure_ascii=False).replace("</", "<\\/")
+    """Return the errors and the settings of the search as JSON that can be embedded safely in a script element."""
+    content = {"errors": entries(root), "words": errors.words(), "settings": SETTINGS}
+    return json.dumps(content, ensure_ascii=False).replace("</", "<\\/")
 
 
 def entries(root: Path) -> list[dict[str, Any]]:
-    """Return each explained error with a link to its section, and with its fix as HTML."""
+    """Return what the form compares with a text and shows: each error with a link, and with its fix as HTML."""
     return [
         {
-            **asdict(each),
+            "condition": each.condition,
+            "engine": each.engine,
+            "title": each.title,
             "link": each.page.removeprefix("references/").replace(".md", ".html"),
             "fix": _rendered(Path(each.page.partition("#")[0]).stem, each.fix),
+            "names": each.names,
+            "points": each.points,
+            "parts": each.parts,
+            "identifiers": plain.identifiers,
         }
-        for each in known_errors(root)
+        for each, plain in zip(known_errors(root), plain_errors(root), strict=True)
     ]
 
 

@@ -6,24 +6,40 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from math import log
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from spark_rtm import page
 from spark_rtm.command_line import Argument
-from spark_rtm.program import Command
+from spark_rtm.program import Command, UsageError
 
 NAME = re.compile(r"_?[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?|(?:\w+\.)*[A-Z]\w*(?:Exception|Error)")
 """An error condition or a class of exceptions."""
 WRAPPERS = {"STREAM_FAILED", "StreamingQueryException", "STREAMING_ASYNC_OPERATION_FAILED"}
 PLACEHOLDER = re.compile(r"<\w+>|\.\.\.")
+TRACE = re.compile(r"\[[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*\]|[A-Za-z0-9](?:Exception|Error)\b")
+"""A sign that a text is an exception, not a description in words."""
 WORD = re.compile(r"[a-z0-9]{3,}")
 COMMON = {"the", "and", "not", "with", "was", "are", "for", "from", "that", "this", "has", "have", "its", "can",
           "after", "before", "when", "into", "does", "what", "why", "how", "which", "may"}  # fmt: skip
+IDENTIFIER = re.compile(r"\w*[a-z][A-Z]\w*")
+"""A name in the text of a fix, such as that of a class or an option."""
+INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "  "}
+INDENTED |= {"break_on_hyphens": False, "break_long_words": False}
+PAGE = re.compile(r"references/\w+\.md(?:#[\w-]+)?")
 DATA = Path(__file__).with_name("errors.json")
 DEFAULT_PAGE = "references/errors.md"
+MAX_BYTES = 2_000_000
+# The site has these numbers and `find` as `error_finder.js`; a test compares the answers of both.
 MAX_FOUND = 4
+CONDITION_POINTS, CLASS_POINTS, MESSAGE_POINTS = 6, 1, 4
+MAX_DISTANCE = 2
+"""Points that an error may have less than the best one."""
+MAX_GAP = 300
+"""Characters that a message may have for a placeholder."""
+UNKNOWN_WEIGHT = 2.0
 MIN_SHARE = 0.5
 """Weighted share of the words in a description that an entry must contain."""
 DESCRIPTION = """Find the cause and the fix of an error.
@@ -42,20 +58,46 @@ class KnownError:
 
     condition: str
     engine: str
+    """The engine that raises it."""
     title: str
+    """The title of the section that explains it."""
     page: str
+    """The page and the anchor of the section."""
     messages: tuple[str, ...]
+    """Parts of the engine's message. Placeholders such as `<className>` have real values in an exception."""
     fix: str
 
-    @property
+    @cached_property
+    def names(self) -> list[str]:
+        """The names that identify the error in a text. Spark wraps most failures in others."""
+        names = dict.fromkeys((self.condition, self.condition.rpartition(".")[2]))
+        return [name for name in names if NAME.fullmatch(name) and self.condition not in WRAPPERS]
+
+    @cached_property
+    def points(self) -> int:
+        """The points of a name. A class counts only if no message or condition matches."""
+        return CLASS_POINTS if any(letter.islower() for letter in self.condition) else CONDITION_POINTS
+
+    @cached_property
+    def parts(self) -> list[list[str]]:
+        """The texts between the placeholders of each message."""
+        messages = (PLACEHOLDER.split(" ".join(message.lower().split())) for message in self.messages)
+        return [found for parts in messages if (found := [part for part in parts if part])]
+
+    @cached_property
+    def identifiers(self) -> list[str]:
+        """The names in the fix, which decide between sections that explain the same condition."""
+        return list(dict.fromkeys(IDENTIFIER.findall(self.fix)))
+
+    @cached_property
     def words(self) -> set[str]:
-        """The stems of all words in this entry."""
+        """The stems of all words that describe the error."""
         return stems(" ".join([self.condition.replace("_", " "), self.title, *self.messages, self.fix]))
 
 
 @cache
 def known() -> tuple[KnownError, ...]:
-    """Return the errors that the pages explain. `skills.py generate` writes their file."""
+    """Return all explained errors, in the order of the pages."""
     entries = json.loads(DATA.read_text(encoding="utf-8"))
     return tuple(KnownError(**{**entry, "messages": tuple(entry["messages"])}) for entry in entries)
 
@@ -66,51 +108,81 @@ def page_of(condition: str) -> str:
 
 
 def find(text: str) -> list[KnownError]:
-    """Return the errors that match a text, best first. Words count only if no message, condition or class matches."""
+    """
+    Return the errors that match a text, best first.
+
+    Words count only in a description, in which no message, condition or class matches.
+    """
     flat = " ".join(text.split())
-    # The innermost failure comes last in a trace.
-    scored = [(_score(each, flat), _place(each, flat), each) for each in known()]
-    best = max(score for score, _, _ in scored)
-    # A message distinguishes causes with the same condition. A class counts only if no message or condition matches.
-    ranked = sorted(scored, key=lambda one: (-one[0], -one[1]))
-    found = [each for score, _, each in ranked if score > 0 and score >= best - 2]
-    return (found or _by_words(text))[:MAX_FOUND]
+    low = flat.lower()
+    places = {each: max((_last(flat, name) for name in each.names), default=-1) for each in known()}
+    scores = {
+        each: each.points * (place >= 0) + MESSAGE_POINTS * any(_contains(low, parts) for parts in each.parts)
+        for each, place in places.items()
+    }
+    least = max(1, max(scores.values()) - MAX_DISTANCE)
+    shared = {each: sum(name in flat for name in each.identifiers) for each in known() if scores[each] >= least}
+    # A message distinguishes causes with the same condition. The innermost failure comes last in a trace.
+    ranked = sorted(shared, key=lambda each: (scores[each], shared[each], places[each]), reverse=True)
+    return ranked[:MAX_FOUND] if ranked or TRACE.search(flat) else _by_words(low)
 
 
-def _score(each: KnownError, text: str) -> int:
-    has_message = any(_contains(text, message) for message in each.messages)
-    names = [name for name in (each.condition, each.condition.rpartition(".")[2]) if NAME.fullmatch(name)]
-    has_name = each.condition not in WRAPPERS and any(_has_word(text, name) for name in names)
-    is_class = any(letter.islower() for letter in each.condition)
-    return 4 * has_message + (1 if is_class else 6) * has_name
+def _last(text: str, name: str) -> int:
+    """Return the last place of a name as a whole word, or -1."""
+    place = text.rfind(name)
+    while place >= 0 and (
+        _is_inside(text[place - 1 : place]) or _is_inside(text[place + len(name) : place + len(name) + 1])
+    ):
+        place = text.rfind(name, 0, place + len(name) - 1)
+    return place
 
 
-def _place(each: KnownError, text: str) -> int:
-    return max(text.rfind(name) for name in (each.condition, each.condition.rpartition(".")[2] or each.condition))
+def _is_inside(character: str) -> bool:
+    return character.isascii() and (character.isalnum() or character == "_")
 
 
-def _has_word(text: str, name: str) -> bool:
-    return re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", text) is not None
+def _contains(text: str, parts: list[str]) -> bool:
+    """Return whether the parts follow each other with at most `MAX_GAP` characters between them."""
+    start = text.find(parts[0])
+    while start >= 0:
+        end = start + len(parts[0])
+        for part in parts[1:]:
+            place = text.find(part, end, end + MAX_GAP + len(part))
+            if place < 0:
+                break
+            end = place + len(part)
+        else:
+            return True
+        start = text.find(parts[0], start + 1)
+    return False
 
 
-def _contains(text: str, message: str) -> bool:
-    parts = [re.escape(part) for part in PLACEHOLDER.split(" ".join(message.split()))]
-    return re.search(".{0,300}?".join(parts), text, re.IGNORECASE) is not None
+@cache
+def words() -> dict[str, list[int]]:
+    """Return the numbers of the errors that contain each word."""
+    found: dict[str, list[int]] = {}
+    for number, each in enumerate(known()):
+        for word in sorted(each.words):
+            found.setdefault(word, []).append(number)
+    return found
 
 
 def _by_words(text: str) -> list[KnownError]:
-    wanted = stems(text)
-    counts = {word: sum(word in each.words for each in known()) for word in wanted}
-    weights = {word: log(1 + len(known()) / count) if count else 2.0 for word, count in counts.items()}
-    total = sum(weights.values())
-    scored = [(sum(weights[word] for word in wanted & each.words), each) for each in known()]
-    found = sorted((entry for entry in scored if total and entry[0] >= MIN_SHARE * total), key=lambda one: -one[0])
-    return [each for _, each in found]
+    """Return the errors that share most words of a description. A rare word weighs more."""
+    scores, total = dict[int, float](), 0.0
+    for word in sorted(stems(text)):  # the order of a sum changes its last digit
+        numbers = words().get(word, [])
+        weight = log(1 + len(known()) / len(numbers)) if numbers else UNKNOWN_WEIGHT
+        total += weight
+        for number in numbers:
+            scores[number] = scores.get(number, 0.0) + weight
+    found = [number for number in sorted(scores) if scores[number] >= MIN_SHARE * total]
+    return [known()[number] for number in sorted(found, key=lambda number: -scores[number])[:MAX_FOUND]]
 
 
 def stems(text: str) -> set[str]:
     """Return the word stems of a text, without common words."""
-    words = {word for word in WORD.findall(text.lower()) if word not in COMMON}
+    words = set(WORD.findall(text.lower())) - COMMON
     return {re.sub(r"(?:ied|ies|y)$", "i", re.sub(r"(?:ing|ed|es|s|e)$", "", word)) for word in words}
 
 
@@ -124,18 +196,26 @@ class Options:
 
 def run(options: Options) -> int:
     """Print the errors that match the text, and return the exit status."""
-    text = sys.stdin.read() if options.text == ("-",) else " ".join(options.text)
-    found = find(text)
-    for line in _lines(found) if found else ["no page explains this text; read references/debugging.md"]:
+    found = find(_standard_input() if options.text == ("-",) else " ".join(options.text))
+    for line in _lines(found) if found else [f"no page explains this text; read {page('references/debugging.md')}"]:
         print(line)
     return 0 if found else 1
+
+
+def _standard_input() -> str:
+    text = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(text) > MAX_BYTES:
+        remedy = f"pass its end with `tail -c {MAX_BYTES}`"
+        raise UsageError(f"standard input has more than {MAX_BYTES:,} bytes, so nothing was searched; {remedy}")
+    return text.decode(errors="replace")
 
 
 def _lines(found: list[KnownError]) -> Iterator[str]:
     for each in found:
         yield f"{each.condition} ({each.engine})"
-        yield from textwrap.wrap(each.fix, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-        yield f"  {each.page}"
+        fix = PAGE.sub(lambda place: page(place[0]), each.fix)
+        yield from textwrap.wrap(fix, 100, **INDENTED)
+        yield f"  {page(each.page)}"
 
 
 COMMANDS = [

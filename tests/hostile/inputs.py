@@ -1,3 +1,3 @@
-from tests.hostile import checkpoints, copies, numbers, projects, texts
+from tests.hostile import checkpoints, copies, exceptions, numbers, projects, texts
 
-CASES = [*texts.CASES, *projects.CASES, *checkpoints.CASES, *copies.CASES, *numbers.CASES]
+CASES = [*texts.CASES, *projects.CASES, *checkpoints.CASES, *copies.CASES, *exceptions.CASES, *numbers.CASES]

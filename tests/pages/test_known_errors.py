@@ -50,6 +50,32 @@ DESCRIPTIONS = {
     "offsets moved at a failover": "OffsetOutOfRangeException",
 }
 
+# Spark wraps most failures and logs further lines around them.
+TRACE = """pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query [id = 3f, runId = 9c]
+terminated with exception: {failure} SQLSTATE: XXKST
+\tat org.apache.spark.sql.execution.streaming.runtime.StreamExecution.run(StreamExecution.scala:349)
+Caused by: {failure}
+\t... 1 more"""
+NOT_ALLOWED = "[STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST] {} not in the allowlist"
+LOG = "2026-11-28 12:00:{}{} INFO org.example.Job: worker w{} has read 17 records in {} ms\n"
+UNUSUAL = [
+    "[STREAM_FAILED] [NO_SUCH_CONDITION.AT_ALL] whatever",
+    "xSTATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLEx",
+    "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE\u00e9",
+    NOT_ALLOWED.format("ArrowEvalPythonExec"),
+    NOT_ALLOWED.format("ForeachBatchSink"),
+    "the real-time mode the real-time mode", "constructor __proto__ toString", "\0\x1b[2J", "disk full disk full",
+    "".join(LOG.format(n % 6, n % 10, n, n * 7) for n in range(700)),
+]  # fmt: skip
+
+
+def trace_of(each: KnownError) -> str:
+    """Return a failure in the form of Spark: the condition or class, then the message with its placeholders filled."""
+    message = re.sub(r"<\w+>", "MyThing", "".join(each.messages))
+    is_class = any(letter.islower() for letter in each.condition)
+    failure = f"java.lang.{each.condition}: {message}" if is_class else f"[{each.condition}] {message}"
+    return TRACE.format(failure=failure)
+
 
 def test_at_least_forty_texts_are_known() -> None:
     assert len(TEXTS) >= 40
@@ -75,6 +101,41 @@ def test_condition_alone_leads_to_its_cause(condition: str) -> None:
 @pytest.mark.parametrize(("words", "condition"), DESCRIPTIONS.items())
 def test_description_leads_to_its_cause(words: str, condition: str) -> None:
     assert condition in [each.condition for each in find(words)]
+
+
+def test_trace_of_each_error_leads_to_its_section() -> None:
+    wrong = []
+    for each in (one for one in known() if one.messages or NAME.fullmatch(one.condition)):
+        found = find(trace_of(each))
+        if each not in found or {one.condition for one in found} != {each.condition}:
+            wrong.append((each, found))
+
+    assert [] == wrong
+
+
+@pytest.mark.parametrize(
+    ("operator", "page"),
+    [
+        ("ArrowEvalPythonExec", "references/errors_in_rows.md#python-udf"),
+        ("ForeachBatchSink", "references/errors_at_start.md#sink-not-in-the-allowlist"),
+    ],
+)
+def test_class_in_the_message_decides_between_sections(operator: str, page: str) -> None:
+    assert page == find(NOT_ALLOWED.format(operator))[0].page
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("OffsetOutOfRangeException", True),
+        ("kafka.OffsetOutOfRangeException:", True),
+        ("OffsetOutOfRangeExceptionHandler", False),
+        ("OffsetOutOfRangeExceptionHandler OffsetOutOfRangeException", True),
+        ("MyOffsetOutOfRangeException", False),
+    ],
+)
+def test_name_of_an_error_is_a_whole_word(text: str, is_found: bool) -> None:
+    assert is_found == bool(find(text))
 
 
 def test_remedy_is_text_without_marks(capsys: pytest.CaptureFixture[str]) -> None:

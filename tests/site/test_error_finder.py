@@ -1,25 +1,13 @@
-import json
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
-from scripts.pack import files
 from scripts.site import error_finder
-from spark_rtm.commands.errors import NAME, find
+from spark_rtm.commands.errors import KnownError, find, known
+from tests.pages.test_known_errors import DESCRIPTIONS, TEXTS, UNUSUAL, trace_of
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
-
-TEXTS = json.loads((files.ROOT / "tests/pages/known_errors.json").read_text(encoding="utf-8"))
-ENTRIES = error_finder.entries(files.ROOT)
-# Spark wraps most failures and logs further lines around them.
-TRACE = """pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query [id = 3f, runId = 9c]
-terminated with exception: {failure} SQLSTATE: XXKST
-\tat org.apache.spark.sql.execution.streaming.runtime.StreamExecution.run(StreamExecution.scala:349)
-Caused by: {failure}
-\t... 1 more"""
 
 CONDITION_AND_ADDRESS = """findings => findings.map(one => [
     one.querySelector(".finding__condition").innerText,
@@ -36,29 +24,22 @@ def finder(phone: Page, address: str) -> Page:
     return phone
 
 
+def address(each: KnownError) -> str:
+    return each.page.removeprefix("references/").replace(".md", ".html")
+
+
 def found(page: Page, text: str) -> list[tuple[str, str]]:
     page.locator("#trace").fill(text)
     shown = page.locator(".finding:has(code)").evaluate_all(CONDITION_AND_ADDRESS)
     return [(condition, address) for condition, address in shown]
 
 
-def failure(entry: dict[str, Any]) -> str:
-    """Return a failure in the form of Spark: the condition or class, then the message with its placeholders filled."""
-    condition = entry["condition"]
-    message = re.sub(r"<\w+>", "MyThing", "".join(entry["messages"]))
-    is_class = any(letter.islower() for letter in condition)
-    return f"java.lang.{condition}: {message}" if is_class else f"[{condition}] {message}"
+def test_form_finds_what_the_command_finds(finder: Page) -> None:
+    """The same errors in the same order, for recorded exceptions, traces of all errors, and descriptions."""
+    texts = [*(text["text"] for text in TEXTS), *map(trace_of, known()), *DESCRIPTIONS, *UNUSUAL]
+    expected = [[(each.condition, address(each)) for each in find(text)] for text in texts]
 
-
-def test_trace_of_each_condition_leads_to_its_fix(finder: Page) -> None:
-    wrong = []
-    for entry in (one for one in ENTRIES if one["messages"] or NAME.fullmatch(one["condition"])):
-        shown = found(finder, TRACE.format(failure=failure(entry)))
-        expected = entry["condition"], entry["link"]
-        if expected not in shown or {condition for condition, _ in shown} != {entry["condition"]}:
-            wrong.append((expected, shown))
-
-    assert [] == wrong
+    assert expected == [found(finder, text) for text in texts]
 
 
 @pytest.mark.parametrize(
@@ -76,32 +57,13 @@ def test_fix_with_html_of_its_own_is_refused(tmp_path: Path, html: str) -> None:
         error_finder.entries(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("operator", "link"),
-    [
-        ("ArrowEvalPythonExec", "errors_in_rows.html#python-udf"),
-        ("ForeachBatchSink", "errors_at_start.html#sink-not-in-the-allowlist"),
-    ],
-)
-def test_class_in_the_message_decides_between_sections(finder: Page, operator: str, link: str) -> None:
-    text = f"[STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST] {operator} not in the allowlist"
-
-    assert link == found(finder, text)[0][1]
-
-
-@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text["name"])
-def test_pasted_text_shows_its_cause(finder: Page, text: dict[str, str]) -> None:
-    assert text["condition"] in [condition for condition, _ in found(finder, text["text"])]
-    shown = finder.locator("#findings").inner_text()
-    assert [] == [words for words in text["words"].lower().split(" … ") if words not in shown.lower()]
-    assert "`" not in shown
-    assert "." not in shown.splitlines()
-
-
-def test_description_shows_what_the_command_prints(finder: Page) -> None:
-    words = "two applications on one checkpoint"
-
-    assert [each.condition for each in find(words)] == [condition for condition, _ in found(finder, words)]
+def test_finding_has_no_marks_and_no_empty_lines(finder: Page) -> None:
+    for text in TEXTS:
+        found(finder, text["text"])
+        shown = finder.locator("#findings").inner_text()
+        assert [] == [words for words in text["words"].lower().split(" … ") if words not in shown.lower()]
+        assert "`" not in shown
+        assert "." not in shown.splitlines()
 
 
 def test_unknown_condition_is_reported_by_name(finder: Page) -> None:

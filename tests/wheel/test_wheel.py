@@ -80,9 +80,12 @@ def test_wheel_names_pages_by_address_and_a_checkout_by_path(environment: Path, 
     code += "print(Verdict('slots', 'wrong', 'e', 'f', 'references/state.md#watermark').text)"
     (verdict,) = _run(environment, "python", "-c", code, cwd=project).stdout.splitlines()
     explained = _run(environment, "rtm", "lint", "--explain", "trigger-duration", cwd=project).stdout
+    found = _run(environment, "rtm", "errors", "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", cwd=project).stdout
 
     assert verdict.endswith(f"f; see {DOCUMENTATION}/references/state.html#watermark")
     assert "references/state.md#watermark" == page("references/state.md#watermark")
+    assert f"\n  {DOCUMENTATION}/references/errors.html#checkpoint-and-state\n" in found
+    assert found.count("references/") == found.count(f"{DOCUMENTATION}/references/")
     assert "../" not in explained
     assert "tests/lint/test_lint_programs_on_spark.py in the repository" in explained
 

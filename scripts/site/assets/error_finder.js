@@ -1,71 +1,66 @@
-// Finds the error conditions in a pasted text and shows the fix for each condition. The build generates the data from the pages.
+// Finds the errors in a pasted text and shows the fix of each. The search is `find` in `spark_rtm/commands/errors.py`; the build
+// generates its data and numbers.
 "use strict";
 (() => {
-  const entries = JSON.parse(document.getElementById("error-finder-data").textContent);
+  const { errors, words, settings } = JSON.parse(document.getElementById("error-finder-data").textContent);
   const findings = document.getElementById("findings");
   const trace = document.getElementById("trace");
   const CONDITION = /\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]/g;
-  // Spark wraps every query failure in an error with these names, so they do not identify the cause.
-  const WRAPPERS = ["STREAM_FAILED", "StreamingQueryException", "STREAMING_ASYNC_OPERATION_FAILED"];
-  const isClass = (name) => /[a-z]/.test(name);
-
-  const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const plain = (text) => text.replace(/\s+/g, " ");
-
-  // A message on a page contains placeholders such as `<className>`. The engine's message contains real names instead.
-  function containsMessage(text, message) {
-    const parts = plain(message).split(/<\w+>/);
-    // This check is fast. Most messages fail it, and a regular expression for each of them would make typing slow.
-    return parts.every((part) => text.includes(part)) && new RegExp(parts.map(escaped).join(".{0,300}?"), "s").test(text);
-  }
-
-  function position(text, name) {
-    const names = [name, name.split(".").pop()].filter((part) => isClass(part) || part.includes("_"));
-    const positions = names.map((part) => text.search(new RegExp(`(?<![A-Za-z0-9_])${escaped(part)}(?![A-Za-z0-9_])`)));
-    return Math.max(...positions);
-  }
-
-  // If several sections explain a condition, prefer the section whose fix shares more code names with the text.
-  function countSharedNames(text, entry) {
-    const template = document.createElement("template");
-    template.innerHTML = entry.fix;
-    const names = [...template.content.querySelectorAll("code")].map((code) => code.textContent);
-    return names.filter((name) => name.length > 6 && text.includes(name)).length;
-  }
 
   function find(text) {
-    const matches = [];
-    for (const entry of entries) {
-      const index = WRAPPERS.includes(entry.condition) ? -1 : position(text, entry.condition);
-      const hasMessage = entry.messages.some((message) => containsMessage(text, message));
-      const isWeak = isClass(entry.condition) && !hasMessage;
-      if (index >= 0 || hasMessage) matches.push({ entry, index, hasMessage, isWeak });
-    }
-    // A class name such as TimeoutException counts only if the text contains no condition and no known message.
-    const strong = matches.filter((match) => !match.isWeak);
-    const score = (match) => 10 * (match.index >= 0) + 2 * match.hasMessage + countSharedNames(text, match.entry);
-    const ranked = (strong.length ? strong : matches).sort((a, b) => score(b) - score(a) || b.index - a.index);
-    const hasCondition = ranked.some((match) => match.index >= 0 && !isClass(match.entry.condition));
-    return ranked.filter((match) => !hasCondition || match.index >= 0).map((match) => match.entry);
+    const flat = text.trim().split(/\s+/).join(" ");
+    const low = flat.toLowerCase();
+    const matches = errors.map((error) => {
+      const place = Math.max(-1, ...error.names.map((name) => last(flat, name)));
+      const hasMessage = error.parts.some((parts) => contains(low, parts));
+      return { error, place, points: error.points * (place >= 0) + settings.messagePoints * hasMessage };
+    });
+    const least = Math.max(1, Math.max(...matches.map((match) => match.points)) - settings.maxDistance);
+    const near = matches.filter((match) => match.points >= least);
+    near.forEach((match) => (match.shared = match.error.identifiers.filter((name) => flat.includes(name)).length));
+    near.sort((a, b) => b.points - a.points || b.shared - a.shared || b.place - a.place);
+    const isTrace = near.length || new RegExp(settings.trace).test(flat);
+    return isTrace ? near.slice(0, settings.maxFound).map((match) => match.error) : findByWords(low);
   }
 
-  // A description in words: the entries that share most of its words, weighed by how rare each word is.
-  const COMMON = new Set("the and not with was are for from that this has have its can after before when into does what why how which may".split(" "));
+  function last(text, name) {
+    const isInside = (character) => /[A-Za-z0-9_]/.test(character);
+    let place = text.lastIndexOf(name);
+    while (place >= 0 && (isInside(text.charAt(place - 1)) || isInside(text.charAt(place + name.length)))) {
+      place = place ? text.lastIndexOf(name, place - 1) : -1;
+    }
+    return place;
+  }
+
+  function contains(text, [first, ...rest]) {
+    for (let start = text.indexOf(first); start >= 0; start = text.indexOf(first, start + 1)) {
+      let end = start + first.length;
+      const follows = rest.every((part) => {
+        const place = text.slice(end, end + settings.maxGap + part.length).indexOf(part);
+        end += place + part.length;
+        return place >= 0;
+      });
+      if (follows) return true;
+    }
+    return false;
+  }
+
+  const common = new Set(settings.common);
   const stem = (word) => word.replace(/(ing|ed|es|s|e)$/, "").replace(/(ied|ies|y)$/, "i");
-  const stems = (text) => new Set((text.toLowerCase().match(/[a-z0-9]{3,}/g) || []).filter((word) => !COMMON.has(word)).map(stem));
-  const wordsOf = (entry) => (entry.words ??= stems([entry.condition.replaceAll("_", " "), entry.title, ...entry.messages, entry.fix.replace(/<[^>]*>/g, " ")].join(" ")));
+  const stems = (text) => [...new Set((text.match(/[a-z0-9]{3,}/g) || []).filter((word) => !common.has(word)).map(stem))].sort();
 
   function findByWords(text) {
-    const wanted = [...stems(text)];
-    const weight = (word) => {
-      const count = entries.filter((entry) => wordsOf(entry).has(word)).length;
-      return count ? Math.log(1 + entries.length / count) : 2;
-    };
-    const weights = new Map(wanted.map((word) => [word, weight(word)]));
-    const sum = (words) => words.reduce((total, word) => total + weights.get(word), 0);
-    const scored = entries.map((entry) => ({ entry, score: sum(wanted.filter((word) => wordsOf(entry).has(word))) }));
-    const good = scored.filter((match) => match.score > 0 && match.score >= sum(wanted) / 2);
-    return good.sort((a, b) => b.score - a.score).slice(0, 4).map((match) => match.entry);
+    const scores = new Map();
+    let total = 0;
+    for (const word of stems(text)) {
+      const numbers = Object.hasOwn(words, word) ? words[word] : [];
+      const weight = numbers.length ? Math.log(1 + errors.length / numbers.length) : settings.unknownWeight;
+      total += weight;
+      numbers.forEach((number) => scores.set(number, (scores.get(number) || 0) + weight));
+    }
+    const found = [...scores].filter(([, score]) => score >= settings.minShare * total);
+    const ranked = found.sort(([a, one], [b, other]) => other - one || a - b);
+    return ranked.slice(0, settings.maxFound).map(([number]) => errors[number]);
   }
 
   function element(name, text, attributes = {}) {
@@ -86,7 +81,8 @@
   }
 
   function unknown(text) {
-    const names = [...new Set([...text.matchAll(CONDITION)].map((match) => match[1]))].filter((name) => !WRAPPERS.includes(name));
+    const named = [...text.matchAll(CONDITION)].map((match) => match[1]);
+    const names = [...new Set(named)].filter((name) => !settings.wrappers.includes(name));
     const problem = names.length ? `No page explains ${names.join(", ")}.` : "This text contains no known error condition.";
     const advice = "Paste the whole stack trace, including the last “Caused by”, or see the";
     const paragraph = element("p", `${problem} ${advice} `);
@@ -95,11 +91,9 @@
   }
 
   function update() {
-    const text = plain(trace.value);
-    const known = text.trim() ? find(text) : [];
-    const isTrace = known.length || new RegExp(CONDITION.source).test(text) || /\w(Exception|Error)\b/.test(text);
-    const matches = isTrace ? known : findByWords(text);
-    findings.replaceChildren(...(matches.length ? matches.map(card) : text.trim() ? [unknown(trace.value)] : []));
+    const text = trace.value;
+    const matches = text.trim() ? find(text) : [];
+    findings.replaceChildren(...(matches.length ? matches.map(card) : text.trim() ? [unknown(text)] : []));
   }
 
   trace.addEventListener("input", update);
