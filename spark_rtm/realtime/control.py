@@ -245,9 +245,11 @@ def _wait_for_sources(query: StreamingQuery, commands: Any) -> None:
 
 
 def scala_object() -> Any:
-    """Return the object `Commands` of `control.scala`, or None if its jar is not loaded."""
-    jvm: Any = SparkContext._active_spark_context._jvm  # type: ignore[union-attr] # noqa: SLF001 - no public API
-    commands = jvm.spark_rtm.control.Commands
+    """Return the object `Commands` of `control.scala`, or None without its jar or without a classic session."""
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - no public API
+    if context is None:
+        return None
+    commands = context._jvm.spark_rtm.control.Commands  # noqa: SLF001 - no public API
     # Py4J returns a package for the name of a class that it does not find.
     return None if type(commands).__name__ == "JavaPackage" else commands
 

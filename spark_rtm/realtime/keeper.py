@@ -137,6 +137,11 @@ class Keeper:
         self.queries: dict[str, StreamingQuery] = {}
         """The current run of each query. While a query waits for a restart, this is the failed run."""
         self.history: list[Failure] = []
+        if not hasattr(spark, "_jvm"):
+            raise RuntimeError(
+                "the keeper cannot see when the tasks of a stopped query end, because this is a Spark Connect session; "
+                "use a classic session (on Databricks, dedicated access mode), or restart the job from outside"
+            )
         self._spark, self._starters = spark, dict(starters)
         self._limits, self._on_decision = limits or Limits(), on_decision
         self._due: dict[str, float] = {}

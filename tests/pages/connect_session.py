@@ -12,6 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_rtm.realtime import control
+from spark_rtm.realtime.keeper import keep
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
 from tests.helpers import eventually, kafka_rows, new_topic, produce, texts_of
@@ -48,17 +50,22 @@ def seen_by_the_client(server: str, servers: str) -> dict[str, Any]:
         "sparkContext": _raised(lambda: session.sparkContext),
         "assert_real_time": _raised(lambda: assert_real_time(copy)),
         "stop_completely": _raised(lambda: stop_completely(session, copy)),
+        "source_format": control.source_format(),
+        "commit": _raised(lambda: control.commit(copy)),
+        "keep": _raised(lambda: keep(session, {})),
         "spark.app.name": session.conf.get("spark.app.name"),
         "spark.app.password": _raised(lambda: session.conf.get("spark.app.password")),
     }
 
 
 def _raised(call: Callable[[], object]) -> str:
-    """Return the exception of a call: its module, class and condition."""
+    """Return the exception of a call: its module, class and condition, or the reason of a RuntimeError."""
     try:
         return f"nothing: {call()}"
     except QueryFailedError as error:
         return f"QueryFailedError {error.condition}"
+    except RuntimeError as error:
+        return str(error).partition(";")[0]
     except Exception as error:  # noqa: BLE001 - the test compares any exception
         condition = getattr(error, "getCondition", lambda: None)()
         return f"{type(error).__module__}.{type(error).__name__} {condition}"
