@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from .queries import CONDITION
+from .queries import CONDITION, printable
 
 # The engine's text before the first condition: a PySpark call, the lost task, wrapping conditions, and classes.
 ENGINE_PREFIX = re.compile(
@@ -235,7 +235,7 @@ def failure_of(query_name: str, error: BaseException, at: float, *, has_run: boo
         cause=cause,
         remedy=cause.remedy if cause.parts else by_condition or cause.remedy,
         offsets=" ".join(KAFKA_OFFSETS.findall(sources)) or sources,
-        message=text.strip().partition("\n")[0],
+        message=printable(text.strip().partition("\n")[0]),
         at=at,
         has_run=has_run,
     )

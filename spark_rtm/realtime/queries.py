@@ -50,7 +50,8 @@ def raise_if_failed(queries: Iterable[StreamingQuery]) -> None:
             text = str(exception)
             conditions = [name for name in CONDITION.findall(text) if name != "STREAM_FAILED"]
             message = text.split("\n\n", maxsplit=1)[0].split("JVM stacktrace", maxsplit=1)[0].strip()
-            raise QueryFailedError(query.name, next(iter(conditions), None), message) from exception
+            line = " ".join(map(printable, message.splitlines()))
+            raise QueryFailedError(query.name, next(iter(conditions), None), line) from exception
 
 
 def wait_until(
@@ -130,6 +131,11 @@ def clear_first_commit(spark: SparkSession, message: str) -> bool:
     for path in paths:
         files.delete(path, False)
     return True
+
+
+def printable(text: str) -> str:
+    """Escape control characters, because a value of a record in an error message may contain terminal commands."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def stop_on_interrupt(stop: threading.Event) -> None:

@@ -60,7 +60,7 @@ def test_poison_record_stops_the_keeper_after_its_second_failure(
     keeper.start()
     produce(kafka, topics[0], [(0, b"1")])
     eventually(lambda: any(progress.numInputRows for progress in started[0].recentProgress), 60, "a commit")
-    produce(kafka, topics[0], [(0, b"2"), (0, b"poison"), (0, b"3")])
+    produce(kafka, topics[0], [(0, b"2"), (0, b"\x1b[2Jpoison"), (0, b"3")])
     with pytest.raises(GaveUpError) as gave_up:
         eventually(lambda: not keeper.poll(), 60, "the end of the keeper")
 
@@ -74,6 +74,7 @@ def test_poison_record_stops_the_keeper_after_its_second_failure(
     assert [logging.WARNING, logging.ERROR] == [level for level, _ in logged]
     assert "failure 1 of 5" in logged[0][1]
     assert str(gave_up.value) == logged[1][1]
+    assert all(text.isprintable() for _, text in logged)
 
 
 @pytest.mark.timeout(300)
