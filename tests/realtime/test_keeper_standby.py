@@ -40,6 +40,8 @@ HOLDER = f"""{SESSION}
 def read_in_jvm():
     gateway.jvm.java.io.FileInputStream(str(standby.lock_path)).close()
 
+pause = threading.Event().wait
+
 def use_twice():
     with leading(spark, standby, threading.Event()):
         return "leads twice"
@@ -155,7 +157,9 @@ def test_leader_keeps_its_lock_until_the_file_is_gone(tmp_path: Path) -> None:
         second = start(stack)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert ask(leader, "use_twice()").startswith(f"this JVM already uses the lock file {path}")
-        ask(leader, "(read_in_jvm(), check())")
+        # The second process tries to lead, and then the leader's checks lock the byte of the JVM again.
+        ask(leader, "(read_in_jvm(), pause(0.3), [(check(), pause(0.02)) for _ in range(20)])")
+        ask(leader, "bool(standby.lock_path.read_text())")
         with pytest.raises(TimeoutError):
             wait_for_lead(second, 1)
         # Both processes close the file before the next check, as if a file server had forgotten the leader.
