@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from spark_rtm.command_line import Argument
 from spark_rtm.inspect.files.content import read_checkpoint
 from spark_rtm.inspect.files.folder import LocalFolder, UnreadableError
-from spark_rtm.inspect.inspection import SHUFFLE_PARTITIONS
 from spark_rtm.inspect.mode import REAL_TIME_OPERATOR
+from spark_rtm.inspect.start import SHUFFLE_PARTITIONS
 from spark_rtm.program import Command, UsageError
 
 if TYPE_CHECKING:

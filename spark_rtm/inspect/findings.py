@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from spark_rtm import page
 from spark_rtm.inspect.files.content import Checkpoint
-from spark_rtm.inspect.files.state import Operator
 from spark_rtm.inspect.mode import Span
 from spark_rtm.inspect.next_mode import NEW_CHECKPOINT, Move
 from spark_rtm.inspect.report import NOTE, PROBLEM, Finding, Pace, PartitionState
@@ -17,7 +16,7 @@ MAX_SILENT_INTERVALS = 10
 
 def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iterator[Finding]:
     """Yield findings from the files alone."""
-    if real_time is micro_batch:  # both answers are the same refused start
+    if not real_time.is_possible and real_time == micro_batch:
         yield Finding(PROBLEM, f"neither mode can continue: {real_time.reason}", real_time.remedy)
     elif not real_time.is_possible and not micro_batch.is_possible:
         yield Finding(
@@ -25,32 +24,7 @@ def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iter
             "neither real-time mode nor micro-batch mode of OSS 4.3.0 can continue this checkpoint",
             NEW_CHECKPOINT,
         )
-    committed = checkpoint.last_committed
-    if committed and committed.batch not in checkpoint.planned:
-        yield Finding(
-            PROBLEM,
-            f"batch {committed.batch} is committed, but offsets/{committed.batch} is missing, so a restart fails",
-            "restore offsets/ from a copy, or " + NEW_CHECKPOINT,
-        )
-    for operator in checkpoint.operators if committed else ():
-        yield from _of_state(operator, committed.batch if committed else 0)
     yield from _of_logs(checkpoint)
-
-
-def _of_state(operator: Operator, batch: int) -> Iterator[Finding]:
-    remedy = f"restore state/ from a copy, or {NEW_CHECKPOINT}"
-    if operator.missing:
-        yield Finding(
-            PROBLEM,
-            f"state version {batch + 1}, which belongs to committed batch {batch}, is missing "
-            f"in {', '.join(operator.missing)}, so a restart fails",
-            remedy,
-        )
-    if operator.gaps:
-        text = f"state {', '.join(operator.gaps)} is missing, so version {batch + 1} cannot be built"
-        yield Finding(PROBLEM, f"{text}, so a restart fails with CANNOT_LOAD_STATE_STORE", remedy)
-    if operator.empty:
-        yield Finding(PROBLEM, f"{', '.join(operator.empty)} is empty, so a restart fails", remedy)
 
 
 def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
@@ -61,6 +35,15 @@ def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
             f"batch {planned.batch} is planned but not committed: it is running, or the query ended during it; "
             "a restart processes its records again",
         )
+    if planned and not committed and planned.batch:
+        yield Finding(
+            NOTE,
+            "no batch is committed, so real-time mode would delete offsets/ and begin with batch 0 at the option "
+            "startingOffsets",
+            "restore commits/ from a copy, unless the query never committed",
+        )
+    for damage in checkpoint.skipped:
+        yield Finding(NOTE, f"{damage}, but no start reads it")
     for log in (checkpoint.offsets, checkpoint.commits):
         if log.unfinished:
             yield Finding(

@@ -5,16 +5,16 @@ import time
 from itertools import pairwise
 from statistics import median
 
-from spark_rtm.inspect import findings, mode, next_mode
+from spark_rtm.inspect import findings, mode, next_mode, start
 from spark_rtm.inspect.broker import Connection, partitions_of
 from spark_rtm.inspect.files.content import Checkpoint, read_checkpoint
 from spark_rtm.inspect.files.folder import UnreadableError, open_folder
 from spark_rtm.inspect.files.logs import NUMBER
 from spark_rtm.inspect.report import LogSize, Pace, Report
 from spark_rtm.inspect.sources import Broker, Offsets, kafka_offsets, replay_of, sources_of
+from spark_rtm.inspect.start import SHUFFLE_PARTITIONS
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 EARLIEST = -2
 """The first record of a partition, as `startingOffsets` writes it."""
 
@@ -27,9 +27,9 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
     names = [operator.name for operator in checkpoint.operators]
     other = [source.name for source in sources if not source.is_kafka]
     planned, committed, position = checkpoint.last_planned, checkpoint.last_committed, checkpoint.position
-    refused = next_mode.refused_start(checkpoint)
+    refused = start.refused_start(checkpoint, is_real_time=True)
     real_time = refused or next_mode.to_real_time(planned, committed, names, other)
-    micro_batch = refused or next_mode.to_micro_batch(planned)
+    micro_batch = start.refused_start(checkpoint, is_real_time=False) or next_mode.to_micro_batch(planned)
     written = mode.spans(checkpoint.planned, checkpoint.committed, names, checkpoint.created_seconds)
     pace, last_commit = _pace(checkpoint), committed.written_seconds if committed else None
     partitions = [partition for source in sources for partition in source.partitions]

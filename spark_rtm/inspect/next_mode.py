@@ -7,14 +7,11 @@ Decide in which execution modes of OSS 4.3.0 a query can resume from a checkpoin
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from spark_rtm.inspect.files.content import Checkpoint
-from spark_rtm.inspect.files.logs import MAX_VERSIONS, Committed, Planned
+from spark_rtm.inspect.files.logs import Committed, Planned
 
 REFUSED_V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 REFUSED_SOURCE = "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"
 REFUSED_OPERATOR = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
-NO_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
-NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 NEW_CHECKPOINT = "start a new checkpoint at the position that --as-starting-offsets prints"
 # Stateful operators that real-time mode of OSS 4.3.0 refuses, by the name in the checkpoint.
 REFUSED_OPERATORS = {
@@ -48,30 +45,6 @@ class Move:
     is_possible: bool
     reason: str
     remedy: str = ""
-
-
-def refused_start(checkpoint: Checkpoint) -> Move | None:
-    """Return why no mode can start from this checkpoint, or None."""
-    if not checkpoint.has_metadata:
-        reason = f"{NO_METADATA}: the file metadata is missing, which each start has required since Spark 4.2"
-        return Move(False, reason, f"restore metadata from a copy, or {NEW_CHECKPOINT}")
-    if checkpoint.metadata_damage:
-        reason = f"MismatchedInputException or JsonParseException: the file {checkpoint.metadata_damage}"
-        return Move(False, reason, f"restore metadata from a copy, or {NEW_CHECKPOINT}")
-    if checkpoint.stale:
-        path = checkpoint.stale[0]
-        beside = "/".join([*path.split("/")[:-1], f".{path.rpartition('/')[2]}.crc"])
-        reason = f"ChecksumException: {path} does not match {beside}, so it was edited or damaged"
-        return Move(False, reason, f"restore it from a copy; if the edit is intended, delete {beside}")
-    for entry, log in ((checkpoint.last_planned, "offsets"), (checkpoint.last_committed, "commits")):
-        if entry and entry.version > MAX_VERSIONS[log]:
-            reason = f"INVALID_LOG_VERSION: {log}/{entry.batch} has version {entry.version}, and OSS 4.3.0 reads "
-            reason += f"versions up to {MAX_VERSIONS[log]}"
-            return Move(False, reason, "continue with the newer Spark that wrote it, or start a new checkpoint")
-    if checkpoint.lost_operators:
-        lost = ", ".join(f"state/{number}" for number in checkpoint.lost_operators)
-        return Move(False, f"{NO_STATE}: {lost} is missing", f"restore state/ from a copy, or {NEW_CHECKPOINT}")
-    return None
 
 
 def to_real_time(

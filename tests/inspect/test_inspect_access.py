@@ -1,6 +1,8 @@
 """How `inspect` reads files and brokers: it writes nothing, needs no package for local folders, and names failures."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +73,17 @@ def test_object_store_gives_the_same_report(checkpoint: Path, capsys: pytest.Cap
             del report[field]
     assert 0 == status
     assert local == remote
+
+
+def test_environment_configures_the_file_system(checkpoint: Path, tmp_path: Path) -> None:
+    """`FSSPEC_S3_ENDPOINT_URL` names an S3-compatible store in the same way as this variable names an archive."""
+    archive = shutil.make_archive(str(tmp_path / "archive"), "zip", checkpoint.parent, checkpoint.name)
+    command = [sys.executable, str(files.ROOT / "scripts/skills.py"), "inspect", "zip://checkpoint"]
+    environment = {**os.environ, "FSSPEC_ZIP_FO": archive}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert "last committed 2, last planned 2" in done.stdout
 
 
 def test_missing_folder_in_a_store_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,8 +138,10 @@ def test_logs_that_are_not_purged_are_a_note(tmp_path: Path) -> None:
 )
 def test_query_that_real_time_mode_refuses_is_named(checkpoint: Path, operator: str, offsets: str, reason: str) -> None:
     """State and offsets show operators and sources that real-time mode of OSS 4.3.0 refuses."""
-    write_state(checkpoint, operator, [])
-    plan(checkpoint, 2, [offsets])
+    write_state(checkpoint, operator, ["0/3_a.zip", "1/3_b.zip"])
+    commit(checkpoint, 2, 2, {"0": [["a"], ["b"]]})
+    for batch in range(3):
+        plan(checkpoint, batch, [offsets])
 
     move = inspect(str(checkpoint)).real_time
 
@@ -198,7 +200,7 @@ def test_check_of_the_start_is_a_problem(checkpoint: Path, capsys: pytest.Captur
     status, out, _ = run_inspect(capsys, checkpoint)
 
     assert 1 == status
-    assert "neither mode can continue: ChecksumException: offsets/2 does not match offsets/.2.crc" in out
+    assert "neither mode can continue: Checksum error: offsets/2 does not match offsets/.2.crc" in out
     assert "delete offsets/.2.crc" in out
     assert "yes" not in out
 

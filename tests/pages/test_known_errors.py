@@ -200,7 +200,7 @@ def unquoted(page: str) -> tuple[int, list[str]]:
 
 
 def parts(message: str) -> list[str]:
-    return [part.strip() for part in re.split(r"[…:]", message) if len(part.strip()) > 8] or [message]
+    return [part.strip() for part in re.split(r"[…:]|<\w+>", message) if len(part.strip()) > 8] or [message]
 
 
 def test_quoted_message_occurs_in_a_test_of_its_row() -> None:

@@ -1,15 +1,17 @@
 """Read all checkpoint files that an inspection needs."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from spark_rtm.inspect.files import logs
-from spark_rtm.inspect.files.folder import Folder, UnreadableError
+from spark_rtm.inspect.files.folder import Folder, UnreadableError, walk
 from spark_rtm.inspect.files.logs import NUMBER, Committed, DamagedError, Log, Planned
 from spark_rtm.inspect.files.state import Operator, read_operators
 
 MAX_NAMES = 5
+NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 _PASS_LOCATION = "pass the value of the query's checkpointLocation"
 
 
@@ -33,6 +35,12 @@ class Checkpoint:
     metadata_damage: str = ""
     lost_operators: tuple[str, ...] = ()
     """Operators without a folder below `state/`, although the last commit names their files."""
+    state_version: int = 0
+    """The version of the state that the next batch begins with."""
+    leftovers: str = ""
+    """A file that makes batch 0 of real-time mode fail, if no batch is committed."""
+    skipped: tuple[str, ...] = ()
+    """Damaged entries of the logs that no start reads."""
 
     @property
     def last_planned(self) -> Planned | None:
@@ -70,22 +78,45 @@ def read_checkpoint(folder: Folder, target: str) -> Checkpoint:
 
 def _reason_against(folder: Folder, target: str) -> str | None:
     found = folder.entries()
-    if not found:
-        return f"{target} is empty, so no query has started here; {_PASS_LOCATION}"
-    if any(part in found for part in ("offsets", "commits")):
-        return None
-    if "metadata" in found and not found["metadata"].is_folder:
-        return (
-            f"{target} contains a query id but no offsets, so the query ended before it planned its first batch; "
-            "start the query in any mode and read its error"
-        )
     inner = [name for name, entry in found.items() if entry.is_folder and "offsets" in folder.entries(name)]
-    if inner:
-        return f"{target} contains {len(inner)} checkpoints; pass one of its folders: {_some(inner)}"
-    if all(NUMBER.fullmatch(name) or name.startswith(".") for name in found):
-        return f"{target} is a part of a checkpoint; pass the folder above it"
-    names = _some(list(found))
-    return f"{target} contains {names}, but no offsets and no commits, so it is not a checkpoint; {_PASS_LOCATION}"
+    reason: str | None = None
+    if not found:
+        reason = f"is empty, so no query has started here; {_PASS_LOCATION}"
+    elif "xl.meta" in folder.entries("metadata"):
+        reason = "is a folder in which MinIO stores objects; pass its address, s3://BUCKET/PATH, with AWS_ENDPOINT_URL"
+    elif any(part in found for part in ("offsets", "commits")):
+        pass
+    elif "state" in found or ("metadata" in found and not found["metadata"].is_folder):
+        reason = f"contains no planned batch: {_never_planned(folder)}"
+    elif inner:
+        reason = f"contains {len(inner)} checkpoints; pass one of its folders: {_some(inner)}"
+    elif all(NUMBER.fullmatch(name) or name.startswith(".") for name in found):
+        reason = "is a part of a checkpoint; pass the folder above it"
+    else:
+        reason = (
+            f"contains {_some(list(found))}, but no offsets and no commits, so it is not a checkpoint; {_PASS_LOCATION}"
+        )
+    return reason and f"{target} {reason}"
+
+
+def _never_planned(folder: Folder) -> str:
+    """Return what a start does with a checkpoint without a planned batch."""
+    if any(NUMBER.fullmatch(name) for name in folder.entries("commits")):
+        return "commits/ has entries, so each start fails; restore offsets/ from a copy, or start a new checkpoint"
+    if left := leftovers(folder, "offsets", "commits"):
+        return f"{left} makes each start fail with {NOT_EMPTY}; delete it, because no batch is committed"
+    if left := leftovers(folder, "state"):
+        return (
+            f"{left} makes a start in micro-batch mode fail with {NOT_EMPTY}, but real-time mode begins with batch 0; "
+            "restore offsets/ and commits/ from a copy, or delete state/ to begin again"
+        )
+    return "the query ended before it planned its first batch; a start in any mode begins with batch 0"
+
+
+def leftovers(folder: Folder, *names: str) -> str:
+    """Return the first entry of some folders that must be empty when batch 0 begins."""
+    left = ((name, entry) for name in names for entry in folder.entries(name) if not entry.endswith(".crc"))
+    return next((f"{name}/{entry}" for name, entry in left if name == "state" or not NUMBER.fullmatch(entry)), "")
 
 
 def _some(names: list[str]) -> str:
@@ -100,19 +131,21 @@ def _read(folder: Folder, target: str) -> Checkpoint:
         query_id, metadata_damage = None, str(error)
     # A running query writes offsets before commits, so reading them in the other order never misses offsets.
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
-    planned = {batch: logs.read_planned(folder, offsets, batch) for batch in offsets.newest()}
-    committed = {batch: logs.read_committed(folder, commits, batch) for batch in commits.newest()}
-    if not planned:
-        raise UnreadableError(
-            f"{target} contains no planned batch, so nothing is known about its query; "
-            "restore offsets/ from a copy, or start a new checkpoint"
-        )
-    last = committed[max(committed)] if committed else None
-    sources = planned[max(planned)].sources
+    if not offsets.entries:
+        raise UnreadableError(f"{target} contains no planned batch: {_never_planned(folder)}")
+    newest, last_commit = max(offsets.entries), max(commits.entries, default=-1)
+    skipped = list[str]()
+    planned, committed = dict[int, Planned](), dict[int, Committed]()
+    for batch in offsets.newest():
+        with _skipping(skipped, is_read=batch >= newest - 1):
+            planned[batch] = logs.read_planned(folder, offsets, batch, is_newest=batch == newest)
+    for batch in commits.newest():
+        with _skipping(skipped, is_read=batch == last_commit):
+            committed[batch] = logs.read_committed(folder, commits, batch)
+    ids = committed[last_commit].state_ids if committed else None
+    version = newest + (1 if newest == last_commit else 0)
     metadata = folder.entries().get("metadata")
-    newest = [*(["metadata"] if metadata else []), f"offsets/{max(planned)}"]
-    newest += [f"commits/{last.batch}"] if last else []
-    operators = tuple(read_operators(folder, last.batch if last else None, last.state_ids if last else None))
+    operators = tuple(read_operators(folder, version, ids))
     there = {str(operator.number) for operator in operators}
     return Checkpoint(
         target,
@@ -123,12 +156,42 @@ def _read(folder: Folder, target: str) -> Checkpoint:
         commits,
         planned,
         committed,
-        {name: logs.first_offsets(folder, name) for name in sources},
+        {name: logs.first_offsets(folder, name) for name in planned[newest].sources},
         operators,
-        tuple(path for path in newest if logs.has_stale_checksum(folder, path)),
+        tuple(_stale(folder, [*planned], last_commit)),
         metadata_damage,
-        tuple(sorted(set((last.state_ids if last else None) or ()) - there)),
+        tuple(sorted(set(ids or ()) - there)) or _lost(folder, there),
+        version,
+        "" if committed else leftovers(folder, "offsets", "commits"),
+        tuple(skipped),
     )
+
+
+def _stale(folder: Folder, planned: list[int], last_commit: int) -> Iterator[str]:
+    """Yield the files that a start reads, and that differ from their checksum files."""
+    read = ["metadata", *(f"offsets/{batch}" for batch in planned[-2:]), f"commits/{last_commit}"]
+    # A start reads the description of an operator only for transformWithState.
+    read += [path for path, _ in walk(folder, "state") if "/_metadata/v2/" in path and not path.endswith(".crc")]
+    for path in read:
+        parent, _, name = path.rpartition("/")
+        if name in folder.entries(parent) and logs.has_stale_checksum(folder, path):
+            yield path
+
+
+def _lost(folder: Folder, there: set[str]) -> tuple[str, ...]:
+    """Return the first operator if all are missing, because a stateless query has no folder `state`."""
+    return ("0",) if "state" in folder.entries() and not there else ()
+
+
+@contextlib.contextmanager
+def _skipping(skipped: list[str], *, is_read: bool) -> Iterator[None]:
+    """Note a damaged entry, unless a start reads it."""
+    try:
+        yield
+    except DamagedError as error:
+        if is_read:
+            raise
+        skipped.append(str(error))
 
 
 def _remedy(folder: Folder, path: str) -> str:

@@ -29,6 +29,8 @@ VOID = "-"
 """Entry in `offsets/N` for a source without offsets."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 """A number in a file name: up to 64 bits, ASCII digits only."""
+_JAVA_NUMBER = re.compile(r"[+-]?\d{1,19}")
+QUERY_ID = re.compile("-".join(["[0-9a-fA-F]{1,8}"] + 3 * ["[0-9a-fA-F]{1,4}"] + ["[0-9a-fA-F]{1,12}"]))
 _VERSION = re.compile(r"v([0-9]{1,9})")
 
 
@@ -76,6 +78,8 @@ class Log:
     """All complete entries by batch number, in ascending order."""
     unfinished: tuple[str, ...]
     """Temporary files of a query that ended while writing."""
+    misnamed: str | None = None
+    """A name such as `007` that Spark takes for the newest batch, whose file `7` does not exist."""
 
     @property
     def bytes(self) -> int:
@@ -92,19 +96,26 @@ def read_log(folder: Folder, name: str) -> Log:
     found = folder.entries(name)
     numbers = sorted(int(entry) for entry in found if NUMBER.fullmatch(entry))
     unfinished = tuple(entry for entry in found if entry.endswith(".tmp"))
-    return Log(name, {number: found[str(number)] for number in numbers}, unfinished)
+    others = {int(entry): entry for entry in found if _JAVA_NUMBER.fullmatch(entry) and not NUMBER.fullmatch(entry)}
+    newest = max(others, default=-1)
+    misnamed = others[newest] if max(numbers, default=-1) < newest <= MAX_LONG else None
+    return Log(name, {number: found[str(number)] for number in numbers}, unfinished, misnamed)
 
 
 def read_query_id(folder: Folder) -> str | None:
-    """Return the query id from `metadata`, or None if the file is missing or contains no id."""
+    """Return the query id from `metadata`, or None if the file is missing."""
     if "metadata" not in folder.entries():
         return None
     content = _json_object("metadata", _text(folder, "metadata"))
-    return str(content["id"]) if "id" in content else None
+    if "id" not in content:
+        raise DamagedError("metadata", "contains no id")
+    if not QUERY_ID.fullmatch(str(content["id"])):
+        raise DamagedError("metadata", "contains an id that is not a UUID")
+    return str(content["id"])
 
 
-def read_planned(folder: Folder, log: Log, batch: int) -> Planned:
-    """Parse an entry of `offsets/`."""
+def read_planned(folder: Folder, log: Log, batch: int, *, is_newest: bool) -> Planned:
+    """Parse an entry of `offsets/`. Spark parses the offsets of the newest entry only."""
     path = f"{log.name}/{batch}"
     version, metadata, lines = _head(path, _text(folder, path))
     if not lines:
@@ -116,12 +127,14 @@ def read_planned(folder: Folder, log: Log, batch: int) -> Planned:
     for number, line in enumerate(lines):
         # Version 2 names its sources: `name:offsets`.
         name, _, offsets = line.partition(":") if version >= 2 else (str(number), "", line)
-        sources[name] = None if offsets == VOID else _json(path, offsets)
+        sources[name] = None if offsets == VOID else _offsets(path, offsets, is_newest=is_newest)
+    # Spark reads a missing time as 0.
+    started_ms = _field(path, {"batchTimestampMs": 0, **content}, "batchTimestampMs", int) if metadata.strip() else None
     return Planned(
         batch,
         version,
         sources,
-        _field(path, content, "batchTimestampMs", int),
+        started_ms,
         _field(path, content, "batchWatermarkMs", int),
         {key: str(value) for key, value in (_field(path, content, "conf", dict) or {}).items()},
         log.entries[batch].modified_seconds,
@@ -132,8 +145,10 @@ def read_committed(folder: Folder, log: Log, batch: int) -> Committed:
     """Parse an entry of `commits/`."""
     path = f"{log.name}/{batch}"
     version, metadata, _ = _head(path, _text(folder, path))
-    content = _json_object(path, metadata) if version <= MAX_VERSIONS["commits"] else {}
-    return Committed(batch, version, _field(path, content, "stateUniqueIds", dict), log.entries[batch].modified_seconds)
+    content = _json_object(path, metadata) if version <= MAX_VERSIONS["commits"] and metadata.strip() else {}
+    _field(path, content, "nextBatchWatermarkMs", int)
+    ids = _field(path, content, "stateUniqueIds", dict) if version >= 2 else None
+    return Committed(batch, version, ids, log.entries[batch].modified_seconds)
 
 
 def has_stale_checksum(folder: Folder, path: str) -> bool:
@@ -156,9 +171,12 @@ def first_offsets(folder: Folder, source: str) -> Any:
     path = f"sources/{source}/0"
     if "0" not in folder.entries(f"sources/{source}"):
         return None
-    # Spark writes a zero byte first, because old versions expect one.
-    lines = _text(folder, path).lstrip("\0").splitlines()
-    return _json(path, lines[1]) if len(lines) > 1 and _VERSION.fullmatch(lines[0]) else None
+    try:
+        # Spark writes a zero byte first, because old versions expect one.
+        lines = _text(folder, path).lstrip("\0").splitlines()
+        return _json(path, lines[1]) if len(lines) > 1 and _VERSION.fullmatch(lines[0]) else None
+    except DamagedError:
+        return None
 
 
 def _text(folder: Folder, path: str) -> str:
@@ -166,7 +184,7 @@ def _text(folder: Folder, path: str) -> str:
     if not content:
         raise DamagedError(path, "is empty")
     try:
-        return content.decode()
+        return content.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise DamagedError(path, "is not text") from None
 
@@ -175,11 +193,9 @@ def _head(path: str, text: str) -> tuple[int, str, list[str]]:
     """Return a log file's version, metadata line and remaining lines."""
     first, *rest = text.removesuffix("\n").split("\n")
     match = _VERSION.fullmatch(first)
-    if not match:
+    if not match or int(match[1]) < 1:
         raise DamagedError(path, "does not begin with a version such as v1")
-    if not rest:
-        raise DamagedError(path, "ends after its version")
-    return int(match[1]), rest[0], rest[1:]
+    return int(match[1]), "".join(rest[:1]), rest[1:]
 
 
 def _json(path: str, text: str) -> Any:
@@ -187,6 +203,15 @@ def _json(path: str, text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         raise DamagedError(path, "contains a line that is not valid JSON") from None
+
+
+def _offsets(path: str, text: str, *, is_newest: bool) -> Any:
+    try:
+        return _json(path, text)
+    except DamagedError:
+        if is_newest:
+            raise
+        return None
 
 
 def _field(path: str, content: Mapping[str, Any], key: str, kind: type[T]) -> T | None:

@@ -3,12 +3,12 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_rtm.inspect.files.folder import Folder, walk
-from spark_rtm.inspect.files.logs import NUMBER, DamagedError
+from spark_rtm.inspect.files.folder import MAX_BYTES, Folder, LocalFolder, walk
+from spark_rtm.inspect.files.logs import NUMBER, DamagedError, has_stale_checksum
 
 MAX_PARTITIONS = 100_000
 DEFAULT_STORE = "default"
@@ -36,61 +36,82 @@ class Operator:
     gaps: tuple[str, ...] = ()
     """Folders that lack a version between the newest snapshot and the last committed batch."""
     empty: tuple[str, ...] = ()
+    """Files that a start reads, and that are empty, or shorter than their checksum file states."""
 
 
-def read_operators(folder: Folder, last_batch: int | None, state_ids: Mapping[str, Any] | None) -> list[Operator]:
-    """Return the state of each operator. `state_ids` belong to `last_batch`, the last committed batch."""
+def read_operators(folder: Folder, version: int, state_ids: Mapping[str, Any] | None) -> list[Operator]:
+    """Return the state of each operator. A start needs `version`; the last commit names its files in `state_ids`."""
     numbers = sorted(int(name) for name in folder.entries("state") if NUMBER.fullmatch(name))
-    return [_read_operator(folder, number, last_batch, (state_ids or {}).get(str(number))) for number in numbers]
+    return [_read_operator(folder, number, version, (state_ids or {}).get(str(number))) for number in numbers]
 
 
-def _read_operator(folder: Folder, number: int, last_batch: int | None, ids: Any) -> Operator:
+def _read_operator(folder: Folder, number: int, last: int, ids: Any) -> Operator:
     name, stores, partitions = _metadata(folder, number)
     # Most metadata keep the first number of partitions when Spark rewrites the state for another number.
     partitions = len(ids) if isinstance(ids, list) else partitions
-    files = list(walk(folder, f"state/{number}"))
+    sizes = {path: entry.bytes for path, entry in walk(folder, f"state/{number}")}
     changes: Counter[int] = Counter()
     present: dict[str, list[re.Match[str]]] = {}
-    for path, entry in files:
+    for path, size in sizes.items():
         parent, _, file = path.rpartition("/")
         if match := _FILE.fullmatch(file):
             present.setdefault(parent, []).append(match)
-            changes[int(match["version"])] += entry.bytes if match["kind"] in _CHANGES else 0
-    last = -1 if last_batch is None else last_batch + 1
-    missing, gaps = [], []
-    for parent, start in _expected(number, stores, partitions, last, ids) if last >= 0 else ():
-        matches = present.get(parent, [])
-        if not any(match[0].startswith(start) for match in matches):
+            changes[int(match["version"])] += size if match["kind"] in _CHANGES else 0
+    missing, gaps = list[str](), list[str]()
+    damaged = [path for path in sizes if path.endswith("_metadata/schema") and folder.read(path)[2:3] != b"v"]
+    for parent, start in _expected(number, stores, partitions, last, ids) if last > 0 else ():
+        files = _files_read(present.get(parent, []), start, last)
+        if not files[last]:
             missing.append(parent)
-        elif (gap := _gap(matches, last)) is not None:
+        elif gap := next((version for version, names in files.items() if not names), None):
             gaps.append(f"version {gap} in {parent}")
+        paths = [[f"{parent}/{name}" for name in names] for names in files.values() if names]
+        damaged += [names[0] for names in paths if all(_is_cut(folder, name, sizes) for name in names)]
     return Operator(
         number,
         name,
         stores,
         partitions,
-        files=len(files),
-        bytes=sum(entry.bytes for _, entry in files),
+        files=len(sizes),
+        bytes=sum(sizes.values()),
         versions=(min(changes), max(changes)) if changes else None,
         changes_bytes=dict(changes),
         missing=tuple(missing),
         gaps=tuple(gaps),
-        empty=tuple(path for path, entry in files if entry.bytes == 0 and _is_read(path, last)),
+        empty=tuple(damaged),
     )
 
 
-def _gap(matches: Iterable[re.Match[str]], last: int) -> int | None:
-    versions: dict[bool, set[int]] = {True: set(), False: set()}
+def _files_read(matches: Sequence[re.Match[str]], start: str, last: int) -> dict[int, list[str]]:
+    """Return the files of each version from the newest snapshot to `last`, whose file names begin with `start`."""
+    first = max((int(match["version"]) for match in matches if _is_snapshot(match, start, last)), default=1)
+    present: dict[int, list[str]] = {}
     for match in matches:
-        versions[match["kind"] in _CHANGES].add(int(match["version"]))
-    start = max((version for version in versions[False] if version <= last), default=0)
-    return next((version for version in range(last, start, -1) if version not in versions[True]), None)
+        if (version := int(match["version"])) < last or match[0].startswith(start):
+            present.setdefault(version, []).append(match[0])
+    files, version = {last: present.get(last, [])}, last
+    while version > first and files[version]:  # ends at a gap, because a wrong name may have 19 digits
+        version -= 1
+        files[version] = present.get(version, [])
+    return files
 
 
-def _is_read(path: str, last: int) -> bool:
-    name = path.rpartition("/")[2]
-    match = _FILE.fullmatch(name)
-    return name == "schema" or (match is not None and int(match["version"]) == last)
+def _is_snapshot(match: re.Match[str], start: str, last: int) -> bool:
+    version = int(match["version"])
+    return match["kind"] not in _CHANGES and (version < last or match[0].startswith(start))
+
+
+def _is_cut(folder: Folder, path: str, sizes: Mapping[str, int]) -> bool:
+    """Return whether a file is empty, or differs from its checksum file. Stores write files completely."""
+    checksum = f"{path}.crc"
+    if not sizes[path] or not isinstance(folder, LocalFolder):
+        return not sizes[path]
+    if checksum not in sizes:  # only RocksDB has this file
+        return sizes[path] <= MAX_BYTES and has_stale_checksum(folder, path)
+    try:
+        return bool(json.loads(folder.read(checksum))["mainFileSize"] != sizes[path])
+    except (ValueError, LookupError, TypeError):
+        return True
 
 
 def _expected(
@@ -110,6 +131,9 @@ def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
     # Most operators have one file; transformWithState has one per batch that changed it.
     files = {_batch_of(path): path for path, _ in walk(folder, f"state/{number}/_metadata")}
     if not (batches := [batch for batch in files if batch is not None]):
+        if "_stateSchema" in folder.entries(f"state/{number}"):
+            problem = "is missing, so a start fails with STDS_FAILED_TO_READ_OPERATOR_METADATA"
+            raise DamagedError(f"state/{number}/_metadata", problem)
         return "unknown operator", (), 0
     path = files[max(batches)]
     try:
@@ -121,7 +145,9 @@ def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
             raise DamagedError(path, f"states {partitions} partitions of {len(stored)} stores")
         return str(content["operatorInfo"]["operatorName"]), stored, partitions
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
-        raise DamagedError(path, f"does not describe a stateful operator ({type(error).__name__})") from None
+        if max(batches) >= 0:  # a start reads this file only for transformWithState
+            raise DamagedError(path, f"does not describe a stateful operator ({type(error).__name__})") from None
+        return "unreadable operator", (), 0
 
 
 def _batch_of(path: str) -> int | None:

@@ -1,0 +1,131 @@
+"""
+Check what each start on OSS 4.3.0 reads, in the order of the engine, and name the failure that follows.
+
+`tests/inspect/test_inspect_start.py` compares each answer with a start. Real-time mode first deletes the offsets of
+batches that are not committed. Therefore, a start in that mode does not read them again, but without a committed batch
+it finds a folder that must be empty.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_rtm.inspect.files.content import NOT_EMPTY
+from spark_rtm.inspect.files.logs import MAX_VERSIONS
+from spark_rtm.inspect.next_mode import NEW_CHECKPOINT, Move
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from spark_rtm.inspect.files.content import Checkpoint
+
+NO_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
+NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
+UNFINISHED = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
+NOT_LOADED = "CANNOT_LOAD_STATE_STORE"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+RESTORE_STATE = f"restore state/ from a copy, or {NEW_CHECKPOINT}"
+RESTORE_OFFSETS = f"restore offsets/ from a copy, or {NEW_CHECKPOINT}"
+
+
+def refused_start(checkpoint: Checkpoint, *, is_real_time: bool) -> Move | None:
+    """Return why a start in a mode fails because of the files of this checkpoint, or None."""
+    checks: tuple[Callable[[Checkpoint, bool], Iterator[Move]], ...] = (_metadata, _logs, _order, _sources, _state)
+    return next((move for check in checks for move in check(checkpoint, is_real_time)), None)
+
+
+def _metadata(checkpoint: Checkpoint, _is_real_time: bool) -> Iterator[Move]:  # noqa: FBT001 - one of `checks`
+    remedy = f"restore metadata from a copy, or {NEW_CHECKPOINT}"
+    if not checkpoint.has_metadata:
+        reason = f"{NO_METADATA}: the file metadata is missing, which each start has required since Spark 4.2"
+        yield Move(False, reason, remedy)
+    if damage := checkpoint.metadata_damage:
+        failures = {
+            "empty": "MismatchedInputException",
+            "no id": "No usable value for id",
+            "UUID": "Invalid UUID string",
+        }
+        failure = next(
+            (name for part, name in failures.items() if part in damage), "JsonParseException or JsonEOFException"
+        )
+        yield Move(False, f"{failure}: the file {damage}", remedy)
+
+
+def _logs(checkpoint: Checkpoint, _is_real_time: bool) -> Iterator[Move]:  # noqa: FBT001
+    for path in checkpoint.stale:
+        beside = "/".join([*path.split("/")[:-1], f".{path.rpartition('/')[2]}.crc"])
+        reason = f"Checksum error: {path} does not match {beside}, so it was edited or damaged"
+        yield Move(False, reason, f"restore it from a copy; if the edit is intended, delete {beside}")
+    for log in (checkpoint.offsets, checkpoint.commits):
+        if log.misnamed:
+            reason = (
+                f"{log.name}/{int(log.misnamed)} does not exist: Spark takes the name {log.misnamed!r} for this batch"
+            )
+            yield Move(False, reason, f"delete {log.name}/{log.misnamed}")
+    newest = max(checkpoint.planned, default=0)
+    read = [("offsets", checkpoint.planned.get(batch)) for batch in (newest, newest - 1)]
+    for log_name, entry in (*read, ("commits", checkpoint.last_committed)):
+        if entry and entry.version > MAX_VERSIONS[log_name]:
+            reason = f"INVALID_LOG_VERSION: {log_name}/{entry.batch} has version {entry.version}, and OSS 4.3.0 reads "
+            reason += f"versions up to {MAX_VERSIONS[log_name]}"
+            yield Move(False, reason, "continue with the newer Spark that wrote it, or start a new checkpoint")
+
+
+def _order(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # noqa: FBT001
+    newest, committed = max(checkpoint.planned, default=-1), max(checkpoint.committed, default=-1)
+    if max((batch for batch in checkpoint.planned if batch <= committed or not is_real_time), default=-1) < committed:
+        reason = f"batch {committed} is committed, but offsets/{committed} is missing, so a restart fails"
+        yield Move(False, reason, RESTORE_OFFSETS)
+    if newest > max(committed, 0) and _partitions(checkpoint, newest) != _partitions(checkpoint, newest - 1):
+        reason = f"{UNFINISHED}: a program stopped while it rewrote the state for another number of partitions"
+        yield Move(False, reason, "run `rtm resize` again on the old checkpoint, and delete this copy")
+    # A stateless query in real-time mode reads only one entry.
+    read = [newest] if not is_real_time else [newest, committed] if checkpoint.operators else []
+    for batch in read:
+        if batch > 0 and batch - 1 not in checkpoint.planned:
+            text = "Previous batch {} not found in offset log" if batch > committed else "batch {} doesn't exist"
+            reason = f"{text.format(batch - 1)}: a start reads offsets/{batch} and offsets/{batch - 1}"
+            yield Move(False, reason, RESTORE_OFFSETS)
+    if is_real_time and committed < 0 and checkpoint.leftovers:
+        reason = f"{NOT_EMPTY}: no batch is committed, so real-time mode begins with batch 0, but "
+        yield Move(False, f"{reason}{checkpoint.leftovers} exists", f"delete {checkpoint.leftovers}")
+
+
+def _partitions(checkpoint: Checkpoint, batch: int) -> str | None:
+    planned = checkpoint.planned.get(batch) or checkpoint.last_planned
+    return planned.confs.get(SHUFFLE_PARTITIONS) if planned else None
+
+
+def _sources(checkpoint: Checkpoint, _is_real_time: bool) -> Iterator[Move]:  # noqa: FBT001
+    newest = max(checkpoint.planned)
+    last = checkpoint.planned[newest].sources
+    before = checkpoint.planned[newest - 1].sources if newest - 1 in checkpoint.planned else last
+    if len(last) != len(before):
+        reason = f"There are [{max(len(last), len(before))}] sources: offsets/{newest} and offsets/{newest - 1} differ"
+        yield Move(False, f"{reason} in the number of sources", RESTORE_OFFSETS)
+    for name, value in last.items():
+        if isinstance(before.get(name), dict) and not isinstance(value, dict | None):
+            yield Move(False, f"Expected e.g.: offsets/{newest} has no Kafka offsets of source {name}", RESTORE_OFFSETS)
+
+
+def _state(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # noqa: FBT001
+    planned, committed = checkpoint.last_planned, checkpoint.last_committed
+    confs = planned.confs if planned else {}
+    if checkpoint.lost_operators:
+        lost = ", ".join(f"state/{number}" for number in checkpoint.lost_operators)
+        yield Move(False, f"{NO_STATE}: {lost} is missing", RESTORE_STATE)
+    is_purged = planned is not None and planned.batch > (committed.batch if committed else -1) + 1
+    for operator in () if is_real_time and is_purged else checkpoint.operators:
+        number = confs.get(SHUFFLE_PARTITIONS)
+        if planned and number and operator.partitions and number != str(operator.partitions):
+            reason = f"the state has {operator.partitions} partitions, but offsets/{planned.batch} states {number}, so "
+            yield Move(False, f"{reason}a start fails or loses keys", f"undo the edit of offsets/{planned.batch}")
+        if operator.missing:
+            text = f"state version {checkpoint.state_version} is missing in {', '.join(operator.missing)}"
+            yield Move(False, f"{NOT_LOADED}: {text}", RESTORE_STATE)
+        if operator.gaps:
+            text = f"state {', '.join(operator.gaps)} is missing, so version {checkpoint.state_version} cannot be built"
+            yield Move(False, f"{NOT_LOADED}: {text}", RESTORE_STATE)
+        if operator.empty:
+            condition = "" if operator.empty[0].endswith("schema") else f"{NOT_LOADED}: "
+            yield Move(False, f"{condition}{', '.join(operator.empty)} is empty or cut off", RESTORE_STATE)
