@@ -9,7 +9,7 @@ from spark_rtm.lint.files import markdown
 from spark_rtm.lint.files.definitions import definition_problems
 from spark_rtm.lint.files.documents import UnreadableError, read_python
 from spark_rtm.lint.files.layout import layout_of
-from spark_rtm.lint.files.notebooks import cells_of_json, cells_of_source, is_notebook, notebook_problems
+from spark_rtm.lint.files.notebooks import NOTEBOOKS, cells_of_json, cells_of_source, is_notebook, notebook_problems
 from spark_rtm.lint.files.scala import scala_problems
 from spark_rtm.lint.python.check import CODE_RULES, python_problems
 from spark_rtm.lint.python.excerpt import PYTHON
@@ -18,6 +18,7 @@ from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import UNCHECKED, Problem, Rule, RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import Sources, is_relevant, read_sources
+from spark_rtm.lint.spark.engines import target_engines
 from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
 from spark_rtm.lint.time_limit import time_limit
 from spark_rtm.text.finding import ENGINES, Finding
@@ -75,7 +76,7 @@ def lint_text(
         return []
     # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
     is_for_both = suffix in PAGES or suffix in DEFINITIONS
-    engines = (engine,) if engine else ENGINES if is_for_both else markdown.target_engines(text)
+    engines = (engine,) if engine else ENGINES if is_for_both else target_engines(text)
     silenced, silenced_everywhere, lines = silenced_lines(text), silenced_in_file(text), text.split("\n")
     findings = {
         _finding(rule, problem, path, lines)
@@ -108,10 +109,13 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
 
 def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
     if suffix in OTHER_LANGUAGES:
-        return OTHER_LANGUAGES[suffix](text)
+        found = OTHER_LANGUAGES[suffix](text)
+        cells = cells_of_source(text, suffix) if suffix in NOTEBOOKS and is_notebook(text, suffix) else []
+        in_python = [cell for cell in cells if cell[0] in {"python", "markdown"}]
+        return found + notebook_problems(in_python, min_batch_ms=min_batch_ms) if in_python else found
     if suffix == ".ipynb" or (suffix == ".py" and is_notebook(text)):
         cells = cells_of_json(text) if suffix == ".ipynb" else cells_of_source(text)
-        return notebook_problems(cells, min_batch_ms=min_batch_ms)
+        return notebook_problems(cells, is_source=suffix == ".py", min_batch_ms=min_batch_ms)
     if suffix in PAGES:
         return markdown.layout_problems(layout_of(text), min_batch_ms=min_batch_ms)
     problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)

@@ -18,9 +18,9 @@ from spark_rtm.lint.rules.claim import DENIED, is_silent
 from spark_rtm.lint.rules.claim import RULES as CLAIM_RULES
 from spark_rtm.lint.rules.rule import UNCHECKED, RuleProblem, Steps, UncheckedError, steps_for
 from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
+from spark_rtm.lint.spark.engines import target_engines
 from spark_rtm.lint.spark.scope import FRAGMENT
 from spark_rtm.text import markdown
-from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
 TRIGGER_CONDITIONS = {"VALUE_NOT_NON_EMPTY_STR", "ONLY_ALLOW_SINGLE_TRIGGER", "PySparkValueError"}
 DEFINITIONS = {
@@ -40,13 +40,6 @@ CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Contin
 CONTINUOUS = next(rule for rule in CLAIM_RULES if rule.id == "claim-continuous")
 CALL = re.compile(r"\btrigger\s*\([^)]*real_?[tT]ime")
 JVM_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
-IN_DATABRICKS = re.compile(
-    r"\bdbutils\b|# Databricks notebook source|# MAGIC|spark\.databricks\.|/Volumes/|dbfs:/|"
-    r"\bcloudFiles\b|\bDatabricks Runtime\b|"
-    r"^(?:import dlt|from pyspark import pipelines)\b|format\(\"(?:kinesis|postgresql|eventhubs)\"\)",
-    re.MULTILINE,
-)
-IN_OSS = re.compile(r"local\[[\d*]+\]|local-cluster\[|spark-sql-kafka-0-10_")
 
 
 def layout_problems(layout: Layout, *, min_batch_ms: float | None = None) -> list[RuleProblem]:
@@ -152,11 +145,3 @@ def _as_chain(span: str) -> str:
     if re.match(r"real_?[tT]ime\s*=", code):
         return f"{FRAGMENT}.trigger({code})"
     return FRAGMENT + code if code.startswith(".") else code
-
-
-def target_engines(code: str) -> tuple[str, ...]:
-    """Return the engine of the code, or both engines if the code does not show it."""
-    is_databricks, is_oss = bool(IN_DATABRICKS.search(code)), bool(IN_OSS.search(code))
-    if is_databricks == is_oss:
-        return ENGINES
-    return (DATABRICKS,) if is_databricks else (OSS,)

@@ -18,14 +18,15 @@ from spark_rtm.lint.python.check import python_problems
 from spark_rtm.lint.python.excerpt import parse, unparsed
 from spark_rtm.lint.rules.rule import RuleProblem
 
-MAGIC = re.compile(r"^# MAGIC ?(.*)$")
+NOTEBOOKS = {".py": ("#", "python"), ".scala": ("//", "scala"), ".sql": ("--", "sql")}
+"""The sign of a comment and the main language of an exported Databricks notebook, by suffix."""
 DATA = re.compile(
     r"^(?P<start>#[^\n]*?)\b(?:errors?|failures?|rejections?|rejects)(?=\s+(?:per|by|counts?|rates?|logs?|alerts?)\b)",
     re.IGNORECASE,
 )
 """Heading about errors that the notebook counts. Other headings about errors mark the code below as wrong."""
 DELETION = re.compile(r"^[ \t]*rm[ \t]+-\w*r\w*[ \t]+['\"]?(?:/dbfs(?=/))?([^\s'\"]+)", re.MULTILINE)
-SEPARATOR = "# COMMAND ----------"
+SEPARATOR = "COMMAND ----------"
 
 
 Line = tuple[int, str]
@@ -33,13 +34,16 @@ Cell = tuple[str, list[Line]]
 """The kind of a cell, such as `python` or `markdown`, and its lines."""
 
 
-def is_notebook(text: str) -> bool:
-    """Return whether a Python file is an exported Databricks notebook."""
-    return SEPARATOR in text or text.startswith("# Databricks notebook source")
+def is_notebook(text: str, suffix: str = ".py") -> bool:
+    """Return whether a file is an exported Databricks notebook."""
+    sign, _ = NOTEBOOKS[suffix]
+    return f"{sign} {SEPARATOR}" in text or text.startswith(f"{sign} Databricks notebook source")
 
 
-def notebook_problems(cells: list[Cell], *, min_batch_ms: float | None = None) -> list[RuleProblem]:
-    """Return the problems in a notebook."""
+def notebook_problems(
+    cells: list[Cell], *, is_source: bool = True, min_batch_ms: float | None = None
+) -> list[RuleProblem]:
+    """Return the problems in a notebook. `is_source` means that Databricks exported it as source code."""
     page, code = list[Line](), list[Line]()
     problems: list[RuleProblem] = []
     lost: list[RuleProblem] = []
@@ -64,8 +68,9 @@ def notebook_problems(cells: list[Cell], *, min_batch_ms: float | None = None) -
     for fence in layout.fences:
         if (mark := mark_of(layout, fence)) is not None:
             marks.lines.update(dict.fromkeys([number for number, _ in page[fence.line - 1 : fence.end_line]], mark))
-    in_code = python_problems(_text(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms) or []
-    located = [*lost, *_located(in_code, code)]
+    code += [(0, "# Databricks notebook source")] if is_source else []  # a Markdown cell may contain this line
+    in_code = python_problems(_text(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms)
+    located = [*lost, *_located(in_code or [], code)]
     return problems + [(rule, problem) for rule, problem in located if not marks.cover(rule.id, problem.line)]
 
 
@@ -81,25 +86,28 @@ def _located(problems: list[RuleProblem], lines: list[Line]) -> list[RuleProblem
     ]
 
 
-def cells_of_source(text: str) -> list[Cell]:
-    """Return the cells of a notebook exported as a Python file."""
+def cells_of_source(text: str, suffix: str = ".py") -> list[Cell]:
+    """Return the cells of a notebook exported as source code."""
+    sign, language = NOTEBOOKS[suffix]
+    separator = f"{sign} {SEPARATOR}"
     cells: list[Cell] = []
     lines: list[Line] = []
-    for number, line in enumerate([*text.splitlines(), SEPARATOR], 1):
-        if line.strip() != SEPARATOR:
+    for number, line in enumerate([*text.splitlines(), separator], 1):
+        if line.strip() != separator:
             lines.append((number, line))
         elif lines:
-            cells.append(_source_cell(lines))
+            cells.append(_source_cell(lines, sign, language))
             lines = []
     return cells
 
 
-def _source_cell(lines: list[Line]) -> Cell:
-    magics = [(number, match[1]) for number, line in lines if (match := MAGIC.match(line))]
+def _source_cell(lines: list[Line], sign: str, language: str) -> Cell:
+    mark = f"{sign} MAGIC"
+    magics = [(number, line[len(mark) :].removeprefix(" ")) for number, line in lines if line.startswith(mark)]
     # A magic cell has only comments, such as a title, above its magic lines. Magic lines below code are comments.
-    if not magics or any(line.strip() and not line.startswith("#") for _, line in lines):
-        return "python", lines
-    kind = next((word[1:] for _, line in magics for word in line.split()[:1] if word.startswith("%")), "python")
+    if not magics or any(line.strip() and not line.startswith(sign) for _, line in lines):
+        return language, lines
+    kind = next((word[1:] for _, line in magics for word in line.split()[:1] if word.startswith("%")), language)
     kind = {"md": "markdown", "md-sandbox": "markdown"}.get(kind, kind)
     return kind, [(number, re.sub(r"^%[\w-]+ ?", "", line)) for number, line in magics]
 

@@ -10,7 +10,9 @@ from spark_rtm.lint.python.check import CODE_RULES, module_of, module_problems
 from spark_rtm.lint.python.counterexamples import marks_of
 from spark_rtm.lint.rules.rule import Problem, RuleProblem, Steps
 from spark_rtm.lint.rules.trigger import RULES as TRIGGER_RULES
+from spark_rtm.lint.spark.engines import target_engines
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
+from spark_rtm.text.finding import DATABRICKS
 from spark_rtm.text.lines import numbered
 
 PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
@@ -49,6 +51,7 @@ def scala_problems(
         steps,
         min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,
         is_job=not is_excerpt and bool(JOB.search(uncommented)),
+        is_databricks=target_engines(code) == (DATABRICKS,),
         is_test=bool(TEST.search(uncommented)),
         is_spark=is_excerpt or (bool(SPARK.search(uncommented)) and not OTHER_TRIGGER.search(uncommented)),
     )

@@ -12,7 +12,9 @@ from spark_rtm.lint.python.excerpt import parse, unparsed
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.rules import job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, Steps, steps_for
+from spark_rtm.lint.spark.engines import target_engines
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
+from spark_rtm.text.finding import DATABRICKS
 
 JOB = re.compile(
     r"SparkSession\s*\.\s*builder|\bgetOrCreate\(|\b__main__\b|\bawait(?:Any)?Termination\(|\bdbutils\.widgets\b"
@@ -59,6 +61,7 @@ def python_problems(
         is_job=(is_notebook or not is_excerpt) and bool(JOB.search(code)),
         is_notebook=is_notebook,
         is_test=bool(TEST.search(code)),
+        is_databricks=target_engines(code) == (DATABRICKS,),
     )
     marks = python_marks(python, tree, is_excerpt=is_excerpt)
     # A large file about something else is not reported as unchecked.

@@ -104,6 +104,30 @@ def continuous_operator(module: Module) -> Iterator[Problem]:
             yield Problem(line, message, fix, lines=query.writer.lines)
 
 
+@RULES.add("continuous-trigger", DATABRICKS_ONLY)
+def continuous_trigger(module: Module) -> Iterator[Problem]:
+    """
+    Checks for the continuous trigger in code for Databricks.
+
+    Why: Databricks does not support continuous processing, and its documentation refers to real-time mode.
+
+    Reported at: the keyword `continuous`, even in a dictionary.
+
+    Example:
+        # Databricks notebook source
+        events.select("value").writeStream.trigger(continuous="1 second")
+    Use instead:
+        # Databricks notebook source
+        events.select("value").writeStream.trigger(realTime="5 minutes")
+    Source: [triggers]
+    """
+    for trigger in module.triggers if module.is_databricks else ():
+        if trigger.kinds == ("continuous",):
+            message = "Databricks does not support the continuous trigger"
+            fix = 'write .trigger(realTime="5 minutes") for real-time mode'
+            yield Problem(trigger.line_of("continuous"), message, fix, lines=trigger.lines)
+
+
 @RULES.add("continuous-name", severity="warning")
 def continuous_name(module: Module) -> Iterator[Problem]:
     """

@@ -83,6 +83,8 @@ class Module:
     is_job: bool = False
     """Whether the code is a complete program or notebook, not an excerpt or a library module."""
     is_notebook: bool = False
+    is_databricks: bool = False
+    """Whether the code is certainly for Databricks."""
     is_test: bool = False
     local_slots: int | None = None
     """N of the master `local[N]`."""
