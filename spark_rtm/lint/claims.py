@@ -29,7 +29,7 @@ def claims_in(text: str, name: str) -> list[str]:
     """Return a line for each sentence about real-time mode on one page."""
     lines = []
     for sentence in sorted(sentences(layout_of(text)), key=lambda one: one.line):
-        if sentence.is_about:
+        if sentence.is_about or sentence.is_below:  # a page about the mode also compares it with others
             words = " ".join(sentence.text.split())
             rules = [rule for rule, pattern in SUBJECTS.items() if re.search(pattern, words, re.IGNORECASE)]
             lines.append(printable(f"{name}:{sentence.line}: {words[:300]} [{'; '.join(rules) or OTHER}]"))

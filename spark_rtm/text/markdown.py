@@ -14,7 +14,7 @@ from functools import lru_cache
 # Allowed before a fence: quote marks, and the indentation or the bullet of a list item.
 _PREFIX = r"(?P<prefix>(?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)"
 _OPENING = re.compile(_PREFIX + r"(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$")
-_LANGUAGE = re.compile(r"\s*\{?\s*\.?(?P<name>[\w#.+-]*)")
+_LANGUAGE = re.compile(r"\s*(?:\{code(?:-block)?\}\s*|\{?\s*\.?)(?P<name>[\w#.+-]*)")
 # A key begins where a word begins. Otherwise a long word would be read again from each of its letters.
 _OPTION = re.compile(
     r"(?<![\w-])(?P<key>[A-Za-z_][\w-]*+)=(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s}\"']+))"
@@ -25,7 +25,7 @@ _LINK = re.compile(
 )
 _REFERENCE = re.compile(r"^ {0,3}\[(?P<text>[^\]]+)\]:[ \t]+(?P<target>\S+)", re.MULTILINE)
 _TICKS = re.compile(r"`+")
-_PYTHON = {"python", "py", "python3", "pyspark", "ipython", "pycon", "py3"}
+_PYTHON = {"python", "py", "python3", "pyspark", "ipython", "ipython3", "pycon", "py3", "code-cell"}
 
 
 @dataclass(frozen=True)

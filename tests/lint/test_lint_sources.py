@@ -36,19 +36,19 @@ def test_exhausted_steps_keep_the_findings_before() -> None:
     lines = ["w.writeStream.trigger(realTime=True)", "f0 = lambda: 1"]
     lines += [f"f{n} = lambda: [{f'f{n - 1}(), ' * 40}]" for n in range(1, 9)]
 
-    findings = lint_text("\n".join([*lines, "f8()", "w.writeStream.trigger(realTime=True)"]), "job.py")
+    findings = lint_text("\n".join([*lines, "f8()", "w.writeStream.trigger(realTime='5 s')"]), "job.py")
 
     assert [(1, "trigger-duration"), (11, "unchecked")] == [(finding.line, finding.rule) for finding in findings]
 
 
 def test_fences_of_a_page_share_its_steps() -> None:
     lines = ["f0 = lambda: 1", *[f"f{n} = lambda: [{f'f{n - 1}(), ' * 14}]" for n in range(1, 4)]]
-    fence = "\n".join(["```python", *lines, "f3()", "w.writeStream.trigger(realTime=True)", "```", ""])
+    fence = "\n".join(["```python", *lines, "f3()", "w.writeStream.trigger(realTime='5 s')", "```", ""])
 
     findings = lint_text(fence * 4, "page.md")
 
-    assert ["trigger-duration"] == [finding.rule for finding in lint_text(fence, "page.md")]
-    assert {"trigger-duration": 1, "unchecked": 3} == Counter(finding.rule for finding in findings)
+    assert ["trigger-interval"] == [finding.rule for finding in lint_text(fence, "page.md")]
+    assert {"trigger-interval": 1, "unchecked": 3} == Counter(finding.rule for finding in findings)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--claims"]], ids=str)

@@ -38,6 +38,7 @@ LANGUAGES: dict[str, Callable[[str], list[RuleProblem]]] = {
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
 CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")
 CONTINUOUS = next(rule for rule in CLAIM_RULES if rule.id == "claim-continuous")
+BARE_TRIGGER = re.compile(r"\.?\btrigger\(\s*realTime\s*=\s*\w+\s*\)")
 CALL = re.compile(r"\btrigger\s*\([^)]*real_?[tT]ime")
 JVM_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
 
@@ -90,7 +91,7 @@ def _fence_problems(
     if fence.language == "diff" or (fence.is_python and re.search(r"^[-+]\s*\S", code, re.MULTILINE)):
         code = _after_diff(code)
     try:
-        if fence.is_python or fence.language in {"", "diff"}:
+        if fence.is_python or fence.language in {"", "diff"} or code.startswith(">>> "):
             found = python_problems(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms, steps=steps)
             # A fence without a language that is not Python may contain any text.
             is_code = fence.is_python or CALL.search(code)
@@ -115,6 +116,9 @@ def _after_diff(code: str) -> str:
 def _span_problems(sentence: Sentence, min_batch_ms: float | None) -> list[RuleProblem]:
     spans = [(start, sentence.text[start:end].strip("`")) for start, end in markdown.code_spans(sentence.text)]
     triggers = [(start, span) for start, span in spans if TRIGGER_SPAN.search(span) and not JVM_FORM.search(span)]
+    if "realTime" in sentence.text:  # code without a span, such as an indented block
+        bare = markdown.replace_code_spans(sentence.text, lambda span: "x" * len(span))
+        triggers += [(match.start(), match[0]) for match in BARE_TRIGGER.finditer(bare)]
     if not triggers or _denies(sentence.text) or _denies(sentence.around) or is_silent(sentence):
         return []
     problems: list[RuleProblem] = []

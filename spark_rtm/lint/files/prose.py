@@ -46,6 +46,8 @@ class Sentence:
     text: str
     is_about: bool
     """Whether the sentence, its column or the nearest heading with a mode names real-time mode."""
+    is_below: bool = True
+    """Whether the nearest heading with a mode names real-time mode."""
     column: str = ""
     around: str = ""
     """The row of a table cell, or the next sentence if it refers to this one."""
@@ -81,7 +83,7 @@ def _of_paragraph(layout: Layout, lines: list[str], first: int) -> Iterator[Sent
         start = paragraph.index(text, position)
         line += paragraph.count("\n", position, start)
         around = following if REFERS_BACK.match(following) else ""
-        yield Sentence(line, text, _is_about((text,), titles), around=around)
+        yield Sentence(line, text, _is_about((text,), titles), _is_about((), titles), around=around)
         line, position = line + text.count("\n"), start + len(text)
 
 
@@ -101,7 +103,8 @@ def _cells(layout: Layout, text: str) -> Iterator[Sentence]:
                 if has_fixes and not FIX.search(column):
                     column += " (problem)"
                 label = f"{row}: {cell}" if number else cell
-                yield Sentence(line, label, _is_about((cell, column, first), titles), column, around)
+                is_about, is_below = _is_about((cell, column, first), titles), _is_about((), titles)
+                yield Sentence(line, label, is_about, is_below, column, around)
 
 
 def _is_about(texts: tuple[str, ...], titles: tuple[str, ...]) -> bool:

@@ -103,7 +103,7 @@ def _keyword(arg: str | None, value: ast.expr) -> ast.keyword:
 
 
 def _trigger(owner: ast.expr | None, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
-    if member == "RealTimeTrigger":
+    if member == "RealTimeTrigger" or (member == "RealTime" and owner is None):  # or imported from `Trigger`
         keyword = "realTime"
     elif member in TRIGGERS and _member(owner) == "Trigger":
         keyword = TRIGGERS[member]

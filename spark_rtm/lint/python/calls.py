@@ -1,10 +1,14 @@
 """Evaluate calls of functions and classes that the module, Python or a library defines."""
 
 import ast
+import json
 import re
+import tomllib
+from collections.abc import Callable
 from itertools import product
 
 from spark_rtm.lint.python.evaluate import Evaluator, item
+from spark_rtm.lint.rules.rule import Steps
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark.scope import MILLISECONDS, State, size_of_state
 from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Source, Writer, size_of, without_first
@@ -12,9 +16,11 @@ from spark_rtm.lint.spark.values import (
     ALWAYS,
     MAX_ALTERNATIVES,
     MAX_CASES,
+    TRUTH_VALUE,
     Class,
     Column,
     Const,
+    Entries,
     Function,
     Guard,
     Instance,
@@ -30,23 +36,35 @@ from spark_rtm.lint.spark.values import (
     both,
     cases_of,
     chosen,
+    entries_of,
     marks_of,
     string,
     template_of,
+    text_of,
     under,
 )
 
 STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
 UNKNOWN_TABLE = Table({}, is_open=True)
-CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number()}
+CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number(),
+                                "bool": Unknown(TRUTH_VALUE)}  # fmt: skip
 DELETING = {"shutil.rmtree", "os.system", "subprocess.run", "subprocess.check_call", "subprocess.call"}
-FRAME_CLASS = "pyspark.sql.DataFrame."
+METHOD = re.compile(r"pyspark\.sql(?:\.\w+)*\.(?:DataFrame|DataStreamWriter)\.(\w+)")
+"""A method that is called as a function of its class."""
+COPIES = {"copy.copy", "copy.deepcopy"}
+PARSERS: dict[str, Callable[[str], object]] = {"json.loads": json.loads, "tomllib.loads": tomllib.loads}
 
 
 class Calls(Evaluator):
     """The part of the interpreter that evaluates calls."""
 
+    def __init__(self, steps: Steps) -> None:
+        super().__init__(steps)
+        self.followed: set[ast.AST] = set()
+        """The calls that some path reaches."""
+
     def _value_call(self, node: ast.Call, state: State) -> Value:
+        self.followed.add(node)
         calls = self.arguments(node, state)
         line = node.func.end_lineno or node.lineno
         if isinstance(node.func, ast.Attribute):
@@ -81,7 +99,7 @@ class Calls(Evaluator):
         if isinstance(value, Const | Text) and name in STRING_METHODS:
             return Text("\0")
         if isinstance(value, Table):
-            return _table_method(value, name, given)
+            return _table_method(value, name, given, line)
         if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
@@ -143,7 +161,7 @@ class Calls(Evaluator):
         if isinstance(callee, Library):
             known = self._library_call(callee.name, given, line, state)
             return columns.library_call(callee, given, line) if known is None else known
-        return self._builtin_call(callee, given, line, name)
+        return self._builtin_call(callee, given, line, name, state)
 
     def _complete(self, callee: Partial, given: Arguments, line: int, state: State) -> Value:
         first = callee.given
@@ -161,16 +179,14 @@ class Calls(Evaluator):
             return Partial(positional[0], "", without_first(given))
         if name == "functools.reduce" and len(positional) >= 2:
             return self._reduced(positional, line, state)
-        if name.startswith(FRAME_CLASS) and positional:
-            return self.method(positional[0], name.removeprefix(FRAME_CLASS), without_first(given), line, state)
+        if (method := METHOD.fullmatch(name)) and positional:
+            return self.method(positional[0], method[1], without_first(given), line, state)
         if path := _deleted(name, positional):
             self.spark.add_deletion(path, line, state)
         if name.endswith(".create_sink"):
             self.spark.add_sink(given, line)
             return Unknown()
-        if name == "os.path.join" and positional:
-            return string("/".join(template_of(value) for value in positional))
-        return positional[0] if name in {"pathlib.Path", "pathlib.PurePosixPath"} and len(positional) == 1 else None
+        return _pure_call(name, positional, line) if positional else None
 
     def _reduced(self, given: tuple[Value, ...], line: int, state: State) -> Value:
         function, items = given[0], given[1]
@@ -195,25 +211,60 @@ class Calls(Evaluator):
             self.call(Function(constructor.node, constructor.scopes, instance), given, made.node.lineno, state)
         return instance
 
-    def _builtin_call(self, callee: Value, given: Arguments, line: int, name: str) -> Value:
+    def _builtin_call(self, callee: Value, given: Arguments, line: int, name: str, state: State) -> Value:
+        first, second = given.get("", 0), text_of(given.get("", 1))
         if name == "dict":
-            return Table(dict(given.keywords), bool(given.positional))
-        if name == MILLISECONDS and given.positional:
-            number = getattr(given.positional[0], "value", None)
-            return Const(f"{number} milliseconds") if type(number) is int and number > 0 else given.positional[0]
-        if name in CONVERSIONS:
-            return CONVERSIONS[name]
-        if name == "str":
-            return given.positional[0] if given.positional and _is_path(given.positional[0]) else Text("\0")
-        if name in {"Path", "File"} and given.positional:
-            return given.positional[0]
+            entries = entries_of(first, line)
+            return Table({**entries, **given.keywords}, bool(given.positional) and not entries)
+        if name == "getattr" and first is not None and second:
+            return self.attribute(first, second, line)
         if name == "display":
             self.spark.display(given, line)
+        if name in {"exec", "eval"} and (code := text_of(first)):
+            self._run(code, line, state)
+        if first is not None and (converted := _converted_text(name, first)) is not None:
+            return converted
         marks = marks_of(*given.positional)
         return Column(marks) if marks else Unknown(callee.origin if isinstance(callee, Unknown) else "")
 
+    def _run(self, code: str, line: int, state: State) -> None:
+        """Follow the expressions of code in a text."""
+        try:
+            tree = ast.parse(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        for node in ast.walk(tree):
+            if hasattr(node, "lineno"):
+                node.lineno = node.end_lineno = line  # type: ignore[attr-defined]  # statements and expressions
+        for statement in tree.body:
+            if isinstance(statement, ast.Expr | ast.Assign):
+                self.value(statement.value, state)
 
-def _table_method(table: Table, name: str, given: Arguments) -> Value:
+
+def _converted_text(name: str, first: Value) -> Value | None:
+    """Return the result of a function that converts its argument, or None for other functions."""
+    if name == MILLISECONDS:
+        number = getattr(first, "value", None)
+        return Const(f"{number} milliseconds") if type(number) is int and number > 0 else first
+    if name in CONVERSIONS:
+        return CONVERSIONS[name]
+    if name == "str":
+        if isinstance(first, Const) and isinstance(first.value, bool):
+            return Const(str(first.value))
+        return first if _is_path(first) else Text("\0")
+    return first if name in {"Path", "File"} else None
+
+
+def _pure_call(name: str, given: tuple[Value, ...], line: int) -> Value | None:
+    """Return the result of a library function without effects, or None for other functions."""
+    if name == "os.path.join":
+        return string("/".join(template_of(value) for value in given))
+    if name in PARSERS:
+        return _parsed(name, given[0], line)
+    return given[0] if name in {"pathlib.Path", "pathlib.PurePosixPath", *COPIES} else None
+
+
+def _table_method(table: Table, name: str, given: Arguments, line: int) -> Value:
     views: dict[str, list[Value]] = {
         "items": [Items((Const(key), value)) for key, (value, _) in table.items.items()],
         "values": [value for value, _ in table.items.values()],
@@ -225,6 +276,8 @@ def _table_method(table: Table, name: str, given: Arguments) -> Value:
         return Table(dict(table.items), table.is_open)
     if name in {"get", "pop"} and given.positional:
         return item(table, given.positional[0])
+    if name == "setdefault" and len(given.positional) > 1 and (key := text_of(given.positional[0])):
+        return table.items.setdefault(key, (given.positional[1], line))[0]
     if name == "update":
         for each in given.positional:
             table.items.update(each.items if isinstance(each, Table) else {})
@@ -253,3 +306,20 @@ def _is_path(value: Value) -> bool:
 def name_of(node: ast.expr) -> str:
     """Return the name of a variable or attribute, or an empty string."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _parsed(parser: str, text: Value, line: int) -> Value:
+    """Return the value of a JSON or TOML text in the code."""
+    try:
+        return _converted(PARSERS[parser](text_of(text) or ""), line)
+    except (ValueError, RecursionError):
+        return Unknown()
+
+
+def _converted(content: object, line: int) -> Value:
+    if isinstance(content, dict):
+        entries: Entries = {str(key): (_converted(value, line), line) for key, value in content.items()}
+        return Table(entries)
+    if isinstance(content, list):
+        return Items(tuple(_converted(each, line) for each in content))
+    return Const(content) if isinstance(content, str | int | float | None) else Unknown()

@@ -10,6 +10,7 @@ from spark_rtm.lint.marks import Marks
 from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, python_marks
 from spark_rtm.lint.python.excerpt import parse, unparsed
 from spark_rtm.lint.python.interpreter import Interpreter
+from spark_rtm.lint.python.unresolved import unresolved_triggers
 from spark_rtm.lint.rules import job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, Steps, steps_for
 from spark_rtm.lint.spark.engines import target_engines
@@ -79,6 +80,8 @@ def module_of(tree: ast.Module, code: str, steps: Steps | None, **facts: Any) ->
     """Follow code and return its Spark calls and imports. `facts` are further fields of the module."""
     interpreter = Interpreter(steps or steps_for(code))
     interpreter.run(tree)
+    if "realTime" in code:
+        interpreter.spark.module.triggers += unresolved_triggers(tree, interpreter.spark.module, interpreter.followed)
     slots = LOCAL_MASTER.search(code)
     local_slots = int(slots[1]) if slots else None
     return replace(interpreter.spark.module, lines=code.splitlines(), local_slots=local_slots, **facts)

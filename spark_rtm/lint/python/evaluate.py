@@ -12,6 +12,7 @@ from spark_rtm.lint.spark.streams import Arguments, Frame, size_of
 from spark_rtm.lint.spark.values import (
     MAX_ALTERNATIVES,
     MAX_TEXT,
+    TRUTH_VALUE,
     Class,
     Column,
     Const,
@@ -168,7 +169,9 @@ class Evaluator(ABC):
             known = mapped(left, lambda one: mapped(right, lambda other: compared(node.ops[0], one, other)))
             if not isinstance(known, Unknown):
                 return known
-        return self._value_of_parts(node, state)
+        parts = self._value_of_parts(node, state)
+        is_plain = isinstance(parts, Unknown) and not isinstance(left, Column) and not isinstance(right, Column)
+        return Unknown(TRUTH_VALUE) if is_plain else parts
 
     def _value_subscript(self, node: ast.Subscript, state: State) -> Value:
         key = self.value(node.slice, state)
@@ -187,6 +190,8 @@ class Evaluator(ABC):
             if isinstance(attribute, Function) and isinstance(value, Instance):
                 return Function(attribute.node, attribute.scopes, value)
             return attribute or (Session() if name in SESSION_NAMES else Unknown())
+        if isinstance(value, Const) and name == "value":
+            return value  # of a member of an enumeration
         return columns.attribute(value, name, line)
 
     def _value_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, state: State) -> Value:
@@ -208,7 +213,7 @@ class Evaluator(ABC):
 
 def _negated(value: Value) -> Value:
     known = truth(value)
-    return Unknown() if known is None else Const(not known)
+    return Unknown(TRUTH_VALUE) if known is None else Const(not known)
 
 
 def arithmetic(operator: ast.operator, left: Value, right: Value) -> Value:

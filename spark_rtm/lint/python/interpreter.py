@@ -5,6 +5,7 @@ Each query keeps its own trigger, so rules about real-time mode do not report mi
 """
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from spark_rtm.lint.python.statements import Statements
@@ -12,9 +13,11 @@ from spark_rtm.lint.rules.rule import ExhaustedError, Steps, unchecked
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, truth
 from spark_rtm.lint.spark.streams import Arguments
 from spark_rtm.lint.spark.values import (
+    TRUTH_VALUE,
     Const,
     Function,
     Items,
+    Number,
     Session,
     Table,
     Unknown,
@@ -25,6 +28,8 @@ from spark_rtm.lint.spark.values import (
 )
 
 MAX_CALL_DEPTH = 8
+ANNOTATED: dict[str, Callable[[], Value]] = {"bool": lambda: Unknown(TRUTH_VALUE), "int": Number, "float": Number}
+"""The values of parameters by their annotations."""
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 
 
@@ -191,7 +196,7 @@ class Interpreter(Statements):
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             annotation = ast.unparse(argument.annotation).strip("'\"") if argument.annotation else ""
             is_session = argument.arg in SESSION_NAMES or annotation.rpartition(".")[2] == "SparkSession"
-            values[argument.arg] = Session() if is_session else Unknown()
+            values[argument.arg] = Session() if is_session else ANNOTATED.get(annotation, Unknown)()
         return values
 
 

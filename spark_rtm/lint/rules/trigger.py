@@ -119,6 +119,7 @@ def trigger_several(module: Module) -> Iterator[Problem]:
 def _unsupported_forms(trigger: Trigger) -> Iterator[str]:
     for value in trigger.arguments.positional:
         is_real_time = "RealTime" in getattr(value, "origin", "") or "RealTime" in getattr(value, "name", "")
+        is_real_time |= isinstance(value, Const) and isinstance(value.value, bool)
         if is_real_time or (text_of(value) or "").replace("_", "").lower() == "realtime":
             yield "a trigger without a keyword"
     for name in trigger.arguments.keywords:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES
-from spark_rtm.lint.spark.streams import Arguments, Frame, Source, Writer
+from spark_rtm.lint.spark.streams import Arguments, Frame, Partial, Source, Writer
 from spark_rtm.lint.spark.values import Column, Library, Mark, Session, Udf, Unknown, Value, marks_of, texts_of
 
 UDF_MAKERS = {"udf", "pandas_udf", "arrow_udf", "udtf", "arrow_udtf"}
@@ -44,11 +44,13 @@ def attribute(value: Value, name: str, line: int) -> Value:
         return Source(is_streaming=name == "readStream")
     if name == "writeStream":
         return Writer(frame_of(value), lines=frozenset({line}), line=line)
-    if name in SESSION_NAMES and isinstance(value, Unknown):
+    if isinstance(value, Writer) or (isinstance(value, Unknown) and name == "trigger"):
+        return Partial(value, name, Arguments())
+    if isinstance(value, Session) or (name in SESSION_NAMES and isinstance(value, Unknown)):
         return Session()
-    if isinstance(value, Session | Frame):
-        return value if isinstance(value, Session) else Column(name=name)
-    return Unknown(value.origin if isinstance(value, Unknown) else "")
+    return (
+        Column(name=name) if isinstance(value, Frame) else Unknown(value.origin if isinstance(value, Unknown) else "")
+    )
 
 
 def frame_of(value: Value) -> Frame:

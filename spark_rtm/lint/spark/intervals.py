@@ -2,7 +2,19 @@
 
 import re
 
-from spark_rtm.lint.spark.values import Const, Function, Items, Number, Table, Text, Unknown, Value, quoted, text_of
+from spark_rtm.lint.spark.values import (
+    TRUTH_VALUE,
+    Const,
+    Function,
+    Items,
+    Number,
+    Table,
+    Text,
+    Unknown,
+    Value,
+    quoted,
+    text_of,
+)
 from spark_rtm.text.finding import OSS
 
 MIN_BATCH_MS = 5000
@@ -60,7 +72,7 @@ def not_a_text(value: Value) -> str:
         is_text = isinstance(value.value, str) and value.value.strip()
         return "" if is_text or value.value is ... else quoted(value.value)
     if isinstance(value, Unknown):
-        return "timedelta(...)" if value.origin == "datetime.timedelta" else ""
+        return {"datetime.timedelta": "timedelta(...)", TRUTH_VALUE: "a truth value"}.get(value.origin, "")
     names = {Number: "a number", Table: "a dictionary", Items: "a list", Function: "a function"}
     return next((name for kind, name in names.items() if isinstance(value, kind)), "")
 

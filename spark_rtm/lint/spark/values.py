@@ -13,6 +13,8 @@ ALWAYS: Guard = frozenset()
 MAX_TEXT = 10_000
 """Maximum length of a tracked string. Otherwise, a few lines `a = a + a` would fill the memory."""
 MAX_QUOTED = 80
+TRUTH_VALUE = "bool"
+"""The origin of an unknown truth value, such as the result of a comparison."""
 MAX_NUMBER_BITS = 256
 
 
