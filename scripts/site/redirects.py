@@ -7,6 +7,7 @@ from scripts.pack import files
 REDIRECTS = {
     "assistants": "install.md#skill",
     "attribution_settings": "attribution.md#flow",
+    "concepts": "real_time_mode.md#words",
     "chaos": "faults.md#what-a-fault-costs",
     "error_finder": "errors.md",
     **dict.fromkeys(
@@ -18,6 +19,7 @@ REDIRECTS = {
     "price": "tuning.md",
     "slot_calculator": "cluster_and_slots.md#how-many-slots-does-a-query-need",
     "soak": "faults.md#what-grows-in-hours",
+    "workers": "production.md#oss-with-spark-submit",
 }
 """The new address of each page that was removed from `references/`, keyed by the stem of the removed page."""
 
