@@ -158,10 +158,7 @@ bench-settings: ## vary one setting at a time: latency and CPU time (90 min); op
 bench-growth: ## measure how cost grows with rate, state and size (1 h); QUICK=1 FILTER=dimension PUBLISH=1
 bench-other-engines: ## compare with Kafka Streams, Flink and Quix Streams; BENCH=--long-interval or BENCH=--limits for two other measurements
 bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latency
-bench-joins: ## measure the latency of a join of two streams in real-time mode; DURATION RATE QUICK=1 PUBLISH=1
-bench-offline-lateness: ## measure how late Scala timers fire in real-time mode; DURATION QUICK=1 PUBLISH=1
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
-bench-memory: ## measure heap, RocksDB and full collections of a query with growing state; QUICK=1 PUBLISH=1 BENCH="--bounded-mb 10"
 bench-drains: ## measure how long a stop without repeated results takes, even if jobs are killed during it; QUICK=1 PUBLISH=1 BENCH=--cluster
 
 bench-%: setup $(VENV)/installed-bench

@@ -6,19 +6,19 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaException, Message, Producer
+from confluent_kafka import KafkaException, Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from benchmarks.harness.benchmark import PUBLISHED_DIR, Outcome
-from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, read_topic
+from spark_rtm.kafka.consumer import consumer_from_start, end_offsets
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.measure.percentiles import percentiles
@@ -31,7 +31,6 @@ STEM = "probes"
 PARTITIONS = 2
 MAX_QUEUED = 2_000_000
 FLUSH_SECONDS = 60
-DRAIN_SECONDS = 10
 LEADER_SECONDS = 120.0
 SHARES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 T = TypeVar("T")
@@ -101,9 +100,7 @@ def produce(servers: str, records: Iterable[Record]) -> None:
     producer.flush(FLUSH_SECONDS)
 
 
-def send_all(
-    servers: str, records: Iterable[Record], query: StreamingQuery, drain_seconds: float = DRAIN_SECONDS
-) -> None:
+def send_all(servers: str, records: Iterable[Record], query: StreamingQuery, drain_seconds: float) -> None:
     """Send records in a thread, and wait `drain_seconds` after the last one. Raise the error of a failed query."""
     sender = threading.Thread(target=produce, args=(servers, records), daemon=True)
     sender.start()
@@ -130,15 +127,9 @@ def written(servers: str, topic: str) -> int:
     return sum(ends.values())
 
 
-def appended_ms(servers: str, topic: str, number_of: Callable[[Message], int]) -> dict[int, int]:
-    """Return the append time (ms) of the first record with each number, keyed by number."""
-    # The last value of a key wins.
-    return {number_of(message): message.timestamp()[1] for message in reversed(read_topic(servers, topic))}
-
-
-def latencies(values_ms: Sequence[float], shares: Mapping[str, float] = SHARES) -> dict[str, float]:
+def latencies(values_ms: Sequence[float]) -> dict[str, float]:
     """Return percentiles by name, or zeros if there are no values."""
-    return dict(zip(shares, percentiles(values_ms or [0], shares.values()), strict=True))
+    return dict(zip(SHARES, percentiles(values_ms or [0], SHARES.values()), strict=True))
 
 
 def outcome_of(

@@ -139,7 +139,7 @@ def _round(place: ProbeRun, options: Options, name: str, problems: list[str]) ->
     total = int(options.rate * (options.warm_up + options.duration))
     records = ((n / options.rate, (topic, str(n), str(n % KEYS), n % PARTITIONS)) for n in range(total))
     with place.query(results.select("key", F.to_json(F.struct("*")).alias("value")), target, trigger) as query:
-        send_all(place.servers, when_due(records), query, drain_seconds=DRAIN_SECONDS)
+        send_all(place.servers, when_due(records), query, DRAIN_SECONDS)
         with suppress(TimeoutError):  # missing results are counted below
             wait_until(lambda: len(_results(place, target)) >= total, LATE_SECONDS, "the last results", [query])
     counts, rows_ms = dict[int, int](), list[int]()

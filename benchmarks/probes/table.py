@@ -48,40 +48,7 @@ def python_path(root: Path, _: str) -> str:
     )
 
 
-def memory(root: Path, _: str) -> str:
-    """Return a table of the memory and full collections of a query with growing state, with and without limits."""
-    conditions, (free, limited) = _found(root, "bench-memory", "memory", "memory-bounded")
-    _, (million, million_limited) = _found(root, "bench-memory", "memory-1000000", "memory-bounded-1000000")
-    phases = [*free["phases"][2:], million["phases"][-1]], [*limited["phases"][2:], million_limited["phases"][-1]]
-    rows = [
-        (
-            f"{one['state_rows']:,}",
-            f"{one['at_seconds']:,} s",
-            *(
-                f"{one[f'{name}_mb']:,.0f} / {two[f'{name}_mb']:,.0f}"
-                for name in ("heap", "outside", "rocksdb", "disk")
-            ),
-        )
-        for one, two in zip(*phases, strict=True)
-    ]
-    names = [f"{prefix}{name}_ms" for prefix in ("calm_", "") for name in ("p50", "p95", "p99")]
-    calm, forced = (
-        " / ".join(f"{free[name]:g}" for name in names[:3]),
-        " / ".join(f"{free[name]:g}" for name in names[3:]),
-    )
-    took = [one["collection_ms"] for row in (free, limited) for one in row["phases"]]
-    intro = (
-        f"{conditions}, heap of 1,024 MB, four state partitions. Each cell is MB without / with a RocksDB memory limit "
-        f"of {limited['bounded_mb']} MB. A full garbage collection took {min(took)} to {max(took)} ms. Without the "
-        f"limit, p50 / p95 / p99 were {calm} ms, and {forced} ms with a forced full collection each second. "
-        'The last row comes from `BENCH="--keys 1000000"` on a busy machine.'
-    )
-    header = ("rows of state", "at", "heap after collection", "outside the heap", "RocksDB", "on disk")
-    return f"{intro}\n\n{table(header, rows)}"
-
-
 BLOCKS: dict[str, Block] = {
     "measured-drains": drains,
     "measured-python": python_path,
-    "measured-memory": memory,
 }

@@ -137,7 +137,7 @@ def test_copy_contains_every_module_that_it_imports() -> None:
     missing = {
         (name, imported)
         for name in shipped
-        if name.startswith("examples/") and name.endswith(".py")
+        if name.endswith(".py") and name != "scripts/skills.py"  # `generate` and `validate` need a checkout
         for imported in imported_files((files.ROOT / name).read_text(), name.rpartition("/")[0]) - shipped
         if (files.ROOT / imported).is_file()
     }
