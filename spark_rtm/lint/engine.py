@@ -149,8 +149,11 @@ def _columns(words: Iterable[re.Pattern[str]], line: str) -> tuple[int, int]:
     """Return the start and end columns of the first of `words` in the line, or else of the whole line."""
     if len(line) > MAX_LINE:  # a file on one line can have thousands of findings
         return 1, len(line) + 1
-    for word in words:
-        if match := word.search(line):
-            return match.start() + 1, match.end() + 1
+    found = [match.span() for word in words if (match := word.search(line))]
+    # A word that stands only once is certainly the one that the finding means.
+    once = (span for span in found if line.lower().count(line[slice(*span)].lower()) == 1)
+    if found:
+        start, end = next(once, found[0])
+        return start + 1, end + 1
     text = line.rstrip()
     return len(line) - len(line.lstrip()) + 1 if text else 1, len(text) + 1

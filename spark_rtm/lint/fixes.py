@@ -12,7 +12,7 @@ from pathlib import Path
 from spark_rtm.lint.engine import lint_text
 from spark_rtm.lint.python.excerpt import tree_of
 from spark_rtm.lint.rules.operator import BROADCAST_FIX
-from spark_rtm.lint.rules.source import ADD_UPDATE
+from spark_rtm.lint.rules.source import ADD_UPDATE, WRITE_UPDATE
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import normalized
 from spark_rtm.text.finding import Finding, printable
@@ -84,10 +84,22 @@ def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
     for finding, (pattern, template) in patterns:
         first, end = starts[finding.line - 1], ends[finding.line - 1]
         first = max(0, first - 2) if pattern is NO_MODE else first  # with the line end before it
-        match = pattern.search(text, first, end + MAX_CALL)
-        edit = [(match.start(), match.end(), _new(match, template))] if match and match.start() < end else []
+        edit = _on_line(text, pattern, template, first, end)
         edits.append([*edit, *broadcast[1]] if edit and pattern is JOIN else edit)
     return edits
+
+
+def _on_line(text: str, pattern: re.Pattern[str], template: str, first: int, end: int) -> list[Edit]:
+    """Return the edits of a line. Of several statements on it, either all are real-time queries, or one can change."""
+    edits, in_real_time = list[Edit](), list[bool]()
+    for match in pattern.finditer(text, first, end + MAX_CALL):
+        new = _new(match, template)
+        start, stop = max(text.rfind(";", 0, match.start()), first), text.find(";", match.end(), end)
+        statement = text[start : stop if stop > 0 else end + MAX_CALL]
+        if match.start() < end and new != match[0] and not (pattern is NO_MODE and "outputMode" in statement):
+            edits.append((match.start(), match.end(), new))
+            in_real_time.append("realTime" in statement)
+    return edits if len(edits) == 1 or all(in_real_time) else []
 
 
 def _pattern(finding: Finding, broadcast: str) -> tuple[re.Pattern[str], str] | None:
@@ -95,7 +107,8 @@ def _pattern(finding: Finding, broadcast: str) -> tuple[re.Pattern[str], str] | 
     if finding.rule == "trigger-form":
         return (IMPORT, "") if finding.fix.startswith("delete") else (TRIGGER, "realTime={given}")
     if finding.rule == "output-mode":
-        return (NO_MODE, '.outputMode("update"){gap}.') if finding.fix == ADD_UPDATE else (MODE, '"update"')
+        fixes = {ADD_UPDATE: (NO_MODE, '.outputMode("update"){gap}.'), WRITE_UPDATE: (MODE, '"update"')}
+        return fixes.get(finding.fix)
     if finding.rule == "trigger-duration":
         return DURATION, "{given}"
     return (JOIN, f"{broadcast}({{other}})") if finding.fix == BROADCAST_FIX and broadcast else None

@@ -63,6 +63,38 @@ def test_static_side_is_wrapped_in_broadcast(before: str, after: str, name: str,
     assert right.replace("\n", end) == corrected(wrong.replace("\n", end))
 
 
+@pytest.mark.parametrize("call", [".outputMode('append')" + REAL_TIME, UPDATE + ".trigger(realTime=True)", REAL_TIME])
+def test_equal_statements_on_one_line_are_all_corrected(call: str) -> None:
+    """A second correction finds nothing, so no finding stays fixable forever."""
+    statement = f"events.writeStream.format('console'){call}.start()"
+    after = corrected(f"{EVENTS}{statement}; {statement}; {statement}\n")
+
+    assert [] == lint_text(after, "job.py")
+    assert after == corrected(after)
+
+
+def test_statement_beside_one_in_another_mode_is_left_alone() -> None:
+    batch = "events.writeStream.format('console').outputMode('append').trigger(processingTime='1 second').start()"
+    real_time = batch.replace("processingTime='1 second'", "realTime='5 minutes'")
+    text = f"{EVENTS}{batch}; {real_time}\n"
+
+    assert 1 == len(lint_text(text, "job.py"))
+    assert text == corrected(text)
+
+
+def test_mode_of_another_branch_is_left_alone() -> None:
+    text = f"""{EVENTS}writer = events.writeStream.format('console')
+if live:
+    writer = writer.trigger(realTime="5 minutes")
+else:
+    writer = writer.outputMode("append").trigger(processingTime="1 second")
+writer.start()
+"""
+
+    assert ["output-mode"] == [finding.rule for finding in lint_text(text, "job.py")]
+    assert text == corrected(text)
+
+
 def test_import_of_a_scala_trigger_is_deleted() -> None:
     line = "from pyspark.sql.streaming import DataStreamWriter, Trigger\n"
     query = EVENTS + START.format(UPDATE + REAL_TIME)

@@ -9,6 +9,7 @@ from spark_rtm.lint.spark.values import known, quoted, text_of
 
 RULES = Rules()
 ADD_UPDATE = 'add .outputMode("update")'
+WRITE_UPDATE = 'write .outputMode("update")'
 CHECKPOINT_CONF = "spark.sql.streaming.checkpointLocation"
 EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 FILE_FORMATS = ("avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml")
@@ -32,8 +33,8 @@ REFUSED_SINKS = {
 }
 
 
-@RULES.add("output-mode", subject="query")
-def output_mode(query: Query) -> Iterator[Problem]:
+@RULES.add("output-mode")
+def output_mode(module: Module) -> Iterator[Problem]:
     """
     Checks for real-time queries whose output mode is missing or not `update`.
 
@@ -46,16 +47,20 @@ def output_mode(query: Query) -> Iterator[Problem]:
     Source: [test], [guide]
     """
     consequence = "so the query fails with OUTPUT_MODE_NOT_SUPPORTED"
-    writer = query.writer
-    if writer.mode is None:
-        if query.start_line and not writer.is_open:
-            message = f"no output mode is set and the default is append, {consequence}"
-            yield Problem(query.start_line, message, ADD_UPDATE)
-        return
-    modes = [text for each in known(writer.mode[0]) if (text := text_of(each)) is not None]
-    if modes and all(mode.lower() != "update" for mode in modes):
-        message = f"the output mode is {quoted(modes[0])}, {consequence}"
-        yield Problem(writer.mode[1], message, 'write .outputMode("update")')
+    with_mode = {query.start_line for query in module.queries if query.writer.mode}
+    for query in module.real_time:
+        writer = query.writer
+        if writer.mode is None:
+            if query.start_line and not writer.is_open:
+                message = f"no output mode is set and the default is append, {consequence}"
+                # A mode at this call would also replace the mode that another branch sets.
+                fix = ADD_UPDATE if query.start_line not in with_mode else f"{ADD_UPDATE} where the trigger is set"
+                yield Problem(query.start_line, message, fix, lines=writer.lines)
+            continue
+        modes = [text for each in known(writer.mode[0]) if (text := text_of(each)) is not None]
+        if modes and all(mode.lower() != "update" for mode in modes):
+            message = f"the output mode is {quoted(modes[0])}, {consequence}"
+            yield Problem(writer.mode[1], message, WRITE_UPDATE, lines=writer.lines)
 
 
 @RULES.add("checkpoint")
