@@ -233,10 +233,11 @@ def keep(
             return
         keeper.start()
         try:
-            while not stop.wait(POLL_SECONDS):
+            is_over = False
+            while not is_over:
+                is_over = stop.wait(POLL_SECONDS)
                 check_lock()
-                if not keeper.poll():
-                    break
+                is_over = is_over or not keeper.poll()
         except LostLockError:
             keeper.step_down()
             raise

@@ -164,12 +164,14 @@ def test_second_writer_ends_all_queries_in_the_middle_of_a_batch(
 def test_keep_without_its_lock_file_stops_in_the_middle_of_a_batch(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
+    """SIGTERM also does not drain the query of a process that has lost its lock."""
     topics, lock_path = (new_topic(kafka, 1), new_topic(kafka, 1)), tmp_path / "lock"
     produce(kafka, topics[0], [(0, b"1")])
 
     def delete() -> None:
         eventually(lambda: end_offset(kafka, topics[1]) == 1, 60, "a row")
         lock_path.unlink()
+        os.kill(os.getpid(), signal.SIGTERM)
 
     thread = threading.Thread(target=delete)
     thread.start()
