@@ -117,6 +117,13 @@ def test_output_of_the_samples_is_compared_with_the_file(judge: Judge, tmp_path:
     assert '1 expected records are missing (first: "C"); 1 others were written (first: "A")' in verdict.evidence
 
 
+def test_stream_may_have_the_name_rows(judge: Judge) -> None:
+    """The topic of the evaluated records had the same name, so the query read them too."""
+    flow = judge.one(judge.load(UPPER.replace("words", "rows"), "upper"), "flow")
+
+    assert GOOD == flow.status, flow.text
+
+
 def test_records_are_made_from_the_schema_in_the_plan(spark: SparkSession) -> None:
     schema = (
         "id string, kind string, amount double, ts long, at timestamp, tags array<string>, place struct<city string>, "

@@ -155,7 +155,8 @@ def subject(bench: Bench, target: Target, samples: Mapping[str, list[Sent]], par
         topics.add(named)
         rows = _rows_of_function(bench, target, {stream: partitions}, tables)
     trial = Trial(bench.spark, bench.kafka, rows, {stream: partitions}, new_checkpoints(bench.folder))
-    static = f"{prefix}-rows"
+    # Unlike a parameter's name, this name contains `-`.
+    static = f"{prefix}-static-rows"
     topics.add(static)
 
     def on_static() -> DataFrame:
