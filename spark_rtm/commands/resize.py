@@ -10,18 +10,24 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from spark_rtm.command_line import Argument
 from spark_rtm.inspect.files.content import read_checkpoint
-from spark_rtm.inspect.files.folder import LocalFolder, UnreadableError
+from spark_rtm.inspect.files.folder import SCHEME, LocalFolder, UnreadableError
 from spark_rtm.inspect.mode import REAL_TIME_OPERATOR
-from spark_rtm.inspect.start import SHUFFLE_PARTITIONS
+from spark_rtm.inspect.start import SHUFFLE_PARTITIONS, refused_start
 from spark_rtm.program import Command, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_rtm.inspect.files.state import Operator
@@ -29,6 +35,9 @@ if TYPE_CHECKING:
 STATE_STORE = "spark.sql.streaming.stateStore"
 MICRO_BATCH_OPERATOR = "stateStoreSave"
 """The aggregation of micro-batch mode, whose state has the same form. Spark refuses the real-time name."""
+
+UNFINISHED = ".unfinished-"
+"""Part of the name of a folder that is being written. A killed call leaves this folder."""
 
 
 class ResizeError(Exception):
@@ -49,21 +58,37 @@ class Options:
 
 def run(options: Options) -> int:
     """Write the copy, print its content, and return the exit status."""
-    given = (options.checkpoint, options.partitions, options.to)
     try:
-        _checked(*given)  # a refusal needs neither Java nor seconds
+        _check_places(options.checkpoint, options.to)
+        _checked(options.checkpoint, options.partitions)  # a refusal needs neither Java nor seconds
         from spark_rtm.services.spark import build_session  # noqa: PLC0415
 
-        spark = build_session("resize", slots=2)
-        try:
-            rows = resize(spark, *given)
-        finally:
-            spark.stop()
-    except (UnreadableError, ResizeError) as error:
+        # A background job of a shell ignores SIGINT, and SIGTERM would leave the unfinished folder.
+        signal.signal(signal.SIGINT, _interrupt)
+        signal.signal(signal.SIGTERM, _interrupt)
+        with unfinished(options.to) as folder:
+            spark = build_session("resize", slots=2)
+            try:
+                signal.signal(signal.SIGINT, _interrupt)  # PySpark has replaced the handler
+                rows = _rewritten(spark, options.checkpoint, options.partitions, folder)
+            finally:
+                spark.stop()  # a running job would write into the deleted folder
+    except (UnreadableError, ResizeError, RuntimeError) as error:
         raise UsageError(str(error)) from error
     print(f"{options.to} has the {rows} rows of state in {options.partitions} partitions, all unchanged")
     print(f"start the query with checkpointLocation {options.to}; {options.checkpoint} is unchanged")
+    print(
+        f"if the query has ticks, also set {SHUFFLE_PARTITIONS}={options.partitions}: a tick reaches no other partition"
+    )
+    for left in options.to.parent.glob(f"{options.to.name}{UNFINISHED}*"):
+        print(
+            f"delete {left}, unless another `rtm resize` is writing it: a killed call left it, and it is no checkpoint"
+        )
     return 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def resize(spark: SparkSession, checkpoint: Path, partitions: int, target: Path) -> int:
@@ -73,14 +98,37 @@ def resize(spark: SparkSession, checkpoint: Path, partitions: int, target: Path)
     The query must be stopped. Records that it read after its last commit are read again, as after each restart.
     Raises `ResizeError` or `UnreadableError` with the reason and a remedy. After an error, `target` does not exist.
     """
+    _check_places(checkpoint, target)
+    with unfinished(target) as folder:
+        return _rewritten(spark, checkpoint, partitions, folder)
+
+
+@contextmanager
+def unfinished(target: Path) -> Iterator[Path]:
+    """Yield a new folder beside `target`. Rename it to `target` at the end, or delete it after an error."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f"{target.name}{UNFINISHED}", dir=target.parent))
+    except OSError as error:
+        raise ResizeError(f"cannot write beside {target}: {error}; name another folder with --to") from error
+    try:
+        yield folder
+        try:
+            folder.rename(target)
+        except OSError as error:
+            raise ResizeError(f"cannot rename the copy to {target}: {error}; name a new folder with --to") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rewritten(spark: SparkSession, checkpoint: Path, partitions: int, target: Path) -> int:
     from spark_rtm.services.spark import STATE_STORE_PROVIDER  # noqa: PLC0415 - a refusal needs no PySpark
 
-    operators, batch = _checked(checkpoint, partitions, target)
+    operators, batch = _checked(checkpoint, partitions)
     session = spark.newSession()
     session.conf.set(f"{STATE_STORE}.providerClass", STATE_STORE_PROVIDER)
     session.conf.set(f"{STATE_STORE}.checkpointFormatVersion", "2")
     try:
-        shutil.copytree(checkpoint, target)
+        shutil.copytree(checkpoint, target, symlinks=True, dirs_exist_ok=True)
         aggregations = [one.number for one in operators if one.name == REAL_TIME_OPERATOR]
         _rename(target, aggregations, MICRO_BATCH_OPERATOR)
         java: Any = session._jsparkSession  # noqa: SLF001 - the class is not public
@@ -88,17 +136,29 @@ def resize(spark: SparkSession, checkpoint: Path, partitions: int, target: Path)
         java.streamingCheckpointManager().repartition(str(target.absolute()), partitions, False)
         rows = sum(compared(session, target, operator.number, batch) for operator in operators)
         _rename(target, aggregations, REAL_TIME_OPERATOR)
-    except BaseException as error:
-        shutil.rmtree(target, ignore_errors=True)
-        if isinstance(error, ResizeError | KeyboardInterrupt):
-            raise
+    except ResizeError:
+        raise
+    except Exception as error:
         raise ResizeError(f"Spark did not rewrite {checkpoint}: {error}; the checkpoint is unchanged") from error
     return rows
 
 
-def _checked(checkpoint: Path, partitions: int, target: Path) -> tuple[tuple[Operator, ...], int]:
+def _check_places(checkpoint: Path, target: Path) -> None:
+    if address := next((place for place in (checkpoint, target) if SCHEME.match(str(place))), None):
+        raise ResizeError(
+            f"{address} is an address, but this command reads and writes local folders; copy the checkpoint to this "
+            "machine with the tool of the store, resize the copy, and upload the result to a new address"
+        )
     if target.exists():
         raise ResizeError(f"{target} exists; name a new folder with --to")
+    if target.resolve().is_relative_to(checkpoint.resolve()):
+        raise ResizeError(f"{target} is inside the checkpoint, which must not change; name a folder outside with --to")
+    for path in checkpoint.rglob("*"):
+        if path.is_symlink() or not (path.is_dir() or path.is_file()):
+            raise ResizeError(f"{path} is a link or no file; replace it with the file that it points to")
+
+
+def _checked(checkpoint: Path, partitions: int) -> tuple[tuple[Operator, ...], int]:
     if partitions < 1:
         raise ResizeError(f"--partitions {partitions} is too small; use at least 1")
     read = read_checkpoint(LocalFolder(checkpoint), str(checkpoint))
@@ -106,6 +166,8 @@ def _checked(checkpoint: Path, partitions: int, target: Path) -> tuple[tuple[Ope
         raise ResizeError(
             f"{checkpoint} has no committed state, so the next start uses {SHUFFLE_PARTITIONS} of its session"
         )
+    if refused := refused_start(read, is_real_time=False):
+        raise ResizeError(f"{checkpoint} cannot be continued: {refused.reason}; {refused.remedy}")
     if read.position.confs.get(SHUFFLE_PARTITIONS) == str(partitions):
         raise ResizeError(f"{checkpoint} already has {partitions} state partitions; choose another number")
     return read.operators, read.position.batch

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 # A Windows drive is one letter, so a scheme has at least two.
-_SCHEME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9+.-]+):/")
+SCHEME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9+.-]+):/")
 # The keys under which the file systems of fsspec report the time of the last change.
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 
@@ -115,7 +115,7 @@ Folder = LocalFolder | StoreFolder
 
 def open_folder(target: str) -> Folder:
     """Return the folder at a path or URL. Raise `UnreadableError` if it does not exist or cannot be reached."""
-    scheme = _SCHEME.match(target)
+    scheme = SCHEME.match(target)
     if scheme and scheme["name"].lower() != "file":
         return _open_store(target)
     path = Path(unquote(urlsplit(target).path)) if scheme else Path(target)
