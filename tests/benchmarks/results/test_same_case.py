@@ -1,0 +1,47 @@
+"""Two published limits of one case: either they agree, or the page with the older one names the newer one."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scripts.pack import files
+
+FILES = ("throughput", "other_engines_limits")
+STEP = 1.5
+"""Largest ratio of two rates between which the search does not try another one."""
+
+
+def rates() -> dict[str, dict[str, int]]:
+    """Return the sustained rates by workload and engine, and then by file."""
+    found: dict[str, dict[str, int]] = {}
+    for name in FILES:
+        content: Any = json.loads((files.ROOT / f"references/measured/{name}.json").read_text(encoding="utf-8"))
+        for limit in content["limits"]:
+            found.setdefault(f"{limit['workload']}, {limit['engine']}", {})[name] = round(limit["sustained_rate"])
+    return {case: by_file for case, by_file in found.items() if len(by_file) == len(FILES)}
+
+
+def hidden(by_file: dict[str, int], text: str) -> list[str]:
+    """Return the rates of other files that differ from the rate of `throughput`, and that its text does not name."""
+    rate = by_file["throughput"]
+    others = [other for name, other in by_file.items() if name != "throughput"]
+    differing = [other for other in others if max(other, rate) / min(other, rate) > STEP]
+    return [f"{other:,}" for other in differing if f"{other:,} records/s" not in text]
+
+
+def test_same_cases_are_found() -> None:
+    assert {"stateless, real-time", "stateful, real-time"} == set(rates())
+
+
+@pytest.mark.parametrize("case", rates())
+def test_page_names_a_differing_limit_of_the_same_case(case: str) -> None:
+    text = (files.ROOT / "references/throughput.md").read_text(encoding="utf-8")
+
+    assert [] == hidden(rates()[case], text)
+    assert "other_engines.md#highest-rate" in text
+
+
+def test_unnamed_limit_is_reported() -> None:
+    assert ["64,000"] == hidden({"throughput": 32_000, "other_engines_limits": 64_000}, "12,000 records/s")
+    assert [] == hidden({"throughput": 8_000, "other_engines_limits": 12_000}, "")
