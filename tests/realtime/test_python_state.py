@@ -20,19 +20,16 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.python_state import transform_with_state, with_python
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
-from tests.helpers import eventually, kafka_rows, new_topic, start_to_kafka
+from tests.helpers import eventually
 from tests.realtime.python_processors import REPORTS, STEPS, Reporting
+from tests.realtime.python_query import DEADLINE_SECONDS, PythonQuery
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(400)]
 
@@ -40,42 +37,7 @@ NAMES = ("update", "forget", "append", "extend", "put", "empty", "set", "remove"
 HISTORIES = int(os.environ.get("RTM_HISTORIES", "15"))
 """Number of histories; acceptance runs use 1,000."""
 ROWS = 5
-DEADLINE_SECONDS = 90
-
 Steps = list[tuple[str, str, int]]
-
-
-class PythonQuery:
-    """A real-time query with Python in it, between two topics."""
-
-    def __init__(
-        self, spark: SparkSession, kafka: str, checkpoint: Path, schema: str, transform: Callable[..., DataFrame]
-    ) -> None:
-        """Create the topics; `transform` takes the decoded rows and the ticks."""
-        self.spark, self.kafka, self.checkpoint = spark, kafka, checkpoint
-        self.schema, self.transform = schema, transform
-        self.source, self.ticks, self.target = (new_topic(kafka, 2) for _ in range(3))
-        self.producer = Producer({"bootstrap.servers": kafka, "linger.ms": 0, "log_level": 3})
-        self.query: StreamingQuery
-
-    def start(self, interval: str = "5 seconds") -> None:
-        records, ticks = (kafka_rows(self.spark, self.kafka, one) for one in (self.source, self.ticks))
-        row = F.from_json(F.col("value").cast("string"), self.schema).alias("row")
-        results = self.transform(records.select(row).select("row.*"), ticks)
-        texts = results.select(F.to_json(F.struct("*")).alias("value"))
-        self.query = start_to_kafka(texts, self.kafka, self.checkpoint, interval, topic=self.target)
-
-    def send(self, *rows: dict[str, Any]) -> None:
-        for row in rows:
-            self.producer.produce(self.source, json.dumps(row), str(row.get("key")))
-        assert 0 == self.producer.flush(30)
-
-    def results(self) -> list[dict[str, Any]]:
-        return [json.loads(message.value() or b"") for message in read_topic(self.kafka, self.target)]
-
-    def await_results(self, is_enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        wait_until(lambda: is_enough(self.results()), DEADLINE_SECONDS, "results", [self.query])
-        return self.results()
 
 
 @pytest.fixture

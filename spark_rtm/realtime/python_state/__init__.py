@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, TimerValues
 from pyspark.sql.types import StructType
 
+from .values import writer
 from .worker import State
 
 if TYPE_CHECKING:
@@ -113,6 +114,10 @@ def _in_scala(
             "it with `spark_rtm.services.spark.build_session`, or run `python -m spark_rtm.services control` "
             "and add the printed path to `spark.jars`"
         )
+    writer(output, "result", is_state=False)
+    for state in states:
+        for schema in filter(None, (state.schema, state.key_schema)):
+            writer(schema, f"state variable {state.name!r}", is_state=True)
     described = [
         (state.kind, state.name, state.schema.json(), state.key_schema and state.key_schema.json(), state.ttl_ms)
         for state in states

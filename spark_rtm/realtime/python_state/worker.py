@@ -19,6 +19,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType, TimestampType
 
+from .values import writer
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -82,9 +84,11 @@ class RemoteHandle:
 class _Remote:
     def __init__(self, handle: RemoteHandle, number: int, state: State) -> None:
         self._handle, self._number = handle, number
-        self._read, self._write = _reader(state.schema, Row), _writer(state.schema)
+        owner = f"state variable {state.name!r}"
+        self._read, self._write = _reader(state.schema, Row), writer(state.schema, owner, is_state=True)
         if state.key_schema:
-            self._read_key, self._write_key = _reader(state.key_schema, Row), _writer(state.key_schema)
+            self._read_key = _reader(state.key_schema, Row)
+            self._write_key = writer(state.key_schema, f"key of {owner}", is_state=True)
 
     def clear(self) -> None:
         self._change("clear")
@@ -207,28 +211,6 @@ def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any],
     return data_type.fromInternal if data_type.needConversion() else None
 
 
-def _writer(schema: StructType) -> Callable[[Any], Any]:
-    """Return a function that converts a `Row`, tuple or dictionary to nested tuples."""
-    names, has_conversions = schema.names, _has_conversions(schema)
-
-    def write(value: Any) -> Any:
-        if isinstance(value, dict):
-            value = [value.get(name) for name in names]
-        fields = tuple(map(_plain, value))
-        return schema.toInternal(fields) if has_conversions else fields
-
-    return write
-
-
-def _has_conversions(schema: StructType) -> bool:
-    return any(field.dataType.needConversion() for field in schema)
-
-
-def _plain(value: Any) -> Any:
-    """Return the Python value of a NumPy scalar."""
-    return value.item() if type(value).__module__ == "numpy" and not getattr(value, "ndim", 1) else value
-
-
 def serve(source: BinaryIO, target: BinaryIO) -> None:
     """Serve one task: read the processor, then answer requests until an empty one arrives."""
     key = None
@@ -240,8 +222,8 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
     data = _bytes(source)
     try:
         processor, states, row_schema, key_schema, initial_schema, output = pickle.loads(data)
-        handle, read_key, write = RemoteHandle(states, ask), _reader(key_schema, dict), _writer(output)
-        has_conversions = _has_conversions(output)
+        handle, read_key = RemoteHandle(states, ask), _reader(key_schema, dict)
+        write = writer(output, "result", is_state=False)
         readers = {"row": _reader(row_schema, dict), "initial": _reader(initial_schema or StructType(), dict)}
         processor.init(handle)
         gc.freeze()  # so garbage collections between two rows skip the imported modules
@@ -251,7 +233,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
             handle.start(values or ())
             value = readers[kind](payload) if kind in readers else payload
             results = _process(processor, kind, key, value, TimerValues(now, -1))
-            rows = [write(row.asDict(has_conversions) if isinstance(row, Row) else row) for row in results]
+            rows = list(map(write, results))
             _send(target, ("end", handle.changes, rows))
         processor.close()
         _send(target, ("end", [], []))
