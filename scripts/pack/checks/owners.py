@@ -36,6 +36,8 @@ FACTS = {
     "default garbage collector": ("tuning", r"two cores and 1,792 MB"),
     "slow first batches": ("tuning", r"hundred (?:empty|pauses|times)"),
     "rows that are too late": ("state", r"two batches too late"),
+    # Each of these words denies what `python_state` and `rtm resize` can do.
+    "refusal of Python": ("state", r"refuses? \[?Python (?:UDF|function|processor)|no Python (?:UDF|function)"),
     "number of state partitions": ("state", r"fixed by the first batch|partitions\S* for each checkpoint"),
 }
 """The page that owns each fact, and a regular expression for the words or numbers that state the fact."""
