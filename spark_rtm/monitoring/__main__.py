@@ -2,8 +2,11 @@
 
 import signal
 
+from spark_rtm.requirement import require_or_exit
+
 if __name__ == "__main__":  # Ctrl-C during the following imports ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    require_or_exit("monitoring", "monitoring", "confluent_kafka", "prometheus_client", "numpy", "pyspark")
 
 import argparse
 import json

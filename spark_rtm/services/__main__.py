@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return int(options.run(options) or 0)
-    except RuntimeError as error:
+    except (OSError, RuntimeError) as error:
         print(error, file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

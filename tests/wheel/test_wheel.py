@@ -127,6 +127,26 @@ def test_import_without_its_packages_names_the_extra(
     assert f"ModuleNotFoundError: {problem}; run pip install 'spark-real-time-mode[{extra}]'" in done.stderr
 
 
+@pytest.mark.parametrize(("module", "package"), [("monitoring", "confluent_kafka")])
+def test_program_without_its_packages_ends_with_one_line(
+    module: str, package: str, environment: Path, project: Path
+) -> None:
+    done = _run(environment, "python", "-m", f"spark_rtm.{module}", cwd=project)
+
+    problem = f"spark_rtm.{module} needs the package {package!r}, which is not installed"
+    assert (2, "") == (done.returncode, done.stdout)
+    assert done.stderr.startswith(f"{problem}; run pip install 'spark-real-time-mode[{module}]'")
+    assert 1 == len(done.stderr.splitlines())
+
+
+def test_old_python_is_named_in_one_line(environment: Path, project: Path) -> None:
+    code = "import runpy, sys; sys.version_info = (3, 10, 1); runpy.run_module('spark_rtm', run_name='__main__')"
+
+    done = _run(environment, "python", "-c", code, cwd=project)
+
+    assert (2, "rtm: this is Python 3.10; run it with Python 3.11 or newer\n") == (done.returncode, done.stderr)
+
+
 EXTRAS = {
     "prove": ("prove.command",),
     "testing": ("testing.plugin", "testing.run", "services.postgres", "services.spark"),
