@@ -1,71 +1,42 @@
 """
 Control the queries of another process: `rtm commit`, `rtm drain` and `rtm stop`.
 
-A job opens a Unix domain socket with `listen`. Any user with access to the socket file can send commands. No TCP port
+The job opens a Unix domain socket with `listen`. Any user with access to the socket file can send commands. No TCP port
 is open.
 """
 
-from __future__ import annotations
-
+import argparse
 import json
-import os
+import math
 import socket
-import socketserver
 import sys
-import threading
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from spark_rtm.command_line import Argument
-from spark_rtm.program import Command
+from spark_rtm.commands.listener import MAX_DEADLINE_SECONDS, Answer, listen
+from spark_rtm.program import Command, UsageError
+from spark_rtm.realtime.limits import DEADLINE_SECONDS
+from spark_rtm.text.finding import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-DEADLINE_SECONDS = 30.0
-# A request is one line. A longer one is not from `send`.
-MAX_REQUEST_BYTES = 10_000
+__all__ = ["COMMANDS", "listen", "send"]
 # A busy driver may answer this long after the deadline of the command.
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = 30.0
+MAX_ANSWER_BYTES = 10_000_000
 SUMMARIES = {
     "commit": "end the open batch of a running query now; the query continues",
     "drain": "wait until all records in the source are processed and committed; the query continues",
     "stop": "drain and stop a running query, so a restart repeats nothing",
 }
+STATUSES = """exit status:
+  0  all queries executed the command
+  1  a query did not execute the command, which its line explains
+  2  no job answered, or a usage error"""
 
 
-@contextmanager
-def listen(spark: SparkSession, path: Path) -> Iterator[None]:
-    """
-    Execute commands that other processes of this user send to the socket `path`, while the block runs.
-
-    Only this user can open the socket, which is deleted when the block ends. Raises OSError if another process already
-    listens on it.
-    """
-    _remove_unused(path)
-    old_mask = os.umask(0o177)
-    try:
-        address: Any = str(path)
-        server = _Server(address, _Handler)
-    finally:
-        os.umask(old_mask)
-    server.spark = spark
-    thread = threading.Thread(target=server.serve_forever, name="rtm-control", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        server.server_close()
-        path.unlink(missing_ok=True)
-
-
-def send(path: Path, command: str, query: str | None, deadline_seconds: float) -> list[dict[str, Any]]:
+def send(path: Path, command: str, query: str | None, deadline_seconds: float) -> list[Answer]:
     """Send a command to the job that listens at `path`, and return the result of each query."""
     request = {"command": command, "query": query, "deadline_seconds": deadline_seconds}
     with socket.socket(socket.AF_UNIX) as client:
@@ -73,13 +44,25 @@ def send(path: Path, command: str, query: str | None, deadline_seconds: float) -
         client.connect(str(path))
         client.sendall(json.dumps(request).encode() + b"\n")
         with client.makefile("rb") as answer:
-            line = answer.readline()
+            line = answer.readline(MAX_ANSWER_BYTES)
     if not line:
-        raise ConnectionError(
-            f"the job at {path} ended before it answered; its next start continues from its checkpoint"
-        )
-    answers: list[dict[str, Any]] = json.loads(line)
-    return answers
+        raise ConnectionError("the job ended before it answered; its next start continues from its checkpoint")
+    answers = json.loads(line)
+    if not isinstance(answers, list) or not answers:
+        raise ValueError("the answer is not a list of results")
+    return [{"ok": one["ok"] is True, "text": str(one["text"])} for one in answers]
+
+
+def seconds(text: str) -> float:
+    """Return a deadline of the command line."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= MAX_DEADLINE_SECONDS:
+        span = f"above 0 and up to {MAX_DEADLINE_SECONDS:,.0f}"
+        raise argparse.ArgumentTypeError(f"{text[:99]!r} is not a number of seconds {span}")
+    return value
 
 
 @dataclass(frozen=True)
@@ -90,8 +73,8 @@ class Options:
     """Socket file that the job passed to `listen`."""
     query: Annotated[str | None, Argument("NAME")] = None
     """Name of the query (default: all queries of the job)."""
-    deadline: Annotated[float, Argument("SECONDS")] = DEADLINE_SECONDS
-    """Time after which the command gives up."""
+    deadline: Annotated[float, Argument("SECONDS", seconds)] = DEADLINE_SECONDS
+    """Time for all queries together. A query that needs longer continues to run."""
 
 
 def run(command: str, options: Options) -> int:
@@ -99,63 +82,29 @@ def run(command: str, options: Options) -> int:
     try:
         answers = send(options.socket, command, options.query, options.deadline)
     except OSError as error:
-        problem = f"no job answers at {options.socket}: {error.strerror or error}; start the job, or correct the path"
-        print(problem, file=sys.stderr)
-        return 2
+        raise UsageError(_problem(options, error)) from error
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise UsageError(f"{options.socket} did not answer as a job with `listen` does; correct the path") from error
     for answer in answers:
-        print(answer["text"], file=sys.stdout if answer["ok"] else sys.stderr)
+        print(printable(answer["text"]), file=sys.stdout if answer["ok"] else sys.stderr)
     return 0 if all(answer["ok"] for answer in answers) else 1
 
 
-class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    # Where Python has no such sockets, as on Windows and in a browser, all other commands still work.
-    address_family = getattr(socket, "AF_UNIX", socket.AF_INET)
-    daemon_threads = True
-    spark: SparkSession
-
-
-class _Handler(socketserver.StreamRequestHandler):
-    server: _Server
-    timeout = ANSWER_SECONDS
-
-    def handle(self) -> None:
-        """Answer one request with one line."""
-        try:
-            request = json.loads(self.rfile.readline(MAX_REQUEST_BYTES))
-            answers = _obey(self.server.spark, **request)
-        except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            answers = [{"ok": False, "text": f"this is not a command of `rtm`: {error}"}]
-        with suppress(OSError):  # the other process may not have waited for the answer
-            self.wfile.write(json.dumps(answers).encode() + b"\n")
-
-
-def _obey(spark: SparkSession, *, command: str, query: str | None, deadline_seconds: float) -> list[dict[str, Any]]:
-    from spark_rtm.realtime.control import commit, drain, stop  # noqa: PLC0415 - the sender of a command needs no PySpark
-
-    action = {"commit": commit, "drain": drain, "stop": stop}[command]
-    active = [one for one in spark.streams.active if query in (None, one.name)]
-    if not active:
-        wanted = "a query" if query is None else f"the query {query!r}"
-        names = ", ".join(str(one.name) for one in spark.streams.active) or "none"
-        return [{"ok": False, "text": f"{wanted} does not run in this job; running queries: {names}"}]
-    answers = []
-    for one in active:
-        try:
-            batch = action(one, float(deadline_seconds))
-            done = f"batch {batch} is committed" if command == "commit" else f"{command} has ended"
-            answers.append({"ok": True, "text": f"{one.name}: {done}"})
-        except Exception as error:  # noqa: BLE001 - the answer reports every error
-            answers.append({"ok": False, "text": f"{one.name}: {error}"})
-    return answers
-
-
-def _remove_unused(path: Path) -> None:
-    if path.is_socket():
-        with socket.socket(socket.AF_UNIX) as probe:
-            try:
-                probe.connect(str(path))
-            except ConnectionRefusedError:
-                path.unlink()
+def _problem(options: Options, error: OSError) -> str:
+    """Return why no job answered, with a remedy."""
+    path = options.socket
+    if isinstance(error, PermissionError):
+        return f"{path} does not admit this user; run the command as the user of the job"
+    if isinstance(error, BlockingIOError):
+        return f"the job at {path} has too many commands to answer; repeat the command later"
+    if isinstance(error, TimeoutError):
+        waited = f"{options.deadline + ANSWER_SECONDS:g} s"
+        return f"the job at {path} has not answered for {waited} and may still execute the command; read its log"
+    if path.exists() and not path.is_socket():
+        return f"{path} is not a socket; name the file that the job passed to `listen`"
+    if type(error) is ConnectionError:
+        return f"{path}: {error}"
+    return f"no job answers at {path}: {error.strerror or error}; start the job, or correct the path"
 
 
 COMMANDS = [
@@ -165,6 +114,7 @@ COMMANDS = [
         Options,
         partial(run, name),
         {f"{name} /run/clicks/rtm.sock": f"{name} all queries of the job that listens there"},
+        f"{summary[0].upper()}{summary[1:]}.\n\n{STATUSES}",
     )
     for name, summary in SUMMARIES.items()
 ]

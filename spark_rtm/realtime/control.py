@@ -22,6 +22,7 @@ from weakref import WeakValueDictionary
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from .limits import DEADLINE_SECONDS
 from .queries import QueryFailedError, raise_if_failed, stop_completely
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ PLUGIN = "spark_rtm.control.Plugin"
 """Value of `spark.plugins` on a cluster. The plugin sends commands to the executors."""
 LATEST = "latestOffsets"
 """Progress metric of the source for a batch that a command ended."""
-DEADLINE_SECONDS = 30.0
 POLL_SECONDS = 0.02
 # A command ends only a batch that was planned before it. A batch that is planned at the same moment needs another one.
 REPEAT_SECONDS = 0.5
@@ -73,7 +73,7 @@ def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> 
     Raises the same errors as `commit`. After the deadline, the query still runs, and the message names the unread
     records.
     """
-    if unread := _unread_after(query, _Deadline(deadline_seconds)):
+    if unread := _unread_after(query, _Deadline(deadline_seconds))[0]:
         raise TimeoutError(
             f"query {query.name!r} has not read {unread} of the records that its source had {deadline_seconds:g} s "
             "ago; it still runs. Give it more time, or stop the input"
@@ -89,7 +89,7 @@ def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> i
     """
     deadline, run = _Deadline(deadline_seconds), str(query.runId)
     with _alone(query, deadline):
-        unread = _unread_after(query, _Deadline(deadline.left() / 2))
+        unread, target = _unread_after(query, _Deadline(deadline.left() / 2))
         commands = _commands(query)
         try:
             # The next batch reads nothing until the query has stopped.
@@ -100,7 +100,8 @@ def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> i
             if query.isActive:
                 del _HELD[run]
                 commands.end(run, False)
-    return unread
+    # The last batch may have read more.
+    return _unread(last, target) if unread and (last := query.lastProgress) else 0
 
 
 def stop_all(
@@ -254,8 +255,8 @@ def scala_object() -> Any:
     return None if type(commands).__name__ == "JavaPackage" else commands
 
 
-def _unread_after(query: StreamingQuery, deadline: _Deadline) -> int:
-    """Commit until all earlier records are read or the deadline passes. Return the number of unread records."""
+def _unread_after(query: StreamingQuery, deadline: _Deadline) -> tuple[int, list[dict[tuple[str, str], int]]]:
+    """Commit until all earlier records are read or the deadline passes. Return how many are unread, and their ends."""
     progress = _committed(query, deadline)
     # A batch that ended at its interval, not on command, reports no latest offsets.
     while LATEST not in progress.sources[0].metrics:
@@ -264,10 +265,14 @@ def _unread_after(query: StreamingQuery, deadline: _Deadline) -> int:
     while (unread := _unread(progress, target)) and deadline.left() > 0:
         if not progress.numInputRows:
             _pause(query, IDLE_SECONDS)
-        before, progress = progress, _committed(query, deadline)
+        before = progress
+        try:
+            progress = _committed(query, deadline)
+        except TimeoutError:
+            break
         if not progress.numInputRows and not before.numInputRows:
-            return 0
-    return unread
+            return 0, target
+    return unread, target
 
 
 def _by_partition(offsets: str) -> dict[tuple[str, str], int]:

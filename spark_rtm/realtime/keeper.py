@@ -15,8 +15,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .control import DEADLINE_SECONDS, stop_all
+from .control import stop_all
 from .failures import INTERRUPTED, NOT_EMPTY, SECOND_WRITER, Failure, Kind, failure_of
+from .limits import DEADLINE_SECONDS
 from .queries import clear_first_commit, stop_completely, stop_on_interrupt
 from .standby import LostLockError, Standby, leading
 

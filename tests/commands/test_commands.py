@@ -1,6 +1,7 @@
 """What holds for each command: its arguments, its help, and its old name."""
 
 import argparse
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,19 @@ def test_help_fits_into_120_columns(
             program.main([name, "--help"] if name else ["--help"])
 
     assert [] == [line for line in capsys.readouterr().out.splitlines() if len(line) > MAX_COLUMNS]
+
+
+@pytest.mark.parametrize("words", [["errors", "-"], ["lint", "-"]], ids=" ".join)
+def test_interrupt_ends_a_command_that_reads_without_a_traceback(words: list[str]) -> None:
+    """The command has read more than a pipe holds, so it waits for the end of the text."""
+    command = [sys.executable, "-m", "spark_rtm", *words]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin
+        process.stdin.write(b"x" * 200_000)
+        process.send_signal(signal.SIGINT)
+
+        assert (b"", b"") == process.communicate(timeout=60)
+    assert 130 == process.returncode
 
 
 @pytest.mark.parametrize(("old", "new"), MOVED.items())

@@ -1,3 +1,11 @@
-from tests.hostile import checkpoints, copies, exceptions, numbers, projects, texts
+from tests.hostile import checkpoints, copies, exceptions, numbers, projects, sockets, texts
 
-CASES = [*texts.CASES, *projects.CASES, *checkpoints.CASES, *copies.CASES, *exceptions.CASES, *numbers.CASES]
+CASES = [
+    *texts.CASES,
+    *projects.CASES,
+    *checkpoints.CASES,
+    *copies.CASES,
+    *exceptions.CASES,
+    *numbers.CASES,
+    *sockets.CASES,
+]

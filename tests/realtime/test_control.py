@@ -1,11 +1,6 @@
 """Ending a batch on command: one query, now, and without repeats after a restart."""
 
-import json
 import re
-import socket
-import stat
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +16,6 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.probes import counted
-from spark_rtm.commands.control import listen
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import ControlError
 from spark_rtm.realtime.latency import CLOCK_MS, METRIC, with_latency
@@ -300,37 +294,6 @@ def test_query_without_commands_is_refused_with_a_remedy(spark: SparkSession, ka
     plain.stop()
     with pytest.raises(ControlError, match="'plain' has stopped"):
         control.drain(plain)
-
-
-def test_socket_is_private_and_executes_the_commands_of_rtm(
-    spark: SparkSession, kafka: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """`rtm commit`, `rtm drain` and `rtm stop` reach a running job through a private file."""
-    source, target, path = new_topic(kafka, 1), new_topic(kafka, 2), tmp_path / "rtm.sock"
-    query = start(read(spark, kafka, source), kafka, target, tmp_path / "copy")
-    produce(kafka, source, [(0, b"row")])
-
-    def rtm(*arguments: str) -> int:
-        return subprocess.run([sys.executable, "-m", "spark_rtm", *arguments], check=False, timeout=60).returncode
-
-    with listen(spark, path):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        with pytest.raises(OSError, match="in use"), listen(spark, path):
-            pass
-        assert rtm("commit", str(path)) == 0
-        assert rtm("drain", str(path), "--query", "other") == 1
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(str(path))
-            client.sendall(b"[" * 5_000 + b"\n")
-            assert json.loads(client.makefile("rb").readline())[0]["ok"] is False
-        assert rtm("stop", str(path), "--query", "copy") == 0
-        assert not query.isActive
-    assert not path.exists()
-    assert rtm("stop", str(path)) == 2
-    output = capfd.readouterr()
-    assert output.out.splitlines() == ["copy: batch 0 is committed", "copy: stop has ended"]
-    assert "the query 'other' does not run in this job; running queries: copy" in output.err
-    assert "no job answers at" in output.err
 
 
 def test_progress_has_the_percentiles_of_the_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
