@@ -40,6 +40,7 @@ KINDS: dict[str, Callable[[str], Build]] = {
     "device": lambda name: link(name, "/dev/zero"),
     "sparse": lambda name: sparse(name, 5_000_000_000),
 }
+RESIZED = ["--partitions", "7", "--to", "../new"]
 PATHS = ["a" * 300, "../" * 500, "/dev/zero", "\udcff", "file:///dev/zero", "file://%00", "\x1b[2J", "", "http://["]
 
 
@@ -86,9 +87,14 @@ def _cases() -> list[Case]:
         arguments = ["inspect", ".", *options[number % len(options)]]
         build, is_stranger = together(_checkpoint, change), name.startswith("no access")
         cases.append(Case(f"inspect {name}", arguments, build, is_stranger=is_stranger))
-    return cases + [
-        Case(f"inspect path {path[:20]!r}", ["inspect", path], file("x", ""), frozenset({2})) for path in PATHS
-    ]
+        # The hostile processes have no PySpark, so no state is rewritten.
+        cases.append(Case(f"resize {name}", ["resize", ".", *RESIZED], build, frozenset({2}), is_stranger=is_stranger))
+    for path in PATHS:
+        cases.append(Case(f"inspect path {path[:20]!r}", ["inspect", path], file("x", ""), frozenset({2})))
+        cases.append(Case(f"resize path {path[:20]!r}", ["resize", path, *RESIZED], file("x", ""), frozenset({2})))
+        to = ["resize", ".", "--partitions", "7", f"--to={path}"]
+        cases.append(Case(f"resize to {path[:20]!r}", to, _checkpoint, frozenset({2})))
+    return cases
 
 
 CASES = _cases()

@@ -36,7 +36,7 @@ STRANGER = 54321
 LIMITS = ((resource.RLIMIT_CPU, 12), (resource.RLIMIT_AS, 4_000_000_000), (resource.RLIMIT_FSIZE, 100_000_000))
 """Limits that only protect this machine."""
 MAX_WAIT_SECONDS = 60
-MODULES = ["spark_rtm.lint.command", "spark_rtm.inspect.command", "scripts.pack.install"]
+MODULES = ["spark_rtm.lint.command", "spark_rtm.inspect.command", "spark_rtm.services", "scripts.pack.install"]
 MAX_COMPARED_BYTES = 5_000_000
 MAX_PARSED_BYTES = 300_000
 Files = dict[str, tuple[int, bytes]]
@@ -188,6 +188,7 @@ def _delete(folder: Path) -> None:
 if __name__ == "__main__":
     from tests.hostile.inputs import CASES
 
+    sys.modules["pyspark"] = None  # type: ignore[assignment]  # no case starts Spark
     for module in MODULES:  # a process of another user cannot import them
         importlib.import_module(module)
     "".encode("unicode_escape")

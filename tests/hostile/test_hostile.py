@@ -21,7 +21,7 @@ from tests.hostile.run import MAX_MEGABYTES, MAX_SECONDS, problems, run
 # The process needs half a minute of processor time, which takes ten minutes on a busy machine.
 MAX_WAIT_SECONDS = 880
 pytestmark = pytest.mark.timeout(MAX_WAIT_SECONDS + 20)
-COMMANDS = ["lint", "inspect", "install", "errors", "slots", "capacity", "commit", "drain", "stop"]
+COMMANDS = ["lint", "inspect", "install", "resize", "errors", "slots", "capacity", "commit", "drain", "stop"]
 JOB = file("job.py", "# spark realTime=True\n")
 
 
