@@ -43,7 +43,6 @@ MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '[\w.]+'")
 COMMITTED = re.compile(r"^Current Committed Offsets: \{(.*)\}$", re.MULTILINE)
 KAFKA_OFFSETS = re.compile(r"\]: (\{.*?\}\})")
 
-
 REMEDIES = {
     "CAST_INVALID_INPUT": "use try_cast, and send rows with a null result to a reject topic",
     "CAST_OVERFLOW": "use try_cast, and send rows with a null result to a reject topic",
@@ -114,8 +113,32 @@ SECOND_WRITER = Cause(
     ("CONCURRENT_STREAM_LOG_UPDATE",),
     "stop one of both processes; if there is only one, inspect the checkpoint",
 )
+CLOSED = ("ClosedChannelException", "Connection reset", "Connection from", "Connection to streaming shuffle")
+OTHER_END = "read the error of the task at the other end in the logs of the executors; a local session prints it"
+LOST = Cause(
+    Kind.TRANSIENT,
+    "an executor or its connection was lost",
+    ("ExecutorLostFailure", *CLOSED),
+    f"if it repeats, {OTHER_END}",
+)
+# In a local session, and with a wrong reference count, no executor was lost.
+OTHER_TASK = Cause(Kind.UNKNOWN, "a task at the other end of a connection failed", CLOSED, OTHER_END)
 UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so it does not fail on this record")
 CAUSES = (
+    Cause(
+        Kind.PERMANENT,
+        "the Python workers lack a module",
+        ("ModuleNotFoundError",),
+        "send your code with `spark-submit --py-files` and packages with `--archives`, or install them on each worker",
+    ),
+    # The message of an exception in Python code can contain any text.
+    Cause(
+        Kind.UNKNOWN,
+        "the Python code failed for a row",
+        ("the Python code failed for the key",),
+        "correct the code at the end of the traceback, or return a row for a reject topic instead of raising an "
+        "exception",
+    ),
     STORAGE,
     SECOND_WRITER,
     Cause(
@@ -133,29 +156,12 @@ CAUSES = (
         "correct the login, or grant the permission that the message names, and restart the query",
     ),
     Cause(
-        Kind.PERMANENT,
-        "the Python workers lack a module",
-        ("ModuleNotFoundError",),
-        "send your code with `spark-submit --py-files` and packages with `--archives`, or install them on each worker",
-    ),
-    Cause(
         Kind.SLOTS,
         "fewer task slots are free than the query needs",
         ("INSUFFICIENT_SLOT", "NotEnoughSlotsError"),
         REMEDIES["INSUFFICIENT_SLOT"],
     ),
-    Cause(
-        Kind.TRANSIENT,
-        "an executor or its connection was lost",
-        (
-            "ExecutorLostFailure",
-            "ClosedChannelException",
-            "Connection reset",
-            "Connection from",
-            "Connection to streaming shuffle",
-        ),
-        "if it repeats, read the logs of the executors for the error of the task at the other end",
-    ),
+    LOST,
     Cause(
         Kind.TRANSIENT,
         "a Python worker did not start within ten seconds",
@@ -183,13 +189,6 @@ CAUSES = (
             "UnknownTopicOrPartitionException",
         ),
         "if it repeats, check that the broker responds and that the topic exists",
-    ),
-    Cause(
-        Kind.UNKNOWN,
-        "the Python code failed for a row",
-        ("the Python code failed for the key",),
-        "correct the code at the end of the traceback, or return a row for a reject topic instead of raising an "
-        "exception",
     ),
 )
 """Known causes. The first match applies."""
@@ -287,6 +286,8 @@ def _cause_of(name: str, text: str) -> Cause:
     if _lacks_module(text) and ("PYTHON" in name or not has_condition):
         known_by += " ModuleNotFoundError"
     known = next((cause for cause in CAUSES if any(part in known_by for part in cause.parts)), None)
+    if known is LOST and ("executor driver): " in _prefix(text) or "refcnt" in known_by):
+        return OTHER_TASK
     if known:
         return known
     # The engine writes its state at the end of the message, after all values.

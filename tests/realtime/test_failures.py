@@ -80,6 +80,36 @@ def test_lost_executor_is_transient_whichever_task_reports_it(name: str) -> None
     assert "an executor or its connection was lost (failure 1 of 5)" == judge(recorded(name), []).reason
 
 
+CLOSED = (
+    "Job aborted due to stage failure: Task 1 in stage 5.0 failed 1 times, most recent failure: Lost task 1.0 in stage \
+5.0 (TID 9) (127.0.0.1 executor {}): io.netty.channel.StacklessClosedChannelException{}"
+)
+
+
+@pytest.mark.parametrize(
+    ("executor", "detail", "is_transient"),
+    [("driver", "", False), ("3", "", True), ("3", ": INTERNAL ERROR: Unexpected refcnt 2", False)],
+    ids=["local", "cluster", "wrong-count"],
+)
+def test_closed_connection_is_transient_only_if_an_executor_can_be_lost(
+    executor: str, detail: str, is_transient: bool
+) -> None:
+    """Otherwise the task at the other end failed, perhaps at a record."""
+    first, second = (failure_of("copy", RuntimeError(CLOSED.format(executor, detail)), at) for at in (0, 1))
+
+    assert is_transient == bool(judge(second, [first]).pause_seconds)
+    assert is_transient == (first.cause.what == "an executor or its connection was lost")
+
+
+def test_text_in_an_exception_of_python_code_does_not_choose_the_cause() -> None:
+    text = (
+        "org.apache.spark.SparkException: the Python code failed for the key ('k',) with ValueError, so the query stops"
+    )
+    failure = failure_of("copy", RuntimeError(f"{text}:\nTraceback\nValueError: TimeoutException, Connection reset"), 0)
+
+    assert "the Python code failed for a row" == failure.cause.what
+
+
 def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
     """Successive losses of executors cause pauses of 1, 2, 4 and 8 s; after a fifth, the keeper gives up."""
     lost = [recorded("executor killed", at) for at in range(5)]
