@@ -189,6 +189,26 @@ def test_state_ends_timers_fire_and_an_error_names_code_and_key(
     assert "('k1',) with ZeroDivisionError" in failure.message
 
 
+def test_ticks_for_another_number_of_partitions_end_the_query(reporting: PythonQuery, spark: SparkSession) -> None:
+    """`rtm resize` changes the number in the checkpoint, but not in the session."""
+    reporting.start()
+    reporting.send({"key": "k", "number": 0, "steps": [{"name": "clear", "a": "x", "b": 0}]})
+    reporting.await_results(lambda results: len(results) == 1)
+    eventually(lambda: reporting.query.lastProgress, DEADLINE_SECONDS, "a batch")
+    stop_completely(spark, reporting.query)
+    before = str(spark.conf.get("spark.sql.shuffle.partitions"))
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    try:
+        reporting.start()
+        with pytest.raises(QueryFailedError) as failed:
+            reporting.await_results(lambda _: False)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+
+    assert "the ticks reach 3 state partitions, but the checkpoint has 2" in str(failed.value.__cause__)
+    assert "set spark.sql.shuffle.partitions to 2" in str(failed.value.__cause__)
+
+
 def test_each_task_makes_one_slow_call_at_a_time(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """
     The service holds the calls of a path until as many wait as its stage has tasks.

@@ -45,15 +45,17 @@ def transform_with_state(
 
     Each row of `ticks` fires the due timers of all keys. Without ticks, a due timer fires after the next row of its
     state partition. The processor gets one row per call. The first batch of a new checkpoint calls `handleInitialState`
-    for each row of `initial`, a static DataFrame with the columns `keys`.
+    for each row of `initial`, a static DataFrame with the columns `keys`. With ticks, the query fails if the checkpoint
+    has another number of state partitions than the session.
     """
     handle, output = DeclaringHandle(), _struct(schema)
     pickle.loads(_pickled(processor)).init(handle)
     key_schema = rows.select(*keys).schema
     work = (processor, handle.states, rows.schema, key_schema, initial.schema if initial else None, output)
+    tick_partitions = 0
     if ticks is not None:
-        rows = with_ticks(rows, keys, ticks)
-    return _in_scala("transformWithState", rows, work, list(keys), initial, has_ticks=ticks is not None)
+        rows, tick_partitions = with_ticks(rows, keys, ticks), _partitions(rows)
+    return _in_scala("transformWithState", rows, work, list(keys), initial, tick_partitions=tick_partitions)
 
 
 def with_python(rows: DataFrame, function: Callable[[Row], Any], schema: StructType | str) -> DataFrame:
@@ -100,7 +102,7 @@ def _in_scala(
     keys: list[str],
     initial: DataFrame | None = None,
     *,
-    has_ticks: bool = False,
+    tick_partitions: int = 0,
 ) -> DataFrame:
     """Call a method of the Scala object with the processor's setup and the work for its Python processes."""
     spark = rows.sparkSession
@@ -124,15 +126,18 @@ def _in_scala(
     ]
     archives = context._python_includes  # noqa: SLF001 - the files of --py-files
     process = (__name__, list(archives or ()))
-    setup = (context.pythonExec, dict(context.environment), output.json(), keys, described, has_ticks, *process)
+    setup = (context.pythonExec, dict(context.environment), output.json(), keys, described, tick_partitions, *process)
     frames = [frame and frame._jdf for frame in ((rows, initial) if keys else (rows,))]  # noqa: SLF001 - for Scala
     return DataFrame(getattr(scala, method)(*frames, pickle.dumps(setup), _pickled(work)), spark)
 
 
+def _partitions(rows: DataFrame) -> int:
+    return int(str(rows.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+
+
 def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
     """Return one key for each state partition, found by hashing many candidate keys."""
-    spark = rows.sparkSession
-    partitions = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+    spark, partitions = rows.sparkSession, _partitions(rows)
     columns = [F.col("id").cast(field.dataType).alias(field.name) for field in key_schema]
     found = (
         spark.range(0, CANDIDATES * partitions, 1, 1)

@@ -29,7 +29,7 @@ object PythonState {
     val key = StructType(keys.map(rows.schema(_)))
     val states = parts(4).asInstanceOf[Collection[Array[Any]]].asScala.map(State(_)).toArray
     val output = schema(parts(2))
-    val processor = new PythonProcessor(Worker(parts, command), states, output, parts(5).asInstanceOf[Boolean])
+    val processor = new PythonProcessor(Worker(parts, command), states, output, parts(5).asInstanceOf[Number].intValue)
     val (time, mode, results) = (TimeMode.ProcessingTime(), OutputMode.Update(), Encoders.row(output))
     val grouped = byKey(rows, keys, key)
     if (initial == null) grouped.transformWithState(processor, time, mode)(results).toDF()
@@ -89,7 +89,7 @@ object NoState extends Changes {
   def read(parts: Array[Any]): Any = change(parts)
 }
 
-class PythonProcessor(worker: Worker, declared: Array[State], output: StructType, hasTicks: Boolean)
+class PythonProcessor(worker: Worker, declared: Array[State], output: StructType, tickPartitions: Int)
     extends StatefulProcessorWithInitialState[Row, Row, Row, Row] with Changes {
   @transient private var session: Session = _
   @transient private var states: Array[Any] = _
@@ -110,11 +110,17 @@ class PythonProcessor(worker: Worker, declared: Array[State], output: StructType
     keys = declared.map(state => Option(state.key).map(new FromPython(_)).orNull)
     result = new FromPython(output)
     // The driver calls this method too, to learn the state variables.
-    if (TaskContext.get() != null) session = new Session(worker)
+    Option(TaskContext.get()).foreach { task =>
+      // The checkpoint determines the number of state partitions, but the session that of the ticks.
+      if (tickPartitions > 0 && tickPartitions != task.numPartitions()) throw new SparkException(
+        s"the ticks reach $tickPartitions state partitions, but the checkpoint has ${task.numPartitions()}, so timers of " +
+          s"some keys would not fire; set spark.sql.shuffle.partitions to ${task.numPartitions()} before you add the ticks")
+      session = new Session(worker)
+    }
   }
 
   override def handleInputRows(key: Row, rows: Iterator[Row], timers: TimerValues): Iterator[Row] = rows.flatMap { row =>
-    if (hasTicks && !row.isNullAt(row.length - 1)) Iterator.empty
+    if (tickPartitions > 0 && !row.isNullAt(row.length - 1)) Iterator.empty
     else exchange("row", key, Pickled.python(row), timers)
   }
 
