@@ -30,14 +30,14 @@ MAX_LINES_WITHOUT_CONTENTS = 120
 # folder: lines of Python, lines of Scala, Java and SQL, files
 FOLDERS = {
     "spark_rtm": (24_500, 700, 220),
-    "spark_rtm/lint": (7_800, 0, 60),
-    "spark_rtm/prove": (5_000, 0, 40),
-    "examples": (7_000, 300, 80),
-    "benchmarks": (7_600, 650, 95),
+    "spark_rtm/lint": (8_200, 0, 62),  # 6,600 once its readers return facts
+    "spark_rtm/prove": (5_200, 0, 40),  # 4,000 once it has its three rooms
+    "examples": (6_900, 300, 80),
+    "benchmarks": (6_700, 550, 90),
     "scripts": (3_600, 0, 75),
     "evals": (1_950, 0, 30),
     "databricks": (200, 0, 5),
-    "tests": (27_500, 200, 340),
+    "tests": (28_000, 200, 345),
 }
 TOTALS = {
     "Python lines": 73_000,
