@@ -36,6 +36,11 @@ STATE_STORE = "spark.sql.streaming.stateStore"
 MICRO_BATCH_OPERATOR = "stateStoreSave"
 """The aggregation of micro-batch mode, whose state has the same form. Spark refuses the real-time name."""
 
+DESCRIPTION = """Rewrite the state of a stopped query with a different number of partitions.
+
+exit status:
+  0  the copy was written, and its rows are those of the checkpoint
+  2  no copy was written, or a usage error"""
 UNFINISHED = ".unfinished-"
 """Part of the name of a folder that is being written. A killed call leaves this folder."""
 
@@ -207,6 +212,7 @@ COMMANDS = [
         Options,
         run,
         {"resize checkpoints/clicks --partitions 8 --to checkpoints/clicks-8": "write a copy with 8 state partitions"},
+        DESCRIPTION,
         extra="prove",
     )
 ]

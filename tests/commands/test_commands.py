@@ -1,6 +1,7 @@
 """What holds for each command: its arguments, its help, and its old name."""
 
 import argparse
+import re
 import signal
 import subprocess
 import sys
@@ -49,6 +50,11 @@ def test_each_option_has_help(command: Command) -> None:
     assert [] == [field.name for field in fields(command.options) if not texts.get(field.name, "").endswith(".")]
 
 
+@pytest.mark.parametrize("command", RTM.commands, ids=lambda command: command.name)
+def test_help_lists_the_exit_statuses(command: Command) -> None:
+    assert re.search(r"\n\nexit status:\n  0  .+\n(  1  .+\n)?  2  ", command.description)
+
+
 @pytest.mark.parametrize("program", [RTM, PROGRAM], ids=lambda program: program.name)
 @pytest.mark.parametrize("name", ["", *(command.name for command in COMMANDS)])
 def test_help_fits_into_120_columns(
@@ -77,11 +83,11 @@ def test_interrupt_ends_a_command_that_reads_without_a_traceback(words: list[str
 
 @pytest.mark.parametrize(("old", "new"), MOVED.items())
 def test_old_name_of_a_module_works_with_a_warning(old: str, new: str) -> None:
-    """In a new process, because a module is loaded once."""
-    code = f"import sys, {old}; from spark_rtm import {old.rpartition('.')[2]} as short; import {new} as new\n"
-    code += f"assert sys.modules[{old!r}] is short is new"
+    """In a new process, because a module is loaded once. The warning names the line of the caller."""
+    code = f"import {old}\nfrom spark_rtm import {old.rpartition('.')[2]} as short; import {new} as new\n"
+    code += "import sys; print(sys.modules[{old!r}] is short is new)"
 
-    done = subprocess.run([sys.executable, "-Wdefault", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code.format(old=old)], capture_output=True, text=True, check=True)
 
-    assert f"DeprecationWarning: {old} is now {new}; the next version removes the old name" in done.stderr
-    assert "-c" in done.stderr or "<string>" in done.stderr
+    warning = f"<string>:1: DeprecationWarning: {old} is now {new}; the next version removes the old name\n"
+    assert ("True\n", warning) == (done.stdout, done.stderr)
