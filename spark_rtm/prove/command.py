@@ -1,64 +1,65 @@
-"""The command `prove`: start the services, run the checks, print the verdicts."""
+"""The command `prove`: start the process that runs the job and the checks, print its events, and end it."""
 
-import logging
-import math
+import json
 import os
+import pickle
+import re
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Generator, Iterator
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
+from typing import Any, NoReturn
 
 import psutil
 import pyspark
-from py4j.protocol import Py4JError
 
 from spark_rtm.program import UsageError
 from spark_rtm.prove.arguments import Arguments
-from spark_rtm.prove.query import Options
-from spark_rtm.prove.run import prove, runs_of_code
-from spark_rtm.prove.subjects import target
-from spark_rtm.prove.subjects.bench import adopt_orphans, bench, end_now, jvm, kill_processes, kill_spark
-from spark_rtm.prove.subjects.job import CANNOT
-from spark_rtm.prove.subjects.samples import read_samples
+from spark_rtm.prove.child import DONE, EVENTS, ORDER, SAY, START, STOP, VERDICT
+from spark_rtm.prove.subjects.job import CANNOT, JOB_SECONDS
 from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render, summary
-from spark_rtm.text.finding import printable
+from spark_rtm.services.child import Child, start_child
+from spark_rtm.services.files.run_folder import new_folder
+
+PROGRAM = "import pathlib, sys; sys.path[:] = {}; from spark_rtm.prove.child import main; main(pathlib.Path({!r}))"
+LOG, MARK = "log", "TMPDIR"
+POLL_SECONDS, SILENT_SECONDS, KILL_SECONDS = 0.05, 10.0, 10.0
 
 
 def run(arguments: Arguments) -> int:
     """Prove one target. Print the verdicts to standard output and the progress to standard error."""
-    try:
-        status = _run(arguments)
-    except KeyboardInterrupt:
-        status = 130
-    except UsageError as error:
-        if not _has_threads():
-            raise
-        print(f"rtm: {printable(str(error))}", file=sys.stderr, flush=True)
-        status = 2
-    if _has_threads():
-        end_now(status)
-    return status
-
-
-def _has_threads() -> bool:
-    """Return whether the job has left threads, for whose end Python would wait."""
-    return any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
-
-
-def _run(arguments: Arguments) -> int:
     progress, verdicts, here = _Progress(), list[Verdict](), Path.cwd()
+    stop = ""
+    # A background job of a shell ignores SIGINT, and SIGTERM would skip the end of the processes.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    try:
+        with closing(_events(arguments, progress)) as events:
+            for kind, content in events:
+                if kind == SAY:
+                    progress.say(content)
+                elif kind == VERDICT:
+                    verdicts.append(_relative(Verdict(**content), here))
+                    if arguments.format == "text":
+                        print(render(verdicts[-1:], "text", {}), flush=True)
+                else:
+                    stop = content
+    except KeyboardInterrupt:
+        progress.say("interrupted; all processes have ended")
+        return 130
+    _print(arguments, verdicts, stop, progress)
+    if stop:
+        raise UsageError(stop)
+    progress.say("done")
+    return exit_status(verdicts)
 
-    def show(verdict: Verdict) -> None:
-        verdicts.append(_relative(verdict, here))
-        if arguments.format == "text":
-            print(render(verdicts[-1:], "text", {}), flush=True)
 
-    stop = _stop(arguments, progress, show)
+def _print(arguments: Arguments, verdicts: list[Verdict], stop: str, progress: "_Progress") -> None:
     conditions = {
         "command": f"rtm prove {arguments.target}",
         "date": datetime.now(UTC).date().isoformat(),
@@ -72,85 +73,75 @@ def _run(arguments: Arguments) -> int:
     if arguments.format != "text" and (verdicts or not stop):
         verdicts.sort(key=lambda verdict: CHECKS.index(verdict.check))
         print(render(verdicts, arguments.format, conditions), flush=True)
-    if stop:
-        raise UsageError(stop)
-    return exit_status(verdicts)
 
 
-def _stop(arguments: Arguments, progress: "_Progress", show: Callable[[Verdict], None]) -> str:
-    """Show the verdicts, and return why they are incomplete, or an empty string."""
-    others = adopt_orphans()
+def _events(arguments: Arguments, progress: "_Progress") -> Generator[tuple[str, Any]]:
+    """Start the child process, yield its events, the last of which is `STOP` or `DONE`, and end all processes."""
+    folder = new_folder("prove")
+    (folder / ORDER).write_bytes(pickle.dumps((arguments, Path.cwd())))
+    (folder / EVENTS).touch()
+    command = [sys.executable, "-c", PROGRAM.format(sys.path, str(folder))]
+    has_started = False
     try:
-        _verdicts(arguments, progress, show)
-        # The JVM is kept: it deletes its files and ends with this process.
-        others |= {child for child in psutil.Process().children() if (spark := jvm()) and child.pid == spark.pid}
-    except Exception as error:
-        if progress.is_interrupted:
-            raise KeyboardInterrupt from None
-        if not isinstance(error, OSError | RuntimeError | ValueError | Py4JError):
-            raise
-        return f"{CANNOT if progress.has_started else 'prove'}: {error}"
+        # Each process of the run inherits the mark, also one that leaves its session.
+        child = start_child("prove", command, log_path=folder / LOG, env={**os.environ, MARK: str(folder)})
+        for kind, content in _sent(child, folder / EVENTS, progress):
+            has_started |= content == START
+            yield kind, f"{CANNOT if has_started else 'prove'}: {content}" if kind == STOP else content
+            if kind in {STOP, DONE}:
+                return
+        log = (folder / LOG).read_text(errors="replace")
+        yield STOP, f"{CANNOT}: {lost(log, arguments.target, child.supervisor.returncode)}"
     finally:
-        kill_processes(others)
-    progress.say("done")
-    return ""
+        _kill(folder)
 
 
-def _verdicts(arguments: Arguments, progress: "_Progress", show: Callable[[Verdict], None]) -> None:
-    # A background job of a shell ignores SIGINT, and SIGTERM would skip the `finally` blocks that stop the servers.
-    signal.signal(signal.SIGINT, progress.interrupt)
-    signal.signal(signal.SIGTERM, progress.interrupt)
-    found, options = examined(arguments)
-    jars = [arguments.packages]
-    if isinstance(found, target.Job):
-        jars.append(found.confs.get("spark.jars.packages", ""))
-        progress.say(runs_of_code(found, options.checks))
-    progress.has_started = True
-    progress.say("starting a Kafka broker and Spark")
-    with bench(options.slots, _names(",".join(jars))) as services:
-        # PySpark has replaced the handler with its own, which only cancels running jobs.
-        signal.signal(signal.SIGINT, progress.interrupt)
-        prove(services, found, options, progress.say, show)
-        progress.say("stopping")
+def _sent(child: Child, path: Path, progress: "_Progress") -> Iterator[tuple[str, Any]]:
+    pause, text = threading.Event(), ""
+    with path.open(encoding="utf-8") as file:
+        while True:
+            is_running = child.is_running()
+            text += file.read()
+            *lines, text = text.split("\n")
+            yield from map(json.loads, lines)
+            if not is_running:
+                return
+            progress.remind()
+            pause.wait(POLL_SECONDS)
 
 
-def examined(arguments: Arguments) -> tuple[target.Target | target.Job, Options]:
-    """Return the target and the options of a command line. Raise ValueError for an invalid argument."""
-    if wrong := [text for text in arguments.conf if "=" not in text]:
-        raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
-    confs = dict(text.partition("=")[::2] for text in arguments.conf)
-    found = target.load(arguments.target, arguments.of_job, confs, side_effects=arguments.side_effects)
-    samples = {}
-    # The topics of a job are known only when it runs.
-    names = () if isinstance(found, target.Job) else (found.stream, *found.tables)
-    for text in arguments.samples:
-        name, _, path = text.partition("=")
-        if not path or (names and name not in names):
-            raise ValueError(f"--samples {text}: write NAME=FILE.jsonl; NAME is {' or '.join(names) or 'a topic'}")
-        samples[name] = read_samples(Path(path))
-    expect = arguments.expect.resolve() if arguments.expect else None
-    if expect:
-        read_samples(expect)
-    numbers = {"--partitions": arguments.partitions, "--duration": arguments.duration, "--rate": arguments.rate}
-    if outside := [name for name, value in numbers.items() if not 0 < value < math.inf]:
-        raise ValueError(f"{', '.join(outside)}: use a finite number above 0")
-    checks = _names(arguments.only)
-    if unknown := [check for check in checks if check not in CHECKS]:
-        raise ValueError(f"--only {','.join(unknown)}: use some of {','.join(CHECKS)}")
-    return found, Options(
-        samples,
-        expect,
-        arguments.partitions,
-        arguments.slots,
-        arguments.duration,
-        arguments.rate,
-        tuple(_names(arguments.topics)),
-        frozenset(checks or CHECKS),
-    )
+def lost(log: str, target: str, status: int) -> str:
+    """Return why the child process has ended without an answer. `log` is its output."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    if re.search(r"^Timeout \(\d+:\d+:\d+", log, re.MULTILINE):
+        found = re.search(rf'File "[^"]*{re.escape(Path(target).name)}", line (\d+)', log)
+        place = f"{target}:{found[1]}" if found else target
+        what = f"was still running after {JOB_SECONDS:g} s and did not wait for a query"
+        return f"{place}: the job {what}; prove the function that builds it"
+    last = f" ({lines[-1][:300]})" if lines else ""
+    return f"{target} ended the process of prove with status {status}{last}; call sys.exit, not os._exit"
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.replace(" ", "").split(",") if name]
+def _kill(folder: Path) -> None:
+    """Kill the processes of the run, including those that have left their session."""
+    while found := [process for process in psutil.process_iter() if _is_marked(process, folder)]:
+        for process in found:
+            with suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(found, KILL_SECONDS)
+
+
+def _is_marked(process: psutil.Process, folder: Path) -> bool:
+    try:
+        return str(process.environ().get(MARK, "")).startswith(str(folder))
+    except (psutil.Error, OSError):
+        return False
+
+
+def _interrupt(*_: object) -> NoReturn:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _relative(verdict: Verdict, here: Path) -> Verdict:
@@ -161,24 +152,18 @@ def _relative(verdict: Verdict, here: Path) -> Verdict:
 
 class _Progress:
     def __init__(self) -> None:
-        self._started = time.monotonic()
-        self.is_interrupted = self.has_started = False
+        self._started = self._said = time.monotonic()
+        self._step = ""
 
     def seconds(self) -> float:
         """Return the seconds since the start."""
         return time.monotonic() - self._started
 
     def say(self, step: str) -> None:
+        self._step, self._said = step, time.monotonic()
         print(f"{self.seconds():5.0f} s  {step}", file=sys.stderr, flush=True)
 
-    def interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        """Stop the run. A second interrupt does not wait for servers or for the job."""
-        if self.is_interrupted:
-            self.say("interrupted again; killing all processes")
-            end_now(130)
-        self.is_interrupted = True
-        self.say("interrupted; stopping Spark and the broker")
-        # Otherwise, py4j logs the end of its current call with a traceback, through the root logger.
-        logging.disable()
-        kill_spark()
-        raise KeyboardInterrupt
+    def remind(self) -> None:
+        """Repeat the current step if nothing was printed for some time."""
+        if self._step and time.monotonic() - self._said > SILENT_SECONDS:
+            self.say(self._step if self._step.startswith("still ") else f"still {self._step}")

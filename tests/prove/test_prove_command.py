@@ -24,6 +24,8 @@ import subprocess
 import threading
 
 subprocess.Popen(["sleep", "987654"], start_new_session=True)
+subprocess.run(["echo", "a program of the job"])
+os.write(1, b"a line of the job")
 threading.Thread(target=threading.Event().wait).start()
 from pyspark.sql import SparkSession, functions as F
 
@@ -139,6 +141,24 @@ def test_command_prints_verdicts_and_leaves_nothing_behind(project: Path, tempor
     assert "the code of job.py will run twice, and once more for each query" in progress.splitlines()[0]
     assert "starting a Kafka broker and Spark" in progress
     assert 1 == process.returncode
+    assert [] == _left_behind(project, temporary, [])
+
+
+ENDS = """\
+import os, subprocess
+subprocess.Popen(["sleep", "987654"], start_new_session=True)
+os._exit(7)
+"""
+
+
+def test_job_that_ends_its_process_is_named(project: Path, temporary: Path) -> None:
+    """A job can neither end `prove` silently nor leave a process behind."""
+    (project / "job.py").write_text(ENDS)
+    with _start(project, temporary) as process:
+        _, progress = process.communicate(timeout=240)
+
+    assert 2 == process.returncode
+    assert "prove could not run this: job.py ended the process of prove with status 7" in progress
     assert [] == _left_behind(project, temporary, [])
 
 

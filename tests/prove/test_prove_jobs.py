@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.prove.subjects import job
-from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.subjects.target import Job, TargetError
+from spark_rtm.prove.subjects.target import TargetError
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG
 from tests.helpers import end_offset
 from tests.prove.judge import OPTIONS, Judge, line_of
@@ -173,32 +170,6 @@ def test_result_above_the_limit_of_the_sink_ends_the_query(judge: Judge) -> None
     for part in ("RecordTooLargeException: ", "a value of 1 MB", "a result of 1,500,", "size=1200000"):
         assert part in input_.evidence
     assert input_.fix.startswith("cut long keys")
-
-
-ENDLESS = """\
-while True:
-    try:
-        pass
-    except Exception:
-        pass
-"""
-
-
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("import os\nos._exit(7)\n", "at line 2 calls os._exit(7), which would end prove"),
-        (ENDLESS, "was still running after 1 s and did not wait for a query"),
-    ],
-    ids=["os._exit", "endless"],
-)
-def test_job_that_does_not_come_back_is_named(code: str, message: str, bench: Bench, tmp_path: Path) -> None:
-    """A job can neither end `prove` silently nor block it forever."""
-    path = tmp_path / "job.py"
-    path.write_text(code)
-
-    with pytest.raises(job.JobLostError, match=re.escape(message)):
-        job.record(Recording(bench.spark.newSession(), bench.kafka, Job(path), 1), 1)
 
 
 SECOND = """\

@@ -73,7 +73,7 @@ NOTED = {"pattern": "east-usual1", "assign": "assigned"}
 
 def _record(bench: Bench, path: Path, **confs: str) -> Recording:
     recording = Recording(bench.spark.newSession(), bench.kafka, target.Job(path, confs=confs), 1)
-    job.record(recording, 30)
+    job.record(recording)
     return recording
 
 

@@ -1,13 +1,14 @@
 import contextlib
 import json
 import math
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 from pyspark.sql.types import StructType
 
@@ -19,7 +20,8 @@ from spark_rtm.prove.checks.input import judged, outcome_of
 from spark_rtm.prove.checks.restart import compared
 from spark_rtm.prove.checks.slow import REPORTED_LENGTH, cases_of, search
 from spark_rtm.prove.checks.state import STATEFUL_CALLS
-from spark_rtm.prove.command import examined
+from spark_rtm.prove.child import examined
+from spark_rtm.prove.command import lost
 from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.subjects.decoding import CSV, JSON, NONE, Decoding
 from spark_rtm.prove.subjects.samples import read_samples
@@ -362,30 +364,33 @@ def test_fetch_that_waits_briefly_is_a_setting_for_throughput() -> None:
 
 
 STUCK = """\
-import subprocess, time
-from pathlib import Path
+while True:
+    try:
+        pass
+    except BaseException:
+        pass
+"""
+LIMITED = """\
 from spark_rtm.prove.subjects import job
 
-job.AGAIN_SECONDS = 0.1
-print(subprocess.Popen(["sleep", "600"], start_new_session=True).pid, flush=True)
-with job._limited(Path("job.py"), 0.2):
-    while True:
-        try:
-            time.sleep(60)
-        except BaseException:
-            pass
+job.limit_seconds = 0.2
+with job._limited():
+    exec(compile(open("job.py").read(), "/shop/job.py", "exec"))
 """
 
 
-def test_job_that_catches_everything_is_ended_with_its_processes() -> None:
-    """A retry around everything cannot keep `prove` or a process of the job alive."""
-    done = subprocess.run(
-        [sys.executable, "-c", STUCK], cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=60
-    )
+def test_job_that_catches_everything_ends_at_its_limit(tmp_path: Path) -> None:
+    """A retry around everything cannot keep `prove` alive; the log of the process has the line."""
+    (tmp_path / "job.py").write_text(STUCK)
+    command, env = [sys.executable, "-c", LIMITED], {**os.environ, "PYTHONPATH": str(files.ROOT)}
 
-    assert 2 == done.returncode
-    assert "prove could not run this: job.py was still running after 0.2 s" in done.stderr
-    assert not psutil.pid_exists(int(done.stdout))
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+    assert 1 == done.returncode
+    reason = lost(done.stderr, "src/job.py", done.returncode)
+    assert re.match(
+        r"src/job\.py:[1-5]: the job was still running after 300 s and did not wait for a query; prove", reason
+    )
 
 
 @pytest.mark.parametrize(

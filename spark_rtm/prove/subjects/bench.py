@@ -1,6 +1,5 @@
 """Start a Spark session and a Kafka broker for `prove`, with Spark's output in a file."""
 
-import atexit
 import contextlib
 import ctypes
 import logging
@@ -13,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import psutil
 from py4j.protocol import Py4JNetworkError
@@ -141,28 +140,11 @@ def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
         psutil.wait_procs(found, KILL_SECONDS)
 
 
-def end_now(status: int) -> NoReturn:
-    """End this process with its descendants and files, even if other threads still run."""
-    kill_processes()
-    atexit._run_exitfuncs()  # noqa: SLF001 - they delete the folder of the run
-    os._exit(status)
-
-
 def _is_running(process: psutil.Process) -> bool:
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
-
-
-def kill_spark() -> None:
-    """
-    Kill the JVM, so that every PySpark call fails immediately.
-
-    An interrupted call leaves its response in the connection, where the next call would read it.
-    """
-    if process := jvm():
-        process.kill()
 
 
 def jvm() -> subprocess.Popen[bytes] | None:

@@ -6,18 +6,18 @@ The queries run only when the checks start them.
 
 import builtins
 import contextlib
+import faulthandler
 import io
 import logging
 import os
 import shutil
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from unittest.mock import patch
 
 from py4j.java_gateway import JavaMember
@@ -26,7 +26,6 @@ from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from spark_rtm.prove.subjects.batch_writers import TableReader, TableWriter
-from spark_rtm.prove.subjects.bench import end_now
 from spark_rtm.prove.subjects.placeholders import (
     PACKAGES,
     Dbutils,
@@ -53,30 +52,26 @@ from spark_rtm.prove.subjects.writes import guarded
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 JOB_SECONDS = 300.0
-AGAIN_SECONDS = 5.0
-ATTEMPTS = 3
+limit_seconds = 0.0
+"""Time limit of a job, after which the process ends. The child process of the command sets it."""
 DELETIONS = ((os, "remove"), (os, "unlink"), (shutil, "rmtree"))
 CANNOT = "prove could not run this"
 
 
 class JobLostError(RuntimeError):
-    """Raised if a job fails, runs too long, or would end the process before it waits for its queries."""
+    """Raised if a job fails, or ends before it waits for its queries."""
 
 
-class _LostError(BaseException):
-    """Raised inside the job. Not an Exception: the job's `except Exception` ignores it."""
-
-
-def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
+def record(recording: Recording) -> None:
     """
-    Run the job for at most `seconds`, and store in `recording` what it reads and starts.
+    Run the job, and store in `recording` what it reads and starts.
 
     If a common package is missing, the job runs again with a placeholder.
     """
     while True:
         try:
             with placeholders_for(recording.missing):
-                _run(recording, seconds)
+                _run(recording)
         except ModuleNotFoundError as error:
             name = (error.name or "").partition(".")[0]
             if name not in PACKAGES or name in recording.missing:
@@ -87,7 +82,7 @@ def record(recording: Recording, seconds: float = JOB_SECONDS) -> None:
             return
 
 
-def _run(recording: Recording, seconds: float) -> None:
+def _run(recording: Recording) -> None:
     path = recording.path
     code = compile(code_of(path), str(path), "exec")
     apply(recording, {FLAG: "true", **recording.job.confs})
@@ -104,7 +99,7 @@ def _run(recording: Recording, seconds: float) -> None:
             patch.dict(os.environ, {SERVERS: os.environ.get(SERVERS, recording.kafka)}),
             contextlib.suppress(JobEndedError),
             own_shuffles(recording),
-            _limited(path, seconds),
+            _limited(),
         ):
             exec(code, names)
     except SystemExit as error:
@@ -113,9 +108,6 @@ def _run(recording: Recording, seconds: float) -> None:
                 f"{path} ended with status {error.code!r} before it waited for a query; a job gets its arguments after "
                 f"`--`, for example `prove {path.name} -- --brokers x`"
             ) from error
-    except _LostError as error:
-        line = f" at line {recording.line_of(error)}" if recording.line_of(error) else ""
-        raise JobLostError(f"{path}{line} {error}") from None
 
 
 def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int, arguments: str) -> None:
@@ -134,34 +126,14 @@ def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int,
 
 
 @contextlib.contextmanager
-def _limited(path: Path, seconds: float) -> Iterator[None]:
-    """Interrupt the block after a time limit, or exit the process if the block cannot be interrupted."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    is_done, main = threading.Event(), threading.get_ident()
-    what = f"was still running after {seconds:g} s and did not wait for a query; prove the function that builds it"
-
-    def interrupt() -> None:
-        for attempt in range(ATTEMPTS):
-            if is_done.wait(AGAIN_SECONDS if attempt else seconds):
-                return
-            signal.pthread_kill(main, signal.SIGALRM)
-        if not is_done.wait(AGAIN_SECONDS):
-            print(f"{CANNOT}: {path} {what}", file=sys.stderr, flush=True)
-            end_now(2)
-
-    def lose(*_: object) -> None:
-        raise _LostError(what)
-
-    before = signal.signal(signal.SIGALRM, lose)
-    thread = threading.Thread(target=interrupt, daemon=True)
-    thread.start()
+def _limited() -> Iterator[None]:
+    """End this process with a traceback if the block takes too long. No code of the job can prevent it."""
+    if limit_seconds:
+        faulthandler.dump_traceback_later(limit_seconds, exit=True, file=2)
     try:
         yield
     finally:
-        is_done.set()
-        signal.signal(signal.SIGALRM, before)
+        faulthandler.cancel_dump_traceback_later()
 
 
 @contextlib.contextmanager
@@ -200,7 +172,6 @@ def _replaced(recording: Recording) -> Iterator[None]:
         (io, "open", open_of(roots, io.open)),
         *((os, name, placed(roots, getattr(os, name))) for name in ("stat", "listdir")),
         *((owner, name, kept(roots, getattr(owner, name))) for owner, name in DELETIONS),
-        (os, "_exit", _exit_of(os.getpid(), os._exit)),
         (StreamingQueryManager, "awaitAnyTermination", end_job),
     ]
     if recording.static is not None:
@@ -229,12 +200,3 @@ def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[
             end_job()
 
     return rest
-
-
-def _exit_of(owner: int, exit_: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
-    def end(status: int) -> NoReturn:
-        if os.getpid() != owner:
-            exit_(status)
-        raise _LostError(f"calls os._exit({status}), which would end prove; use sys.exit after the wait")
-
-    return end

@@ -1,0 +1,92 @@
+"""The child process of `prove`: run the user's code, Spark and the broker, and send events to the parent."""
+
+import json
+import math
+import os
+import pickle
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from spark_rtm.prove.arguments import Arguments
+from spark_rtm.prove.query import Options
+from spark_rtm.prove.run import prove, runs_of_code
+from spark_rtm.prove.subjects import job, target
+from spark_rtm.prove.subjects.bench import bench
+from spark_rtm.prove.subjects.samples import read_samples
+from spark_rtm.prove.verdicts.verdict import CHECKS
+
+ORDER, EVENTS = "order.pickle", "events"
+SAY, VERDICT, STOP, DONE = "say", "verdict", "stop", "done"
+START = "starting a Kafka broker and Spark"
+
+
+def main(folder: Path) -> None:
+    """Prove the target of the order in `folder`, and append events to a file there. The parent ends this process."""
+    arguments, started_in = pickle.loads((folder / ORDER).read_bytes())
+    os.chdir(started_in)
+    with (folder / EVENTS).open("a", encoding="utf-8") as events:
+
+        def send(kind: str, content: Any = "") -> None:
+            events.write(f"{json.dumps([kind, content])}\n")
+            events.flush()
+
+        job.limit_seconds = job.JOB_SECONDS
+        try:
+            _prove(arguments, send)
+        except (OSError, RuntimeError, ValueError, Py4JError) as error:
+            send(STOP, str(error))
+
+
+def _prove(arguments: Arguments, send: Callable[..., None]) -> None:
+    found, options = examined(arguments)
+    jars = [arguments.packages]
+    if isinstance(found, target.Job):
+        jars.append(found.confs.get("spark.jars.packages", ""))
+        send(SAY, runs_of_code(found, options.checks))
+    send(SAY, START)
+    with bench(options.slots, _names(",".join(jars))) as services:
+        prove(services, found, options, lambda step: send(SAY, step), lambda verdict: send(VERDICT, asdict(verdict)))
+        send(DONE)
+
+
+def examined(arguments: Arguments) -> tuple[target.Target | target.Job, Options]:
+    """Return the target and the options of a command line. Raise ValueError for an invalid argument."""
+    if wrong := [text for text in arguments.conf if "=" not in text]:
+        raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
+    confs = dict(text.partition("=")[::2] for text in arguments.conf)
+    found = target.load(arguments.target, arguments.of_job, confs, side_effects=arguments.side_effects)
+    samples = {}
+    # The topics of a job are known only when it runs.
+    names = () if isinstance(found, target.Job) else (found.stream, *found.tables)
+    for text in arguments.samples:
+        name, _, path = text.partition("=")
+        if not path or (names and name not in names):
+            raise ValueError(f"--samples {text}: write NAME=FILE.jsonl; NAME is {' or '.join(names) or 'a topic'}")
+        samples[name] = read_samples(Path(path))
+    expect = arguments.expect.resolve() if arguments.expect else None
+    if expect:
+        read_samples(expect)
+    numbers = {"--partitions": arguments.partitions, "--duration": arguments.duration, "--rate": arguments.rate}
+    if outside := [name for name, value in numbers.items() if not 0 < value < math.inf]:
+        raise ValueError(f"{', '.join(outside)}: use a finite number above 0")
+    checks = _names(arguments.only)
+    if unknown := [check for check in checks if check not in CHECKS]:
+        raise ValueError(f"--only {','.join(unknown)}: use some of {','.join(CHECKS)}")
+    return found, Options(
+        samples,
+        expect,
+        arguments.partitions,
+        arguments.slots,
+        arguments.duration,
+        arguments.rate,
+        tuple(_names(arguments.topics)),
+        frozenset(checks or CHECKS),
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.replace(" ", "").split(",") if name]
