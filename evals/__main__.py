@@ -25,7 +25,7 @@ from evals.items import Item, Question, Task, Verdict
 from evals.run import asked, graded, table
 from evals.stage import broken_tasks
 from scripts.pack import files, install
-from spark_rtm.prove.subjects.bench import Bench, adopt_orphans, bench, kill_processes
+from spark_rtm.prove.engine.bench import Bench, adopt_orphans, bench, kill_processes
 
 KINDS: dict[str, Callable[[], Sequence[Item]]] = {
     "questions": items.questions,

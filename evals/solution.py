@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from evals.stage import WrongAnswerError
-from spark_rtm.prove.subjects.bench import adopt_orphans, kill_processes
+from spark_rtm.prove.engine.bench import adopt_orphans, kill_processes
 
 SOLUTION = "solution.py"
 ENTRY = "transform"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pyspark
 
 from scripts.pack import files
+from spark_rtm.prove.engine.bench import Bench, bench
+from spark_rtm.prove.job import target
 from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove
-from spark_rtm.prove.subjects import target
-from spark_rtm.prove.subjects.bench import Bench, bench
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
 from spark_rtm.text import markdown
 

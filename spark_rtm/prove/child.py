@@ -12,11 +12,11 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from spark_rtm.prove.arguments import Arguments
+from spark_rtm.prove.engine.bench import bench
+from spark_rtm.prove.job import runner, target
 from spark_rtm.prove.query import Options
+from spark_rtm.prove.records.samples import read_samples
 from spark_rtm.prove.run import prove, runs_of_code
-from spark_rtm.prove.subjects import job, target
-from spark_rtm.prove.subjects.bench import bench
-from spark_rtm.prove.subjects.samples import read_samples
 from spark_rtm.prove.verdicts.verdict import CHECKS
 
 ORDER, EVENTS = "order.pickle", "events"
@@ -34,7 +34,7 @@ def main(folder: Path) -> None:
             events.write(f"{json.dumps([kind, content])}\n")
             events.flush()
 
-        job.limit_seconds = job.JOB_SECONDS
+        runner.limit_seconds = runner.JOB_SECONDS
         try:
             _prove(arguments, send)
         except (OSError, RuntimeError, ValueError, Py4JError) as error:

@@ -21,7 +21,7 @@ import pyspark
 from spark_rtm.program import UsageError
 from spark_rtm.prove.arguments import Arguments
 from spark_rtm.prove.child import DONE, EVENTS, ORDER, SAY, START, STOP, VERDICT
-from spark_rtm.prove.subjects.job import CANNOT, JOB_SECONDS
+from spark_rtm.prove.job.runner import CANNOT, JOB_SECONDS
 from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render, summary
 from spark_rtm.services.child import Child, start_child
 from spark_rtm.services.files.run_folder import new_folder

@@ -14,9 +14,9 @@ from spark_rtm.prove.checks.flow import expected_output, flow
 from spark_rtm.prove.checks.input import hostile_input
 from spark_rtm.prove.checks.restart import order_of, restart
 from spark_rtm.prove.checks.state import state
-from spark_rtm.prove.subjects.other_process import other_process
-from spark_rtm.prove.subjects.settings import SHUFFLES
-from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.engine.other_process import other_process
+from spark_rtm.prove.job.settings import SHUFFLES
+from spark_rtm.prove.subject import Subject
 from spark_rtm.prove.verdicts.failure import failed
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
 from spark_rtm.realtime.queries import QueryFailedError

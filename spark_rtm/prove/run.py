@@ -9,13 +9,13 @@ from pyspark.errors import PySparkException, PySparkTypeError, PySparkValueError
 
 from spark_rtm.lint.engine import lint_paths
 from spark_rtm.prove.checks.access import fetch, login
+from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.job import runner
+from spark_rtm.prove.job.placeholders import PACKAGES
+from spark_rtm.prove.job.recorders import Caught, Recording
+from spark_rtm.prove.job.target import Job, Target, TargetError
 from spark_rtm.prove.query import ON_RECORDS, Options, checked, refused
-from spark_rtm.prove.subjects import job
-from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.prove.subjects.placeholders import PACKAGES
-from spark_rtm.prove.subjects.recorders import Caught, Recording
-from spark_rtm.prove.subjects.subject import subject, subject_of_job
-from spark_rtm.prove.subjects.target import Job, Target, TargetError
+from spark_rtm.prove.subject import subject, subject_of_job
 from spark_rtm.prove.verdicts.failure import failure_of
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.proof import NotRealTimeError, assert_real_time
@@ -101,11 +101,11 @@ def _verdicts_of_job(bench: Bench, target: Job, options: Options, say: Say) -> I
     recording = Recording(bench.spark.newSession(), bench.kafka, target, options.partitions)
     say("running the job to catch its queries")
     try:
-        job.record(recording)
-    except job.JobLostError:
+        runner.record(recording)
+    except runner.JobLostError:
         raise
     except Exception as error:
-        raise job.JobLostError(_stop(error, recording)) from error
+        raise runner.JobLostError(_stop(error, recording)) from error
     if recording.skipped:
         writes = ", ".join(f"{written} (line {line})" for written, line in recording.skipped)
         yield Verdict("mode", GOOD, f"not executed, because a job may not write: {writes}", ALLOW)
@@ -166,7 +166,7 @@ def _of_query(bench: Bench, recording: Recording, number: int, options: Options,
                     examined.trial.fill(table, map(as_sent, options.samples.get(table, [])))
                 yield from checked(examined, options, say)
     except TimeoutError as error:
-        yield _of_job(UNCHECKED, f"{job.CANNOT} to the end: {error}", "run it again", recording, caught.line)
+        yield _of_job(UNCHECKED, f"{runner.CANNOT} to the end: {error}", "run it again", recording, caught.line)
     except TargetError:
         raise
     except (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError) as error:

@@ -2,10 +2,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.job import target
 from spark_rtm.prove.query import Options
 from spark_rtm.prove.run import prove
-from spark_rtm.prove.subjects import target
-from spark_rtm.prove.subjects.bench import Bench
 from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict
 
 OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)

@@ -6,11 +6,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_rtm.prove.subjects.bench import in_time
-from spark_rtm.prove.subjects.decoding import decoding
-from spark_rtm.prove.subjects.samples import made_samples, read_samples
-from spark_rtm.prove.subjects.subject import subject
-from spark_rtm.prove.subjects.target import Target, load
+from spark_rtm.prove.engine.bench import in_time
+from spark_rtm.prove.job.target import Target, load
+from spark_rtm.prove.records.decoding import decoding
+from spark_rtm.prove.records.samples import made_samples, read_samples
+from spark_rtm.prove.subject import subject
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG
 from tests.prove.judge import Judge
 
@@ -209,7 +209,7 @@ def test_fields_are_read_from_the_plan(expression: str, expected: tuple[str, str
 
 def test_evaluation_that_takes_too_long_is_left_behind(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark cannot interrupt a regular expression, but `prove` continues."""
-    monkeypatch.setattr("spark_rtm.prove.subjects.bench.CANCEL_SECONDS", 0.1)
+    monkeypatch.setattr("spark_rtm.prove.engine.bench.CANCEL_SECONDS", 0.1)
     spaces = F.concat(F.repeat(F.lit(" "), 40_000), F.lit("!"))
     rows = spark.range(1).select(F.regexp_replace(spaces, r"\s+$", ""))
 

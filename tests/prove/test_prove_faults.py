@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import files
-from spark_rtm.prove.subjects import target
+from spark_rtm.prove.job import target
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG, Verdict
 from spark_rtm.testing.records import as_sent
 from tests.prove.judge import Judge, line_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.prove.subjects.target import TargetError
+from spark_rtm.prove.job.target import TargetError
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG
 from tests.helpers import end_offset
 from tests.prove.judge import OPTIONS, Judge, line_of

@@ -8,11 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from spark_rtm.prove.subjects import job, samples, target
-from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.prove.subjects.build import topics_of
-from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.subjects.texts import adapted
+from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.job import runner, target
+from spark_rtm.prove.job.build import topics_of
+from spark_rtm.prove.job.recorders import Recording
+from spark_rtm.prove.records import samples
+from spark_rtm.prove.records.texts import adapted
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG
 from spark_rtm.testing.records import Sent
 from tests.prove.judge import Judge
@@ -73,7 +74,7 @@ NOTED = {"pattern": "east-usual1", "assign": "assigned"}
 
 def _record(bench: Bench, path: Path, **confs: str) -> Recording:
     recording = Recording(bench.spark.newSession(), bench.kafka, target.Job(path, confs=confs), 1)
-    job.record(recording)
+    runner.record(recording)
     return recording
 
 
@@ -395,7 +396,7 @@ STOPS = {
 @pytest.mark.parametrize(("code", "message"), STOPS.values(), ids=STOPS)
 def test_stop_is_not_a_fault_of_the_job(code: str, message: str, judge: Judge) -> None:
     """A job that ends early gets no verdict on the mode; earlier verdicts are shown, and the message names a remedy."""
-    with pytest.raises(job.JobLostError, match=re.escape(message)):
+    with pytest.raises(runner.JobLostError, match=re.escape(message)):
         judge(code, "lint", "mode")
 
     assert {"lint"} == {verdict.check for verdict in judge.shown}

@@ -15,17 +15,17 @@ from pyspark.sql.types import StructType
 from scripts.pack import files
 from spark_rtm.cli import RTM
 from spark_rtm.prove.checks.access import fetch, login, secrets_in
-from spark_rtm.prove.checks.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records
 from spark_rtm.prove.checks.input import judged, outcome_of
 from spark_rtm.prove.checks.restart import compared
 from spark_rtm.prove.checks.slow import REPORTED_LENGTH, cases_of, search
 from spark_rtm.prove.checks.state import STATEFUL_CALLS
 from spark_rtm.prove.child import examined
 from spark_rtm.prove.command import lost
-from spark_rtm.prove.subjects.bench import Bench
-from spark_rtm.prove.subjects.decoding import CSV, JSON, NONE, Decoding
-from spark_rtm.prove.subjects.samples import read_samples
-from spark_rtm.prove.subjects.target import Target, TargetError, load
+from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.job.target import Target, TargetError, load
+from spark_rtm.prove.records.decoding import CSV, JSON, NONE, Decoding
+from spark_rtm.prove.records.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records
+from spark_rtm.prove.records.samples import read_samples
 from spark_rtm.prove.verdicts.failure import line_of_call
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render, summary
 from spark_rtm.testing.records import Received, Sent
@@ -371,10 +371,10 @@ while True:
         pass
 """
 LIMITED = """\
-from spark_rtm.prove.subjects import job
+from spark_rtm.prove.job import runner
 
-job.limit_seconds = 0.2
-with job._limited():
+runner.limit_seconds = 0.2
+with runner._limited():
     exec(compile(open("job.py").read(), "/shop/job.py", "exec"))
 """
 

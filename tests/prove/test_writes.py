@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_rtm.prove.subjects import job
-from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.subjects.target import Job
+from spark_rtm.prove.job import runner
+from spark_rtm.prove.job.recorders import Recording
+from spark_rtm.prove.job.target import Job
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -51,7 +51,7 @@ def attempt(
     path.write_text(functools.reduce(lambda text, name: text.replace(name, names[name]), names, CODE.read_text()))
     recording = Recording(spark.newSession(), kafka, Job(path, side_effects=request.param), 1)
     try:
-        job.record(recording)
+        runner.record(recording)
         yield Attempt(json.loads(result.read_text()), {line: written for written, line in recording.skipped})
     finally:
         for name in ("shop", "old", "stock"):

@@ -7,9 +7,9 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.prove.subjects.filters import filters_of
-from spark_rtm.prove.subjects.samples import read_samples
-from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.records.plan import filters_of
+from spark_rtm.prove.records.samples import read_samples
+from spark_rtm.prove.subject import Subject
 from spark_rtm.prove.verdicts.verdict import GOOD, Verdict
 from spark_rtm.testing.trial import latencies_ms
 

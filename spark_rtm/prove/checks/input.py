@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.prove.checks.hostile import MISSING, Hostile, hostile_records, too_large
 from spark_rtm.prove.checks.slow import long_values, verdict_on
-from spark_rtm.prove.subjects.decoding import NONE, decoding
-from spark_rtm.prove.subjects.samples import DEFAULT
-from spark_rtm.prove.subjects.subject import KEPT_BYTES, SIZE, Subject, holds
+from spark_rtm.prove.records.decoding import NONE, decoding
+from spark_rtm.prove.records.hostile import MISSING, Hostile, hostile_records, too_large
+from spark_rtm.prove.records.samples import DEFAULT
+from spark_rtm.prove.subject import KEPT_BYTES, SIZE, Subject, holds
 from spark_rtm.prove.verdicts.failure import Failure, failure_of
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.queries import QueryFailedError

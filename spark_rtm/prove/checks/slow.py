@@ -18,11 +18,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType
 
-from spark_rtm.prove.checks.hostile import columns_of
-from spark_rtm.prove.subjects.bench import in_time
-from spark_rtm.prove.subjects.decoding import Decoding
-from spark_rtm.prove.subjects.samples import fields_of
-from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.engine.bench import in_time
+from spark_rtm.prove.records.decoding import Decoding
+from spark_rtm.prove.records.hostile import columns_of
+from spark_rtm.prove.records.samples import fields_of
+from spark_rtm.prove.subject import Subject
 from spark_rtm.prove.verdicts.verdict import Verdict
 from spark_rtm.testing.records import Sent
 

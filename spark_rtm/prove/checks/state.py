@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.prove.checks.input import are_rejected
-from spark_rtm.prove.subjects.samples import fields_of, is_time
-from spark_rtm.prove.subjects.subject import Subject
+from spark_rtm.prove.records.samples import fields_of, is_time
+from spark_rtm.prove.subject import Subject
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, Verdict
 from spark_rtm.testing.records import Sent
 

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
-from spark_rtm.prove.subjects.filters import Node, plan_of
+from spark_rtm.prove.records.plan import Node, plan_of
 
 JSON, CSV, OTHER, NONE = "json", "csv", "other", ""
 OTHER_DECODERS = {

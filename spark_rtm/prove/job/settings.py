@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.conf import RuntimeConfig
 
-from spark_rtm.prove.subjects.recorders import Caught, Recording
+from spark_rtm.prove.job.recorders import Caught, Recording
 from spark_rtm.testing.trial import BLOCK, SINK
 
 # The catalog of a package such as Delta. If the package is missing, every reference to a table fails.

@@ -12,8 +12,8 @@ from py4j.java_gateway import JavaMember
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import ParseException, PySparkException
 
-from spark_rtm.prove.subjects.placeholders import Anything
-from spark_rtm.prove.subjects.recorders import Recording
+from spark_rtm.prove.job.placeholders import Anything
+from spark_rtm.prove.job.recorders import Recording
 from spark_rtm.services.files.run_folder import new_folder
 
 WRITES = {

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 from pyspark.sql.types import DataType
 
-from spark_rtm.prove.subjects.filters import NUMBERS
-from spark_rtm.prove.subjects.placeholders import file_in
-from spark_rtm.prove.subjects.recorders import Options
-from spark_rtm.prove.subjects.target import roots_of
+from spark_rtm.prove.job.placeholders import file_in
+from spark_rtm.prove.job.recorders import Options
+from spark_rtm.prove.job.target import roots_of
+from spark_rtm.prove.records.plan import NUMBERS
 
 
 class TableReader(Options, DataFrameReader):

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_rtm.prove.subjects.bench import Bench, jvm, session
-from spark_rtm.prove.subjects.build import rows_of
-from spark_rtm.prove.subjects.target import Job, load
+from spark_rtm.prove.engine.bench import Bench, jvm, session
+from spark_rtm.prove.job.build import rows_of
+from spark_rtm.prove.job.target import Job, load
 from spark_rtm.realtime import control
 from spark_rtm.realtime.queries import raise_if_failed, wait_until
 from spark_rtm.services.child import Child, start_child, wait_until_ready

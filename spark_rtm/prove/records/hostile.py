@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from spark_rtm.prove.subjects.decoding import CSV, Decoding
-from spark_rtm.prove.subjects.filters import FRACTIONS, INTEGERS
-from spark_rtm.prove.subjects.samples import fields_of, is_time
+from spark_rtm.prove.records.decoding import CSV, Decoding
+from spark_rtm.prove.records.plan import FRACTIONS, INTEGERS
+from spark_rtm.prove.records.samples import fields_of, is_time
 from spark_rtm.testing.records import Sent
 
 NESTING = 20_000

@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
-from spark_rtm.prove.subjects import job
-from spark_rtm.prove.subjects.bench import Bench, in_time
-from spark_rtm.prove.subjects.build import caught_rows, rows_of, tables_of, topics_of
-from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.subjects.samples import compared_texts, made_samples, other_samples
-from spark_rtm.prove.subjects.settings import sink_options
-from spark_rtm.prove.subjects.target import Job, Target, TargetError
-from spark_rtm.prove.subjects.texts import adapted
+from spark_rtm.prove.engine.bench import Bench, in_time
+from spark_rtm.prove.job import runner
+from spark_rtm.prove.job.build import caught_rows, rows_of, tables_of, topics_of
+from spark_rtm.prove.job.recorders import Recording
+from spark_rtm.prove.job.settings import sink_options
+from spark_rtm.prove.job.target import Job, Target, TargetError
+from spark_rtm.prove.records.samples import compared_texts, made_samples, other_samples
+from spark_rtm.prove.records.texts import adapted
 from spark_rtm.prove.verdicts.failure import failed, line_of_call
 from spark_rtm.prove.verdicts.verdict import UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.slots import slots_needed
@@ -237,7 +237,7 @@ def _on_static(recording: Recording, number: int, topic: str) -> DataFrame:
         if recording.on_static is None:
             rows = read_table(recording.spark, recording.kafka, topic)
             again = Recording(recording.spark, recording.kafka, recording.job, recording.partitions, static=rows)
-            job.record(again)
+            runner.record(again)
             recording.on_static = again
         return caught_rows(recording.on_static, number)
     except Exception as error:

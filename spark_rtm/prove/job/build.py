@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_rtm.prove.subjects import job
-from spark_rtm.prove.subjects.recorders import Recording
-from spark_rtm.prove.subjects.target import Job, Target, subscribed
+from spark_rtm.prove.job import runner
+from spark_rtm.prove.job.recorders import Recording
+from spark_rtm.prove.job.target import Job, Target, subscribed
 from spark_rtm.testing.trial import read_stream, read_table
 
 
@@ -27,7 +27,7 @@ def rows_of(
     if isinstance(target, Target):
         return target.transform(read_stream(spark, kafka, next(iter(partitions))), **tables_of(spark, kafka, tables))
     recording = Recording(spark.newSession(), kafka, target, max(partitions.values()))
-    job.record(recording)
+    runner.record(recording)
     return caught_rows(recording, number)
 
 

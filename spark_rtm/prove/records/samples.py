@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from spark_rtm.prove.subjects.decoding import CSV, Decoding, decoding
-from spark_rtm.prove.subjects.filters import FRACTIONS, INTEGERS, NUMBERS, Node, Plan, path_of, plan_of
+from spark_rtm.prove.records.decoding import CSV, Decoding, decoding
+from spark_rtm.prove.records.plan import FRACTIONS, INTEGERS, NUMBERS, Node, Plan, path_of, plan_of
 from spark_rtm.testing.records import Sent, as_sent
 
 ENVELOPE = {"key", "value"}

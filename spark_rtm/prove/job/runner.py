@@ -25,8 +25,7 @@ from pyspark import SparkConf
 from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.query import StreamingQueryManager
 
-from spark_rtm.prove.subjects.batch_writers import TableReader, TableWriter
-from spark_rtm.prove.subjects.placeholders import (
+from spark_rtm.prove.job.placeholders import (
     PACKAGES,
     Dbutils,
     JobEndedError,
@@ -39,16 +38,17 @@ from spark_rtm.prove.subjects.placeholders import (
     placed,
     placeholders_for,
 )
-from spark_rtm.prove.subjects.recorders import (
+from spark_rtm.prove.job.recorders import (
     MAX_SLEEPS,
     Recording,
     StreamReader,
     StreamWriter,
     recorder,
 )
-from spark_rtm.prove.subjects.settings import FLAG, apply, conf_of, flag_of, own_shuffles
-from spark_rtm.prove.subjects.target import RUN, code_of, package_of, roots_of
-from spark_rtm.prove.subjects.writes import guarded
+from spark_rtm.prove.job.settings import FLAG, apply, conf_of, flag_of, own_shuffles
+from spark_rtm.prove.job.tables import TableReader, TableWriter
+from spark_rtm.prove.job.target import RUN, code_of, package_of, roots_of
+from spark_rtm.prove.job.writes import guarded
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 JOB_SECONDS = 300.0

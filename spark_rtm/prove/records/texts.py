@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
-from spark_rtm.prove.subjects.samples import compared_texts, fields_of, is_time
+from spark_rtm.prove.records.samples import compared_texts, fields_of, is_time
 from spark_rtm.testing.records import Sent
 
 COLUMN = r"(?:\w+#\d+L?\.)?(?P<column>\w+)(?:#\d+L?)?"

@@ -13,8 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
-from spark_rtm.prove.subjects.placeholders import Anything, Started
-from spark_rtm.prove.subjects.target import Job, subscribed
+from spark_rtm.prove.job.placeholders import Anything, Started
+from spark_rtm.prove.job.target import Job, subscribed
 from spark_rtm.realtime import control
 from spark_rtm.testing.trial import ANY_SIZE
 

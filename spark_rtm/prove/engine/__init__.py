@@ -1,0 +1,1 @@
+"""Start the Kafka broker and Spark for the checks, in this process or in one that a check kills."""

@@ -1,0 +1,1 @@
+"""Run the file of a stranger: replace what it has in production, and record its queries instead of starting them."""

@@ -1,1 +1,0 @@
-"""Find the user's target, and build a query for the checks."""
