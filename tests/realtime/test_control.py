@@ -181,6 +181,23 @@ def test_two_stops_at_once_end_one_after_the_other(spark: SparkSession, kafka: s
     assert ["None", ended] == sorted(str(error()) for error in errors)
 
 
+def test_commit_during_a_stop_does_not_let_the_next_batch_read(
+    spark: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = new_topic(kafka, 1), new_topic(kafka, 2)
+    query = start(read(spark, kafka, source), kafka, target, tmp_path)
+    control.commit(query)
+    monkeypatch.setitem(control._HELD, str(query.runId), False)  # noqa: SLF001 - as `stop` does
+    control.commit(query)
+    produce(kafka, source, [(0, b"row")])
+    control.commit(query)
+    assert control.commit(query) == 3
+    assert written(kafka, target) == 0
+
+    monkeypatch.undo()
+    wait_until(lambda: control.commit(query) and written(kafka, target), 30, "the row", [query])
+
+
 def test_stop_all_first_drains_queries_with_commands_in_order(
     spark: SparkSession, kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
