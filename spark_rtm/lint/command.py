@@ -14,7 +14,8 @@ from spark_rtm.lint.arguments import Options
 from spark_rtm.lint.claims import claims_in
 from spark_rtm.lint.engine import PAGES, RULES, is_complete, lint_sources
 from spark_rtm.lint.fixes import difference, fixable, fixed
-from spark_rtm.lint.rules.rule import UNCHECKED, UncheckedError
+from spark_rtm.lint.problem import UncheckedError
+from spark_rtm.lint.rules.rule import UNCHECKED
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
 from spark_rtm.lint.sources import MARK, MAX_BYTES, Sources, read_sources
 from spark_rtm.lint.time_limit import time_limit
@@ -97,7 +98,7 @@ def _list_claims(sources: Sources) -> int:
             sources.unchecked.append((path, error.problem))
     show("\n".join(lines))
     if sources.unchecked:
-        raise UsageError(*(f"{path.as_posix()}: {problem.message}" for path, (_, problem) in sources.unchecked))
+        raise UsageError(*(f"{path.as_posix()}: {problem.message}" for path, problem in sources.unchecked))
     return 0
 
 

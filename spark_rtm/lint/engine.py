@@ -1,33 +1,39 @@
 """Find mistakes in code and pages about Spark's real-time mode, using only the standard library."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
+from spark_rtm.lint.facts import Cluster, Fact, Facts, Sentence
 from spark_rtm.lint.files import markdown
-from spark_rtm.lint.files.definitions import definition_problems
-from spark_rtm.lint.files.documents import UnreadableError, read_python
+from spark_rtm.lint.files.definitions import read_definitions
+from spark_rtm.lint.files.documents import read_dictionaries
 from spark_rtm.lint.files.layout import layout_of
-from spark_rtm.lint.files.notebooks import NOTEBOOKS, cells_of_json, cells_of_source, is_notebook, notebook_problems
-from spark_rtm.lint.files.scala import scala_problems
-from spark_rtm.lint.python.check import CODE_RULES, python_problems
-from spark_rtm.lint.python.excerpt import PYTHON
-from spark_rtm.lint.rules import claim, cluster
+from spark_rtm.lint.files.notebooks import NOTEBOOKS, cells_of_json, cells_of_source, is_notebook, read_notebook
+from spark_rtm.lint.files.scala import read_jvm
+from spark_rtm.lint.marks import silences
+from spark_rtm.lint.problem import Problem, UncheckedError, UnreadableError
+from spark_rtm.lint.python.read import read_python
+from spark_rtm.lint.rules import claim, cluster, job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
-from spark_rtm.lint.rules.rule import UNCHECKED, Problem, Rule, RuleProblem, UncheckedError, unchecked
+from spark_rtm.lint.rules.rule import UNCHECKED, Rule, RuleProblem
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import Sources, is_relevant, read_sources
-from spark_rtm.lint.spark.engines import target_engines
+from spark_rtm.lint.spark.module import target_engines
 from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
 from spark_rtm.lint.time_limit import time_limit
 from spark_rtm.text.finding import ENGINES, Finding
 
-RULES: list[Rule] = [*CODE_RULES, *claim.RULES, *cluster.RULES]
+MODULES = (trigger, source, operator, state, setting, mode, job, claim, cluster)
+RULES: list[Rule] = [rule for module in MODULES for rule in module.RULES]
+KINDS = {Cluster: "cluster", Sentence: "page"}
+PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
 DEFINITIONS = {f".{language}" for language in markdown.DEFINITIONS}
 OTHER_LANGUAGES = {f".{language}": check for language, check in markdown.LANGUAGES.items()} | {
-    ".scala": partial(scala_problems, is_excerpt=False),
-    ".java": partial(scala_problems, is_java=True, is_excerpt=False),
+    ".scala": partial(read_jvm, is_excerpt=False),
+    ".java": partial(read_jvm, is_java=True, is_excerpt=False),
 }
 PAGES = {".md", ".markdown"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
@@ -50,7 +56,7 @@ def lint_sources(sources: Sources, engine: str | None = None, *, settings: Setti
     for path, text in sources.texts():
         name, minimum = path.as_posix(), sources.min_batch_ms
         findings.update(lint_text(text, name, engine or settings.engine, min_batch_ms=minimum, settings=settings))
-    findings |= {_finding(*problem, path.as_posix()) for path, problem in sources.unchecked}
+    findings |= {_finding(UNCHECKED, problem, path.as_posix()) for path, problem in sources.unchecked}
     if sources.sets_shuffle_partitions:
         findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
     return sorted(finding for finding in findings if settings.reports(finding.rule, finding.path))
@@ -94,34 +100,63 @@ def is_complete(findings: Iterable[Finding]) -> bool:
 def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
     try:
         with time_limit():
-            return _problems(text, suffix, min_batch_ms)
+            return _judged(_read(text, suffix, min_batch_ms))
     except UnreadableError as error:
         # Definitions are parsed only if they are about real-time mode.
-        return [error.problem] if suffix in DEFINITIONS or re.search(r"realTime|RealTime", text) else []
+        is_about = suffix in DEFINITIONS or re.search(r"realTime|RealTime", text)
+        return [(UNCHECKED, error.problem)] if is_about else []
     except UncheckedError as error:
-        return [error.problem]
+        return [(UNCHECKED, error.problem)]
     except RecursionError:
-        return [unchecked("the file is nested too deeply, so it was not checked", "split its expressions")]
+        reason, remedy = "the file is nested too deeply, so it was not checked", "split its expressions"
     except Exception as error:  # noqa: BLE001  # an error in one file must not stop the check of the others
         reason = f"the linter failed with {type(error).__name__}: {error}, so the file was not checked"
-        return [unchecked(reason, "report this as a bug of the linter")]
+        remedy = "report this as a bug of the linter"
+    return [(UNCHECKED, Problem(1, reason, remedy))]
 
 
-def _problems(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
+def _read(text: str, suffix: str, min_batch_ms: float | None) -> Facts:
     if suffix in OTHER_LANGUAGES:
-        found = OTHER_LANGUAGES[suffix](text)
+        facts = OTHER_LANGUAGES[suffix](text)
         cells = cells_of_source(text, suffix) if suffix in NOTEBOOKS and is_notebook(text, suffix) else []
-        in_python = [cell for cell in cells if cell[0] in {"python", "markdown"}]
-        return found + notebook_problems(in_python, min_batch_ms=min_batch_ms) if in_python else found
+        if in_python := [cell for cell in cells if cell[0] in {"python", "markdown"}]:
+            facts.add(read_notebook(in_python, min_batch_ms=min_batch_ms))
+        return facts
     if suffix == ".ipynb" or (suffix == ".py" and is_notebook(text)):
         cells = cells_of_json(text) if suffix == ".ipynb" else cells_of_source(text)
-        return notebook_problems(cells, is_source=suffix == ".py", min_batch_ms=min_batch_ms)
+        return read_notebook(cells, is_source=suffix == ".py", min_batch_ms=min_batch_ms)
     if suffix in PAGES:
-        return markdown.layout_problems(layout_of(text), min_batch_ms=min_batch_ms)
-    problems = python_problems(text, is_excerpt=False, min_batch_ms=min_batch_ms)
-    if problems is None:
-        raise UnreadableError(parser=f" by {PYTHON}")
-    return problems + definition_problems(text, read_python)
+        return markdown.read_page(layout_of(text), min_batch_ms=min_batch_ms)
+    facts = read_python(text, is_excerpt=False, min_batch_ms=min_batch_ms)
+    facts.add(read_definitions(text, read_dictionaries))
+    return facts
+
+
+def _judged(facts: Facts) -> list[RuleProblem]:
+    problems = [(UNCHECKED, problem) for problem in facts.unchecked]
+    for fact in facts.parts:
+        # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.
+        found = {
+            (rule.id, problem.line, problem.message): (rule, problem)
+            for rule in _rules_for(fact)
+            for problem in rule.check(fact.subject)
+            if not fact.marks.cover(rule.id, problem.line, problem.lines)
+            and set(problem.engine or rule.engines) & set(fact.engines)
+        }
+        for rule, problem in found.values():
+            severity = fact.severity or problem.severity
+            problems.append((rule, replace(problem.at(fact.line_of(problem.line)), severity=severity)))
+    return problems
+
+
+def _rules_for(fact: Fact) -> Iterator[Rule]:
+    kind = KINDS.get(type(fact.subject), "module")
+    is_jvm = getattr(fact.subject, "is_jvm", False)
+    for rule in RULES:
+        is_meant = rule.subject == kind and (not fact.only or rule.id.startswith(fact.only))
+        is_silent = (is_jvm and rule.id in PYTHON_ONLY) or (fact.mark is not None and silences(fact.mark, rule.id))
+        if is_meant and not is_silent:
+            yield rule
 
 
 def _is_reported(rule: Rule, problem: Problem, engines: tuple[str, ...], silenced: dict[int, set[str]]) -> bool:

@@ -15,8 +15,8 @@ from os.path import commonpath, exists, isdir, isfile, islink, join, lexists, re
 from pathlib import Path
 from typing import BinaryIO
 
+from spark_rtm.lint.problem import Problem, UncheckedError
 from spark_rtm.lint.rules.job import SHUFFLE_CONF
-from spark_rtm.lint.rules.rule import RuleProblem, UncheckedError, unchecked
 from spark_rtm.lint.spark.intervals import min_batch_ms_in
 
 SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala", ".java", ".sql", ".tf"}
@@ -44,7 +44,7 @@ CODE_NEEDLES = ("trigger", "realtime", "real-time mode", "real time mode", "real
                 "asyncprogress", "foreachwriter")  # fmt: skip
 OVERLAP = 50
 
-Unchecked = list[tuple[Path, RuleProblem]]
+Unchecked = list[tuple[Path, Problem]]
 
 
 @dataclass
@@ -158,7 +158,7 @@ def _files(roots: list[Path], problems: Unchecked, excludes: Callable[[Path], bo
                 yield path
             elif _may_be_relevant(path):
                 reason = "this link leads to a file outside the given folders, so the file was not checked"
-                problems.append((path, unchecked(reason, "pass the file itself")))
+                problems.append((path, Problem(1, reason, "pass the file itself")))
 
 
 def _may_be_relevant(path: Path) -> bool:
@@ -176,7 +176,7 @@ def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], boo
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
             reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
-            problems.append((folder, unchecked(reason, "change its permissions, or pass other paths")))
+            problems.append((folder, Problem(1, reason, "change its permissions, or pass other paths")))
             continue
         skipped = CACHES | OUTPUTS if folder == root else CACHES
         folders = [each.path for each in entries if each.is_dir(follow_symlinks=False) and each.name not in skipped]

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spark_rtm.lint.rules.rule import UncheckedError
+from spark_rtm.lint.problem import UncheckedError
 
 MAX_SECONDS = 4.0
 

@@ -15,8 +15,7 @@ from examples.attribution.settings import DemoSettings, Settings
 from examples.attribution.topics import TOPICS
 from scripts.pack import files
 from spark_rtm.cli import main
-from spark_rtm.lint.files.definitions import definition_problems
-from spark_rtm.lint.files.documents import read_yaml
+from spark_rtm.lint.engine import lint_text
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.realtime.slots import preflight
@@ -42,7 +41,7 @@ def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
     streams = {query: query.transform(stream) for query in pipeline_queries(settings)}
     needs = {query.name: (rows, source_tasks(query, rows, partitions, settings)) for query, rows in streams.items()}
 
-    assert [] == definition_problems(BUNDLE, read_yaml)
+    assert [] == lint_text(BUNDLE, "databricks.yml")
     assert "true" == CLUSTER["spark_conf"]["spark.databricks.streaming.realTimeMode.enabled"]
     assert str(settings.shuffle_partitions) == CLUSTER["spark_conf"]["spark.sql.shuffle.partitions"]
     assert 22 == preflight(spark, needs) <= CLUSTER["num_workers"] * CORES_PER_WORKER

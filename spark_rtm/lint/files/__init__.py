@@ -1,1 +1,1 @@
-"""Linters for each file format: Markdown, notebooks, Scala, Java, SQL, and definitions in JSON, YAML or Terraform."""
+"""Readers of each file format: Markdown, notebooks, Scala, Java, SQL, and definitions in JSON, YAML or Terraform."""

@@ -4,15 +4,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from spark_rtm.lint.files.documents import MAX_VALUES, Object
-from spark_rtm.lint.rules.cluster import CONFS, Cluster
-from spark_rtm.lint.rules.cluster import RULES as CLUSTER_RULES
-from spark_rtm.lint.rules.rule import Module, RuleProblem, Steps
-from spark_rtm.lint.rules.setting import RULES as SETTING_RULES
+from spark_rtm.lint.facts import Cluster, Fact, Facts, Object
+from spark_rtm.lint.files.documents import MAX_VALUES
+from spark_rtm.lint.problem import Steps
 from spark_rtm.lint.spark.known_settings import FLAG
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.streams import Setting
 from spark_rtm.lint.spark.values import Const
 
+CONFS = ("spark_conf", "configuration")
+"""The keys of a definition that contain settings."""
 CLUSTER_KEYS = {"spark_version", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
                 "gcp_attributes", "node_type_id"}  # fmt: skip
 RELEVANT_KEYS = CLUSTER_KEYS | {"autoscale", "spark_conf", "configuration", "environment_key"}
@@ -23,29 +24,28 @@ OBJECTS = ("spark_conf", "aws_attributes", "azure_attributes", "gcp_attributes",
 """The objects of a cluster whose keys a policy flattens."""
 LOCAL = re.compile(r"^\$\{local\.(\w+)\}$")
 MAX_DEPTH = 40
-KEY_RULES = [rule for rule in SETTING_RULES if rule.id in {"unknown-setting", "check-off", "shuffle-manager"}]
+KEY_RULES = ("unknown-setting", "check-off", "shuffle-manager")
 REAL_TIME_KEY = re.compile(r"\bspark\.[\w.]*real[-_.]?time", re.IGNORECASE)
 REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?:mode|trigger)", re.IGNORECASE)
 
 
-def definition_problems(text: str, read: Callable[[str], list[Any]]) -> list[RuleProblem]:
-    """Return the problems in a cluster or job definition, which is parsed only if it names real-time mode."""
-    if not (REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)) or not any(key in text for key in RELEVANT_KEYS):
-        return []
-    return [
-        entry for root in read(text) for found in _Clusters().below(_in_one_form(root)) for entry in _problems(*found)
-    ]
+def read_definitions(text: str, read: Callable[[str], list[Any]]) -> Facts:
+    """Return the clusters and settings of a document, which is parsed only if it names real-time mode."""
+    facts = Facts()
+    is_about = REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)
+    for root in read(text) if is_about and any(key in text for key in RELEVANT_KEYS) else ():
+        for found in _Clusters().below(_in_one_form(root)):
+            facts.parts += _facts(*found)
+    return facts
 
 
-def _problems(content: Object, kind: str, names: list[tuple[str, int]]) -> Iterator[RuleProblem]:
+def _facts(content: Object, kind: str, names: list[tuple[str, int]]) -> Iterator[Fact]:
     cluster = Cluster(content, kind, next((line for text, line in reversed(names) if REAL_TIME_NAME.search(text)), 0))
     if cluster.has_flag or cluster.named_at:
-        yield from ((rule, problem) for rule in CLUSTER_RULES for problem in rule.check(cluster))
+        yield Fact(cluster)
     confs = [content[key] for key in CONFS if isinstance(content.get(key), Object)]
-    module = Module(
-        settings=[Setting(key, Const(conf[key]), line) for conf in confs for key, line in conf.lines.items()]
-    )
-    yield from ((rule, problem) for rule in KEY_RULES for problem in rule.check(module))
+    settings = [Setting(key, Const(conf[key]), line) for conf in confs for key, line in conf.lines.items()]
+    yield Fact(Module(settings=settings), only=KEY_RULES)
 
 
 Found = tuple[Object, str, list[tuple[str, int]]]

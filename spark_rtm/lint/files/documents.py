@@ -8,11 +8,12 @@ YAML can be parsed only if PyYAML is installed.
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from spark_rtm.lint.facts import Array, Object
+from spark_rtm.lint.problem import Steps, UncheckedError, UnreadableError
 from spark_rtm.lint.python.counterexamples import python_marks
-from spark_rtm.lint.rules.rule import Steps, UncheckedError
 
 TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
 MAX_VALUES = 400_000
@@ -24,34 +25,6 @@ CONSTANTS = {"true": True, "false": False, "null": None}
 UNKNOWN = "${expression}"
 
 
-class Object(dict[str, Any]):
-    """An object of a document, with the line number of each key."""
-
-    def __init__(self, entries: Iterable[tuple[str, int, Any]] = ()) -> None:
-        super().__init__()
-        self.lines: dict[str, int] = {}
-        for key, line, value in entries:
-            self.add(key, line, value)
-
-    def add(self, key: str, line: int, value: Any) -> None:
-        """Add an entry."""
-        self[key] = value
-        self.lines[key] = line
-
-
-class Array(list[Any]):
-    """An array of a JSON text or of Python code, with the line number of each item."""
-
-    lines: Sequence[int] = ()
-
-
-class UnreadableError(UncheckedError):
-    """Raised if a document cannot be parsed."""
-
-    def __init__(self, line: int = 1, parser: str = "") -> None:
-        super().__init__(f"the file cannot be parsed{parser}, so it was not checked", "correct its syntax", line)
-
-
 def read_json(text: str) -> list[Any]:
     """Return the root of a JSON text. A comma may follow the last value."""
     Steps(MAX_VALUES).spend(sum(1 for _ in TOKEN.finditer(text)))
@@ -59,7 +32,7 @@ def read_json(text: str) -> list[Any]:
     return [_value(_parsed(f"({text}\n)", "eval").body, names)]
 
 
-def read_python(code: str) -> list[Any]:
+def read_dictionaries(code: str) -> list[Any]:
     """Return the outermost dictionaries and keyword calls of Python code, except those that comments mark as wrong."""
     module: ast.Module = _parsed(code)
     marks = python_marks(code, module, is_excerpt=False)

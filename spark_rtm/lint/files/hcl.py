@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from spark_rtm.lint.files.documents import CONSTANTS, MAX_VALUES, UNKNOWN, Object
-from spark_rtm.lint.rules.rule import Steps
+from spark_rtm.lint.facts import Object
+from spark_rtm.lint.files.documents import CONSTANTS, MAX_VALUES, UNKNOWN
+from spark_rtm.lint.problem import Steps
 from spark_rtm.text.lines import numbered
 
 TOKEN = re.compile(

@@ -1,5 +1,5 @@
 """
-Check `.ipynb` notebooks, and Databricks notebooks exported as Python files.
+Read `.ipynb` notebooks, and Databricks notebooks exported as Python files.
 
 A cell can use names from earlier cells, so all Python cells are checked as one module.
 A heading in one cell can mark the code in the next cell as wrong.
@@ -8,15 +8,15 @@ The Markdown and Python cells are therefore also checked as one Markdown page, i
 
 import re
 
-from spark_rtm.lint.files.documents import Array, Object, UnreadableError, read_json
-from spark_rtm.lint.files.layout import layout_of, mark_of
-from spark_rtm.lint.files.markdown import layout_problems
-from spark_rtm.lint.files.scala import scala_problems
-from spark_rtm.lint.files.sql import sql_problems
-from spark_rtm.lint.marks import Marks
-from spark_rtm.lint.python.check import python_problems
+from spark_rtm.lint.facts import Array, Facts, LineOf, Object
+from spark_rtm.lint.files.documents import read_json
+from spark_rtm.lint.files.layout import Layout, layout_of, mark_of
+from spark_rtm.lint.files.markdown import read_page
+from spark_rtm.lint.files.scala import read_jvm
+from spark_rtm.lint.files.sql import read_sql
+from spark_rtm.lint.problem import UnreadableError
 from spark_rtm.lint.python.excerpt import parse, unparsed
-from spark_rtm.lint.rules.rule import RuleProblem
+from spark_rtm.lint.python.read import read_python
 
 NOTEBOOKS = {".py": ("#", "python"), ".scala": ("//", "scala"), ".sql": ("--", "sql")}
 """The sign of a comment and the main language of an exported Databricks notebook, by suffix."""
@@ -40,13 +40,10 @@ def is_notebook(text: str, suffix: str = ".py") -> bool:
     return f"{sign} {SEPARATOR}" in text or text.startswith(f"{sign} Databricks notebook source")
 
 
-def notebook_problems(
-    cells: list[Cell], *, is_source: bool = True, min_batch_ms: float | None = None
-) -> list[RuleProblem]:
-    """Return the problems in a notebook. `is_source` means that Databricks exported it as source code."""
+def read_notebook(cells: list[Cell], *, is_source: bool = True, min_batch_ms: float | None = None) -> Facts:
+    """Return the facts of a notebook. `is_source` means that Databricks exported it as source code."""
     page, code = list[Line](), list[Line]()
-    problems: list[RuleProblem] = []
-    lost: list[RuleProblem] = []
+    facts, in_python = Facts(), Facts()
     for kind, lines in cells:
         first = lines[0][0] if lines else 1
         if kind == "markdown":
@@ -55,35 +52,43 @@ def notebook_problems(
             page += [(first, "```notebook-cell"), *lines, (first, "```"), (first, "")]
             # Each cell is parsed on its own, so one that cannot be parsed does not affect the others.
             _, python, lost_at = parse(_text(lines), is_excerpt=True)
-            lost += _located([unparsed(lost_at)] if lost_at else [], lines)
+            in_python.unchecked += [unparsed(_line_of(lines)(lost_at))] if lost_at else []
             numbers = [number for number, _ in lines]
             code += [*zip(numbers, [*python.split("\n"), *[""] * len(lines)], strict=False), (0, "")]
         elif kind in {"fs", "sh"} and (match := DELETION.search(_text(lines))):
             code += [(first, f"dbutils.fs.rm({match[1]!r}, True)"), (0, "")]
         elif kind in {"scala", "sql"}:
-            problems += _located((scala_problems if kind == "scala" else sql_problems)(_text(lines)), lines)
+            facts.add((read_jvm if kind == "scala" else read_sql)(_text(lines)), _line_of(lines))
     layout = layout_of(_text(page))
-    problems += _located(layout_problems(layout, min_batch_ms=min_batch_ms), page)
-    marks = Marks()
+    facts.add(read_page(layout, min_batch_ms=min_batch_ms), _line_of(page))
+    code += [(0, "# Databricks notebook source")] if is_source else []  # a Markdown cell may contain this line
+    in_python.add(
+        read_python(_text(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms), _line_of(code)
+    )
+    wrong = _marked(layout, page)
+    for fact in in_python.parts:
+        fact.marks.lines |= {at: wrong[number] for at, (number, _) in enumerate(code, 1) if number in wrong}
+    facts.parts += in_python.parts
+    facts.unchecked += [problem for problem in in_python.unchecked if problem.line not in wrong]
+    return facts
+
+
+def _marked(layout: Layout, page: list[Line]) -> dict[int, str]:
+    """Return the lines of the cells that a heading or a sentence above them marks as wrong."""
+    marked: dict[int, str] = {}
     for fence in layout.fences:
         if (mark := mark_of(layout, fence)) is not None:
-            marks.lines.update(dict.fromkeys([number for number, _ in page[fence.line - 1 : fence.end_line]], mark))
-    code += [(0, "# Databricks notebook source")] if is_source else []  # a Markdown cell may contain this line
-    in_code = python_problems(_text(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms)
-    located = [*lost, *_located(in_code or [], code)]
-    return problems + [(rule, problem) for rule, problem in located if not marks.cover(rule.id, problem.line)]
+            marked.update(dict.fromkeys([number for number, _ in page[fence.line - 1 : fence.end_line]], mark))
+    return marked
 
 
 def _text(lines: list[Line]) -> str:
     return "\n".join(text for _, text in lines)
 
 
-def _located(problems: list[RuleProblem], lines: list[Line]) -> list[RuleProblem]:
-    """Convert line numbers of extracted text to line numbers of the notebook file."""
-    return [
-        (rule, problem.at(lines[problem.line - 1][0] if 0 < problem.line <= len(lines) else 1))
-        for rule, problem in problems
-    ]
+def _line_of(lines: list[Line]) -> LineOf:
+    """Return a function from a line number of extracted text to the line number of the notebook file."""
+    return lambda line: lines[line - 1][0] if 0 < line <= len(lines) else 1
 
 
 def cells_of_source(text: str, suffix: str = ".py") -> list[Cell]:

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from spark_rtm.lint.facts import Sentence
 from spark_rtm.lint.files.layout import (
     END,
     MAX_SENTENCE,
@@ -13,13 +13,9 @@ from spark_rtm.lint.files.layout import (
     without_comments,
     wrong_title,
 )
+from spark_rtm.lint.sentences import MODE
 from spark_rtm.text import markdown
 
-MODE = re.compile(
-    r"(?<!near )(?<!near-)\breal[- ]?time\s+(?:mode|triggers?|clusters?|quer(?:y|ies)|jobs?|flows?|pipelines?)\b|"
-    r"\brtm\b|\brealTime\b|\bmode\s*=\s*[\"']?real-?time\b",
-    re.IGNORECASE,
-)
 OTHER_MODE = re.compile(
     r"\b(?:micro-?batch|batch|warehouses?|dashboards?|continuous\s+(?:processing|mode|trigger)|availableNow|"
     r"processingTime|flink|kafka\s+streams|other\s+(?:modes|clusters)|everything\s+else)\b",
@@ -36,25 +32,6 @@ FIX = re.compile(
 ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 BREAK = re.compile(r"\s*(?:#{1,6}\s|[|]|$|---+\s*$|===+\s*$)")
 QUOTE = re.compile(r"^(?:\s*>)+ ?")
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence, which may span lines, or a table cell with the label of its row."""
-
-    line: int
-    text: str
-    is_about: bool
-    """Whether the sentence, its column or the nearest heading with a mode names real-time mode."""
-    is_below: bool = True
-    """Whether the nearest heading with a mode names real-time mode."""
-    column: str = ""
-    around: str = ""
-    """The row of a table cell, or the next sentence if it refers to this one."""
-
-    def line_at(self, position: int) -> int:
-        """Return the line number of a position."""
-        return self.line + self.text.count("\n", 0, position)
 
 
 def sentences(layout: Layout) -> Iterator[Sentence]:

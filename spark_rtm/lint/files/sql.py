@@ -1,12 +1,11 @@
-"""Check SQL: the settings of a session, and the properties of pipeline tables."""
+"""Read SQL: the settings of a session, and the properties of pipeline tables."""
 
 import re
 
+from spark_rtm.lint.facts import Fact, Facts
 from spark_rtm.lint.files.definitions import REAL_TIME_NAME
 from spark_rtm.lint.files.layout import without_comments
-from spark_rtm.lint.marks import Marks
-from spark_rtm.lint.python.check import module_problems
-from spark_rtm.lint.rules.rule import Module, RuleProblem
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.streams import Setting
 from spark_rtm.lint.spark.values import Const
 from spark_rtm.text.lines import numbered
@@ -19,8 +18,8 @@ PROPERTY = re.compile(r"(['\"])pipelines\.trigger\1\s*+=\s*+(['\"])RealTime\2", 
 TABLE = re.compile(r"\b(STREAMING\s+(?:LIVE\s+)?TABLE|MATERIALIZED\s+VIEW|LIVE\s+TABLE|FLOW)\b", re.IGNORECASE)
 
 
-def sql_problems(code: str) -> list[RuleProblem]:
-    """Return the problems in SQL. Comments show whether the settings are for real-time mode."""
+def read_sql(code: str) -> Facts:
+    """Return the facts of SQL. Comments show whether the settings are for real-time mode."""
     plain = COMMENT.sub("", without_comments(code, "/*", "*/"))
     module = Module(is_for_real_time=bool(REAL_TIME_NAME.search(code)), lines=code.splitlines())
     for line, match in numbered(SET, plain, 1):
@@ -33,4 +32,4 @@ def sql_problems(code: str) -> list[RuleProblem]:
         kinds = TABLE.findall(statement)
         kind = " ".join(kinds[-1].lower().split()) if kinds else "table"
         module.flows.append((f"a {kind}", line))
-    return module_problems(module, Marks())
+    return Facts([Fact(module)])

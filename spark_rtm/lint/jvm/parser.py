@@ -6,7 +6,7 @@ from collections.abc import Callable
 from spark_rtm.lint.jvm.build import at, name, text
 from spark_rtm.lint.jvm.expressions import TYPES, Expressions
 from spark_rtm.lint.jvm.reader import CLOSING, MAX_DEPTH, Token, tokens_of
-from spark_rtm.lint.rules.rule import UncheckedError
+from spark_rtm.lint.problem import UncheckedError
 
 MAX_TOKENS = 300_000
 Arm = tuple[ast.expr, list[ast.stmt]]

@@ -1,1 +1,1 @@
-"""Check Python code by following its execution paths without running the code."""
+"""Read Python code by following its execution paths without running it."""

@@ -1,33 +1,28 @@
 """Evaluate calls of functions and classes that the module, Python or a library defines."""
 
 import ast
-import json
 import re
-import tomllib
-from collections.abc import Callable
 from itertools import product
 
-from spark_rtm.lint.python.evaluate import Evaluator, item
-from spark_rtm.lint.rules.rule import Steps
+from spark_rtm.lint.problem import Steps
+from spark_rtm.lint.python.evaluate import Evaluator
+from spark_rtm.lint.python.library import converted, deleted_folder, pure_call, table_method
 from spark_rtm.lint.spark import columns
-from spark_rtm.lint.spark.scope import MILLISECONDS, State, size_of_state
+from spark_rtm.lint.spark.scope import State, size_of_state
 from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Source, Writer, size_of, without_first
 from spark_rtm.lint.spark.values import (
     ALWAYS,
     MAX_ALTERNATIVES,
     MAX_CASES,
-    TRUTH_VALUE,
     Class,
     Column,
     Const,
-    Entries,
     Function,
     Guard,
     Instance,
     Items,
     Library,
     Mark,
-    Number,
     Table,
     Text,
     Udf,
@@ -38,21 +33,14 @@ from spark_rtm.lint.spark.values import (
     chosen,
     entries_of,
     marks_of,
-    string,
-    template_of,
     text_of,
     under,
 )
 
 STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
 UNKNOWN_TABLE = Table({}, is_open=True)
-CONVERSIONS: dict[str, Value] = {"int": Number(), "float": Number(), "len": Number(),
-                                "bool": Unknown(TRUTH_VALUE)}  # fmt: skip
-DELETING = {"shutil.rmtree", "os.system", "subprocess.run", "subprocess.check_call", "subprocess.call"}
 METHOD = re.compile(r"pyspark\.sql(?:\.\w+)*\.(?:DataFrame|DataStreamWriter)\.(\w+)")
 """A method that is called as a function of its class."""
-COPIES = {"copy.copy", "copy.deepcopy"}
-PARSERS: dict[str, Callable[[str], object]] = {"json.loads": json.loads, "tomllib.loads": tomllib.loads}
 
 
 class Calls(Evaluator):
@@ -99,7 +87,7 @@ class Calls(Evaluator):
         if isinstance(value, Const | Text) and name in STRING_METHODS:
             return Text("\0")
         if isinstance(value, Table):
-            return _table_method(value, name, given, line)
+            return table_method(value, name, given, line)
         if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
@@ -181,12 +169,12 @@ class Calls(Evaluator):
             return self._reduced(positional, line, state)
         if (method := METHOD.fullmatch(name)) and positional:
             return self.method(positional[0], method[1], without_first(given), line, state)
-        if path := _deleted(name, positional):
+        if path := deleted_folder(name, positional):
             self.spark.add_deletion(path, line, state)
         if name.endswith(".create_sink"):
             self.spark.add_sink(given, line)
             return Unknown()
-        return _pure_call(name, positional, line) if positional else None
+        return pure_call(name, positional, line) if positional else None
 
     def _reduced(self, given: tuple[Value, ...], line: int, state: State) -> Value:
         function, items = given[0], given[1]
@@ -222,8 +210,8 @@ class Calls(Evaluator):
             self.spark.display(given, line)
         if name in {"exec", "eval"} and (code := text_of(first)):
             self._run(code, line, state)
-        if first is not None and (converted := _converted_text(name, first)) is not None:
-            return converted
+        if first is not None and (result := converted(name, first)) is not None:
+            return result
         marks = marks_of(*given.positional)
         return Column(marks) if marks else Unknown(callee.origin if isinstance(callee, Unknown) else "")
 
@@ -241,85 +229,6 @@ class Calls(Evaluator):
                 self.value(statement.value, state)
 
 
-def _converted_text(name: str, first: Value) -> Value | None:
-    """Return the result of a function that converts its argument, or None for other functions."""
-    if name == MILLISECONDS:
-        number = getattr(first, "value", None)
-        return Const(f"{number} milliseconds") if type(number) is int and number > 0 else first
-    if name in CONVERSIONS:
-        return CONVERSIONS[name]
-    if name == "str":
-        if isinstance(first, Const) and isinstance(first.value, bool):
-            return Const(str(first.value))
-        return first if _is_path(first) else Text("\0")
-    return first if name in {"Path", "File"} else None
-
-
-def _pure_call(name: str, given: tuple[Value, ...], line: int) -> Value | None:
-    """Return the result of a library function without effects, or None for other functions."""
-    if name == "os.path.join":
-        return string("/".join(template_of(value) for value in given))
-    if name in PARSERS:
-        return _parsed(name, given[0], line)
-    return given[0] if name in {"pathlib.Path", "pathlib.PurePosixPath", *COPIES} else None
-
-
-def _table_method(table: Table, name: str, given: Arguments, line: int) -> Value:
-    views: dict[str, list[Value]] = {
-        "items": [Items((Const(key), value)) for key, (value, _) in table.items.items()],
-        "values": [value for value, _ in table.items.values()],
-        "keys": [Const(key) for key in table.items],
-    }
-    if name in views:
-        return Items(tuple(views[name]), table.is_open)
-    if name == "copy":
-        return Table(dict(table.items), table.is_open)
-    if name in {"get", "pop"} and given.positional:
-        return item(table, given.positional[0])
-    if name == "setdefault" and len(given.positional) > 1 and (key := text_of(given.positional[0])):
-        return table.items.setdefault(key, (given.positional[1], line))[0]
-    if name == "update":
-        for each in given.positional:
-            table.items.update(each.items if isinstance(each, Table) else {})
-        table.items.update(given.keywords)
-        return Const(None)
-    return Unknown()
-
-
-def _deleted(name: str, given: tuple[Value, ...]) -> Value | None:
-    """Return the folder that `rmtree` or `rm -r` deletes, or None for other calls."""
-    first = given[0] if given and name in DELETING else None
-    if name == "shutil.rmtree":
-        return first
-    if isinstance(first, Items) and [getattr(each, "value", None) for each in first.values[:1]] == ["rm"]:
-        return first.values[-1]
-    command = re.fullmatch(r"\s*rm\s+-\w*r\w*\s+['\"]?(.+?)['\"]?\s*", template_of(first) if first else "", re.DOTALL)
-    return string(command[1]) if command else None
-
-
-def _is_path(value: Value) -> bool:
-    if isinstance(value, Unknown):
-        return value.origin.startswith("tempfile.")
-    return isinstance(value, Text) or (isinstance(value, Const) and isinstance(value.value, str))
-
-
 def name_of(node: ast.expr) -> str:
     """Return the name of a variable or attribute, or an empty string."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _parsed(parser: str, text: Value, line: int) -> Value:
-    """Return the value of a JSON or TOML text in the code."""
-    try:
-        return _converted(PARSERS[parser](text_of(text) or ""), line)
-    except (ValueError, RecursionError):
-        return Unknown()
-
-
-def _converted(content: object, line: int) -> Value:
-    if isinstance(content, dict):
-        entries: Entries = {str(key): (_converted(value, line), line) for key, value in content.items()}
-        return Table(entries)
-    if isinstance(content, list):
-        return Items(tuple(_converted(each, line) for each in content))
-    return Const(content) if isinstance(content, str | int | float | None) else Unknown()

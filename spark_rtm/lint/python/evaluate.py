@@ -4,7 +4,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from spark_rtm.lint.rules.rule import Steps
+from spark_rtm.lint.problem import Steps
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark.calls import SparkCalls
 from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES, State, truth

@@ -7,7 +7,7 @@ import textwrap
 import warnings
 from typing import NamedTuple
 
-from spark_rtm.lint.rules.rule import RuleProblem, UncheckedError, unchecked
+from spark_rtm.lint.problem import Problem, UncheckedError
 from spark_rtm.lint.spark.scope import FRAGMENT
 
 PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
@@ -62,9 +62,9 @@ def _completed(python: str) -> Parsed:
     return Parsed(tree, "\n".join(kept))
 
 
-def unparsed(line: int) -> RuleProblem:
-    """Return the finding for a line about real-time mode that cannot be parsed."""
-    return unchecked(f"{PYTHON} cannot parse this code, so it was not checked", "correct its syntax", line)
+def unparsed(line: int) -> Problem:
+    """Return the problem of a line about real-time mode that cannot be parsed."""
+    return Problem(line, f"{PYTHON} cannot parse this code, so it was not checked", "correct its syntax")
 
 
 def tree_of(code: str) -> ast.Module | None:

@@ -8,8 +8,8 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from spark_rtm.lint.problem import ExhaustedError, Problem, Steps
 from spark_rtm.lint.python.statements import Statements
-from spark_rtm.lint.rules.rule import ExhaustedError, Steps, unchecked
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, truth
 from spark_rtm.lint.spark.streams import Arguments
 from spark_rtm.lint.spark.values import (
@@ -89,7 +89,7 @@ class Interpreter(Statements):
 
     def _report(self, reason: str, remedy: str) -> None:
         line = self.spark.statement.lineno if self.spark.statement else 1
-        self.spark.module.unchecked.append(unchecked(reason, remedy, line))
+        self.spark.module.unchecked.append(Problem(line, reason, remedy))
 
     def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
         """Return the possible outcomes of a condition, each with a copy of the state unless the outcome is certain."""

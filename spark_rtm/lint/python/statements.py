@@ -4,8 +4,8 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
+from spark_rtm.lint.problem import Steps
 from spark_rtm.lint.python.calls import Calls, name_of
-from spark_rtm.lint.rules.rule import Steps
 from spark_rtm.lint.spark.columns import makes_udf
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state
 from spark_rtm.lint.spark.values import (

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import Module
 from spark_rtm.lint.spark.calls import CERTAIN_WRITER_METHODS, WRITER_NAME
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.streams import TRIGGER_KEYWORDS, Arguments, Trigger
 from spark_rtm.lint.spark.values import Const
 

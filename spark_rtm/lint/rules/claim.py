@@ -3,25 +3,14 @@
 import re
 from collections.abc import Iterator
 
-from spark_rtm.lint.files.prose import MODE, Sentence
+from spark_rtm.lint.facts import Sentence
+from spark_rtm.lint.problem import Problem
 from spark_rtm.lint.rules.cluster import MIN_RUNTIME
-from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
+from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Rules
+from spark_rtm.lint.sentences import DENIED, MODE, SILENT_COLUMN, is_denied
 from spark_rtm.text import markdown
 
 RULES = Rules()
-DENIED = re.compile(
-    r"\b(?:not|no|nor|never|none|cannot|off|disable[ds]?|without|avoid\w*|instead|rather|unlike|except|unsupported|"
-    r"incompatible|offending|refuse[sd]?|reject(?:s|ed)?|forbid\w*|fail(?:s|ed)?|errors?|wrong|false|myth|claims?|if|"
-    r"unless|until|remove[sd]?|removing|conflicts?|lacks?|stops?|differ\w*|versus|vs|measured|observed|"
-    r"while|but|than|micro-?batch|batch|default\s+trigger|advice|checks?\s+for)\b|n't\b|\?\W{0,20}$",
-    re.IGNORECASE,
-)
-"""A word that negates the advice, makes it conditional, or applies it to another mode."""
-SILENT_COLUMN = re.compile(
-    r"\b(?:causes?|symptoms?|errors?|before|wrong|problems?|messages?|conditions?|not|reasons?|why|old|previous|legacy|"
-    r"incorrect|bad|avoid|don'?ts?|explanations?|refused|limitations?)\b|[\u274c\u2717\u2718]",
-    re.IGNORECASE,
-)
 ADVICE = (
     r"\b(?:enabl\w+|us(?:e|es|ing)|turn(?:s|ing)?\s+on|switch(?:es)?\s+on|with|on|requires?|needs?|recommend\w*|"
     r"prefer\w*|choose|supports?|keep|leave|add)\b[^.;:|]{0,40}?"
@@ -83,12 +72,6 @@ HISTORY = re.compile(
 )
 
 
-def is_silent(sentence: Sentence) -> bool:
-    """Return whether a sentence denies its subject, or is in a column of mistakes or causes."""
-    words = markdown.replace_code_spans(sentence.text, lambda _: "x")
-    return bool(DENIED.search(words) or SILENT_COLUMN.search(sentence.column))
-
-
 def advised(sentence: Sentence, subject: str) -> Iterator[int]:
     """Yield the line at which a sentence about real-time mode recommends a match of the pattern `subject`."""
     is_named = sentence.is_about and re.search(subject, sentence.text, re.IGNORECASE)
@@ -99,7 +82,7 @@ def advised(sentence: Sentence, subject: str) -> Iterator[int]:
     text = markdown.replace_code_spans(sentence.text, lambda _: "x")
     if DENIED.search(OTHER_MODES.sub("", text)):
         return
-    if not is_silent(sentence):
+    if not is_denied(sentence):
         pattern += f"|{ADVICE}{subject}|{subject}{GRANTED}"
         if MODE.search(sentence.around.partition(" | ")[0]):
             pattern += rf"|^[^:]{{0,80}}:\W{{0,5}}{subject}\W{{0,5}}$"
@@ -231,5 +214,5 @@ def claim_latency(sentence: Sentence) -> Iterator[Problem]:
 
 def _claims(sentence: Sentence, claim: re.Pattern[str], *others: re.Pattern[str]) -> list[re.Match[str]]:
     """Return the first match of a claim about real-time mode, unless the sentence denies it or matches `others`."""
-    match = claim.search(sentence.text) if sentence.is_about and not is_silent(sentence) else None
+    match = claim.search(sentence.text) if sentence.is_about and not is_denied(sentence) else None
     return [match] if match and not any(other.search(sentence.text) for other in others) else []

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from spark_rtm.lint.files.documents import Object
-from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Problem, Rules
+from spark_rtm.lint.facts import Cluster, Object
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Rules
 from spark_rtm.lint.spark.known_settings import FLAG
 from spark_rtm.lint.spark.values import quoted
 
@@ -14,37 +14,6 @@ VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
 WITHOUT_DISK = re.compile(r"^[mcrt][2-9](?:-?flex|[abeginz])*\.\w+$")
 """AWS machine types without a local disk. Types with one have a `d` after the number."""
 MIN_RUNTIME = (16, 4)
-
-
-CONFS = ("spark_conf", "configuration")
-"""The keys of a definition that contain settings."""
-
-
-@dataclass
-class Cluster:
-    """One cluster in a definition file that has the flag of real-time mode, or a name that refers to the mode."""
-
-    keys: Object
-    kind: str
-    """The kind of object: `cluster`, `pipeline`, or `serverless task`."""
-    named_at: int
-    """The line of the nearest name that refers to real-time mode, for example of the job, or 0."""
-
-    def __post_init__(self) -> None:
-        given = self.keys.get("spark_conf" if "spark_conf" in self.keys else "configuration")
-        self.conf = given if isinstance(given, Object) else Object()
-        # The Spark settings may be unknown, for example if they come from a variable.
-        self.is_open = isinstance(given, str) or "<<" in self.conf or bool({"<<", "policy_id"} & self.keys.keys())
-        flag = str(self.conf.get(FLAG, "")).lower()
-        self.has_flag = flag == "true" or flag.startswith("${")
-
-    def text(self, key: str) -> str:
-        """Return the value of a key as text, or an empty string if the key is missing."""
-        return str(self.keys.get(key, ""))
-
-    def problem(self, key: str, message: str, fix: str) -> Problem:
-        """Return a problem at a key."""
-        return Problem(self.keys.lines[key], message, fix)
 
 
 @RULES.add("cluster-autoscale", DATABRICKS_ONLY, subject="cluster")

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import OSS_ONLY, Module, Problem, Rules
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.rules.rule import OSS_ONLY, Rules
 from spark_rtm.lint.rules.source import CHECKPOINT_CONF
 from spark_rtm.lint.spark.intervals import interval_ms
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.steps import output_columns, stateful_steps
 from spark_rtm.lint.spark.streams import Deletion, Query
 from spark_rtm.lint.spark.values import Unknown, Value, alternatives, as_text, plain, quoted, template_of, texts_of

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Rules
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.steps import JOINS, stateful_steps
 from spark_rtm.lint.spark.streams import Query
 from spark_rtm.lint.spark.values import alternatives, as_text, known, quoted

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Problem, Rules
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Rules
 from spark_rtm.lint.spark.steps import JOINS, UNIONS, joins_streams, stateful_steps
 from spark_rtm.lint.spark.streams import Query, Step
 from spark_rtm.lint.spark.values import quoted, texts_of

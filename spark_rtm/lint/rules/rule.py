@@ -1,4 +1,4 @@
-"""Define lint rules, the problems that rules report, and the modules that rules check."""
+"""Define lint rules with their sections and sources, and the groups that register them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ from textwrap import indent
 from typing import Any
 
 from spark_rtm import DOCUMENTATION
-from spark_rtm.lint.spark.intervals import MIN_BATCH_MS
-from spark_rtm.lint.spark.streams import Deletion, Query, Setting, Trigger
-from spark_rtm.lint.spark.values import as_text
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
-MAX_STEPS = 1_000_000
-"""Limit of the time and memory for a file: each copied entry of a list or dictionary counts as one step."""
-MIN_STEPS = 20_000
-STEPS_PER_LETTER = 10
 BOTH, OSS_ONLY, DATABRICKS_ONLY = ENGINES, (OSS,), (DATABRICKS,)
 ALLOWLIST_CONDITION = "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 PART = re.compile(r"^(Why|Reported at|Both engines|OSS|Databricks|Example|Use instead|Source):[ \n]", re.MULTILINE)
@@ -44,59 +39,6 @@ CITATIONS = {
     "triggers": 'https://docs.databricks.com/aws/en/structured-streaming/triggers "read 2026-11-20"',
 }
 """The URL of each source, and the date on which it was read."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One violation of a rule. `engine` and `severity` override the rule's values."""
-
-    line: int
-    message: str
-    fix: str
-    engine: tuple[str, ...] = ()
-    severity: str = ""
-    lines: frozenset[int] = frozenset()
-    """Lines of the query. A counterexample comment on one of them suppresses the problem."""
-
-    def at(self, line: int) -> Problem:
-        """Return a copy of the problem on another line, without the query's lines."""
-        return replace(self, line=line, lines=frozenset())
-
-
-@dataclass
-class Module:
-    """The Spark calls and imports found in a piece of code."""
-
-    queries: list[Query] = field(default_factory=list)
-    triggers: list[Trigger] = field(default_factory=list)
-    settings: list[Setting] = field(default_factory=list)
-    imports: list[tuple[str, int]] = field(default_factory=list)
-    deletions: list[Deletion] = field(default_factory=list)
-    unchecked: list[RuleProblem] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    is_spark: bool = True
-    min_batch_ms: float = MIN_BATCH_MS
-    flows: list[tuple[str, int]] = field(default_factory=list)
-    """Places outside an update flow that set the real-time trigger of a pipeline."""
-    is_for_real_time: bool = False
-    """Whether the code configures the session of real-time queries in other files."""
-    is_job: bool = False
-    """Whether the code is a complete program or notebook, not an excerpt or a library module."""
-    is_notebook: bool = False
-    is_databricks: bool = False
-    """Whether the code is certainly for Databricks."""
-    is_test: bool = False
-    local_slots: int | None = None
-    """N of the master `local[N]`."""
-
-    @cached_property
-    def real_time(self) -> list[Query]:
-        """Return the real-time queries."""
-        return [query for query in self.queries if query.writer.trigger and query.writer.trigger.is_real_time]
-
-    def setting(self, key: str) -> list[tuple[str | None, int]]:
-        """Return each value that the module gives to a setting, with its line."""
-        return [(as_text(setting.value), setting.line) for setting in self.settings if setting.key == key]
 
 
 Check = Callable[..., Iterator[Problem]]
@@ -207,39 +149,3 @@ def _of_each_query(check: Check) -> Check:
 
 UNCHECKED = Rule("unchecked", "file", BOTH, "warning", lambda _: iter(()))
 """The finding for unchecked code and text. It is not a mistake in the code, but shows that a run was incomplete."""
-
-
-class UncheckedError(Exception):
-    """Raised if a file or a part of it cannot be checked."""
-
-    def __init__(self, reason: str, remedy: str, line: int = 1) -> None:
-        super().__init__(reason)
-        self.problem = unchecked(reason, remedy, line)
-
-
-def unchecked(reason: str, remedy: str, line: int = 1) -> RuleProblem:
-    """Return a finding that reports the text from `line` on as unchecked."""
-    return UNCHECKED, Problem(line, reason, remedy)
-
-
-class ExhaustedError(UncheckedError):
-    """Raised if a document has too many tokens, or a piece of code needs too many steps."""
-
-
-class Steps:
-    """Counts the remaining steps for a piece of code, or the remaining tokens of a document."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = self.left = limit
-
-    def spend(self, count: int = 1) -> None:
-        """Count steps, and raise ExhaustedError when they are used up."""
-        self.left -= count
-        if self.left < 0:
-            reason = f"the document has more than {self.limit:,} tokens, so it was not checked"
-            raise ExhaustedError(reason, "split the document")
-
-
-def steps_for(code: str) -> Steps:
-    """Return a step limit proportional to the length of the code. This limits the time for many short files."""
-    return Steps(min(MAX_STEPS, MIN_STEPS + STEPS_PER_LETTER * len(code)))

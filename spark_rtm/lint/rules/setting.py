@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Module, Problem, Rules
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, OSS_ONLY, Rules
 from spark_rtm.lint.spark.known_settings import ALLOWLIST_CHECK, CHECKPOINT_V1, FLAG, is_switch, nearest
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.streams import Query, Source
 from spark_rtm.lint.spark.values import as_text, quoted
 

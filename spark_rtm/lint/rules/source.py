@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Module, Problem, Rules
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Rules
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.steps import output_columns
 from spark_rtm.lint.spark.streams import Query, Source
 from spark_rtm.lint.spark.values import known, quoted, text_of

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, DATABRICKS_ONLY, OSS_ONLY, Problem, Rules
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.rules.rule import ALLOWLIST_CONDITION, BOTH, DATABRICKS_ONLY, OSS_ONLY, Rules
 from spark_rtm.lint.spark.streams import Query
 from spark_rtm.lint.spark.values import texts_of
 

@@ -3,13 +3,16 @@
 import re
 from collections.abc import Iterator
 
-from spark_rtm.lint.rules.rule import Module, Problem, Rules
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.rules.rule import Rules
 from spark_rtm.lint.spark.intervals import interval_problem, not_a_text
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.streams import Trigger
 from spark_rtm.lint.spark.values import Const, Items, Library, Number, Table, Text, alternatives, quoted, text_of
 
 RULES = Rules()
 FIX = 'write realTime="5 minutes"'
+JVM_FIX = 'write Trigger.RealTime("5 minutes"), or on Databricks RealTimeTrigger.apply("5 minutes")'
 SCALA_TRIGGERS = {"RealTimeTrigger", "Trigger", "Triggers"}
 STREAMING_MODULES = ("pyspark.sql.streaming", "pyspark.sql.streaming.readwriter", "pyspark.sql")
 
@@ -57,17 +60,7 @@ def trigger_form(module: Module) -> Iterator[Problem]:
         for form in _unsupported_forms(trigger):
             message = f"PySpark does not accept {form}, so the call fails and no query starts"
             yield Problem(trigger.line, message, f"{FIX} in trigger(...)", lines=trigger.lines)
-    for name, line in module.imports:
-        parent, _, last = name.rpartition(".")
-        if parent in STREAMING_MODULES and last in SCALA_TRIGGERS:
-            message = f"{last} does not exist in PySpark, so the import fails"
-            yield Problem(line, message, f"delete the import and {FIX} in trigger(...)")
-    for writer in {query.writer for query in module.queries}:
-        for key in ("realtime", "realtimemode", "trigger", "real_time"):
-            value = (text_of(writer.options[key][0]) or "").lower() if key in writer.options else ""
-            if key in writer.options and (key != "trigger" or re.search("real[-_ ]?time", value)):
-                message = f"the option {key!r} does not exist, so the query runs in micro-batch mode"
-                yield Problem(writer.options[key][1], message, f"{FIX} in trigger(...)", lines=writer.lines)
+    yield from _in_declarations(module)
 
 
 @RULES.add("trigger-interval")
@@ -114,6 +107,23 @@ def trigger_several(module: Module) -> Iterator[Problem]:
         if "realTime" in certain and len(certain) > 1:
             message = f"{' and '.join(certain)} are mutually exclusive, so PySpark raises ONLY_ALLOW_SINGLE_TRIGGER"
             yield Problem(trigger.line, message, "keep only realTime", lines=trigger.lines)
+
+
+def _in_declarations(module: Module) -> Iterator[Problem]:
+    """Yield forms outside of calls of Python: Scala and Java, imports and options."""
+    for form, line in module.forms:
+        yield Problem(line, f"{form} does not exist, so the code does not compile", JVM_FIX)
+    for name, line in module.imports:
+        parent, _, last = name.rpartition(".")
+        if parent in STREAMING_MODULES and last in SCALA_TRIGGERS:
+            message = f"{last} does not exist in PySpark, so the import fails"
+            yield Problem(line, message, f"delete the import and {FIX} in trigger(...)")
+    for writer in {query.writer for query in module.queries}:
+        for key in ("realtime", "realtimemode", "trigger", "real_time"):
+            value = (text_of(writer.options[key][0]) or "").lower() if key in writer.options else ""
+            if key in writer.options and (key != "trigger" or re.search("real[-_ ]?time", value)):
+                message = f"the option {key!r} does not exist, so the query runs in micro-batch mode"
+                yield Problem(writer.options[key][1], message, f"{FIX} in trigger(...)", lines=writer.lines)
 
 
 def _unsupported_forms(trigger: Trigger) -> Iterator[str]:

@@ -4,8 +4,8 @@ import ast
 import re
 from dataclasses import replace
 
-from spark_rtm.lint.rules.rule import Module
 from spark_rtm.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
+from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.scope import State
 from spark_rtm.lint.spark.steps import AGGREGATES, JOINS, OPERATORS, UNIONS
 from spark_rtm.lint.spark.streams import (

@@ -1,20 +1,19 @@
-"""Apply the code rules to Python code, and to `Module` objects built from other languages."""
+"""Read Python code: parse it, follow it, and return its calls as facts."""
 
 import ast
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from spark_rtm.lint.facts import Fact, Facts
 from spark_rtm.lint.marks import Marks
+from spark_rtm.lint.problem import Steps, UnreadableError, steps_for
 from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, python_marks
-from spark_rtm.lint.python.excerpt import parse, unparsed
+from spark_rtm.lint.python.excerpt import PYTHON, parse, unparsed
 from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.python.unresolved import unresolved_triggers
-from spark_rtm.lint.rules import job, mode, operator, setting, source, state, trigger
-from spark_rtm.lint.rules.rule import Module, Rule, RuleProblem, Steps, steps_for
-from spark_rtm.lint.spark.engines import target_engines
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
+from spark_rtm.lint.spark.module import Module, target_engines
 from spark_rtm.text.finding import DATABRICKS
 
 JOB = re.compile(
@@ -28,30 +27,29 @@ SPARK = re.compile(
 """Words that mark a page as being about Spark. For code, the names that it uses are more precise."""
 SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|\bdlt\b|(?<![\w.])databricks\b", re.IGNORECASE)
 WRITER_PARAMETER = re.compile(r"\bdef\s+\w+\((?:[^)]*?,)?\s*\w*writer\s*[,)=]")
-CODE_RULES: list[Rule] = [
-    rule for module in (trigger, source, operator, state, setting, mode, job) for rule in module.RULES
-]
 
 
-def python_problems(
+def read_python(
     code: str,
     *,
     is_excerpt: bool,
     is_notebook: bool = False,
     is_spark: bool | None = None,
     min_batch_ms: float | None = None,
-    rules: Sequence[Rule] = CODE_RULES,
     steps: Steps | None = None,
-) -> list[RuleProblem] | None:
+) -> Facts:
     """
-    Return the problems in Python code, or None if it cannot be parsed. Notebook code counts as an excerpt.
+    Return the facts of Python code. Notebook code counts as an excerpt.
 
     `steps` are those that are left for the whole file; None means that the code is the whole file.
+    Raise UnreadableError if code that is not an excerpt cannot be parsed.
     """
     tree, python, lost_at = parse(code, is_excerpt=is_excerpt)
     lost = [unparsed(lost_at)] if lost_at else []
     if tree is None:
-        return lost if is_excerpt else None
+        if not is_excerpt:
+            raise UnreadableError(parser=f" by {PYTHON}")
+        return Facts(unchecked=lost)
     minima = [value for value in (min_batch_ms_in(code), min_batch_ms) if value is not None]
     module = module_of(
         tree,
@@ -64,10 +62,10 @@ def python_problems(
         is_test=bool(TEST.search(code)),
         is_databricks=target_engines(code) == (DATABRICKS,),
     )
-    marks = python_marks(python, tree, is_excerpt=is_excerpt)
     # A large file about something else is not reported as unchecked.
     is_about = "realtime" in code.lower()
-    return module_problems(module, marks, rules) + lost + (module.unchecked if is_about else [])
+    facts = facts_of(module, python_marks(python, tree, is_excerpt=is_excerpt))
+    return Facts(facts.parts, lost + (module.unchecked if is_about else []))
 
 
 def _is_spark(code: str) -> bool:
@@ -87,21 +85,14 @@ def module_of(tree: ast.Module, code: str, steps: Steps | None, **facts: Any) ->
     return replace(interpreter.spark.module, lines=code.splitlines(), local_slots=local_slots, **facts)
 
 
-def module_problems(module: Module, marks: Marks, rules: Sequence[Rule] = CODE_RULES) -> list[RuleProblem]:
-    """Return the problems in a module, except where marks cover them."""
-    if not (module.queries or module.triggers or module.settings or module.imports or module.flows):
-        return []
-    if not module.is_spark:  # writers without a `writeStream` belong to another library
+def facts_of(module: Module, marks: Marks) -> Facts:
+    """Return a module as a fact. Without a name of Spark, writers without a `writeStream` belong to another library."""
+    if not module.is_spark:
         module = replace(
             module,
             queries=[query for query in module.queries if not query.writer.is_guess],
             triggers=[trigger for trigger in module.triggers if not trigger.is_guess],
+            forms=[],
         )
-    # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.
-    problems = {
-        (rule.id, problem.line, problem.message): (rule, problem)
-        for rule in rules
-        for problem in rule.check(module)
-        if not marks.cover(rule.id, problem.line, problem.lines)
-    }
-    return list(problems.values())
+    is_empty = not (module.queries or module.triggers or module.settings or module.imports or module.flows)
+    return Facts([] if is_empty and not module.forms else [Fact(module, marks)])

@@ -1,0 +1,122 @@
+"""Define what readers return: facts for the rules, with their places in the file, and the parts that stay unread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spark_rtm.lint.marks import Marks
+from spark_rtm.lint.problem import Problem
+from spark_rtm.lint.spark.known_settings import FLAG
+from spark_rtm.lint.spark.module import Module
+from spark_rtm.text.finding import ENGINES
+
+
+class Object(dict[str, Any]):
+    """An object of a document, with the line number of each key."""
+
+    def __init__(self, entries: Iterable[tuple[str, int, Any]] = ()) -> None:
+        super().__init__()
+        self.lines: dict[str, int] = {}
+        for key, line, value in entries:
+            self.add(key, line, value)
+
+    def add(self, key: str, line: int, value: Any) -> None:
+        """Add an entry."""
+        self[key] = value
+        self.lines[key] = line
+
+
+class Array(list[Any]):
+    """An array of a JSON text or of Python code, with the line number of each item."""
+
+    lines: Sequence[int] = ()
+
+
+@dataclass
+class Cluster:
+    """One cluster in a definition file that has the flag of real-time mode, or a name that refers to the mode."""
+
+    keys: Object
+    kind: str
+    """The kind of object: `cluster`, `pipeline`, or `serverless task`."""
+    named_at: int
+    """The line of the nearest name that refers to real-time mode, for example of the job, or 0."""
+
+    def __post_init__(self) -> None:
+        given = self.keys.get("spark_conf" if "spark_conf" in self.keys else "configuration")
+        self.conf = given if isinstance(given, Object) else Object()
+        # The Spark settings may be unknown, for example if they come from a variable.
+        self.is_open = isinstance(given, str) or "<<" in self.conf or bool({"<<", "policy_id"} & self.keys.keys())
+        flag = str(self.conf.get(FLAG, "")).lower()
+        self.has_flag = flag == "true" or flag.startswith("${")
+
+    def text(self, key: str) -> str:
+        """Return the value of a key as text, or an empty string if the key is missing."""
+        return str(self.keys.get(key, ""))
+
+    def problem(self, key: str, message: str, fix: str) -> Problem:
+        """Return a problem at a key."""
+        return Problem(self.keys.lines[key], message, fix)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence, which may span lines, or a table cell with the label of its row."""
+
+    line: int
+    text: str
+    is_about: bool
+    """Whether the sentence, its column or the nearest heading with a mode names real-time mode."""
+    is_below: bool = True
+    """Whether the nearest heading with a mode names real-time mode."""
+    column: str = ""
+    around: str = ""
+    """The row of a table cell, or the next sentence if it refers to this one."""
+
+    def line_at(self, position: int) -> int:
+        """Return the line number of a position."""
+        return self.line + self.text.count("\n", 0, position)
+
+
+LineOf = Callable[[int], int]
+"""Converts the line number of a part to that of its file."""
+
+
+def _same(line: int) -> int:
+    return line
+
+
+@dataclass
+class Fact:
+    """One thing that rules judge, and what limits the rules."""
+
+    subject: Module | Cluster | Sentence
+    marks: Marks = field(default_factory=Marks)
+    mark: str | None = None
+    """The mark of the whole part as a wrong example, or None."""
+    engines: tuple[str, ...] = ENGINES
+    only: tuple[str, ...] = ()
+    """The beginnings of the ids of the rules that apply; empty means all."""
+    severity: str = ""
+    """The severity of all findings, if it is not that of the rules."""
+    line_of: LineOf = _same
+
+
+@dataclass
+class Facts:
+    """The facts of a file or of a part of it."""
+
+    parts: list[Fact] = field(default_factory=list)
+    unchecked: list[Problem] = field(default_factory=list)
+
+    def add(self, other: Facts, line_of: LineOf = _same, **changes: Any) -> None:
+        """Add the facts of a part. `changes` replace fields of its facts."""
+        for fact in other.parts:
+            self.parts.append(replace(fact, line_of=_composed(line_of, fact.line_of), **changes))
+        self.unchecked += [problem.at(line_of(problem.line)) for problem in other.unchecked]
+
+
+def _composed(outer: LineOf, inner: LineOf) -> LineOf:
+    return inner if outer is _same else lambda line: outer(inner(line))
