@@ -15,9 +15,11 @@ from spark_rtm.lint.claims import claims_in
 from spark_rtm.lint.engine import PAGES, RULES, is_complete, lint_sources
 from spark_rtm.lint.fixes import difference, fixable, fixed
 from spark_rtm.lint.problem import UncheckedError
+from spark_rtm.lint.rules.claim import REMOVED
 from spark_rtm.lint.rules.rule import UNCHECKED
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
 from spark_rtm.lint.sources import MARK, MAX_BYTES, Sources, read_sources
+from spark_rtm.lint.suppress import named_rules
 from spark_rtm.lint.time_limit import time_limit
 from spark_rtm.program import UsageError
 from spark_rtm.text.finding import Finding, printable, render, show, summary
@@ -36,7 +38,17 @@ def run(options: Options) -> int:
         sources, settings = _inputs(options)
     except SettingsError as error:
         raise UsageError(str(error)) from error
-    return _list_claims(sources) if options.claims else _check(sources, settings, options)
+    if options.claims:
+        return _list_claims(sources)
+    _name_removed_rules(sources, settings)
+    return _check(sources, settings, options)
+
+
+def _name_removed_rules(sources: Sources, settings: Settings) -> None:
+    comments = (named_rules(text) for _, text in sources.texts() if "rtm:" in text)
+    if names := settings.removed | (set().union(*comments) & REMOVED):
+        remedy = "delete them from settings and comments; lint --claims lists such sentences"
+        print(f"information: these rules exist no more: {', '.join(sorted(names))}; {remedy}", file=sys.stderr)
 
 
 def _check(sources: Sources, settings: Settings, options: Options) -> int:

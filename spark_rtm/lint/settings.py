@@ -9,6 +9,7 @@ from os.path import commonpath
 from pathlib import Path
 from typing import Any
 
+from spark_rtm.lint.rules.claim import REMOVED
 from spark_rtm.lint.rules.rule import UNCHECKED
 from spark_rtm.text.finding import ENGINES
 
@@ -47,6 +48,12 @@ class Settings:
             for pattern, rules in self.per_file_ignores.items()
         )
         return is_selected and not is_ignored
+
+    @property
+    def removed(self) -> set[str]:
+        """The named rules that exist no more."""
+        named = {*self.select, *self.ignore, *(rule for rules in self.per_file_ignores.values() for rule in rules)}
+        return named & REMOVED
 
     def excludes(self, path: Path) -> bool:
         """Return whether a pattern excludes a file or one of its folders."""
@@ -126,7 +133,7 @@ CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def _check_rules(values: Mapping[str, Any], rules: set[str], place: str) -> None:
     named = [*values.get("select", ()), *values.get("ignore", ())]
     named += [rule for ignored in values.get("per_file_ignores", {}).values() for rule in ignored]
-    known = {*rules, UNCHECKED.id}
+    known = {*rules, UNCHECKED.id, *REMOVED}
     for name in named:
         if name != ALL and not any(_names([name], rule) for rule in known):
             near = get_close_matches(name, known, 3, 0.5)

@@ -22,3 +22,8 @@ def silenced_lines(text: str) -> dict[int, set[str]]:
 def silenced_in_file(text: str) -> set[str]:
     """Return the rule ids that comments `rtm: file-ignore[rule]` silence."""
     return {rule.strip() for match in FILE_IGNORE.finditer(text) for rule in match["rules"].split(",")}
+
+
+def named_rules(text: str) -> set[str]:
+    """Return all rule ids that comments name."""
+    return silenced_in_file(text).union(*silenced_lines(text).values())

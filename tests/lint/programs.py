@@ -46,7 +46,7 @@ CONDITIONS = {
 """The error of a rule's bad program on OSS 4.3.0: an error condition, an exception, or a part of its text."""
 RUNNING = {"event-time-timer", "flag-in-session", "frozen-clock", "checkpoint-path", "kafka-columns",
            "foreach-interval", "pipeline-flow", "option-name", "unknown-setting", "check-off", "shuffle-manager",
-           "continuous-name", "continuous-trigger", "checkpoint-deleted", "connector-version"}  # fmt: skip
+           "continuous-trigger", "checkpoint-deleted", "connector-version"}  # fmt: skip
 """Rules whose bad program runs on OSS 4.3.0."""
 JOB = """from pyspark.sql import SparkSession
 

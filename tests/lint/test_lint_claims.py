@@ -5,7 +5,12 @@ import pytest
 
 from scripts.skills import main
 from spark_rtm.lint.claims import OTHER, claims_in
+from spark_rtm.lint.engine import lint_text
+from spark_rtm.lint.rules.claim import REMOVED
+from tests.lint.case_files import cases_in
+from tests.lint.test_lint_cases import expected
 
+LISTED = cases_in(Path(__file__).with_name("claims.cases"))
 PAGE = """\
 # Real-time mode on Databricks
 
@@ -52,3 +57,23 @@ def test_sentence_that_no_rule_decides_is_listed_too() -> None:
     (listed,) = claims_in("# Spark\n\nReal-time mode was announced in a keynote.\n", "page.md")
 
     assert listed.endswith(f"[{OTHER}]")
+
+
+@pytest.mark.parametrize("case", LISTED)
+def test_phrases_of_removed_rules_are_listed(case: str) -> None:
+    """Each marked sentence is listed, and no finding judges it."""
+    listed = {int(line.split(":")[1]) for line in claims_in(LISTED[case], "page.md")}
+
+    assert {line for line, _ in expected(LISTED[case])} <= listed
+    assert set() == {finding.rule for finding in lint_text(LISTED[case], "page.md")} & REMOVED
+
+
+def test_removed_rules_in_settings_and_comments_get_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "page.md").write_text(PAGE + "\n<!-- rtm: file-ignore[claim-continuous] -->\n")
+
+    assert 0 == main(["lint", str(tmp_path), "--ignore", "claim-delta"])
+
+    (line,) = [each for each in capsys.readouterr().err.splitlines() if each.startswith("information: ")]
+    assert "exist no more: claim-continuous, claim-delta; " in line

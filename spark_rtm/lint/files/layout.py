@@ -10,7 +10,6 @@ from spark_rtm.text import markdown
 MAX_SENTENCE = 2000
 """Maximum length of a sentence; longer ones are checked in pieces."""
 MAX_TITLE = 200
-POINTS_BELOW = re.compile(r"\b(?:this|these|following|below|next)\b", re.IGNORECASE)
 END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)[*_)\"']*\s+(?=[\"'(*_`]*[A-Z`])")
 REFERS_BACK = re.compile(r"^\W*(?:it|this|that|these|they|both|such|which|spark|pyspark|the call)\b", re.IGNORECASE)
 
@@ -69,15 +68,13 @@ def mark_of(layout: Layout, fence: markdown.Fence) -> str | None:
 
 
 def lead_in(lines: list[str], line: int) -> str:
-    """Return the sentence that introduces a fence, or an empty string."""
+    """Return the last sentence above a fence, or an empty string."""
     number = line - 2
     while number >= 0 and not lines[number].strip(" >\t"):
         number -= 1
     if number < 0 or re.match(r"\s*(?:```|~~~|#{1,6}\s)", lines[number]):
         return ""
-    sentence = END.split(lines[number].strip()[-MAX_SENTENCE:])[-1]
-    is_lead = sentence.rstrip("*_ ").endswith(":") or len(sentence.split()) <= 6 or POINTS_BELOW.search(sentence)
-    return sentence if is_lead else ""
+    return END.split(lines[number].strip()[-MAX_SENTENCE:])[-1]
 
 
 def without_comments(text: str, opening: str = "<!--", closing: str = "-->") -> str:

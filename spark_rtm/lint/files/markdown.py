@@ -11,13 +11,13 @@ from spark_rtm.lint.facts import Fact, Facts, Sentence
 from spark_rtm.lint.files.definitions import read_definitions
 from spark_rtm.lint.files.documents import read_json, read_yaml
 from spark_rtm.lint.files.hcl import read_hcl
-from spark_rtm.lint.files.layout import Layout, lead_in, mark_of
-from spark_rtm.lint.files.prose import sentences
+from spark_rtm.lint.files.layout import Layout, mark_of
+from spark_rtm.lint.files.prose import comments, sentences
 from spark_rtm.lint.files.scala import read_jvm
 from spark_rtm.lint.files.sql import read_sql
 from spark_rtm.lint.problem import Steps, UncheckedError, UnreadableError, steps_for
 from spark_rtm.lint.python.read import SPARK, read_python
-from spark_rtm.lint.sentences import MODE, denies, is_denied
+from spark_rtm.lint.sentences import denies, is_denied
 from spark_rtm.lint.spark.module import target_engines
 from spark_rtm.lint.spark.scope import FRAGMENT
 from spark_rtm.text import markdown
@@ -36,7 +36,6 @@ LANGUAGES: dict[str, Callable[[str], Facts]] = {
 }
 """The reader of each other language, which is also the suffix of its files."""
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
-CONTINUOUS_CODE = re.compile(r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b")
 BARE_TRIGGER = re.compile(r"\.?\btrigger\(\s*realTime\s*=\s*\w+\s*\)")
 CALL = re.compile(r"\btrigger\s*\([^)]*real_?[tT]ime")
 JVM_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
@@ -60,21 +59,12 @@ def read_page(layout: Layout, *, min_batch_ms: float | None = None) -> Facts:
             inner = Facts(inner.parts)
             changes["mark"] = mark
         else:
-            facts.parts += _continuous(layout, fence)
+            facts.parts += map(Fact, comments(layout, fence))
         facts.add(inner, partial(add, fence.line), **changes)
     for sentence in sentences(layout):
-        facts.parts += [Fact(sentence), *_spans(sentence, min_batch_ms)]
+        # Advice over several lines is left to `lint --claims`.
+        facts.parts += [*([] if "\n" in sentence.text else [Fact(sentence)]), *_spans(sentence, min_batch_ms)]
     return facts
-
-
-def _continuous(layout: Layout, fence: markdown.Fence) -> Iterator[Fact]:
-    """Yield a continuous trigger with the sentence or heading above it, which may call it real-time mode."""
-    match = CONTINUOUS_CODE.search(fence.code)
-    if match:
-        places = [lead_in(layout.lines, fence.line), *layout.titles[fence.line - 1][:-2:-1]]
-        line = fence.first_code_line + fence.code.count("\n", 0, match.start())
-        sentence = Sentence(line, f"{' '.join(places)} {match[0]}", is_about=any(map(MODE.search, places)))
-        yield Fact(sentence, only=("claim-continuous",))
 
 
 def _read_fence(fence: markdown.Fence, steps: Steps, *, is_spark: bool, min_batch_ms: float | None) -> Facts:

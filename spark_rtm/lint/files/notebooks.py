@@ -20,11 +20,6 @@ from spark_rtm.lint.python.read import read_python
 
 NOTEBOOKS = {".py": ("#", "python"), ".scala": ("//", "scala"), ".sql": ("--", "sql")}
 """The sign of a comment and the main language of an exported Databricks notebook, by suffix."""
-DATA = re.compile(
-    r"^(?P<start>#[^\n]*?)\b(?:errors?|failures?|rejections?|rejects)(?=\s+(?:per|by|counts?|rates?|logs?|alerts?)\b)",
-    re.IGNORECASE,
-)
-"""Heading about errors that the notebook counts. Other headings about errors mark the code below as wrong."""
 DELETION = re.compile(r"^[ \t]*rm[ \t]+-\w*r\w*[ \t]+['\"]?(?:/dbfs(?=/))?([^\s'\"]+)", re.MULTILINE)
 SEPARATOR = "COMMAND ----------"
 
@@ -47,7 +42,7 @@ def read_notebook(cells: list[Cell], *, is_source: bool = True, min_batch_ms: fl
     for kind, lines in cells:
         first = lines[0][0] if lines else 1
         if kind == "markdown":
-            page += [*[(number, DATA.sub(r"\g<start>records", text)) for number, text in lines], (first, "")]
+            page += [*lines, (first, "")]
         elif kind == "python":
             page += [(first, "```notebook-cell"), *lines, (first, "```"), (first, "")]
             # Each cell is parsed on its own, so one that cannot be parsed does not affect the others.

@@ -13,6 +13,7 @@ from spark_rtm.lint.files.layout import (
     without_comments,
     wrong_title,
 )
+from spark_rtm.lint.marks import EXPECT
 from spark_rtm.lint.sentences import MODE
 from spark_rtm.text import markdown
 
@@ -30,6 +31,7 @@ FIX = re.compile(
 )
 """Header of a column that corrects the other columns of its table."""
 ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
+COMMENT = re.compile(r"(?:^|\s)(?:#|//|--)\s+(\S.*)$")
 BREAK = re.compile(r"\s*(?:#{1,6}\s|[|]|$|---+\s*$|===+\s*$)")
 QUOTE = re.compile(r"^(?:\s*>)+ ?")
 
@@ -48,6 +50,16 @@ def sentences(layout: Layout) -> Iterator[Sentence]:
         if is_end or ITEM.match(lines[number]):
             yield from _of_paragraph(layout, lines[start:number], start + 1)
             start = number + 1 if is_end else number
+
+
+def comments(layout: Layout, fence: markdown.Fence) -> Iterator[Sentence]:
+    """Yield the comments of a code block. A comment about a mode also concerns those below it."""
+    nearest = ""
+    for number, line in enumerate(fence.code.splitlines(), fence.first_code_line):
+        if match := COMMENT.search(line):
+            text = EXPECT.sub("", match[1])
+            nearest = text if MODE.search(text) or OTHER_MODE.search(text) else nearest
+            yield Sentence(number, text, _is_about((text, nearest), layout.titles[fence.line - 1]))
 
 
 def _of_paragraph(layout: Layout, lines: list[str], first: int) -> Iterator[Sentence]:

@@ -1,4 +1,9 @@
-"""Rules for advice in prose: fixed phrases, reported as warnings unless their sentence denies them."""
+"""
+Rules for four phrases of advice: Photon, serverless compute, autoscaling, an old runtime.
+
+They apply to cells of tables, sentences on one line and comments of code blocks. `lint --claims` lists all other
+sentences about the mode for a person or an assistant to judge.
+"""
 
 import re
 from collections.abc import Iterator
@@ -11,6 +16,8 @@ from spark_rtm.lint.sentences import DENIED, MODE, SILENT_COLUMN, is_denied
 from spark_rtm.text import markdown
 
 RULES = Rules()
+REMOVED = {"claim-delta", "claim-continuous", "claim-latency", "continuous-name"}
+"""Rules of earlier versions about sentences, which `lint --claims` lists."""
 ADVICE = (
     r"\b(?:enabl\w+|us(?:e|es|ing)|turn(?:s|ing)?\s+on|switch(?:es)?\s+on|with|on|requires?|needs?|recommend\w*|"
     r"prefer\w*|choose|supports?|keep|leave|add)\b[^.;:|]{0,40}?"
@@ -31,45 +38,8 @@ RUNTIME = re.compile(
 REQUIREMENT = re.compile(
     r"\b(?:requir\w+|needs?|minimum|at\s+least|from|since|available|supported|works?|starting)\b", re.IGNORECASE
 )
-LATENCY = re.compile(
-    r"(?:<|\u2264|\b(?:below|under|less\s+than|within)|\bsub-?)\s*~?800\s*-?(?:ms\b|milli)", re.IGNORECASE
-)
-CHOICE = re.compile(r"\b(?:only|solely|just|unless|use|choose|pick|worth|needs?|for)\b", re.IGNORECASE)
-
-
 OTHER_MODES = re.compile(r"micro-?batch(?:es)?|\bbatch\b|\bbut\b|\bwhile\b|default\s+trigger", re.IGNORECASE)
 """Names of other modes, for sentences whose advice is about real-time mode itself."""
-DELTA = r"\bDelta\b(?!\s+(?:Live|Sharing|encoding|time))(?:\s+(?:Lake|tables?))*"
-LIST = r"[\s`*_]*(?:,|/|&|\+|\band\b|\bor\b|\bas well as\b)[\s`*_]*"
-ENDPOINT = re.compile(
-    rf"\bKafka\b(?:{LIST}[\w ]{{1,20}}?){{0,2}}{LIST}(?:and\s+)?{DELTA}|"
-    rf"(?<!\bto ){DELTA}(?:{LIST}[\w ]{{1,20}}?){{0,2}}{LIST}Kafka\b|"
-    rf"\b(?:writ(?:es?|ing)|sinks?|streams?|lands?|upserts?)\b[^.;:|]{{0,40}}\b(?:to|into)\s+(?:an?\s+|the\s+)?[`*_]*{DELTA}|"
-    rf"\b(?:reads?|reading|consum\w+|ingests?)\b[^.;:|]{{0,40}}\bfrom\s+(?:an?\s+|the\s+)?[`*_]*{DELTA}|"
-    rf"\boutputs?\s+(?:to\s+)?[`*_]*{DELTA}|{DELTA}\s+(?:(?:is|are|as)\s+)+(?:an?\s+|the\s+|supported\s+)*(?:sources?|sinks?)\b|"
-    rf"\b(?:sources?|sinks?)\b[^.;|]{{0,60}}{DELTA}|{DELTA}\s+(?:sources?|sinks?)\W{{1,8}}(?:yes|supported|\u2705)",
-    re.IGNORECASE,
-)
-ENDPOINTS = re.compile(
-    r"\b(?:sources?|sinks?|reads?|reading|writ\w+|works?\s+with|supports?|from|to|into)\b", re.IGNORECASE
-)
-OTHER_USE = re.compile(
-    r"\b(?:joins?|lookups?|static|broadcast\w*|dimensions?|enrich\w*|reference|checkpoints?|separate\w*|another|second|"
-    r"downstream|later|then|afterwards?|history|archiv\w*|other|also|copy|copies|replac\w*|only\s+kafka|pipelines?)\b",
-    re.IGNORECASE,
-)
-CONTINUOUS = re.compile(
-    r"\btrigger\s*\(\s*continuous\s*=|\bTrigger\.Continuous\b|"
-    rf"(?:{MODE.pattern})[\s*_`]*(?:\(|,?\s+or\s+|\s+(?:is|means|runs|uses)\s+|,?\s+also\s+called\s+|=)(?:the\s+)?[`*_]*"
-    rf"continuous\s+(?:processing|trigger|mode)|continuous\s+(?:processing|trigger|mode)[\s*_`]*(?:\(|,?\s+or\s+|,?\s+also\s+called\s+|"
-    rf"\s+is\s+|=)[`*_]*(?:{MODE.pattern})",
-    re.IGNORECASE,
-)
-HISTORY = re.compile(
-    r"\b(?:replac\w+|predecessors?|successors?|supersed\w+|older|old|legacy|deprecated|experimental|previous\w*|migrat\w+|"
-    r"compar\w+|differen\w+|earlier|already|existing)\b",
-    re.IGNORECASE,
-)
 
 
 def advised(sentence: Sentence, subject: str) -> Iterator[int]:
@@ -151,68 +121,10 @@ def claim_runtime(sentence: Sentence) -> Iterator[Problem]:
     Use instead: Real-time mode requires Databricks Runtime 16.4 LTS or later.
     Source: [setup]
     """
-    for match in _claims(sentence, RUNTIME):
-        version = int(match["major"]), int(match["minor"])
-        is_only = len(RUNTIME.findall(sentence.text)) == 1
-        if version < MIN_RUNTIME and is_only and (match["more"] or REQUIREMENT.search(sentence.text)):
+    found = list(RUNTIME.finditer(sentence.text)) if sentence.is_about and not is_denied(sentence) else []
+    if len(found) == 1 and (found[0]["more"] or REQUIREMENT.search(sentence.text)):
+        version = int(found[0]["major"]), int(found[0]["minor"])
+        if version < MIN_RUNTIME:
             message = f"Databricks Runtime {version[0]}.{version[1]} does not support real-time mode"
             fix = "write 16.4 LTS or later, preferably 18 LTS"
-            yield Problem(sentence.line_at(match.start()), message, fix)
-
-
-@RULES.add("claim-delta", severity="warning", subject="page")
-def claim_delta(sentence: Sentence) -> Iterator[Problem]:
-    """
-    Checks for the claim that real-time mode reads from Delta tables or writes to them.
-
-    Why: Delta is neither a source nor a sink of real-time mode. A query may join a static Delta table.
-
-    Example: Real-time mode works with Kafka and Delta.
-    Use instead: Real-time mode reads from Kafka, and a query in micro-batch mode writes to Delta.
-    Source: [reference]
-    """
-    is_named = "elta" in sentence.text and ENDPOINTS.search(f"{sentence.column} {sentence.text}")
-    for match in _claims(sentence, ENDPOINT, OTHER_USE) if is_named else ():
-        named = re.search(DELTA, match[0], re.IGNORECASE)
-        line = sentence.line_at(match.start() + (named.start() if named else 0))
-        fix = "recommend Kafka, and write to Delta in a micro-batch query"
-        yield Problem(line, "Delta is neither a source nor a sink of real-time mode", fix)
-
-
-@RULES.add("claim-continuous", severity="warning", subject="page")
-def claim_continuous(sentence: Sentence) -> Iterator[Problem]:
-    """
-    Checks for sentences that call continuous processing real-time mode.
-
-    Why: `trigger(continuous=...)` starts continuous processing, an experimental stateless mode from Spark 2.3.
-
-    Example: For real-time mode, write .trigger(continuous="1 second").
-    Use instead: For real-time mode, write .trigger(realTime="5 minutes").
-    Source: [guide]
-    """
-    for match in _claims(sentence, CONTINUOUS, HISTORY, PIPELINES) if "ontinuous" in sentence.text else ():
-        message = "continuous processing is not real-time mode"
-        yield Problem(sentence.line_at(match.start()), message, 'write .trigger(realTime="5 minutes")')
-
-
-@RULES.add("claim-latency", severity="warning", subject="page")
-def claim_latency(sentence: Sentence) -> Iterator[Problem]:
-    """
-    Checks for the claim that real-time mode is only for latencies below 800 ms.
-
-    Why: We found no documentation of a limit of 800 ms. Real-time mode is for subsecond latency or immediate actions.
-
-    Example: Use Spark's real-time mode only when you need latency below 800 ms.
-    Use instead: Use real-time mode when you need latency below one second.
-    Source: [guide]
-    """
-    for match in _claims(sentence, LATENCY) if CHOICE.search(sentence.text) else ():
-        message = "no documentation limits real-time mode to latencies below 800 ms"
-        fix = "recommend real-time mode for latencies below one second or for immediate actions"
-        yield Problem(sentence.line_at(match.start()), message, fix)
-
-
-def _claims(sentence: Sentence, claim: re.Pattern[str], *others: re.Pattern[str]) -> list[re.Match[str]]:
-    """Return the first match of a claim about real-time mode, unless the sentence denies it or matches `others`."""
-    match = claim.search(sentence.text) if sentence.is_about and not is_denied(sentence) else None
-    return [match] if match and not any(other.search(sentence.text) for other in others) else []
+            yield Problem(sentence.line_at(found[0].start()), message, fix)

@@ -1,6 +1,5 @@
 """Rules about asynchronous progress tracking, continuous mode, imports and clocks."""
 
-import re
 from collections.abc import Iterator
 
 from spark_rtm.lint.problem import Problem
@@ -12,9 +11,6 @@ from spark_rtm.lint.spark.values import alternatives, as_text, known, quoted
 
 RULES = Rules()
 ENABLED = "asyncprogresstrackingenabled"
-COMMENT = re.compile(r"(?:#|//|/?\*).*")
-REAL_TIME = re.compile(r"real[- ]?time\s+(?:mode|trigger|processing)|\brtm\b", re.IGNORECASE)
-OTHER = re.compile(r"\b(?:not?|never|instead|unlike|replace\w*|old\w*|before|than|legacy|was)\b", re.IGNORECASE)
 INTERVAL = "asyncprogresstrackingcheckpointintervalms"
 
 
@@ -128,33 +124,6 @@ def continuous_trigger(module: Module) -> Iterator[Problem]:
             message = "Databricks does not support the continuous trigger"
             fix = 'write .trigger(realTime="5 minutes") for real-time mode'
             yield Problem(trigger.line_of("continuous"), message, fix, lines=trigger.lines)
-
-
-@RULES.add("continuous-name", severity="warning")
-def continuous_name(module: Module) -> Iterator[Problem]:
-    """
-    Checks for comments that call a continuous trigger real-time mode.
-
-    Why: `trigger(continuous=...)` starts continuous processing, an experimental mode without state.
-
-    Reported at: the trigger.
-
-    Example:
-        # real-time mode
-        events.writeStream.trigger(continuous="1 second")
-    Use instead:
-        # real-time mode
-        events.writeStream.trigger(realTime="5 minutes")
-    Source: [guide]
-    """
-    for query in module.queries:
-        trigger = query.writer.trigger
-        if trigger and trigger.kinds == ("continuous",):
-            above = module.lines[max(0, trigger.line - 3) : trigger.line]
-            comments = " ".join(match[0] for line in above if (match := COMMENT.search(line)))
-            if REAL_TIME.search(comments) and not OTHER.search(comments):
-                message = "this trigger starts continuous processing, which is not real-time mode"
-                yield Problem(trigger.line, message, 'write .trigger(realTime="5 minutes")', lines=query.writer.lines)
 
 
 @RULES.add("foreach-writer-import")
