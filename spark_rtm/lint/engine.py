@@ -14,7 +14,7 @@ from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.notebooks import NOTEBOOKS, cells_of_json, cells_of_source, is_notebook, read_notebook
 from spark_rtm.lint.files.scala import read_jvm
 from spark_rtm.lint.marks import silences
-from spark_rtm.lint.problem import Problem, UncheckedError, UnreadableError
+from spark_rtm.lint.problem import Problem, UncheckedError, UnreadableError, time_limit
 from spark_rtm.lint.python.read import read_python
 from spark_rtm.lint.rules import claim, cluster, job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
@@ -23,7 +23,6 @@ from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import Sources, is_relevant, read_sources
 from spark_rtm.lint.spark.module import target_engines
 from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
-from spark_rtm.lint.time_limit import time_limit
 from spark_rtm.text.finding import ENGINES, Finding
 
 MODULES = (trigger, source, operator, state, setting, mode, job, claim, cluster)

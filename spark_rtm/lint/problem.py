@@ -1,13 +1,19 @@
-"""Define what readers and rules report: problems of a text, and parts of it that cannot be checked."""
+"""Define what readers and rules report: problems of a text, and parts that limits of work leave unchecked."""
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 MAX_STEPS = 1_000_000
 """Limit of the time and memory for a file: each copied entry of a list or dictionary counts as one step."""
 MIN_STEPS = 20_000
 STEPS_PER_LETTER = 10
+MAX_SECONDS = 4.0
+"""Limit of the processor time for a file."""
 
 
 @dataclass(frozen=True)
@@ -63,3 +69,36 @@ class Steps:
 def steps_for(code: str) -> Steps:
     """Return a step limit proportional to the length of the code. This limits the time for many short files."""
     return Steps(min(MAX_STEPS, MIN_STEPS + STEPS_PER_LETTER * len(code)))
+
+
+class _TimeIsUpError(BaseException):
+    """Raised when the time is up. It is not an `Exception`, so no reader treats it as an unreadable part."""
+
+
+@contextmanager
+def time_limit() -> Iterator[None]:
+    """
+    Raise UncheckedError if the block takes more than `MAX_SECONDS` of processor time.
+
+    The limit of steps holds everywhere. This one also ends a slow search, but needs a signal, so it does nothing on
+    Windows, in browsers and outside of the main thread.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGVTALRM, _raise)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS)
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    except _TimeIsUpError:
+        reason = f"the check took more than {MAX_SECONDS:g} s of processor time, so the file was not checked"
+        raise UncheckedError(reason, "split the file") from None
+    finally:
+        signal.signal(signal.SIGVTALRM, previous)
+
+
+def _raise(*_: object) -> None:
+    raise _TimeIsUpError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scripts.skills import main
-from spark_rtm.lint import time_limit
+from spark_rtm.lint import problem
 from spark_rtm.lint.engine import lint_paths, lint_text
 from spark_rtm.lint.sources import MAX_BYTES
 from spark_rtm.text.finding import Finding
@@ -56,7 +56,7 @@ def test_file_above_the_time_limit_is_reported_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     """The search for sentences takes a second, and the limit is a twentieth of it. The other page is checked."""
-    monkeypatch.setattr(time_limit, "MAX_SECONDS", 0.05)
+    monkeypatch.setattr(problem, "MAX_SECONDS", 0.05)
     (tmp_path / "long.md").write_text("# Real-time mode of Spark\n\n" + "It is on.\n" * 20_000)
     (tmp_path / "short.md").write_text("# Real-time mode of Spark\n\nUse `.trigger(realTime=True)`.\n")
     before = signal.getsignal(signal.SIGVTALRM)

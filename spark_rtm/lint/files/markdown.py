@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from operator import add
 from typing import Any
 
-from spark_rtm.lint.facts import Fact, Facts, Sentence
+from spark_rtm.lint.facts import Fact, Facts, Sentence, denies
 from spark_rtm.lint.files.definitions import read_definitions
 from spark_rtm.lint.files.documents import read_json, read_yaml
 from spark_rtm.lint.files.hcl import read_hcl
@@ -17,7 +17,6 @@ from spark_rtm.lint.files.scala import read_jvm
 from spark_rtm.lint.files.sql import read_sql
 from spark_rtm.lint.problem import Steps, UncheckedError, UnreadableError, steps_for
 from spark_rtm.lint.python.read import SPARK, read_python
-from spark_rtm.lint.sentences import denies, is_denied
 from spark_rtm.lint.spark.module import target_engines
 from spark_rtm.lint.spark.scope import FRAGMENT
 from spark_rtm.text import markdown
@@ -100,7 +99,7 @@ def _spans(sentence: Sentence, min_batch_ms: float | None) -> Iterator[Fact]:
     if "realTime" in sentence.text:  # code without a span, such as an indented block
         bare = markdown.replace_code_spans(sentence.text, lambda span: "x" * len(span))
         triggers += [(match.start(), match[0]) for match in BARE_TRIGGER.finditer(bare)]
-    if triggers and not denies(sentence.text) and not denies(sentence.around) and not is_denied(sentence):
+    if triggers and not denies(sentence.text) and not denies(sentence.around) and not sentence.is_denied:
         for start, span in triggers:
             line_of = partial(_always, sentence.line_at(start))
             yield from (replace(fact, line_of=line_of) for fact in _in_trigger(span, min_batch_ms))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from spark_rtm.lint.facts import Sentence
+from spark_rtm.lint.facts import MODE, Sentence
 from spark_rtm.lint.files.layout import (
     END,
     MAX_SENTENCE,
@@ -14,7 +14,6 @@ from spark_rtm.lint.files.layout import (
     wrong_title,
 )
 from spark_rtm.lint.marks import EXPECT
-from spark_rtm.lint.sentences import MODE
 from spark_rtm.text import markdown
 
 OTHER_MODE = re.compile(

@@ -8,11 +8,10 @@ sentences about the mode for a person or an assistant to judge.
 import re
 from collections.abc import Iterator
 
-from spark_rtm.lint.facts import Sentence
+from spark_rtm.lint.facts import DENIED, MODE, SILENT_COLUMN, Sentence
 from spark_rtm.lint.problem import Problem
 from spark_rtm.lint.rules.cluster import MIN_RUNTIME
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Rules
-from spark_rtm.lint.sentences import DENIED, MODE, SILENT_COLUMN, is_denied
 from spark_rtm.text import markdown
 
 RULES = Rules()
@@ -52,7 +51,7 @@ def advised(sentence: Sentence, subject: str) -> Iterator[int]:
     text = markdown.replace_code_spans(sentence.text, lambda _: "x")
     if DENIED.search(OTHER_MODES.sub("", text)):
         return
-    if not is_denied(sentence):
+    if not sentence.is_denied:
         pattern += f"|{ADVICE}{subject}|{subject}{GRANTED}"
         if MODE.search(sentence.around.partition(" | ")[0]):
             pattern += rf"|^[^:]{{0,80}}:\W{{0,5}}{subject}\W{{0,5}}$"
@@ -121,7 +120,7 @@ def claim_runtime(sentence: Sentence) -> Iterator[Problem]:
     Use instead: Real-time mode requires Databricks Runtime 16.4 LTS or later.
     Source: [setup]
     """
-    found = list(RUNTIME.finditer(sentence.text)) if sentence.is_about and not is_denied(sentence) else []
+    found = list(RUNTIME.finditer(sentence.text)) if sentence.is_about and not sentence.is_denied else []
     if len(found) == 1 and (found[0]["more"] or REQUIREMENT.search(sentence.text)):
         version = int(found[0]["major"]), int(found[0]["minor"])
         if version < MIN_RUNTIME:
