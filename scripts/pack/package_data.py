@@ -29,23 +29,31 @@ OSS, DATABRICKS = "OSS 4.3.0", "Databricks, according to its documentation"
 QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
 SYMPTOMS = ("you see", "change", "growing phase")
 """The titles of the first column in tables of symptoms or changes, which contain no messages."""
-FIXES = ("fix", "what to do", "do")
+MESSAGES = ("message", "symptom")
+"""How the title of a column with messages begins."""
+FIXES = ("fix", "what to do", "do", "remedy", "cause and fix", "cause and remedy")
 
 
 def known_errors(root: Path) -> list[KnownError]:
     """
     Return all explained errors, with the error pages first.
 
-    Other pages add only failing code blocks whose condition no earlier page explains.
+    Other pages add only failing code blocks and messages that no earlier page explains.
     """
     result: list[KnownError] = []
     for path in sorted(files.references(root), key=lambda path: not path.stem.startswith("errors")):
         is_error_page = path.stem.startswith("errors")
-        known = {entry.condition for entry in result}
+        known = {name for entry in result for name in (entry.condition, entry.condition.rpartition(".")[2])}
         explained = [entry for entry in _provoked(path) if entry.fix]
         result += [entry for entry in explained if is_error_page or entry.condition not in known]
-        result += _listed(path) if is_error_page else _symptoms(path)
+        quoted = " ".join(message for entry in result for message in entry.messages)
+        result += [entry for entry in _listed(path) if is_error_page or not _is_known(entry, known, quoted)]
+        result += [] if is_error_page else _symptoms(path)
     return result + list(_on_databricks(root / DATABRICKS_PAGE))
+
+
+def _is_known(entry: KnownError, known: set[str], quoted: str) -> bool:
+    return entry.condition in known or any(message.rpartition(": ")[2] in quoted for message in entry.messages)
 
 
 def errors_json(root: Path) -> str:
@@ -88,18 +96,25 @@ def _provoked(path: Path) -> Iterator[KnownError]:
 def _listed(path: Path) -> Iterator[KnownError]:
     """Yield an error for each row of the tables that have a column for messages and one for fixes."""
     text = path.read_text(encoding="utf-8")
+    is_error_page = path.stem.startswith("errors")
     for table in markdown.tables(text):
         names = [name.lower() for name in table.header]
         fixes = [number for number, name in enumerate(names) if name in FIXES]
-        if "message" not in names or not fixes:
+        column = next((number for number, name in enumerate(names) if name.startswith(MESSAGES)), None)
+        if column is None or not fixes:
             continue
         section = _section(text, table.line)
-        parts = [number for number, name in enumerate(names) if name.startswith("cause") or name == "similar cases"]
+        causes = [number for number, name in enumerate(names) if name.startswith("cause") and number not in fixes]
+        others = [number for number, name in enumerate(names) if name == "similar cases"]
         for _, cells in table.rows:
-            quotes = re.findall(r"`([^`]+)`", cells[names.index("message")])
+            quotes = [quote.replace("[…]", "").rstrip("…: ") for quote in re.findall(r"`([^`]+)`", cells[column])]
             name = next((quote for quote in quotes if NAME.fullmatch(quote)), "")
+            if not is_error_page:  # other pages also quote settings and values
+                quotes = [quote for quote in quotes if quote == name or " " in quote]
+            if not (quotes or is_error_page):
+                continue
             messages = tuple(quote for quote in quotes if quote != name)
-            texts = filter(None, (cells[number] for number in [*parts[:1], *fixes, *parts[1:]]))
+            texts = filter(None, (cells[number] for number in [*causes, *fixes, *others]))
             fix = "\n\n".join(f"{text[:1].upper()}{text[1:]}." for text in texts)
             condition = name or (messages or (section.title,))[0]
             engine = DATABRICKS if path.name == Path(DATABRICKS_PAGE).name else OSS
