@@ -4,7 +4,8 @@ Render the data files of `spark_rtm` and the chart of the README.
 The data comes from the pages and measurements, which the wheel does not contain. An explained error is one of these:
 
 - a fence with `{raises="CONDITION"}` below the quoted message
-- a row of a table with a column `message` on an error page
+- a row of a table with a column `message` or `condition` on an error page
+- a condition in other prose of an error page, which is quoted above its explanation or named in a sentence
 - a row of a table of symptoms or changes on another page
 - a row of the table of conditions that exist only on Databricks
 """
@@ -27,6 +28,7 @@ DATABRICKS_PAGE = "references/errors_on_databricks.md"
 FAMILY = "STREAMING_REAL_TIME_MODE"
 OSS, DATABRICKS = "OSS 4.3.0", "Databricks, according to its documentation"
 QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
+CONDITION = re.compile(r"`((?!PYSPARK_)[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)*)`")
 SYMPTOMS = ("you see", "change", "growing phase")
 """The titles of the first column in tables of symptoms or changes, which contain no messages."""
 MESSAGES = ("message", "symptom")
@@ -49,7 +51,11 @@ def known_errors(root: Path) -> list[KnownError]:
         quoted = " ".join(message for entry in result for message in entry.messages)
         result += [entry for entry in _listed(path) if is_error_page or not _is_known(entry, known, quoted)]
         result += [] if is_error_page else _symptoms(path)
-    return result + list(_on_databricks(root / DATABRICKS_PAGE))
+    result += _on_databricks(root / DATABRICKS_PAGE)
+    known = {name for entry in result for name in (entry.condition, *entry.messages, *entry.names)}
+    for path in (path for path in files.references(root) if path.stem.startswith("errors")):
+        result += [entry for entry in _named(path) if entry.condition not in known]
+    return result
 
 
 def _is_known(entry: KnownError, known: set[str], quoted: str) -> bool:
@@ -100,7 +106,8 @@ def _listed(path: Path) -> Iterator[KnownError]:
     for table in markdown.tables(text):
         names = [name.lower() for name in table.header]
         fixes = [number for number, name in enumerate(names) if name in FIXES]
-        column = next((number for number, name in enumerate(names) if name.startswith(MESSAGES)), None)
+        is_named = [name.startswith(MESSAGES) or (is_error_page and name == "condition") for name in names]
+        column = is_named.index(True) if any(is_named) else None
         if column is None or not fixes:
             continue
         section = _section(text, table.line)
@@ -113,12 +120,12 @@ def _listed(path: Path) -> Iterator[KnownError]:
                 quotes = [quote for quote in quotes if quote == name or " " in quote]
             if not (quotes or is_error_page):
                 continue
-            messages = tuple(quote for quote in quotes if quote != name)
+            conditions = CONDITION.findall(" ".join(cells[number] for number in causes)) * is_error_page
+            messages = tuple(dict.fromkeys(quote for quote in [*quotes, *conditions] if quote != name))
             texts = filter(None, (cells[number] for number in [*causes, *fixes, *others]))
             fix = "\n\n".join(f"{text[:1].upper()}{text[1:]}." for text in texts)
             condition = name or (messages or (section.title,))[0]
-            engine = DATABRICKS if path.name == Path(DATABRICKS_PAGE).name else OSS
-            yield KnownError(condition, engine, section.title, _place(path, section), messages, fix)
+            yield KnownError(condition, _engine(path), section.title, _place(path, section), messages, fix)
 
 
 def _symptoms(path: Path) -> Iterator[KnownError]:
@@ -140,6 +147,25 @@ def _on_databricks(path: Path) -> Iterator[KnownError]:
         yield KnownError(name, DATABRICKS, "Errors on Databricks", DATABRICKS_PAGE, (), text)
 
 
+def _named(path: Path) -> Iterator[KnownError]:
+    """Yield the conditions in prose, with the text below a quote or the sentence that names the condition."""
+    text = path.read_text(encoding="utf-8")
+    lines, engine = text.splitlines(), _engine(path)
+    inside = {number for fence in markdown.fences(text) for number in range(fence.line, fence.end_line + 1)}
+    for number, line in enumerate(lines, 1):
+        if number in inside or line.startswith(("|", "#", "- [", "*")):
+            continue
+        quote = QUOTED.match(line)
+        section = _section(text, number)
+        for name in CONDITION.findall(line):
+            if fix := _after(lines, number) if quote else line:
+                yield KnownError(name, engine, section.title, _place(path, section), (), fix.strip())
+
+
+def _engine(path: Path) -> str:
+    return DATABRICKS if path.name == Path(DATABRICKS_PAGE).name else OSS
+
+
 def _place(path: Path, section: markdown.Heading) -> str:
     return f"references/{path.name}#{section.anchor}"
 
@@ -150,8 +176,8 @@ def _section(text: str, line: int) -> markdown.Heading:
 
 def _after(lines: list[str], start: int) -> str:
     """Return the prose between a fence and the next block of another kind."""
-    other_blocks = ("```", "#", "|", "- [", "<!--", "> ")
-    end = next((number for number in range(start, len(lines)) if lines[number].startswith(other_blocks)), len(lines))
+    other = re.compile(r"```|#|\||- \[|<!--|> |\[[^\]]+\]: ")
+    end = next((number for number in range(start, len(lines)) if other.match(lines[number])), len(lines))
     return "\n".join(lines[start:end])
 
 

@@ -18,7 +18,7 @@ from spark_rtm.program import Command, UsageError
 NAME = re.compile(r"_?[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?|(?:\w+\.)*[A-Z]\w*(?:Exception|Error)")
 """An error condition or a class of exceptions."""
 WRAPPERS = {"STREAM_FAILED", "StreamingQueryException", "STREAMING_ASYNC_OPERATION_FAILED"}
-PLACEHOLDER = re.compile(r"<\w+>|\.\.\.")
+PLACEHOLDER = re.compile(r"<\w+>|\.\.\.|…")
 TRACE = re.compile(r"\[[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*\]|[A-Za-z0-9](?:Exception|Error)\b")
 """A sign that a text is an exception, not a description in words."""
 WORD = re.compile(r"[a-z0-9]{3,}")

@@ -10,6 +10,7 @@ import pytest
 from scripts.pack import files
 from scripts.pack.checks.evidence import claims
 from scripts.pack.checks.links import imported_files
+from scripts.pack.package_data import CONDITION
 from spark_rtm.cli import main
 from spark_rtm.commands.errors import NAME, KnownError, find, known
 from spark_rtm.text import markdown
@@ -19,6 +20,7 @@ TEXTS = json.loads(Path(__file__).with_name("known_errors.json").read_text(encod
 IDS = [f"{number} {text['name']}" for number, text in enumerate(TEXTS)]
 CODE, DATA = re.compile(r"`([^`]+)`"), re.compile(r'"([\w.]+\.(?:scala|json))"')
 QUOTING = re.compile("symptom|you see|similar cases|alert when|without it|condition|failure")
+NO_CONDITIONS = {"STREAM_FAILED", "STREAMING_REAL_TIME_MODE"}
 NO_ERRORS = {"Databricks", "value", "setting"}
 """Columns whose names in capitals are options, or conditions of an engine that no test runs."""
 COMPARED = "sources_sinks_operators.md"
@@ -96,6 +98,16 @@ def test_text_leads_to_its_cause(text: dict[str, str]) -> None:
 @pytest.mark.parametrize("condition", sorted({text["condition"] for text in TEXTS}))
 def test_condition_alone_leads_to_its_cause(condition: str) -> None:
     assert condition in [each.condition for each in find(condition)]
+
+
+def test_each_condition_on_an_error_page_is_found_first() -> None:
+    """A condition may stand in a fence, a table, a quote or a sentence."""
+    pages = [path for path in files.references(files.ROOT) if path.stem.startswith("errors")]
+    named = {name for path in pages for name in CONDITION.findall(path.read_text(encoding="utf-8"))} - NO_CONDITIONS
+
+    assert len(named) > 40
+    first = {name: find(name)[0] for name in named}
+    assert [] == [name for name, each in first.items() if name not in (each.condition, *each.names, *each.messages)]
 
 
 @pytest.mark.parametrize(("words", "condition"), DESCRIPTIONS.items())
