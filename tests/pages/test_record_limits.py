@@ -24,6 +24,7 @@ from spark_rtm.realtime.limits import MAX_KEY_BYTES, MAX_RAW_BYTES, MAX_RECORD_B
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.text import markdown
+from tests.pages.samples import avro_click
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
@@ -40,14 +41,17 @@ Start = Callable[[SparkSession, str, Path], Started]
 
 
 def block_of(page: str, source: str, accepted: str, rejected: str, record: bytes) -> Start:
-    """Return a function that runs the first block of a page with separate topics."""
+    """Return a function that runs the first query of a page with separate topics."""
 
     def start(spark: SparkSession, kafka: str, folder: Path) -> Started:
         text = (files.ROOT / "references" / f"{page}.md").read_text(encoding="utf-8")
-        code = next(fence.code for fence in markdown.fences(text) if fence.language == "python")
+        code = next(
+            fence.code for fence in markdown.fences(text) if fence.language == "python" and ".start()" in fence.code
+        )
         own = [f"{name}-{folder.name}" for name in (source, accepted, rejected)]
         for name, topic in zip((source, accepted, rejected), own, strict=True):
             code = code.replace(f'"{name}"', f'"{topic}"')
+        code = code.replace('"checkpoints/', f'"{folder}/')
         ensure_topics(kafka, own, 1)
         names: dict[str, Any] = {"spark": spark}
         exec(code, names)  # the page's own code
@@ -76,6 +80,8 @@ def alert(spark: SparkSession, kafka: str, folder: Path) -> Started:
 
 
 PAYMENT, CLICK = b'{"card":"c","amount_cents":5}', b'{"click_id":"k","ts":"2026-11-26T00:00:00Z"}'
+TIMED = json.dumps({"click_id": "k", "user_id": "u", "ad_id": "a", "ts": int(time.time() * 1000)}).encode()
+OF_TIMED = (100_000, 900_000, 1_000, True)
 OF_JOBS = (MAX_RECORD_BYTES, MAX_RAW_BYTES, MAX_KEY_BYTES, True)
 CASES: dict[str, tuple[Start, int, int, int, bool]] = {
     "kafka_patterns": (
@@ -86,6 +92,15 @@ CASES: dict[str, tuple[Start, int, int, int, bool]] = {
         block_of("errors_in_rows", "clicks", "clicks-enriched", "clicks-rejected", CLICK),
         *(900_000, 900_000, 1_000, False),
     ),
+    "formats": (
+        block_of("formats", "clicks-avro", "clicks-enriched", "clicks-rejected", avro_click(1, "k1", "u1")),
+        *(100_000, 900_000, 1_000, False),
+    ),
+    "monitoring": (
+        block_of("monitoring", "payments", "payments-checked", "payments-rejected", PAYMENT),
+        *(900_000, 900_000, 1_000, False),
+    ),
+    "pacing": (block_of("pacing", "clicks", "clicks-counted", "clicks-rejected", TIMED), *OF_TIMED),
     "production": (production, *OF_JOBS),
     "alerts": (alert, *OF_JOBS),
 }
@@ -100,7 +115,8 @@ def test_compressed_record_above_a_limit_does_not_end_the_query(
     """A producer that compresses can put a record above the limits into the source topic."""
     start, longest, raw, kept_key, is_own_key = CASES[name]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", kafka)
+    for variable, text in {"KAFKA_BOOTSTRAP_SERVERS": kafka, "CHECKPOINTS": str(tmp_path), "METRICS_PORT": "0"}.items():
+        monkeypatch.setenv(variable, text)
     started = start(spark, kafka, tmp_path)
     source, accepted, rejected = started.topics
     assert_real_time(started.query)  # from now on, a query that starts at the end of its topic reads new records
