@@ -18,7 +18,6 @@ import pytest
 from spark_rtm.cli import main
 from spark_rtm.commands import control, listener
 from spark_rtm.commands.control import listen
-from spark_rtm.realtime import limits
 
 NO_SPARK: Any = None
 REQUEST = {"command": "drain", "query": None, "deadline_seconds": 5.0}
@@ -54,57 +53,33 @@ def asked(path: Path, request: bytes) -> bytes:
         return client.makefile("rb").read()
 
 
+def lines(*texts: str, ok: bool = False) -> bytes:
+    return json.dumps([{"ok": ok, "text": text} for text in texts]).encode() + b"\n"
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "message"),
     [
-        ([{"ok": True, "text": "q: done"}], 0, "q: done\n"),
-        ([{"ok": True, "text": "q: done"}, {"ok": False, "text": "r: no"}], 1, "q: done\nr: no\n"),
-        ([{"ok": False, "text": SECRET}], 1, "\\x1b]0;pwned\\x07\\x1b[2J\\rall verdicts good\\x1b[8m\n"),
-        ([{"ok": False, "text": "a\nb"}], 1, "a\\nb\n"),
-        ([{"ok": True}], 2, "did not answer as a job with `listen` does"),
-        ([1], 2, "did not answer as a job with `listen` does"),
-        (None, 2, "did not answer as a job with `listen` does"),
-        ({}, 2, "did not answer as a job with `listen` does"),
-        ([], 2, "did not answer as a job with `listen` does"),
+        (lines("q: done", ok=True), 0, "q: done\n"),
+        (lines("q: no", "r: no"), 1, "q: no\nr: no\n"),
+        (lines(SECRET), 1, "\\x1b]0;pwned\\x07\\x1b[2J\\rall verdicts good\\x1b[8m\n"),
+        (lines("a\nb"), 1, "a\\nb\n"),
+        (b"[]\n", 2, "did not answer as a job with `listen` does"),
+        (b'[{"ok": true}]\n', 2, "did not answer as a job with `listen` does"),
+        (b"hello\n", 2, "did not answer as a job with `listen` does"),
+        (b"", 2, "the job ended before it answered; its next start continues from its checkpoint"),
     ],
-    ids=["good", "bad", "escapes", "lines", "no text", "number", "null", "object", "empty"],
+    ids=["good", "bad", "escapes", "line ends", "empty", "no text", "no JSON", "closed"],
 )
 def test_answer_is_printed_without_control_characters(
-    answer: object, status: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    answer: bytes, status: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with job(tmp_path / "s", json.dumps(answer).encode() + b"\n"):
+    with job(tmp_path / "s", answer):
         assert status == main(["drain", str(tmp_path / "s")])
     printed = capsys.readouterr()
 
     assert message in printed.out + printed.err
     assert (printed.out + printed.err).replace("\n", "").isprintable()
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (b"", "the job ended before it answered; its next start continues from its checkpoint"),
-        (b"hello\n", "did not answer as a job"),
-        (b"\xff\n", "did not answer as a job"),
-        (b"[" * 100_000 + b"\n", "did not answer as a job"),
-    ],
-    ids=["closed", "text", "bytes", "nested"],
-)
-def test_answer_that_is_not_of_a_job_has_status_two(
-    answer: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with job(tmp_path / "s", answer):
-        assert 2 == main(["stop", str(tmp_path / "s")])
-    assert message in capsys.readouterr().err
-
-
-def test_answer_that_never_ends_is_not_read_to_its_end(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(control, "MAX_ANSWER_BYTES", 1000)
-    with job(tmp_path / "s", b"1" * 2000):
-        assert 2 == main(["stop", str(tmp_path / "s")])
-    assert "did not answer as a job" in capsys.readouterr().err
 
 
 def test_job_without_an_answer_may_still_execute_the_command(
@@ -145,11 +120,8 @@ def _bind(path: Path) -> None:
         (lambda _: None, "no job answers at {}: No such file or directory; start the job, or correct the path"),
         (_bind, "no job answers at {}: Connection refused; start the job, or correct the path"),
         (lambda path: path.write_text("x"), "{} is not a socket; name the file that the job passed to `listen`"),
-        (lambda path: path.mkdir(), "{} is not a socket; name the file that the job passed to `listen`"),
-        (lambda path: path.symlink_to("none"), "no job answers at {}: No such file or directory; start the job"),
-        (lambda path: path.symlink_to(path), "no job answers at {}: Too many levels of symbolic links; start the job"),
     ],
-    ids=["missing", "no job", "file", "folder", "link", "circle"],
+    ids=["missing", "no job", "file"],
 )
 def test_path_without_a_job_is_named_with_a_remedy(
     make: Callable[[Path], object], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -170,7 +142,7 @@ def test_path_that_is_too_long_is_named(tmp_path: Path, capsys: pytest.CaptureFi
         pass
 
 
-@pytest.mark.parametrize("deadline", ["nan", "inf", "-1", "0", "1e20", "x", "9" * 5000])
+@pytest.mark.parametrize("deadline", ["nan", "inf", "0", "86401", "x", "9" * 5000])
 def test_deadline_is_a_number_of_seconds_in_a_day(deadline: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["drain", f"--deadline={deadline}", "s"])
@@ -240,15 +212,12 @@ def test_hundred_clients_at_once_are_answered(tmp_path: Path) -> None:
     assert b"this is not a command" in answers[0]
 
 
-@pytest.mark.parametrize("kind", ["file", "folder", "link"])
-def test_file_that_is_not_a_socket_is_never_replaced(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "make", [Path.touch, Path.mkdir, lambda path: path.symlink_to("none")], ids=["file", "folder", "link"]
+)
+def test_file_that_is_not_a_socket_is_never_replaced(make: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "s"
-    if kind == "folder":
-        path.mkdir()
-    elif kind == "file":
-        path.touch()
-    else:
-        path.symlink_to("none")
+    make(path)
 
     with pytest.raises(OSError, match=r"Address already in use: '.*s'"), listen(NO_SPARK, path):
         pass
@@ -265,14 +234,3 @@ def test_socket_of_an_ended_job_is_replaced_and_one_of_another_job_stays(tmp_pat
         other.replace(path)
 
     assert path.is_socket()
-
-
-def test_mode_of_new_files_does_not_change_while_a_job_begins_to_listen(tmp_path: Path) -> None:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    with listen(NO_SPARK, tmp_path / "s"):
-        assert (mask, 0o600) == (os.umask(mask), (tmp_path / "s").stat().st_mode & 0o777)
-
-
-def test_sender_and_job_have_the_same_default_deadline() -> None:
-    assert limits.DEADLINE_SECONDS == control.Options(Path("s")).deadline
