@@ -5,8 +5,35 @@ Read the checkpoint of a streaming query without changing it.
 the checkpoint. `findings` reports problems.
 """
 
-from spark_rtm.inspect.arguments import DESCRIPTION, Options
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from spark_rtm.command_line import Argument
 from spark_rtm.program import Command
+
+DESCRIPTION = """Read the checkpoint of a streaming query and explain it. Nothing is changed.
+
+exit status:
+  0  the checkpoint was inspected and nothing is wrong
+  1  the checkpoint was inspected and something is wrong (a line that begins with `problem`)
+  2  the folder is not a checkpoint, is damaged or cannot be read, or a usage error"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `inspect`."""
+
+    checkpoint: Annotated[str, Argument(is_positional=True)]
+    """Value of checkpointLocation: a folder, or a URL that fsspec supports, such as s3://bucket/path."""
+    bootstrap_servers: Annotated[str | None, Argument("HOST:PORT")] = None
+    """Kafka brokers, which report the lag, stuck partitions and the replay of a restart."""
+    command_config: Annotated[Path | None, Argument("FILE")] = None
+    """Properties of the Kafka client (librdkafka) for TLS and login, one key=value per line."""
+    as_starting_offsets: bool = False
+    """Print only startingOffsets as JSON for a new query that continues here; one line for each Kafka source."""
+    format: Literal["text", "json"] = "text"
+    """Format of the report."""
 
 
 def _run(options: Options) -> int:

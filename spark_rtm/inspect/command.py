@@ -3,7 +3,7 @@
 import json
 import time
 
-from spark_rtm.inspect.arguments import Options
+from spark_rtm.inspect import Options
 from spark_rtm.inspect.broker import Connection
 from spark_rtm.inspect.files.folder import UnreadableError
 from spark_rtm.inspect.inspection import inspect, starting_offsets

@@ -1,7 +1,62 @@
 """Lint code and documentation for real-time mode, using only the standard library."""
 
-from spark_rtm.lint.arguments import DESCRIPTION, Options
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from spark_rtm.command_line import Argument
 from spark_rtm.program import Command
+from spark_rtm.text.finding import ENGINES, STYLES
+
+DESCRIPTION = """Check code, notebooks, pages, SQL and cluster definitions for real-time mode mistakes.
+
+exit status:
+  0  everything was checked and there are no errors
+  1  everything was checked and there are errors (with --strict: or warnings); with --diff: there are changes
+  2  a file or a part of it was not checked (finding `unchecked`), or the settings or arguments are invalid
+
+Folders are checked with all their subfolders, except virtual environments, caches such as .git and node_modules,
+and build, dist, site and spark-warehouse directly below a given folder.
+
+Settings come from the table [tool.rtm-lint] of the nearest pyproject.toml above all paths:
+select, ignore, exclude, per-file-ignores, engine and strict. Arguments replace settings."""
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+RULES = Argument("RULES", _names)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `lint`. None leaves the choice to the settings of the project."""
+
+    paths: Annotated[tuple[Path, ...], Argument(is_positional=True)] = ()
+    """Files and folders (default: the current folder), or - for standard input."""
+    engine: Annotated[str | None, Argument(choices=ENGINES)] = None
+    """Report only findings for this engine (default: both)."""
+    select: Annotated[tuple[str, ...] | None, RULES] = None
+    """Report only these rules or groups, such as trigger,output-mode."""
+    ignore: Annotated[tuple[str, ...] | None, RULES] = None
+    """Do not report these rules or groups."""
+    exclude: Annotated[tuple[str, ...] | None, Argument("PATTERNS", _names)] = None
+    """Skip these files and folders, even if they are passed as paths."""
+    strict: bool | None = None
+    """Exit with status 1 for warnings too, not only for errors."""
+    stdin_filename: Annotated[str | None, Argument("NAME")] = None
+    """File name for standard input, which determines the format."""
+    fix: bool = False
+    """Correct triggers, output modes and joins in Python files."""
+    diff: bool = False
+    """Print what --fix would change, and change nothing."""
+    claims: bool = False
+    """List the sentences about real-time mode without a verdict, and exit."""
+    explain: Annotated[str | None, Argument("RULE")] = None
+    """Print the section of a rule (ALL lists the rules), and exit."""
+    format: Annotated[str, Argument(choices=STYLES)] = "text"
+    """Format of the findings."""
 
 
 def _run(options: Options) -> int:

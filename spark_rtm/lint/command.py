@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from spark_rtm.lint.arguments import Options
+from spark_rtm.lint import Options
 from spark_rtm.lint.claims import claims_in
 from spark_rtm.lint.engine import PAGES, RULES, is_complete, lint_sources
 from spark_rtm.lint.fixes import difference, fixable, fixed

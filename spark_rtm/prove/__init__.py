@@ -1,7 +1,59 @@
 """Run a user's query in real-time mode against a Kafka broker, and report what breaks."""
 
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from spark_rtm.command_line import Argument
 from spark_rtm.program import Command
-from spark_rtm.prove.arguments import DESCRIPTION, Arguments
+from spark_rtm.text.finding import STYLES
+
+DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and report what breaks.
+
+FUNCTION takes a streaming DataFrame of Kafka source rows and returns one of Kafka sink rows. Its further parameters
+receive static DataFrames of Kafka source rows. A file without FUNCTION is run until it waits for its queries.
+All files are written to a temporary folder, which is deleted.
+
+exit status:
+  0  all verdicts are good
+  1  something is wrong
+  2  something was not checked, or a usage error"""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The options of `prove`, as they are written."""
+
+    target: Annotated[str, Argument("TARGET", is_positional=True)]
+    """A function, as path/job.py:FUNCTION or package.module:FUNCTION, or a job, as path/job.py."""
+    samples: Annotated[tuple[str, ...], Argument("NAME=FILE", is_repeated=True)] = ()
+    """Records for the parameter NAME of FUNCTION, or for the topic NAME of a job, one JSON text per line;
+    {"key": ..., "value": ...} is a record with a key (default: records made from the schema of from_json)."""
+    expect: Annotated[Path | None, Argument("FILE")] = None
+    """Output expected for the samples, in any order."""
+    topics: Annotated[str, Argument("A,B")] = ""
+    """Topics in production; missing ones are reported."""
+    side_effects: bool = False
+    """Also run the job's writes through Spark to targets other than Kafka, each time `prove` executes the job's code.
+    Plain Python code of the job always runs, with your rights."""
+    only: Annotated[str, Argument("A,B")] = ""
+    """Run only these checks, such as input,state (default: all)."""
+    partitions: int = 2
+    """Source partitions."""
+    slots: int = 0
+    """Task slots of your cluster; 0 stands for 16."""
+    duration: float = 10
+    """Duration of the load."""
+    rate: float = 50
+    """Records per second."""
+    conf: Annotated[tuple[str, ...], Argument("KEY=VALUE", is_repeated=True)] = ()
+    """A setting of the job; may be repeated."""
+    packages: Annotated[str, Argument("G:A:V,...")] = ""
+    """Maven packages of the job, as for spark-submit."""
+    format: Annotated[str, Argument(choices=STYLES)] = "text"
+    """Format of the findings."""
+    of_job: Annotated[tuple[str, ...], Argument(is_rest=True)] = ()
+    """The arguments of a job, after `--`."""
 
 
 def _run(arguments: Arguments) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from spark_rtm.prove.arguments import Arguments
+from spark_rtm.prove import Arguments
 from spark_rtm.prove.engine.bench import bench
 from spark_rtm.prove.job import runner, target
 from spark_rtm.prove.query import Options

@@ -19,7 +19,7 @@ import psutil
 import pyspark
 
 from spark_rtm.program import UsageError
-from spark_rtm.prove.arguments import Arguments
+from spark_rtm.prove import Arguments
 from spark_rtm.prove.child import DONE, EVENTS, ORDER, SAY, START, STOP, VERDICT
 from spark_rtm.prove.job.runner import CANNOT, JOB_SECONDS
 from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render, summary
