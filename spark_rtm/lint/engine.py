@@ -17,7 +17,6 @@ from spark_rtm.lint.marks import silences
 from spark_rtm.lint.problem import Problem, UncheckedError, UnreadableError, time_limit
 from spark_rtm.lint.python.read import read_python
 from spark_rtm.lint.rules import claim, cluster, job, mode, operator, setting, source, state, trigger
-from spark_rtm.lint.rules.job import NO_SHUFFLE_CONF
 from spark_rtm.lint.rules.rule import UNCHECKED, Rule, RuleProblem
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import Sources, is_relevant, read_sources
@@ -56,8 +55,6 @@ def lint_sources(sources: Sources, engine: str | None = None, *, settings: Setti
         name, minimum = path.as_posix(), sources.min_batch_ms
         findings.update(lint_text(text, name, engine or settings.engine, min_batch_ms=minimum, settings=settings))
     findings |= {_finding(UNCHECKED, problem, path.as_posix()) for path, problem in sources.unchecked}
-    if sources.sets_shuffle_partitions:
-        findings = {finding for finding in findings if finding.fix != NO_SHUFFLE_CONF}
     return sorted(finding for finding in findings if settings.reports(finding.rule, finding.path))
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from spark_rtm.lint.problem import Problem, UncheckedError
-from spark_rtm.lint.rules.job import SHUFFLE_CONF
 from spark_rtm.lint.spark.intervals import min_batch_ms_in
 
 SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala", ".java", ".sql", ".tf"}
@@ -56,7 +55,6 @@ class Sources:
     """The text of standard input by its file name."""
     unchecked: Unchecked = field(default_factory=list)
     min_batch_ms: float | None = None
-    sets_shuffle_partitions: bool = False
 
     def original(self, path: Path) -> str:
         """Return a text with its original line endings and byte order mark."""
@@ -78,8 +76,6 @@ def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources
     for path in _files(roots, sources.unchecked, excludes):
         try:
             text = read_text(path)
-            if path.suffix == ".py":
-                sources.sets_shuffle_partitions |= SHUFFLE_CONF in text
             if is_relevant(text, path.suffix.lower()):
                 sources.paths.append(path)
                 minima.append(min_batch_ms_in(text) if path.suffix == ".py" else None)

@@ -28,6 +28,23 @@ def test_minimum_duration_of_one_file_applies_to_all_files(tmp_path: Path) -> No
     assert [] == lint_paths([tmp_path])
 
 
+@pytest.mark.parametrize(
+    ("opening", "severity"),
+    [("spark = SparkSession.builder.getOrCreate()\n", "warning"), ("# Databricks notebook source\n", "information")],
+)
+def test_shuffle_partitions_do_not_depend_on_other_files(tmp_path: Path, opening: str, severity: str) -> None:
+    """Pre-commit passes single files and CI passes all. A notebook gets its settings from its cluster."""
+    counted = 'spark.readStream.format("kafka").load().groupBy("key").count().selectExpr("key AS value")'
+    query = '.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes").start()\n'
+    (tmp_path / "job.py").write_text(f"{opening}name = dbutils.widgets.get('name')\n{counted}{query}")
+    (tmp_path / "session.py").write_text('# realTime\nspark.conf.set("spark.sql.shuffle.partitions", "4")\n')
+
+    findings = lint_paths([tmp_path / "job.py"])
+
+    assert [("shuffle-partitions", severity)] == [(finding.rule, finding.severity) for finding in findings]
+    assert findings == lint_paths([tmp_path])
+
+
 def test_own_examples_and_scripts_have_no_findings() -> None:
     assert [] == lint_paths([ROOT / "examples", ROOT / "scripts"])
 

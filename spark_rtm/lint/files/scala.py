@@ -19,6 +19,7 @@ UNSUPPORTED_TRIGGER = re.compile(
     r"\bTrigger\s*\.\s*(?:realTime|RealTimeMode|Realtime)\b|\.trigger\(\s*realTime\s*=|"
     r"\bnew\s+(?:Trigger\.)?RealTime\b"
 )
+SESSION = re.compile(r"\bbuilder\b|\bgetOrCreate\b")
 JOB = re.compile(
     r"\bbuilder\b|\bgetOrCreate\b|\bawaitTermination\b|\bextends\s+App\b|\bdef\s+main\b|\bstatic\s+void\s+main\b"
 )
@@ -46,6 +47,7 @@ def read_jvm(code: str, *, is_java: bool = False, is_excerpt: bool = True, steps
         forms=[(match[0].strip(), line) for line, match in numbered(UNSUPPORTED_TRIGGER, uncommented)],
         is_job=not is_excerpt and bool(JOB.search(uncommented)),
         is_databricks=target_engines(code) == (DATABRICKS,),
+        builds_session=bool(SESSION.search(uncommented)),
         is_jvm=True,
         is_test=bool(TEST.search(uncommented)),
         is_spark=is_excerpt or (bool(SPARK.search(uncommented)) and not OTHER_TRIGGER.search(uncommented)),

@@ -16,6 +16,7 @@ from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.module import Module, target_engines
 from spark_rtm.text.finding import DATABRICKS
 
+SESSION = re.compile(r"SparkSession\s*\.\s*builder|\bgetOrCreate\(")
 JOB = re.compile(
     r"SparkSession\s*\.\s*builder|\bgetOrCreate\(|\b__main__\b|\bawait(?:Any)?Termination\(|\bdbutils\.widgets\b"
 )
@@ -58,6 +59,7 @@ def read_python(
         is_spark=((is_excerpt and not is_notebook) or _is_spark(code)) if is_spark is None else is_spark,
         min_batch_ms=min(minima, default=MIN_BATCH_MS),
         is_job=(is_notebook or not is_excerpt) and bool(JOB.search(code)),
+        builds_session=bool(SESSION.search(code)),
         is_notebook=is_notebook,
         is_test=bool(TEST.search(code)),
         is_databricks=target_engines(code) == (DATABRICKS,),

@@ -14,7 +14,6 @@ from spark_rtm.lint.spark.values import Unknown, Value, alternatives, as_text, p
 
 RULES = Rules()
 SHUFFLE_CONF = "spark.sql.shuffle.partitions"
-NO_SHUFFLE_CONF = f'set "{SHUFFLE_CONF}" to the number of task slots that you want to spend on state'
 MAX_PARTITIONS = 127
 """Limit of the partitions, above the task slots of most real-time clusters. The default is 200."""
 MAX_FOREACH_MS = 10_000
@@ -63,7 +62,10 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
             if query.start_line:
                 message = "the stateful query has 200 shuffle partitions by default, and each needs a task slot"
                 line = stateful_steps(query.writer.frame)[0].line
-                yield Problem(line, message, NO_SHUFFLE_CONF, lines=query.writer.lines)
+                # Without a session of its own, the code gets its settings from its cluster or from another file.
+                severity = "warning" if module.builds_session else "information"
+                fix = f'set "{SHUFFLE_CONF}" to the number of task slots that you want to spend on state'
+                yield Problem(line, message, fix, severity=severity, lines=query.writer.lines)
 
 
 @RULES.add("checkpoint-path", severity="warning")

@@ -42,6 +42,7 @@ class Module:
     """Whether the code configures the session of real-time queries in other files."""
     is_job: bool = False
     """Whether the code is a complete program or notebook, not an excerpt or a library module."""
+    builds_session: bool = False
     is_jvm: bool = False
     """Whether the code is Scala or Java."""
     is_notebook: bool = False
