@@ -14,12 +14,12 @@ from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.notebooks import NOTEBOOKS, cells_of_json, cells_of_source, is_notebook, read_notebook
 from spark_rtm.lint.files.scala import read_jvm
 from spark_rtm.lint.marks import silences
-from spark_rtm.lint.problem import Problem, UncheckedError, UnreadableError, time_limit
+from spark_rtm.lint.problem import Problem, UncheckedError, time_limit
 from spark_rtm.lint.python.read import read_python
 from spark_rtm.lint.rules import claim, cluster, job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.rule import UNCHECKED, Rule, RuleProblem
 from spark_rtm.lint.settings import Settings
-from spark_rtm.lint.sources import Sources, is_relevant, read_sources
+from spark_rtm.lint.sources import ABOUT_MODE, Sources, is_relevant, read_sources
 from spark_rtm.lint.spark.module import target_engines
 from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
 from spark_rtm.text.finding import ENGINES, Finding
@@ -36,6 +36,7 @@ OTHER_LANGUAGES = {f".{language}": check for language, check in markdown.LANGUAG
 PAGES = {".md", ".markdown"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
 """A code word in a message: a name such as `mapInPandas`, or a quoted value."""
+CODE_OF_MODE = re.compile(r"realTime|RealTime")
 MAX_LINE = 2000
 """Maximum length of a line in which a finding has its own columns."""
 DEFAULTS = Settings()
@@ -97,12 +98,10 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
     try:
         with time_limit():
             return _judged(_read(text, suffix, min_batch_ms))
-    except UnreadableError as error:
-        # Definitions are parsed only if they are about real-time mode.
-        is_about = suffix in DEFINITIONS or re.search(r"realTime|RealTime", text)
-        return [(UNCHECKED, error.problem)] if is_about else []
     except UncheckedError as error:
-        return [(UNCHECKED, error.problem)]
+        # Definitions are parsed only if they are about real-time mode.
+        is_about = suffix in DEFINITIONS or (ABOUT_MODE if suffix in PAGES else CODE_OF_MODE).search(text)
+        return [(UNCHECKED, error.problem)] if is_about else []
     except RecursionError:
         reason, remedy = "the file is nested too deeply, so it was not checked", "split its expressions"
     except Exception as error:  # noqa: BLE001  # an error in one file must not stop the check of the others

@@ -32,6 +32,8 @@ MAX_SEARCHED_BYTES = 100_000_000
 RELEVANT = re.compile(
     r"real[-_ ]?time|\brtm\b|[-_]rtm\b|\brtm[-_]|continuous|asyncProgress|ForeachWriter", re.IGNORECASE
 )
+ABOUT_MODE = re.compile(r"real[-_ ]?time[-_ ]?mode|realTime|\brtm\b|[-_]rtm\b|\brtm[-_]", re.IGNORECASE)
+"""What a text contains that is reported if it cannot be checked. `continuous` or `real-time` alone is too common."""
 RTM = re.compile(r"\brtm\b")
 NEEDLES = ("realtime", "real-time", "real_time", "real time", "rtm", "continuous", "asyncprogress", "foreachwriter")
 """
@@ -137,7 +139,7 @@ def _is_relevant(first: bytes, file: BinaryIO) -> bool:
     for data in chain([first], iter(partial(file.read, MAX_BYTES), b"")):
         # In UTF-16, each ASCII letter has a zero byte.
         text = (end + data).replace(b"\0", b"").decode("ascii", "replace")
-        if RELEVANT.search(text) or file.tell() >= MAX_SEARCHED_BYTES:
+        if ABOUT_MODE.search(text) or file.tell() >= MAX_SEARCHED_BYTES:
             return True
         end = data[-OVERLAP:]
     return False

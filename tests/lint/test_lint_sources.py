@@ -115,6 +115,11 @@ def test_files_that_need_no_check_are_skipped_silently(tmp_path: Path) -> None:
     (tmp_path / "long.json").write_text("[" + "1," * MAX_BYTES + "1]")
     (tmp_path / "latin.py").write_bytes("# réal\n".encode("latin-1"))
     (tmp_path / "old.py").write_text("print 'continuous'\n")
+    (tmp_path / "slider.ipynb").write_text('{"cells": ["spark continuous_update=False' + " " * MAX_BYTES + '"]}')
+    (tmp_path / "report.md").write_text("Real-time reporting with Spark.\n" + " " * MAX_BYTES)
+    lambdas = "".join(f"f{n} = lambda: [{f'f{n - 1}(), ' * 40}]\n" for n in range(1, 9))
+    (tmp_path / "memory.py").write_text(f"import spark\nw.trigger(continuous='1 s')\nf0 = lambda: 1\n{lambdas}f8()\n")
+    (tmp_path / "Sink.scala").write_text("// spark ForeachWriter trigger\n" + "f(" * 400_000)
 
     assert [] == lint_paths([tmp_path, tmp_path / "missing.py"])
 

