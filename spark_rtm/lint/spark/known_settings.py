@@ -82,7 +82,13 @@ REAL_TIME = re.compile(
 )
 """A key that can only be meant to turn real-time mode on."""
 PART = re.compile(r"spark\.(?:sql|databricks|streaming)\.[\w.]*real[-_.]?time[-_.]?mode", re.IGNORECASE)
-CUTOFF = 0.9
+CUTOFF = 0.8
+PREFIXES = ("spark.sql.streaming.", "spark.sql.streaming.statestore.", "spark.sql.streaming.realtimemode.",
+            "spark.shuffle.streaming.", "spark.databricks.streaming.", "spark.sql.")  # fmt: skip
+
+
+def _rest(key: str, prefix: str) -> str:
+    return key.removeprefix(prefix).removesuffix(".enabled")
 
 
 def is_switch(key: str) -> bool:
@@ -101,8 +107,13 @@ def nearest(key: str) -> str | None:
         return None
     names = {known.lower(): known for known in sorted(KNOWN, reverse=True)}
     _, mode, name = key.lower().rpartition("realtimemode.")
-    same = [known for low, known in names.items() if mode and low.endswith(mode + name)]
-    close = get_close_matches(key.lower(), [each.lower() for each in same] or names, 1, 0 if same else CUTOFF)
-    if close:
-        return names[close[0]]
+    end = mode + name if mode else ".streaming." + key.lower().partition(".streaming.")[2]
+    same = [known for low, known in names.items() if low.endswith(end)]
+    if same:
+        return names[get_close_matches(key.lower(), [each.lower() for each in same], 1, 0)[0]]
+    # Long common beginnings and ends would make all names similar.
+    prefix = max((each for each in PREFIXES if key.lower().startswith(each)), key=len, default="")
+    rests = {_rest(low, prefix): known for low, known in names.items() if low.startswith(prefix)}
+    if close := get_close_matches(_rest(key.lower(), prefix), rests, 1, CUTOFF):
+        return rests[close[0]]
     return "" if is_about and not key.startswith("spark.databricks.streaming.") else None
