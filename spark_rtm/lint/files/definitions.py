@@ -109,6 +109,8 @@ def _nested(root: Any) -> Any:
         return root
     entries = Object()
     for key, child in root.items():
+        if isinstance(child, Object) and child.get("type") == "forbidden":
+            continue  # no cluster of the policy has this key
         value = child.get("value", child.get("defaultValue", "${policy}")) if isinstance(child, Object) else child
         first, dot, rest = key.partition(".")
         if first not in OBJECTS or not dot:
