@@ -18,12 +18,8 @@ MAX_PARTITIONS = 127
 """Limit of the partitions, above the task slots of most real-time clusters. The default is 200."""
 MAX_FOREACH_MS = 10_000
 CONNECTOR = re.compile(r"spark-sql-kafka-0-10_2\.1[23]:(?P<version>\d{1,2}\.\d{1,2})\b")
-WANTED = re.compile(
-    r"reset|clean|fresh|force|delete|remove|drop|wipe|purge|recreate|overwrite|scratch|first|init|debug|test|dev|demo|"
-    r"rebuild|reload|again|new",
-    re.IGNORECASE,
-)
-"""A condition for deleting a checkpoint on purpose."""
+ALWAYS = re.compile(r"exists|is_?dir|__name__|\bls\(", re.IGNORECASE)
+"""A condition that is not a wish: the folder exists, or the module is the program."""
 TEMPORARY = re.compile(r"(?:file:/*|dbfs:/*|/dbfs/)?/?(?:tmp|temp|var/tmp|local_disk0/tmp)(?:/|$)", re.IGNORECASE)
 ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
 
@@ -136,7 +132,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
     Why: Each start then begins without state. With `startingOffsets=latest`, the default, it skips the records that
     have arrived since the last run. With `earliest`, it writes all results again.
 
-    Reported at: the call that deletes the folder, unless a condition such as `if reset:` decides about it.
+    Reported at: the call that deletes the folder, unless a condition such as `if args.reset:` decides about it.
 
     Example:
         dbutils.fs.rm(checkpoints, True)
@@ -145,7 +141,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
     Source: [restarts](restarts.md#keep-queries-running)
     """
     for each in module.deletions if not module.is_test else ():
-        if any(map(WANTED.search, each.tests)):
+        if not all(map(ALWAYS.search, each.tests)):
             continue
         queries = [query for query in module.queries[each.first : each.end] if query in module.real_time]
         if any(_deletes(each, query) for query in queries):
