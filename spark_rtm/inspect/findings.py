@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from spark_rtm import page
 from spark_rtm.inspect.files.content import Checkpoint
 from spark_rtm.inspect.mode import Span
-from spark_rtm.inspect.next_mode import NEW_CHECKPOINT, Move
 from spark_rtm.inspect.report import NOTE, PROBLEM, Finding, Pace, PartitionState
+from spark_rtm.inspect.start import NEW_CHECKPOINT, Move
 
 # `spark.sql.streaming.minBatchesToRetain` is 100, and Spark deletes older entries after each batch.
 RETAINED_BATCHES = 100

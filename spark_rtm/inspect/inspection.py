@@ -5,7 +5,7 @@ import time
 from itertools import pairwise
 from statistics import median
 
-from spark_rtm.inspect import findings, mode, next_mode, start
+from spark_rtm.inspect import findings, mode, start
 from spark_rtm.inspect.broker import Connection, partitions_of
 from spark_rtm.inspect.files.content import Checkpoint, read_checkpoint
 from spark_rtm.inspect.files.folder import UnreadableError, open_folder
@@ -28,8 +28,8 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
     other = [source.name for source in sources if not source.is_kafka]
     planned, committed, position = checkpoint.last_planned, checkpoint.last_committed, checkpoint.position
     refused = start.refused_start(checkpoint, is_real_time=True)
-    real_time = refused or next_mode.to_real_time(planned, committed, names, other)
-    micro_batch = start.refused_start(checkpoint, is_real_time=False) or next_mode.to_micro_batch(planned)
+    real_time = refused or start.to_real_time(planned, committed, names, other)
+    micro_batch = start.refused_start(checkpoint, is_real_time=False) or start.to_micro_batch(planned)
     written = mode.spans(checkpoint.planned, checkpoint.committed, names, checkpoint.created_seconds)
     pace, last_commit = _pace(checkpoint), committed.written_seconds if committed else None
     partitions = [partition for source in sources for partition in source.partitions]

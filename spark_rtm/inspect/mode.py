@@ -90,7 +90,7 @@ def _mode_of_format_1(*, has_state: bool, has_gaps: bool) -> tuple[str, str]:
         return ASYNC, "batches are missing in the logs"
     if has_state:
         return MICRO_BATCH, "format 1, with state, which async progress tracking refuses"
-    return MICRO_BATCH_OR_ASYNC, "format 1, and every batch is in the logs"
+    return MICRO_BATCH_OR_ASYNC, "format 1, and no committed batch is missing in the logs"
 
 
 def _mode_without_times(committed: Committed, operators: Sequence[str]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_rtm.inspect.files.state import Operator
 from spark_rtm.inspect.mode import Span
-from spark_rtm.inspect.next_mode import CHANGES, Move
+from spark_rtm.inspect.start import CHANGES, Move
 from spark_rtm.text.finding import printable
 
 PROBLEM, NOTE = "problem", "note"

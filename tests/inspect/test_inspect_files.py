@@ -47,36 +47,6 @@ def test_temporary_files_are_a_note(checkpoint: Path) -> None:
     assert "offsets/ contains 1 temporary files" in text
 
 
-def test_names_that_are_not_batch_numbers_are_ignored(checkpoint: Path) -> None:
-    """A log contains one file per batch; names with leading zeros or other digits are not batch numbers."""
-    for name in ("007", "\u0663", "3.compact"):
-        write(checkpoint / "offsets" / name, "x", STARTED_MS)
-
-    assert 2 == inspect(str(checkpoint)).last_planned
-
-
-STATE_FILES: dict[str, tuple[list[str], object, list[str]]] = {
-    "complete": (["0/2_d.zip", "0/3_a.changelog", "1/3_b.zip"], {"0": [["a"], ["b"]]}, []),
-    "other id": (["0/3_a.changelog", "1/3_c.zip"], {"0": [["a"], ["b"]]}, ["state/0/1"]),
-    "format 1": (["0/1.delta", "0/2.delta", "0/3.delta", "1/3.snapshot"], None, []),
-    "format 1, missing": (["0/3.delta", "1/30.delta"], None, ["state/0/1"]),
-}
-
-
-@pytest.mark.parametrize(("names", "ids", "missing"), STATE_FILES.values(), ids=STATE_FILES)
-def test_missing_state_of_last_batch_is_a_problem(
-    checkpoint: Path, names: list[str], ids: object, missing: list[str]
-) -> None:
-    """The state after batch 2 has version 3, and the commit log names its files in format 2."""
-    write_state(checkpoint, "stateStoreSave", names)
-    commit(checkpoint, 2, 2 if ids else 1, ids)
-
-    report = inspect(str(checkpoint))
-
-    assert missing == list(report.operators[0].missing)
-    assert bool(missing) == report.has_problem
-
-
 def test_new_layout_of_operator_metadata_is_read(checkpoint: Path) -> None:
     """`transformWithState` writes one metadata file per change; the newest counts."""
     content = (
