@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.site.helpers import SUBPATH
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
 LOAD_MS = 200_000
+VERSION = re.compile(r"Python 3\.\d+")
 # Keeps the workers of a page, so the texts are checked in the Python that the form has loaded.
 KEEP_WORKERS = """
 window.workers = {};
@@ -58,7 +60,10 @@ def test_browser_finds_what_the_command_finds_and_asks_no_other_server(phone: Pa
     assert [] == [url for url in requested if f"/{SUBPATH}/" not in url]
     expected = {name: [asdict(one) for one in lint_text(text, Path(name).name)] for name, text in cases.items()}
     answered = {name: answer.get("findings", answer) for name, answer in zip(cases, answers, strict=True)}
-    assert json.loads(json.dumps(expected)) == json.loads(json.dumps(answered))
+    # A message about code that cannot be parsed names the version, which is newer in the browser.
+    assert json.loads(VERSION.sub("Python", json.dumps(expected))) == json.loads(
+        VERSION.sub("Python", json.dumps(answered))
+    )
 
 
 def test_form_estimates_what_the_command_estimates(
