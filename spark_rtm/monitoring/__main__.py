@@ -8,23 +8,57 @@ if __name__ == "__main__":  # Ctrl-C during the following imports ends the progr
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     require_or_exit("monitoring", "monitoring", "confluent_kafka", "prometheus_client", "numpy", "pyspark")
 
-import argparse
 import json
 import os
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from confluent_kafka import KafkaException
 from prometheus_client import start_http_server
 
+from spark_rtm.command_line import Argument, arguments_of
 from spark_rtm.monitoring.topic_watcher import Canary, TopicWatcher
 from spark_rtm.realtime.queries import stop_on_interrupt
 
 
+def _json(text: str) -> str:
+    json.loads(text)
+    return text
+
+
+@dataclass(frozen=True)
+class Options:
+    """The query's topics, and where Prometheus finds their metrics."""
+
+    source: Annotated[str, Argument(is_positional=True)]
+    """Topic that the query reads."""
+    target: Annotated[str, Argument(is_positional=True)]
+    """Topic that the query writes."""
+    rejects: Annotated[str, Argument(is_positional=True)]
+    """Reject topic of the query."""
+    canary: Annotated[str, Argument("JSON", _json)]
+    """Value of a canary record, in which KEY is replaced with the canary's key."""
+    partitions: int = 1
+    """Partitions of the source topic."""
+    port: int = 9109
+    """Port of the metrics."""
+    address: Annotated[str, Argument("ADDRESS")] = "127.0.0.1"
+    """Address of this machine at which Prometheus reaches the metrics, without a login."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until Ctrl-C and return 0."""
-    options = _parser().parse_args(arguments)
+    options = arguments_of(
+        Options,
+        arguments,
+        program="python -m spark_rtm.monitoring",
+        description="Watch the topics of the query at KAFKA_BOOTSTRAP_SERVERS, and serve metrics.",
+        example="""python -m spark_rtm.monitoring payments payments-checked payments-rejected
+        --canary '{"card":"KEY","amount_cents":0}'""",
+    )
     servers = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
     if not servers:
         print(
@@ -53,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _watch(options: argparse.Namespace, servers: str, stop: threading.Event) -> None:
+def _watch(options: Options, servers: str, stop: threading.Event) -> None:
     watcher = TopicWatcher(servers, options.source, options.target, options.rejects)
     canary = Canary(
         servers, options.source, options.partitions, lambda key: options.canary.replace("KEY", key).encode()
@@ -69,38 +103,6 @@ def _watch(options: argparse.Namespace, servers: str, stop: threading.Event) -> 
     finally:
         canary.close()
         watcher.close()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m spark_rtm.monitoring",
-        description="Watch the topics of the query at KAFKA_BOOTSTRAP_SERVERS, and serve metrics.",
-        epilog="""example: python -m spark_rtm.monitoring payments payments-checked payments-rejected
-        --canary '{"card":"KEY","amount_cents":0}'""",
-    )
-    parser.add_argument("source", help="topic that the query reads")
-    parser.add_argument("target", help="topic that the query writes")
-    parser.add_argument("rejects", help="reject topic of the query")
-    parser.add_argument(
-        "--canary",
-        required=True,
-        type=_json,
-        metavar="JSON",
-        help="value of a canary record, in which KEY is replaced with the canary's key",
-    )
-    parser.add_argument("--partitions", type=int, default=1, help="partitions of the source topic (default: 1)")
-    parser.add_argument("--port", type=int, default=9109, help="port of the metrics (default: 9109)")
-    parser.add_argument(
-        "--address",
-        default="127.0.0.1",
-        help="address of this machine at which Prometheus reaches the metrics, without a login (default: 127.0.0.1)",
-    )
-    return parser
-
-
-def _json(text: str) -> str:
-    json.loads(text)
-    return text
 
 
 if __name__ == "__main__":
