@@ -34,7 +34,7 @@ class Example:
     @property
     def keeps_queries(self) -> bool:
         """Return whether the code blocks in `keep` until Ctrl-C."""
-        return self.fate == "run" and "\nkeep(" in self.fence.code
+        return self.fate == "run" and bool(re.search(r"^ *keep\(", self.fence.code, re.MULTILINE))
 
     @property
     def mode(self) -> str:

@@ -8,15 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from scripts.pack import files
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services.scala import scala_object
-from spark_rtm.text import markdown
 from tests.pages.operator_probe import OperatorProbe, in_real_time, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240), pytest.mark.side_by_side]
 
-PAGE = files.ROOT / "references" / "state.md"
 TTL_MS, MINUTE_MS = 5_000, 60_000
 # Long enough for rows that are sent directly after a commit to reach the next batch.
 BATCH, ENDLESS = "6 seconds", "10 minutes"
@@ -33,17 +30,16 @@ Streams = Mapping[str, Callable[..., DataFrame]]
 
 @pytest.fixture(scope="module")
 def scala(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Streams:
-    code = next(fence.code for fence in markdown.fences(PAGE.read_text("utf-8")) if fence.language == "scala")
+    code = Path(__file__).with_name("silence.scala").read_text("utf-8")
     patient = code.replace("package state", "package patient")
     for old, new in PATIENT.items():
         assert old in patient
         patient = patient.replace(old, new)
-    page, changed = (tmp_path_factory.mktemp("scala") / f"{name}.scala" for name in ("state", "patient"))
-    page.write_text(code)
+    changed = tmp_path_factory.mktemp("scala") / "patient.scala"
     changed.write_text(patient)
     others = scala_object(spark, Path(__file__).with_name("processors.scala"), "processors.Processors")
     methods = {name: getattr(others, name) for name in ("fading", "overdue", "continued")}
-    methods |= {"silence": scala_object(spark, page, "state.Silence").of}
+    methods |= {"silence": scala_object(spark, Path(__file__).with_name("silence.scala"), "state.Silence").of}
     methods |= {"patient": scala_object(spark, changed, "patient.Silence").of}
     return {name: in_python(method) for name, method in methods.items()}
 
