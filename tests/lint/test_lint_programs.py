@@ -45,3 +45,16 @@ def test_public_source_of_a_rule_has_the_date_of_reading() -> None:
 
 def test_every_code_rule_declares_its_error_on_spark() -> None:
     assert CONDITIONS.keys() | RUNNING == {rule.id for rule in RULES if rule.subject == "module"}
+
+
+@pytest.mark.parametrize(
+    ("interval", "written"),
+    [("5000 ms", "5 seconds"), ("5m", "5 minutes"), ("90 s", "90 seconds"), ("2h", "2 hours"), ("60s", "1 minute"),
+     ("500 ms", "5 minutes"), ("soon", "5 minutes")],
+)  # fmt: skip
+def test_remedy_for_an_interval_writes_it_out(interval: str, written: str) -> None:
+    """An interval below the minimum of OSS gets a usual one."""
+    code = f'df.writeStream.outputMode("update").trigger(realTime="{interval}")'
+
+    (finding,) = lint_text(code, "job.py")
+    assert f'write realTime="{written}"' == finding.fix

@@ -38,6 +38,10 @@ KNOWN_OPTIONS = ("asyncProgressTrackingCheckpointIntervalMs", "asyncProgressTrac
                  "maxOffsetsPerTrigger", "maxPartitions", "minPartitions", "startingOffsets",
                  "startingOffsetsByTimestamp", "startingTimestamp", "subscribe", "subscribePattern")  # fmt: skip
 """Options whose misspellings are reported, because Spark ignores unknown options."""
+SHOWN = {name.lower(): name for name in (*KNOWN_OPTIONS, "minOffsetsPerTrigger", "maxTriggerDelay", "endingOffsets",
+         "maxRecordsPerPartition", "endingTimestamp", "endingOffsetsByTimestamp")}  # fmt: skip
+LOSS_FIX = "make the retention of the topic longer than any stop of the query"
+CLIENT = re.compile(r"kafka\.(?:consumer|producer)\.(?P<name>.+)")
 OPTION_CUTOFF, ASYNC_CUTOFF = 0.9, 0.6
 TRIGGER = '.trigger(realTime="5 minutes")'
 STREAMING = ("spark.sql.streaming.", "spark.databricks.streaming.")
@@ -82,7 +86,8 @@ def option(query: Query) -> Iterator[Problem]:
             if key in refused and (key != "failondataloss" or as_text(value) == "false"):
                 reason, engines = refused[key]
                 severity = "warning" if key in IGNORED_OPTIONS else "error"
-                yield Problem(line, f"the option {key!r} {reason}", "remove the option", engines, severity)
+                fix = LOSS_FIX if key == "failondataloss" else "remove the option"
+                yield Problem(line, f"the option {SHOWN.get(key, key)!r} {reason}", fix, engines, severity)
 
 
 @RULES.add("option-name", severity="warning")
@@ -107,6 +112,9 @@ def option_name(module: Module) -> Iterator[Problem]:
             if key not in names.keys() | SOURCE_OPTIONS.keys() and (near := get_close_matches(key, names, 1, cutoff)):
                 message = f"the option {key!r} does not exist, so Spark ignores it"
                 yield Problem(line, message, f"did you mean {names[near[0]]!r}?", lines=query.writer.lines)
+            if client := CLIENT.fullmatch(key):
+                message = f"the option {key!r} does not exist, so the Kafka client ignores it"
+                yield Problem(line, message, f"did you mean 'kafka.{client['name']}'?", lines=query.writer.lines)
 
 
 @RULES.add("setting", OSS_ONLY)
@@ -118,7 +126,7 @@ def setting(module: Module) -> Iterator[Problem]:
 
     OSS: a state store other than RocksDB, checkpoint format 1, and `sortBeforeRepartition=true`, which fail with
     SQL_CONFIGURATION_NOT_SUPPORTED.
-    Databricks: Photon.
+    Databricks: Photon, and a class of the state store that does not exist.
 
     Reported at: the call that sets the key, or its entry in a dictionary.
 
@@ -132,6 +140,10 @@ def setting(module: Module) -> Iterator[Problem]:
         if value == "true":
             message = "Photon is on, but real-time mode does not run with Photon"
             yield Problem(line, message, "turn Photon off", DATABRICKS_ONLY)
+    for value, line in module.setting("spark.sql.streaming.stateStore.providerClass"):
+        if value and ".databricks." in value and not value.endswith("StateStoreProvider"):
+            message = f"the class {quoted(value)} does not exist, so stateful queries fail"
+            yield Problem(line, message, f"write com.databricks.sql.streaming.state.{ROCKSDB}", DATABRICKS_ONLY)
     for key, (refused, right) in REFUSED_SETTINGS.items():
         values = module.setting(key)
         bad = [(value, line) for value, line in values if value and re.fullmatch(refused, value)]

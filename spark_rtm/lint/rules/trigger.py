@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from spark_rtm.lint.problem import Problem
 from spark_rtm.lint.rules.rule import Rules
-from spark_rtm.lint.spark.intervals import interval_problem, not_a_text
+from spark_rtm.lint.spark.intervals import interval_problem, not_a_text, written_out
 from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.streams import Trigger
 from spark_rtm.lint.spark.values import Const, Items, Library, Number, Table, Text, alternatives, quoted, text_of
@@ -85,7 +85,7 @@ def trigger_interval(module: Module) -> Iterator[Problem]:
             interval, problem, engine = interval_problem(each, module.min_batch_ms)
             if problem:
                 message = f"the interval {quoted(interval)} {problem}"
-                yield Problem(line, message, FIX, engine, lines=trigger.lines)
+                yield Problem(line, message, f'write realTime="{written_out(interval)}"', engine, lines=trigger.lines)
 
 
 @RULES.add("trigger-several")

@@ -30,7 +30,17 @@ UNITS_MS = {
     "week": 604_800_000,
 }
 TIME_CONF = re.compile(r"(-?\d+)\s*(us|ms|s|m|min|h|d)?")
-TIME_CONF_MS = {"us": 0.001, "ms": 1, None: 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+TIME_CONF_MS = {
+    "us": 0.001,
+    "ms": 1,
+    None: 1,
+    "s": 1000,
+    "sec": 1000,
+    "m": 60_000,
+    "min": 60_000,
+    "h": 3_600_000,
+    "d": 86_400_000,
+}
 PLACEHOLDER = re.compile(r"[<>{}\u2026]|\.\.\.|\b[NXn]\b")
 ABBREVIATED_UNITS = {"ms", "s", "sec", "secs", "m", "min", "mins", "h", "hr", "us"}
 MIN_BATCH_SETTING = re.compile(r"realTimeMode\.minBatchDuration[\"']?\s*[,:=]\s*[\"']?(\d+\s*\w*)")
@@ -92,6 +102,16 @@ def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple
         reason = f"is below the minimum of {min_batch_ms / 1000:g} seconds, so start() fails"
         return text, f"{reason} (the interval is the time between commits, not the latency)", (OSS,)
     return "", "", ()
+
+
+def written_out(text: str) -> str:
+    """Return a duration in the form that Spark reads, or a usual one if it is too short or has another form."""
+    milliseconds = time_conf_ms(text) or 0
+    if milliseconds < MIN_BATCH_MS:
+        return "5 minutes"
+    unit = next(name for name in ("hour", "minute", "second") if milliseconds >= UNITS_MS[name])
+    count = milliseconds / UNITS_MS[unit]
+    return f"{count:g} {unit}{'' if count == 1 else 's'}" if count.is_integer() else f"{milliseconds / 1000:g} seconds"
 
 
 def _template_problem(template: str) -> tuple[str, str, tuple[str, ...]]:
