@@ -55,6 +55,8 @@ class Calls(Evaluator):
         self.followed.add(node)
         calls = self.arguments(node, state)
         line = node.func.end_lineno or node.lineno
+        if _is_jvm_trigger(node.func):
+            return Table({"realTime": (calls[0][1].get("", 0) or Const("5 minutes"), line)})
         if isinstance(node.func, ast.Attribute):
             self.spark.receiver = name_of(node.func.value)
             receivers, name = self.value(node.func.value, state), node.func.attr
@@ -232,3 +234,13 @@ class Calls(Evaluator):
 def name_of(node: ast.expr) -> str:
     """Return the name of a variable or attribute, or an empty string."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _is_jvm_trigger(node: ast.expr) -> bool:
+    """Return whether a function is a real-time trigger of the JVM, such as `jvm...RealTimeTrigger.apply`."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    is_trigger = names[:2] in (["apply", "RealTimeTrigger"], ["RealTime", "Trigger"])
+    return is_trigger and not {"_jvm", "jvm"}.isdisjoint([*names, name_of(node)])

@@ -26,6 +26,7 @@ from spark_rtm.lint.spark.values import (
     Const,
     Mark,
     Session,
+    Table,
     Udf,
     Unknown,
     Value,
@@ -72,9 +73,7 @@ class SparkCalls:
 
     def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
         """Return the result of a method call."""
-        self._record_settings(name, given, line, state)
-        if name in DELETING and given.positional:
-            self.add_deletion(given.positional[0], line, state)
+        given = self._recorded(name, given, line, state)
         if isinstance(value, Source | Writer):
             follow = self._source_method if isinstance(value, Source) else self._writer_method
             return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each method handles its own kind of value
@@ -90,6 +89,15 @@ class SparkCalls:
             return self._unknown_writer_method(value, name, given, line, state)
         marks = marks_of(*given.positional)
         return Column(marks) if marks else Unknown(value.origin if isinstance(value, Unknown) else "")
+
+    def _recorded(self, name: str, given: Arguments, line: int, state: State) -> Arguments:
+        """Record what any method of this name does, and return its arguments."""
+        self._record_settings(name, given, line, state)
+        first = given.get("", 0)
+        if name in DELETING and first is not None:
+            self.add_deletion(first, line, state)
+        # A method of the JVM made this trigger.
+        return Arguments(keywords=first.items) if name == "trigger" and isinstance(first, Table) else given
 
     def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
         if name == "trigger" and _asks_for_real_time(given, value.origin) and self._is_writer():

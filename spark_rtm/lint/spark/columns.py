@@ -45,7 +45,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
     if name == "writeStream":
         return Writer(frame_of(value), lines=frozenset({line}), line=line)
     if isinstance(value, Writer) or (isinstance(value, Unknown) and name == "trigger"):
-        return Partial(value, name, Arguments())
+        return value if name == "_jwrite" else Partial(value, name, Arguments())
     if isinstance(value, Session) or (name in SESSION_NAMES and isinstance(value, Unknown)):
         return Session()
     return (
