@@ -14,6 +14,7 @@ from spark_rtm.prove.checks.flow import expected_output, flow
 from spark_rtm.prove.checks.input import hostile_input
 from spark_rtm.prove.checks.restart import order_of, restart
 from spark_rtm.prove.checks.state import state
+from spark_rtm.prove.engine.bench import DEFAULT_SLOTS
 from spark_rtm.prove.engine.other_process import other_process
 from spark_rtm.prove.job.settings import SHUFFLES
 from spark_rtm.prove.subject import Subject
@@ -24,7 +25,6 @@ from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_needed, slots_to
 from spark_rtm.testing.records import Sent
 from spark_rtm.text import finding
 
-DEFAULT_SHUFFLES = "200"
 CHECKPOINT = "query"
 SLOTS_PAGE = "references/cluster_and_slots.md"
 ON_RECORDS = frozenset({"flow", "input", "restart"})
@@ -112,38 +112,38 @@ def _not_restarted(
 
 
 def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
-    partitions, free = sum(examined.trial.partitions.values()), options.slots or slots_total(examined.bench.spark)
-    session = examined.trial.rows.sparkSession
+    """Return the verdict on the slots of the user's cluster, and whether the query can start here."""
+    partitions, free = sum(examined.trial.partitions.values()), options.slots or DEFAULT_SLOTS
+    own = str(examined.trial.rows.sparkSession.conf.get(SHUFFLES))
+    shuffles = examined.shuffles or own
+    needed, is_enough_here = _needed(examined, shuffles), _needed(examined, own) <= slots_total(examined.bench.spark)
+    more = f", {needed - partitions} for shuffles with {SHUFFLES}={shuffles}" if needed > partitions else ""
+    counted = f"{needed} task slots needed ({partitions} for the source{more}), {free} available"
+    if needed <= free:
+        return Verdict("slots", GOOD, counted, page=SLOTS_PAGE), is_enough_here
+    effect = (
+        "the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
+        if needed > partitions
+        else "some partitions are never read, although no error is reported"
+    )
+    here = f"; the other checks run with {own} shuffle partitions" if needed > partitions else ""
+    fix = f"use {needed} slots, fewer source partitions or a smaller {SHUFFLES}"
+    if not examined.has_own_shuffles:
+        effect = "and the job does not set this number"
+        fix = f"set it in the job, or give the value of the cluster: --conf {SHUFFLES}=N"
+    joint = ", so " if examined.has_own_shuffles else ", "
+    return examined.wrong("slots", f"{counted}{joint}{effect}{here}", fix, SLOTS_PAGE), is_enough_here
 
-    def counted(needed: int, shuffles: str) -> str:
-        more = f", {needed - partitions} for shuffles with {SHUFFLES}={shuffles}" if needed > partitions else ""
-        return f"{needed} task slots needed ({partitions} for the source{more}), {free} available"
 
-    own = str(session.conf.get(SHUFFLES))
-    needed = slots_needed(examined.trial.rows, partitions)
-    good = Verdict("slots", GOOD, counted(needed, own), page=SLOTS_PAGE)
-    if needed > free:
-        effect = (
-            "the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
-            if needed > partitions
-            else "some partitions are never read, although no error is reported"
-        )
-        fix = f"use {needed} slots, fewer source partitions or a smaller {SHUFFLES}"
-        return examined.wrong("slots", f"{good.evidence}, so {effect}", fix, SLOTS_PAGE), False
-    if needed > partitions and examined.has_default_shuffles:
-        session.conf.set(SHUFFLES, DEFAULT_SHUFFLES)
-        try:
-            needed = slots_needed(examined.trial.rows.select("*"), partitions)
-        finally:
-            session.conf.set(SHUFFLES, own)
-        if needed > free:
-            evidence = (
-                f"{counted(needed, DEFAULT_SHUFFLES)}: the job does not set this number; the other checks run in the "
-                f"session of prove, which has {own}"
-            )
-            fix = f"set it in the job, or give the value of the cluster: --conf {SHUFFLES}=N"
-            return examined.wrong("slots", evidence, fix, SLOTS_PAGE), True
-    return good, True
+def _needed(examined: Subject, shuffles: str) -> int:
+    conf = examined.trial.rows.sparkSession.conf
+    own = str(conf.get(SHUFFLES))
+    conf.set(SHUFFLES, shuffles)
+    try:
+        # A new DataFrame is planned with the setting.
+        return slots_needed(examined.trial.rows.select("*"), sum(examined.trial.partitions.values()))
+    finally:
+        conf.set(SHUFFLES, own)
 
 
 def refused(error: Exception, path: Path, line: int) -> Verdict:

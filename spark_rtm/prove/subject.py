@@ -50,8 +50,9 @@ class Subject:
     tables: Mapping[str, str] = field(default_factory=dict)
     number: int = 0
     reads: tuple[str, ...] = ()
-    has_default_shuffles: bool = False
-    """Whether a job uses the default of `spark.sql.shuffle.partitions`, which `prove` changes."""
+    shuffles: str = ""
+    """Number of shuffle partitions that a job would get. Its queries run with the number of `prove`."""
+    has_own_shuffles: bool = True
     topics: set[str] = field(default_factory=set)
     """The topic in the sink's options, and the topics of evaluated rows."""
     is_accepted: bool = False
@@ -209,7 +210,8 @@ def subject_of_job(
             is_made,
             number=number,
             reads=(*names, *recording.tables),
-            has_default_shuffles=recording.has_default_shuffles,
+            shuffles=recording.shuffles,
+            has_own_shuffles=recording.has_own_shuffles,
             topics={caught.options["topic"]} if "topic" in caught.options else set(),
             has_own_sink=caught.is_to_kafka,
         )

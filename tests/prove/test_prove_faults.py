@@ -130,10 +130,10 @@ def assert_named(fault: Fault, path: Path, verdicts: list[Verdict]) -> None:
     assert found[0].page.startswith("references/")
 
 
-def test_too_few_slots_are_named_before_the_start(judge: Judge) -> None:
-    verdicts = judge(_load(ORIGINAL), slots=1)
+def test_too_few_slots_are_named_and_hide_no_other_check(judge: Judge) -> None:
+    verdicts = judge(_load(ORIGINAL), "slots", "flow", slots=1)
 
     (slots,) = [verdict for verdict in verdicts if verdict.check == "slots"]
     assert (WRONG, line_of(ORIGINAL, f"def {FUNCTION}")) == (slots.status, slots.line)
     assert "2 task slots needed (2 for the source), 1 available, so some partitions are never read" in slots.evidence
-    assert "unchecked" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
+    assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")

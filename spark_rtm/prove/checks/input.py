@@ -48,6 +48,10 @@ class Outcome:
 def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     """Yield verdicts on slow fields, on each error that makes the query fail, and on all other records."""
     sample, found = _best_sample(subject), decoding(subject.trial.rows)
+    if ended := _sample_ends(subject, sample):
+        # Hostile records have the same fields, and would fail for the same reason.
+        yield ended
+        return
     long = long_values(subject, sample, found)
     for slow in long.slow:
         yield verdict_on(subject, slow, found)
@@ -56,8 +60,7 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     kinds |= too_large(sample, subject.max_sink_bytes) if _has_known_limit(subject) else {}
     kinds = {name: hostile for name, hostile in kinds.items() if len(hostile.record.value or b"") < longest}
     records = {name: hostile.record for name, hostile in kinds.items()}
-    evaluated = subject.evaluated(list(records.values()))
-    results = {name: result for name, (_, result) in zip(records, evaluated, strict=True)}
+    results = _results_of(subject, records)
     # Some generated samples may fail a condition of the query, which then rejects them.
     good = subject.results_of([sample] if subject.is_made else subject.samples)
     outcome = outcome_of(records, results, good, subject.max_sink_bytes)
@@ -77,6 +80,11 @@ def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
     unjudged = "" if is_known else _unjudged(found.format, subject.stream)
     for verdict in judged(outcome, kinds, unjudged, f"; {long.text}; {_limit(subject)}"):
         yield verdict if verdict.status == GOOD else replace(verdict, path=str(subject.path), line=subject.line)
+
+
+def _results_of(subject: Subject, records: Mapping[str, Sent]) -> dict[str, list[Received] | Exception]:
+    evaluated = subject.evaluated(list(records.values()))
+    return {name: result for name, (_, result) in zip(records, evaluated, strict=True)}
 
 
 def _send(
@@ -214,6 +222,14 @@ def _ends(subject: Subject, outcome: Outcome) -> list[Verdict]:
         kinds[place].append(name)
         failures.setdefault(place, failure)
     return [_ended(subject, failures[place], names) for place, names in kinds.items()]
+
+
+def _sample_ends(subject: Subject, sample: Sent) -> Verdict | None:
+    ((_, result),) = subject.evaluated([sample])
+    if not isinstance(result, Exception):
+        return None
+    kind = "a record of its schema" if subject.is_made else "a sample"
+    return _ended(subject, failure_of(result, subject.path, subject.line), [f"{kind}, {_short(sample)}"])
 
 
 def _ended(subject: Subject, failure: Failure, names: Sequence[str]) -> Verdict:

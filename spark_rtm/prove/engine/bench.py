@@ -54,7 +54,7 @@ class Bench:
 @contextlib.contextmanager
 def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
     """
-    Yield a session with `slots` task slots (0: the default) and a broker, and stop both when the block ends.
+    Yield a session with at least `slots` task slots and a broker, and stop both when the block ends.
 
     The broker is always a local one, so hostile records never reach a real cluster.
     """
@@ -78,10 +78,10 @@ def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
 
 
 def session(slots: int, packages: Sequence[str] = ()) -> SparkSession:
-    """Return a session with `slots` task slots (0: the default), the packages, and the Avro functions if cached."""
+    """Return a session with at least `slots` task slots, the packages, and the Avro functions if cached."""
     jars = [*(avro_jars() if is_fetched(IVY_DIR / "avro.xml") else ()), *package_jars(packages)]
     confs = {**MIN_INTERVAL, **SURVIVE_ERRORS, "spark.jars": ",".join(map(str, jars))}
-    return build_session("prove", slots=slots or DEFAULT_SLOTS, confs=confs)
+    return build_session("prove", slots=max(slots, DEFAULT_SLOTS), confs=confs)
 
 
 def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:

@@ -71,7 +71,9 @@ class Recording:
     caught: list[Caught] = field(default_factory=list)
     source_options: dict[str, str] = field(default_factory=dict)
     source_line: int = 0
-    has_default_shuffles: bool = False
+    shuffles: str = ""
+    """Number of shuffle partitions that the job would get on its cluster."""
+    has_own_shuffles: bool = True
     sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
     skipped: dict[tuple[str, int], None] = field(default_factory=dict)
     """Writes that did not run, in order, with the lines of the job."""

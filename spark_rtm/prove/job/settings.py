@@ -18,6 +18,7 @@ CATALOG = "spark.sql.catalog.spark_catalog"
 CATALOGS = re.compile(r"spark\.sql\.(catalog\.|defaultCatalog$)")
 FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 SHUFFLES = "spark.sql.shuffle.partitions"
+DEFAULT_SHUFFLES = "200"
 # Options of a job's sink that `prove` keeps. It replaces the job's servers, login and topic.
 CLIENT = ("acks", "batch.size", "buffer.memory", "compression.type", "delivery.timeout.ms", "enable.idempotence",
           "linger.ms", "max.block.ms", "max.request.size", "request.timeout.ms", "retries")  # fmt: skip
@@ -36,7 +37,7 @@ def apply(recording: Recording, confs: Mapping[str, str]) -> SparkSession:
 
 @contextlib.contextmanager
 def own_shuffles(recording: Recording) -> Iterator[None]:
-    """Record whether the job sets its shuffle partitions. If it does not, restore the setting after the block."""
+    """Record the number of shuffle partitions that the job would get, and restore the number of `prove`."""
     conf, confs = recording.spark.conf, recording.job.confs
     before = str(conf.get(SHUFFLES))
     if SHUFFLES not in confs:
@@ -44,9 +45,9 @@ def own_shuffles(recording: Recording) -> Iterator[None]:
     try:
         yield
     finally:
-        recording.has_default_shuffles = SHUFFLES not in conf.getAll
-        if recording.has_default_shuffles:
-            conf.set(SHUFFLES, before)
+        recording.shuffles = conf.getAll.get(SHUFFLES, DEFAULT_SHUFFLES)
+        recording.has_own_shuffles = SHUFFLES in conf.getAll
+        conf.set(SHUFFLES, before)
 
 
 def sink_options(caught: Caught) -> Mapping[str, str]:

@@ -15,6 +15,9 @@ PYTHON = "Python"
 PYTHON_FUNCTIONS = r"\b(?:pandas_)?udf\s*\(|@(?:\w+\.)?(?:pandas_)?udf\b|\.mapIn(?:Pandas|Arrow)\("
 PYTHON_PAGE = "references/errors_in_rows.md#python-udf"
 CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
+# The advice of an expression that fails by the rules of ANSI SQL.
+BETTER = re.compile(r"`try_(\w+)`")
+ROWS_PAGE = "references/errors_in_rows.md#expressions-that-cannot-fail"
 PYTHON_NODES = ("BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow", "FlatMapGroups", "PythonUDF")
 
 
@@ -43,6 +46,10 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
         frames = [f.lineno or 0 for f in traceback.extract_tb(cause.__traceback__) if Path(f.filename) == path]
         place, number = str(path), frames[-1] if frames else line
     is_python = "NOT_IN_ALLOWLIST" in condition and any(node in text for node in PYTHON_NODES)
+    better = BETTER.search(text)
+    if better and not called:
+        # The first of several formats that a query tries fails first.
+        number = line_of_call(path, rf"\b{better[1]}\(", 0) or number
     if is_python and not called:
         number = line_of_call(path, PYTHON_FUNCTIONS, number)
     haystack = f"{condition} {text.partition('JVM stacktrace')[0]}"
@@ -50,6 +57,8 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     default = known.cause.remedy if known.cause.parts else "read the page about this condition"
     fix = REMEDIES[PYTHON] if is_python else REMEDIES.get(key, default)
     page = PYTHON_PAGE if is_python else page_of(condition)
+    if better and key == "":
+        fix, page = f"use try_{better[1]}, and send rows with a null result to a reject topic", ROWS_PAGE
     return Failure(condition, _message(text, condition), place, number, fix, page)
 
 
