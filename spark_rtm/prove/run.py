@@ -28,6 +28,7 @@ PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its trans
 # Conditions of a sink whose connector is not on the class path.
 NO_CONNECTOR = ("DATA_SOURCE_NOT_FOUND", "ClassNotFoundException")
 FROM_KAFKA = "read the stream from Kafka; on OSS, real-time mode has no other source"
+FUNCTIONS = ("foreach", "foreachBatch")
 SINKS = "Kafka, or `foreach` for a store"
 BY_TEXT = {
     "DECLARATIVE_PIPELINE": PIPELINE,
@@ -160,6 +161,7 @@ def _of_query(bench: Bench, recording: Recording, number: int, options: Options,
     try:
         if not caught.is_to_kafka:
             yield _of_sink(bench, recording, caught)
+            yield from _not_tried(recording, caught, options)
         if recording.topics and not recording.other_sources:
             with subject_of_job(bench, recording, number, options.samples) as examined:
                 for table in recording.tables:
@@ -189,6 +191,13 @@ def _refused_settings(recording: Recording, caught: Caught) -> Iterator[Verdict]
 def _is_deliberate(recording: Recording, caught: Caught) -> bool:
     has_real_time = any(other.is_real_time for other in recording.caught)
     return has_real_time and not caught.is_real_time and (bool(caught.trigger) or not caught.is_to_kafka)
+
+
+def _not_tried(recording: Recording, caught: Caught, options: Options) -> Iterator[Verdict]:
+    if caught.sink in FUNCTIONS and "input" in options.checks:
+        evidence = f"the function of {caught.sink} never runs under prove, so no check tries it with a record"
+        fix = "call it in a test with rows that it cannot parse"
+        yield replace(_of_job(UNCHECKED, evidence, fix, recording, caught.line), check="input")
 
 
 def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
