@@ -85,12 +85,8 @@ def conditions(root: Path, _: str) -> str:
 
 
 def model(root: Path, _: str) -> str:
-    """Return tables of the cost model's terms, its range and its errors on other points."""
+    """Return the range of the cost model and a table of its errors on other points."""
     content = measured(root, MEASURED, COMMAND)
-    formulas = [
-        (UNITS[quantity], "<br>+ ".join(_term(row) for row in content["model"] if row["quantity"] == quantity))
-        for quantity in UNITS
-    ]
     errors = [
         (UNITS[row["quantity"]], str(row["points"]), f"{row['median_error']:.0%}", f"{row['max_error']:.0%}")
         for row in content["errors"]
@@ -101,7 +97,6 @@ def model(root: Path, _: str) -> str:
     without_term = f" No term depends on {unused}: the fit found no cost that grows with it." if unused else ""
     return "\n".join(
         [
-            table(("quantity", "sum of these terms"), formulas),
             f"Range of the fitted runs: {ranges}.{without_term}\n",
             table(("quantity", "points not used for the fit", "median error", "largest error"), errors),
         ]
@@ -148,11 +143,6 @@ def reached_at(content: Mapping[str, Any], base: Demand, limit: str) -> float | 
 
 def _rate(rate: float) -> str:
     return f"{float(f'{rate:.2g}'):,.0f}"
-
-
-def _term(row: Mapping[str, Any]) -> str:
-    factor = "" if row["term"] == "1" else f" * `{row['term']}`"
-    return f"{row['coefficient']:.3g}{factor}"
 
 
 def _optional(value: float | None) -> str:

@@ -70,5 +70,4 @@ BLOCKS: dict[str, Maker] = {
     "notices-packages": notices.packages_table,
     "notices-jars": notices.jars_table,
     "output-prove": prove.output,
-    "output-prove-examples": prove.examples,
 }
