@@ -236,6 +236,11 @@ AVRO = {
         {"name": "tags", "type": {"type": "array", "items": "string"}},
         {"name": "level", "type": {"type": "enum", "name": "Level", "symbols": ["LOW", "HIGH"]}},
         {"name": "before", "type": "Level"},
+        {"name": "either", "type": ["null", "string", "boolean"]},
+        {"name": "cents", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "digest", "type": {"type": "fixed", "name": "Digest", "size": 2}},
+        {"name": "counts", "type": {"type": "map", "values": "long"}},
         {"name": "sent_at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
     ],
 }
@@ -253,9 +258,13 @@ def test_made_avro_records_are_decoded_by_the_query(start: int, header: bytes, s
 
     made = samples.made_samples(decoded(stream))
 
-    rows = decoded(spark.createDataFrame([(sent.value,) for sent in made], "value binary")).drop("sent_at").collect()
-    expected = [(f"a{n}", 11, -0.5, [f"a{n}"], "HIGH", "LOW") for n in (1, 2)]
-    assert expected == [tuple(row) for row in rows]
+    rows = (
+        decoded(spark.createDataFrame([(sent.value,) for sent in made], "value binary"))
+        .drop("sent_at", "day")
+        .collect()
+    )
+    expected = [(f"a{n}", 11, -0.5, [f"a{n}"], "HIGH", "LOW", (f"a{n}", None), n, b"\0\0", {"a": n}) for n in (1, 2)]
+    assert expected == [tuple(row) for row in rows.collect()]
     assert all((sent.value or b"").startswith(header) for sent in made)
 
 

@@ -1,7 +1,7 @@
 """Read the user's sample records, or make records from schemas and comparisons in the query's plan."""
 
+import base64
 import json
-import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,9 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro, to_avro
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from spark_rtm.prove.records.decoding import CSV, Decoding, decoding
@@ -124,7 +126,7 @@ def _makers(rows: DataFrame) -> list[Callable[[_Choice], Any]]:
             makers.setdefault(json.dumps([node.kind, schema]), partial(make, StructType.fromJson(schema)))
         elif node.kind in {"FromAvro", "AvroDataToCatalyst"}:
             text = node.content["jsonFormatSchema"] if node.kind == "AvroDataToCatalyst" else path_of(node)[0]
-            makers.setdefault(text, partial(_framed, _header(plan, node), json.loads(text)))
+            makers.setdefault(text, partial(_framed, rows.sparkSession, _header(plan, node), text))
     # If a query reads both paths and a schema, it rejects records that contain only the paths.
     if not makers and decoded.schema.fields:
         makers[""] = partial(partial(_line, decoded) if decoded.format == CSV else _of, decoded.schema)
@@ -135,8 +137,12 @@ def _line(decoded: Decoding, kind: StructType, choice: _Choice) -> bytes:
     return decoded.line(_of(kind, choice)).encode()
 
 
-def _framed(header: bytes, schema: Any, choice: _Choice) -> bytes:
-    return header + _avro(schema, choice, "", {})
+def _framed(spark: SparkSession, header: bytes, schema: str, choice: _Choice) -> bytes:
+    """Return a record in Avro's binary format after its header. The session encodes it."""
+    value = json.dumps({"value": _avro(json.loads(schema), choice, "", {})})
+    kind = spark.createDataFrame([], "data binary").select(from_avro("data", schema).alias("value")).schema
+    made = F.from_json(F.lit(value), kind, {"mode": "FAILFAST"}).getField("value")
+    return header + bytes(spark.range(1).select(to_avro(made, schema)).collect()[0][0])
 
 
 def _sent(make: Callable[[_Choice], Any], choice: _Choice) -> Sent:
@@ -156,48 +162,39 @@ def _header(plan: Plan, node: Node) -> bytes:
     return bytes(starts[0] - 2) + b"\1" if starts and 2 <= starts[0] <= MAX_HEADER else b""
 
 
-def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> bytes:
+def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> Any:
+    """Return a value of an Avro schema in the JSON form of its Spark type. `named` collects named schemas."""
     if isinstance(schema, list):
-        chosen = next((n for n, kind in enumerate(schema) if kind != "null"), 0)
-        return _long(chosen) + _avro(schema[chosen], choice, name, named)
+        kinds = [kind for kind in schema if kind != "null"]
+        value = _avro(kinds[0], choice, name, named) if kinds else None
+        # Spark merges numbers, and reads each other union as a struct.
+        is_merged = len(kinds) < 2 or sorted(map(str, kinds)) in (["int", "long"], ["double", "float"])
+        return value if is_merged else {"member0": value}
     if isinstance(schema, str):
         return _avro(named.get(schema.rpartition(".")[2], {"type": schema}), choice, name, named)
     if "name" in schema:
         named[schema["name"].rpartition(".")[2]] = schema
-    kind = schema["type"]
-    if kind in ("int", "long", "float", "double", "boolean"):
-        return _avro_number(kind, choice, name, schema.get("logicalType", ""))
-    if kind in ("string", "bytes"):
-        text = str(choice(name, _text(choice.number, name))).encode()
-        return _long(len(text)) + text
-    parts: dict[str, Callable[[], bytes]] = {
-        "record": lambda: b"".join(_avro(f["type"], choice, f["name"], named) for f in schema["fields"]),
-        "array": lambda: _long(1) + _avro(schema["items"], choice, name, named) + b"\0",
-        "map": lambda: _long(1) + b"\2a" + _avro(schema["values"], choice, name, named) + b"\0",
-        "fixed": lambda: bytes(schema["size"]),
-        "null": bytes,
-        "enum": lambda: _long(schema["symbols"].index(choice(name, schema["symbols"][0], schema["symbols"]))),
+    kind, logical, now = schema["type"], schema.get("logicalType", ""), datetime.now(UTC).replace(tzinfo=None)
+    if not isinstance(kind, str):
+        return _avro(kind, choice, name, named)
+    number = float(choice.number) if kind in {"float", "double"} else choice.number
+    made: dict[str, Callable[[], Any]] = {
+        "record": lambda: {f["name"]: _avro(f["type"], choice, f["name"], named) for f in schema["fields"]},
+        "array": lambda: [_avro(schema["items"], choice, name, named)],
+        "map": lambda: {"a": _avro(schema["values"], choice, name, named)},
+        "fixed": lambda: base64.b64encode(bytes(schema["size"])).decode(),
+        "null": lambda: None,
+        "enum": lambda: choice(name, schema["symbols"][0], schema["symbols"]),
+        "boolean": lambda: bool(choice(name, choice.number == 1)),
+        "bytes": lambda: base64.b64encode(str(choice(name, _text(choice.number, name))).encode()).decode(),
+        "string": lambda: str(choice(name, _text(choice.number, name))),
     }
-    return parts[kind]() if isinstance(kind, str) else _avro(kind, choice, name, named)
-
-
-def _avro_number(kind: str, choice: _Choice, name: str, logical: str) -> bytes:
-    if kind == "boolean":
-        return bytes([bool(choice(name, choice.number == 1))])
-    if kind in {"float", "double"}:
-        return struct.pack("<f" if kind == "float" else "<d", choice(name, float(choice.number)))
-    if kind == "long" and (is_time(name) or "timestamp" in logical):
-        return _long(int(time.time() * (1_000_000 if "micros" in logical else 1000)))
-    return _long(choice(name, choice.number))
-
-
-def _long(value: int) -> bytes:
-    """Return a number in Avro's zigzag encoding, in groups of seven bits."""
-    value, found = (value * 2 if value >= 0 else -2 * value - 1), bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*found, value])
+    times: dict[str, Any] = {"date": now.date().isoformat(), "decimal": choice.number}
+    if "timestamp" in logical:
+        times[logical] = now.isoformat()
+    elif kind == "long" and is_time(name):
+        times[logical] = int(time.time() * 1000)
+    return times[logical] if logical in times else made.get(kind, lambda: choice(name, number))()
 
 
 def _of(kind: DataType, choice: _Choice, name: str = "") -> Any:
