@@ -34,6 +34,7 @@ from spark_rtm.lint.spark.values import (
     entries_of,
     marks_of,
     text_of,
+    texts_of,
     under,
 )
 
@@ -53,15 +54,18 @@ class Calls(Evaluator):
 
     def _value_call(self, node: ast.Call, state: State) -> Value:
         self.followed.add(node)
-        calls = self.arguments(node, state)
         line = node.func.end_lineno or node.lineno
-        if _is_jvm_trigger(node.func):
-            return Table({"realTime": (calls[0][1].get("", 0) or Const("5 minutes"), line)})
         if isinstance(node.func, ast.Attribute):
             self.spark.receiver = name_of(node.func.value)
             receivers, name = self.value(node.func.value, state), node.func.attr
         else:
             receivers, name = self.value(node.func, state), getattr(node.func, "id", "")
+        root = self.spark.receiver
+        calls = self.arguments(node, state)
+        self.spark.receiver = root
+        if _is_jvm_trigger(node.func):
+            return Table({"realTime": (calls[0][1].get("", 0) or Const("5 minutes"), line)})
+        if isinstance(node.func, ast.Name):
             method = node.args[0] if node.args else None
             if isinstance(method, ast.Attribute) and receivers == Library(PARTIAL):
                 return Partial(self.value(method.value, state), method.attr, without_first(calls[0][1]))
@@ -150,8 +154,16 @@ class Calls(Evaluator):
             return self._complete(callee, given, line, state)
         if isinstance(callee, Library):
             known = self._library_call(callee.name, given, line, state)
-            return columns.library_call(callee, given, line) if known is None else known
+            return self._column(callee, given, line) if known is None else known
         return self._builtin_call(callee, given, line, name, state)
+
+    def _column(self, callee: Library, given: Arguments, line: int) -> Value:
+        result = columns.library_call(callee, given, line)
+        if not isinstance(result, Column) or not self.spark.stamps:
+            return result
+        texts = [text for value in given.values() for text in texts_of(value)]
+        is_difference = callee.name.rpartition(".")[2] in columns.DIFFERENCES
+        return Column(result.marks | self.spark.stamp_marks(texts, line, is_difference=is_difference), result.name)
 
     def _complete(self, callee: Partial, given: Arguments, line: int, state: State) -> Value:
         first = callee.given

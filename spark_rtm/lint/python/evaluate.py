@@ -67,6 +67,8 @@ class Evaluator(ABC):
         self.steps.spend()
         method = getattr(self, f"_value_{type(node).__name__.lower()}", self._value_of_parts)
         value: Value = under(method(node, state), state.decided)
+        if isinstance(value, Column) and value.name in self.spark.stamps:  # `df.read_at`
+            value = Column(value.marks | {Mark("clock", node.lineno)}, value.name)
         if not isinstance(node, ast.Name):
             self.steps.spend(size_of(value))
         return value

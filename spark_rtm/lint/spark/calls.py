@@ -4,7 +4,7 @@ import ast
 import re
 from dataclasses import replace
 
-from spark_rtm.lint.spark.columns import LATENCY_NAME, frame_of, text_marks
+from spark_rtm.lint.spark.columns import CLOCK_TEXT, LATENCY_NAME, expression_name, frame_of, text_marks
 from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.scope import State
 from spark_rtm.lint.spark.steps import AGGREGATES, JOINS, OPERATORS, UNIONS
@@ -52,6 +52,9 @@ CALLED = re.compile(r"\b(\w++)\s*+\(")
 KEYWORDS = {name.lower() for name in TRIGGER_KEYWORDS}
 DELETING = {"rm", "delete", "deleteDirectory", "deleteQuietly", "deleteRecursively", "forceDelete"}
 """Methods that delete a folder in `dbutils.fs`, Hadoop's file systems and Apache Commons."""
+MAX_STAMPS = 20
+WORD = re.compile(r"\w++")
+DIFFERENCE = re.compile(r"[\w)]\s*-\s*[\w(]|diff\s*\(", re.IGNORECASE)
 STATIC_READS = {"createDataFrame", "range", "table"}
 
 
@@ -64,6 +67,8 @@ class SparkCalls:
         self.registered: set[str] = set()
         self.is_ordered = True
         """Whether the code runs in the followed order."""
+        self.stamps: set[str] = set()
+        """Names of columns that contain the clock."""
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
         self.sinks: dict[str, tuple[Value, int]] = {}
@@ -200,7 +205,27 @@ class SparkCalls:
         texts = [text for value in values for text in texts_of(value)]
         if self.registered and not self.registered.isdisjoint(n for text in texts for n in CALLED.findall(text)):
             marks |= {Mark("udf", line)}
-        return marks | _latency_mark(marks, texts_of(given.get("colName", 0)) if name == "withColumn" else [], line)
+        named = texts_of(given.get("colName", 0)) if name == "withColumn" else []
+        marks |= self.stamp_marks(texts, line) if name == "selectExpr" else frozenset()
+        self._record_stamps(named, given, texts if name == "selectExpr" else [])
+        return marks | _latency_mark(marks, named, line)
+
+    def _record_stamps(self, names: list[str], given: Arguments, expressions: list[str]) -> None:
+        columns = dict.fromkeys(names, given.get("col", 1))
+        columns |= {value.name: value for value in given.positional if isinstance(value, Column) and value.name}
+        for name, value in columns.items():
+            is_stamp = {mark.kind for mark in marks_of(value)} & {"clock", "clock-difference"} == {"clock"}
+            (self.stamps.add if is_stamp and len(self.stamps) < MAX_STAMPS else self.stamps.discard)(name)
+        stamps = [text for text in expressions if CLOCK_TEXT.search(text) and "-" not in text]
+        self.stamps.update({expression_name(text) for text in stamps[:MAX_STAMPS]} - {""})
+
+    def stamp_marks(self, texts: list[str], line: int, *, is_difference: bool = False) -> frozenset[Mark]:
+        """Return the marks of expressions that use a column with the clock."""
+        used = [text for text in texts if not self.stamps.isdisjoint(WORD.findall(text))] if self.stamps else []
+        if not used:
+            return frozenset()
+        is_difference |= any(DIFFERENCE.search(text) for text in used)
+        return frozenset({Mark("clock", line), *([Mark("clock-difference", line)] if is_difference else [])})
 
     def _writer_method(self, writer: Writer, name: str, given: Arguments, line: int, state: State) -> Value:
         lines = writer.lines | {self.statement.lineno if self.statement else line, line}
