@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from examples.attribution.correlation.windows import Windows
 from examples.attribution.pipeline import pipeline_queries, source_tasks
@@ -84,11 +85,11 @@ def test_budget_has_a_key_for_each_hour_of_the_end_of_summer_time(spark: SparkSe
     session.conf.set("spark.sql.session.timeZone", "Europe/Amsterdam")
     times_ms = (1_792_888_200_000, 1_792_891_800_000)  # 2:30 on 2026-10-25, before and after the clocks change
     clicks = [{"click_id": "c", "ad_id": "a", "ts": ts} for ts in times_ms]
-    records = session.createDataFrame([(json.dumps(click),) for click in clicks], "value string")
+    records = session.createDataFrame([(json.dumps(click), click["ts"]) for click in clicks], "value string, ts long")
     [block] = [example.fence.code for example in EXAMPLES if '.queryName("budget")' in example.fence.code]
-    code = re.sub(r"(?m)^(records|kafka) = .*", "", block.partition("    .writeStream")[0] + ")")
+    code = re.sub(r"(?m)^(records = spark|kafka = ).*", "", block.partition("    .writeStream")[0] + ")")
 
-    names: dict[str, Any] = {"spark": session, "records": records}
+    names: dict[str, Any] = {"spark": session, "records": records.withColumn("timestamp", F.timestamp_millis("ts"))}
     exec(code, names)  # the page's own code, without source and sink
     keys = sorted(row.key for row in names["query"].collect())
 
