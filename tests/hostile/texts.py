@@ -106,7 +106,7 @@ INPUTS = {
     "heredocs.tf": "# rtm spark_version\n" + "a = <<E\n" * 40_000,
     "settings.sql": "-- rtm\n" + "SET a.b = " * 100_000 + "SET a.b = 1;" * 50_000,
     "quotes.md": WORDS + ">" * 10_000 + "```python\n" + "> x\n" * 1000,
-    "cell-lines.ipynb": CELL.format(",".join(f'\n"realTime {n} \\u00e9\\n"' for n in range(4000))),
+    "cell-lines.ipynb": CELL.format(",".join(f'\n"# realTime {n} \\u00e9\\n"' for n in range(4000))),
     "fences.md": WORDS + "```python\nrealTime\n```\ntext:\n" * 2000,
     # Inputs whose time would grow with the square of their length.
     "blank-lines.py": PYTHON + "\n" * 120_000,
