@@ -258,11 +258,7 @@ def test_made_avro_records_are_decoded_by_the_query(start: int, header: bytes, s
 
     made = samples.made_samples(decoded(stream))
 
-    rows = (
-        decoded(spark.createDataFrame([(sent.value,) for sent in made], "value binary"))
-        .drop("sent_at", "day")
-        .collect()
-    )
+    rows = decoded(spark.createDataFrame([(sent.value,) for sent in made], "value binary")).drop("sent_at", "day")
     expected = [(f"a{n}", 11, -0.5, [f"a{n}"], "HIGH", "LOW", (f"a{n}", None), n, b"\0\0", {"a": n}) for n in (1, 2)]
     assert expected == [tuple(row) for row in rows.collect()]
     assert all((sent.value or b"").startswith(header) for sent in made)
