@@ -8,6 +8,7 @@ from spark_rtm.lint.problem import Steps
 from spark_rtm.lint.python.calls import Calls, name_of
 from spark_rtm.lint.spark.columns import makes_udf
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state
+from spark_rtm.lint.spark.streams import Writer
 from spark_rtm.lint.spark.values import (
     Class,
     Const,
@@ -92,7 +93,8 @@ class Statements(Calls):
             owner = self.value(target.value, state)
             if isinstance(owner, Instance):
                 before = owner.attributes.get(target.attr)
-                owner.attributes[target.attr] = value if before is None else one_of([before, value])
+                is_next = before is None or (not state.decided and isinstance(value, Writer) and value.extends(before))
+                owner.attributes[target.attr] = value if is_next or before is None else one_of([before, value])
         elif isinstance(target, ast.Subscript):
             self._bind_item(target, value, state)
 

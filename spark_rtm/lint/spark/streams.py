@@ -181,6 +181,13 @@ class Writer(Value):
         """Whether the writer has the Kafka sink."""
         return self.sink == "kafka" and not self.sinks
 
+    def extends(self, other: Value) -> bool:
+        """Return whether this is another writer after more calls, none of which replaces a setting."""
+        if not isinstance(other, Writer) or not other.lines <= self.lines:
+            return False
+        pairs = [(other.trigger, self.trigger), (other.mode, self.mode), (other.format, self.format)]
+        return all(before is None or before == after for before, after in pairs)
+
     def after(self, name: str, given: Arguments, line: int, lines: frozenset[int]) -> Writer:
         """Return the writer after a call of its method `name`. `lines` are the line numbers of its calls."""
         changes: dict[str, Any] = {"lines": lines}
