@@ -42,7 +42,7 @@ VALUES = (
     *(timedelta(days=1, microseconds=5), pd.Timestamp(MOMENT), pd.Timedelta("1s"), np.bool_(True)),
     *(np.int8(3), np.int64(2**40), np.uint8(200), np.uint64(2**63), np.float32(0.1), np.float64(3.0), np.str_("n")),
     *(np.bytes_(b"n"), np.datetime64(MOMENT), np.datetime64("2020-01-02"), np.datetime64(MOMENT, "ns")),
-    *(np.timedelta64(5, "us"), np.timedelta64(1, "D")),
+    *(np.timedelta64(5, "us"), np.timedelta64(1, "D"), memoryview(b"c")),
 )
 ITEMS: tuple[Any, ...] = (
     *([], [1], (1,), [None], [np.int64(1)], (np.int64(1), 2), {1}, frozenset([1]), range(2), deque([1]), {1: 2}),
@@ -62,6 +62,7 @@ STRUCT = T.StructType().add("a", "long").add("b", "string")
 CONTAINERS = (
     *((T.ArrayType(element), ITEMS) for element in (T.LongType(), T.DoubleType(), T.StringType(), T.BooleanType())),
     *((T.ArrayType(element), TIMES) for element in (T.TimestampType(), T.DayTimeIntervalType(), T.DateType())),
+    (T.ArrayType(T.ArrayType(T.LongType())), ([[1]], [np.array([1])], np.array([[1]]))),
     (T.MapType(T.StringType(), T.LongType()), MAPS),
     (T.MapType(T.LongType(), T.StringType()), ({1: "a"}, {True: "a"}, {1.0: "a"}, {"1": "a"}, {np.int64(1): "a"})),
     (STRUCT, STRUCTS),

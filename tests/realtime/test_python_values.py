@@ -1,21 +1,29 @@
 """The results and the state of a Python processor in real-time mode equal those in micro-batch mode."""
 
 import json
+from contextlib import suppress
+from datetime import UTC, date
+from decimal import Decimal
+from itertools import product
 from typing import Any, cast
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.sql.streaming import stateful_processor_api_client as client
 
 from spark_rtm.realtime.python_state import transform_with_state
+from spark_rtm.realtime.python_state.values import writer
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
 from tests.realtime.python_query import DEADLINE_SECONDS, PythonQuery
 from tests.realtime.python_values import (
     COLUMNS,
+    MOMENT,
     PAIRS,
     RESULTS,
     STATE,
+    TYPES,
     Writing,
     by_micro_batch_mode,
     by_real_time_mode,
@@ -121,3 +129,35 @@ def test_state_keeps_a_value_or_refuses_it(micro_batch: dict[str, str], observed
 def test_an_error_names_key_column_and_value(observed: Observed) -> None:
     assert f"the Python code failed for the key ({UNCHECKED['key']!r},) with TypeError" in observed[1]
     assert "result, column deep6[0]['k'].a: the type double cannot hold 'a' (str)" in observed[1]
+
+
+def test_checkpoints_of_older_code_continue() -> None:
+    """State has always been written in the form of PySpark's `toInternal`."""
+    values = (1, True, 1.5, Decimal("2.00"), b"a", date(2020, 1, 2), MOMENT, MOMENT.replace(tzinfo=UTC))
+    written = []
+    for data_type, value in product([kind for kind in TYPES if not isinstance(kind, T.StringType)], values):
+        schema = T.StructType().add("a", T.MapType(T.StringType(), T.ArrayType(data_type)))
+        with suppress(TypeError):
+            written.append((schema, ({"k": [value]},), writer(schema, "state", is_state=True)(({"k": [value]},))))
+
+    assert 17 == len(written)
+    assert [internal for *_, internal in written] == [schema.toInternal(value) for schema, value, _ in written]
+
+
+def test_results_have_names_and_state_has_positions() -> None:
+    schema = T.StructType().add("a", "long").add("b", "string")
+    result, state = (writer(schema, "owner", is_state=is_state) for is_state in (False, True))
+
+    assert (
+        (1, "x") == result(Row(b="x", a=1)) == result({"b": "x", "a": 1}) == state(Row(a=1, b="x")) == state([1, "x"])
+    )
+    with pytest.raises(TypeError, match=r"column a: the type bigint cannot hold 'x'"):
+        state(Row(b="x", a=1))
+    with pytest.raises(TypeError, match=r"has the columns a, b, but the value is \(1,\)"):
+        state((1,))
+
+
+@pytest.mark.parametrize("data_type", [T.YearMonthIntervalType(), T.VarcharType(3), T.VariantType()])
+def test_type_without_python_values_is_refused_at_the_start(data_type: T.DataType) -> None:
+    with pytest.raises(TypeError, match="cannot write the type"):
+        writer(T.StructType().add("a", T.ArrayType(data_type)), "result", is_state=False)
