@@ -47,6 +47,7 @@ def skeleton(folder: Path) -> Path:
         ("spark_rtm/text.py", "import examples", ["Folders at the top import downwards"]),
         ("spark_rtm/realtime.py", "import spark_rtm.services", ["The library imports downwards"]),
         ("spark_rtm/new.py", "", ["The library imports downwards"]),
+        ("spark_rtm/lint/problem.py", "import spark_rtm.lint.engine", ["The linter reads first and judges afterwards"]),
         ("examples/alerts.py", "import examples.migrate", ["The examples do not import each other"]),
         ("examples/new.py", "", ["The examples do not import each other"]),
         ("examples/attribution/topics.py", "import examples.attribution.demo", ["The pipeline imports downwards"]),
