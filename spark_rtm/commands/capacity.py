@@ -165,8 +165,9 @@ def run(options: Options) -> int:
     """Print the resources that the queries need, and warn about inputs outside the measured range."""
     path = options.measured or PUBLISHED
     if not path.is_file():
+        problem = "is not a file" if path.exists() else "does not exist"
         raise UsageError(
-            f"{path} does not exist, so there is no cost model to estimate with; "
+            f"{path} {problem}, so there is no cost model to estimate with; "
             f"create it with `{COMMAND}`, which takes about an hour"
         )
     state_keys = max(options.state_keys or 0, options.keys)

@@ -62,6 +62,11 @@ def test_inputs_outside_of_the_range_are_named(
     assert warning in warnings
 
 
-def test_missing_runs_are_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert 2 == skills.main(["capacity", "--rate=1000", f"--measured={tmp_path / 'none.json'}"])
-    assert "`make bench-growth PUBLISH=1`" in capsys.readouterr().err
+@pytest.mark.parametrize(("name", "problem"), [("none.json", "does not exist"), ("", "is not a file")])
+def test_missing_runs_are_wrong_usage(
+    name: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == skills.main(["capacity", "--rate=1000", f"--measured={tmp_path / name}"])
+    printed = capsys.readouterr().err
+    assert f"{tmp_path / name} {problem}, so there is no cost model" in printed
+    assert "`make bench-growth PUBLISH=1`" in printed
