@@ -85,6 +85,7 @@ def examined(arguments: Arguments) -> tuple[target.Target | target.Job, Options]
         arguments.rate,
         tuple(_names(arguments.topics)),
         frozenset(checks or CHECKS),
+        query=arguments.query,
     )
 
 

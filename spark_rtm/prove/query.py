@@ -45,6 +45,8 @@ class Options:
     checks: frozenset[str] = frozenset(CHECKS)
     """The checks to run; the query always starts."""
     interval_ms: int = 5_000
+    query: str = ""
+    """Line or name of the only query of a job to prove; empty means all."""
 
 
 def checked(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:

@@ -28,6 +28,7 @@ PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its trans
 # Conditions of a sink whose connector is not on the class path.
 NO_CONNECTOR = ("DATA_SOURCE_NOT_FOUND", "ClassNotFoundException")
 FROM_KAFKA = "read the stream from Kafka; on OSS, real-time mode has no other source"
+DEBUGGING = ("console", "memory", "noop")
 FUNCTIONS = ("foreach", "foreachBatch")
 SINKS = "Kafka, or `foreach` for a store"
 BY_TEXT = {
@@ -116,13 +117,24 @@ def _verdicts_of_job(bench: Bench, target: Job, options: Options, say: Say) -> I
         fix = "name the file that calls start(), and start the servers that it needs first"
         yield _of_job(UNCHECKED, "the job starts no query", fix, recording, 0)
     shown = set[Verdict]()
-    for number, caught in enumerate(recording.caught):
+    for number in _chosen(recording, options.query):
+        caught = recording.caught[number]
         prefix = f"query {number + 1} (line {caught.line}): " if len(recording.caught) > 1 else ""
         for verdict in _of_query(bench, recording, number, options, say):
             # All queries of a file have the same verdicts on passwords.
             if verdict.check != "secrets" or verdict not in shown:
                 yield replace(verdict, evidence=prefix + verdict.evidence)
             shown.add(verdict)
+
+
+def _chosen(recording: Recording, query: str) -> list[int]:
+    """Return the numbers of the queries to prove, those with a sink for debugging last."""
+    caught = recording.caught
+    chosen = [number for number, one in enumerate(caught) if not query or query in one.names]
+    if caught and not chosen:
+        known = ", ".join(" ".join(sorted(filter(None, one.names))) for one in caught)
+        raise runner.JobLostError(f"--query {query}: the job has no such query; its lines and names are {known}")
+    return sorted(chosen, key=lambda number: caught[number].sink in DEBUGGING)
 
 
 def _stand_ins(recording: Recording) -> Iterator[Verdict]:

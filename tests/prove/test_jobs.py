@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_rtm.prove.job.runner import JobLostError
 from tests.prove.judge import Judge
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
@@ -30,3 +31,19 @@ def test_job_gets_the_expected_verdicts(path: Path, judge: Judge) -> None:
 
     assert [mark[:3] for mark in marks] == [(one.line, one.status, one.check) for one in found], found
     assert all(text in one.evidence for (_, _, _, text), one in zip(marks, found, strict=True)), found
+
+
+def test_queries_for_debugging_come_last_and_one_can_be_chosen(judge: Judge) -> None:
+    code = (Path(__file__).with_name("jobs") / "three_queries.py.txt").read_text()
+
+    judge(code, "slots")
+    every, judge.shown = [one.evidence[:7] for one in judge.shown if one.check == "slots"], []
+    for query in ("passed", "10"):
+        judge(code, "slots", query=query)
+
+    assert ["query 2", "query 3", "query 1"] == every
+    assert ["query 3", "query 2"] == [one.evidence[:7] for one in judge.shown if one.check == "slots"]
+    with pytest.raises(
+        JobLostError, match="--query absent: the job has no such query; its lines and names are 8 shown, 10"
+    ):
+        judge(code, "slots", query="absent")

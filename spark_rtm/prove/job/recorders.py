@@ -43,6 +43,11 @@ class Caught:
     writer: "StreamWriter"
 
     @property
+    def names(self) -> set[str]:
+        """The texts that select this query: its line and its name."""
+        return {str(self.line), self.options.get("queryName", "")}
+
+    @property
     def is_to_kafka(self) -> bool:
         """Whether the sink is Kafka."""
         return self.sink.lower() == "kafka"
@@ -217,6 +222,11 @@ class StreamWriter(Options, DataStreamWriter):
         self.chosen = chosen
         return super().trigger(**chosen)
 
+    def queryName(self, queryName: str) -> Any:
+        """Record the name."""
+        self.noted["queryName"] = queryName
+        return super().queryName(queryName)
+
     def outputMode(self, outputMode: str) -> Any:
         """Record the output mode."""
         self.noted["outputMode"] = outputMode
@@ -239,7 +249,9 @@ class StreamWriter(Options, DataStreamWriter):
         self.options(**({"path": path} if path else {}), **options)
         mode = outputMode or self.noted.get("outputMode", "append")
         sink, line = format or self.noted.get("format", "parquet"), self.recording.line()
-        self.recording.caught.append(Caught(self.frame, sink, self.noted, self._trigger(), mode, line, self))
+        # A job may start several queries with one writer.
+        options = dict(self.noted)
+        self.recording.caught.append(Caught(self.frame, sink, options, self._trigger(), mode, line, self))
         return Started()
 
     def toTable(self, tableName: str, **_options: Any) -> Any:  # type: ignore[override]
