@@ -136,5 +136,15 @@ def _with_locals(value: Any, local: Object, depth: int) -> Any:
     if isinstance(value, list):
         return [_with_locals(item, local, depth + 1) for item in value]
     if isinstance(value, Object):
-        return Object((key, value.lines[key], _with_locals(child, local, depth + 1)) for key, child in value.items())
+        entries = [(key, value.lines[key], _with_locals(child, local, depth + 1)) for key, child in value.items()]
+        resolved = Object(each for each in entries if not _is_merged(each))
+        for _, line, base in filter(_is_merged, entries):
+            for name in base.keys() - resolved.keys():
+                resolved.add(name, line, base[name])
+        return resolved
     return value
+
+
+def _is_merged(entry: tuple[str, int, Any]) -> bool:
+    """Return whether an entry is an argument of Terraform's `merge` with a known value."""
+    return entry[0].startswith("<<") and isinstance(entry[2], Object)

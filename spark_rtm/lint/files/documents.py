@@ -66,8 +66,8 @@ def _parsed(code: str, mode: str = "exec") -> Any:
 def _value(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Any:
     """Return the value of an expression. `names` maps names to values. Other expressions become `${expression}`."""
     value: Any = UNKNOWN
-    if depth > MAX_DEPTH:
-        return value
+    if depth > MAX_DEPTH or isinstance(node, ast.Attribute):
+        return _member(node)
     if isinstance(node, ast.Name) and isinstance(names.get(node.id), ast.Constant | ast.Dict):
         value = _value(names[node.id], names, depth + 1)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # JSON may write a character as two surrogates
@@ -85,6 +85,12 @@ def _value(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Any
     elif isinstance(node, ast.Call) and node.keywords:
         value = Object((each.arg or "<<", each.lineno, _value(each.value, names, depth + 1)) for each in node.keywords)
     return value
+
+
+def _member(node: ast.expr) -> str:
+    """Return the name of a member of an enumeration, such as `RuntimeEngine.PHOTON`."""
+    is_member = isinstance(node, ast.Attribute) and re.search(r"\b[A-Z][a-z]\w*$", ast.unparse(node.value))
+    return node.attr if is_member and isinstance(node, ast.Attribute) else UNKNOWN
 
 
 def read_yaml(text: str) -> list[Any]:

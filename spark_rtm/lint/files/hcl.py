@@ -70,14 +70,17 @@ class _Parser:
                 self.take()
                 self._add(entries, labels[-1], line)
             elif labels and self.text == "{":
-                self._add(entries, ".".join(labels), line)
+                is_dynamic = labels[0] == "dynamic" and len(labels) == 2
+                self._add(entries, labels[1] if is_dynamic else ".".join(labels), line, is_dynamic=is_dynamic)
             elif not labels:
                 self.take()
         return entries
 
-    def _add(self, entries: Object, key: str, line: int) -> None:
+    def _add(self, entries: Object, key: str, line: int, *, is_dynamic: bool = False) -> None:
         """Add the next value as a block or an attribute. Blocks with the same key become a list."""
         value = self.value()
+        if is_dynamic and isinstance(value, Object):
+            value = value.get("content", value)
         if key not in entries:
             entries.add(key, line, value)
         elif isinstance(entries[key], list):
@@ -101,11 +104,35 @@ class _Parser:
         if not WORD.match(self.text):
             return self._expression()
         word = self.take()
+        if word == "merge" and self.text == "(":
+            return self._merged()
         if self.text not in ENDS:
             return self._expression()
         if word.startswith('"'):
             return word[1:-1]
         return CONSTANTS.get(word, word if word.isdecimal() else f"${{{word}}}")
+
+    def _merged(self) -> Any:
+        """Return the objects of a call of `merge` as one. Other arguments become keys that begin with `<<`."""
+        merged = Object()
+        self.take()
+        while self.text not in {"", ")", "}", "]"}:
+            line, depth, words = self.line, 0, list[str]()
+            if self.text == "{":
+                self.take()
+                part = self.body()
+                self.take()
+                for key in part:
+                    merged.add(key, part.lines[key], part[key])
+            while self.text and (depth > 0 or self.text not in {",", ")", "}", "]"}):
+                depth += (self.text in {"(", "[", "{"}) - (self.text in {")", "]", "}"})
+                words.append(self.take())
+            if name := "".join(words).strip():
+                merged.add(f"<<{len(merged)}" if "<<" in merged else "<<", line, f"${{{name}}}")
+            if self.text == ",":
+                self.take()
+        self.take()
+        return merged if self.text in ENDS else self._expression()
 
     def _items(self) -> list[Any]:
         items = []
