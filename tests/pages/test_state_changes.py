@@ -26,6 +26,7 @@ DIRECTORY = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 SOURCES = "sources in the checkpoint offsets"
 ROW = "STATE_STORE_VALUE_ROW_FORMAT_VALIDATION_FAILURE"
 EVOLUTION = "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION"
+VERSIONS = "STATE_STORE_VALUE_SCHEMA_EVOLUTION_THRESHOLD_EXCEEDED"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 
 Shape = Callable[[DataFrame], DataFrame]
@@ -165,7 +166,6 @@ def test_state_of_a_processor_changes_as_listed(session: SparkSession, tmp_path:
     session.conf.set(ENCODING, encoding)
     assert ["nothing"] * len(kept) == outcome_of(session, Remembering(*unchanged), tmp_path / "first")
     session.conf.set(ENCODING, "avro")
-    assert "16" == session.conf.get("spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold")
 
     def outcome_after_change(processor: Remembering) -> list[str] | str:
         return outcome_of(session, processor, copy_of(tmp_path / "first", Path(tempfile.mkdtemp(dir=tmp_path))))
@@ -196,7 +196,7 @@ def outcome_of(session: SparkSession, processor: Remembering, checkpoint: Path) 
     try:
         writer.trigger(once=True).start().awaitTermination(60)
     except Exception as error:  # noqa: BLE001 - a start and a batch raise different classes
-        return next(condition for condition in (VALUE, KEY, EVOLUTION) if condition in str(error))
+        return next(condition for condition in (VALUE, KEY, EVOLUTION, VERSIONS) if condition in str(error))
     [row] = found
     return list(row.found)
 
@@ -233,3 +233,18 @@ def test_switched_off_check_hides_the_change(
     session.conf.unset(SCHEMA_CHECK)
     assert condition in failure
     assert bool(condition) == bool(failure)
+
+
+@pytest.mark.timeout(240)
+def test_schema_of_a_value_has_one_version_less_than_the_limit(session: SparkSession, tmp_path: Path) -> None:
+    """With a limit of 3, the schema can change twice; 16 is the default."""
+    limit = "spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold"
+    session = prepare(session.newSession())
+    assert "16" == session.conf.get(limit)
+    session.conf.set(limit, "3")
+    session.conf.set(ENCODING, "avro")
+    schemas = ["a int", "a int, b int", "a int, b int, c int", "a int, b int, c int, d int"]
+
+    outcomes = [outcome_of(session, Remembering(schema), tmp_path / "checkpoint") for schema in schemas]
+
+    assert [["nothing"], ["(7, None)"], ["(7, 7, None)"], VERSIONS] == outcomes
