@@ -16,6 +16,7 @@ from scripts.radar import differences, jars_of, streaming_parts
         ({"4.1.1": "runs", "4.2.0": "`A`", "4.3.0": "`B`"}, "4.2"),
         ({"4.3.0": "runs"}, "4.3"),
         ({"4.2.0": None, "4.3.0": "runs"}, "-"),
+        ({"4.1.1": "not observed: TypeError: no such class", "4.2.0": "runs"}, "-"),
     ],
     ids=["always", "only-before-and-now", "another-message", "one-version", "not-run"],
 )

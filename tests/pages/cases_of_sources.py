@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from py4j.java_gateway import JavaPackage
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, SimpleDataSourceStreamReader, WriterCommitMessage
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -97,8 +98,11 @@ def _python_source(probe: OperatorProbe) -> DataFrame:
 def _low_latency_memory(probe: OperatorProbe) -> DataFrame:
     jvm, session = probe.spark._jvm, probe.spark._jsparkSession  # noqa: SLF001 - the class has no Python API
     assert jvm is not None
-    streams = jvm.org.apache.spark.sql.execution.streaming.sources
-    source = streams.LowLatencyMemoryStream.apply(session, 1, jvm.org.apache.spark.sql.Encoders.STRING())
+    streams = jvm.org.apache.spark.sql.execution.streaming
+    # Spark 4.1 has the class in another package; Py4J returns a package for the name of a class that it does not find.
+    found = [package.LowLatencyMemoryStream for package in (streams.sources, streams)]
+    memory = next(one for one in found if not isinstance(one, JavaPackage))
+    source = memory.apply(1, jvm.org.apache.spark.sql.Encoders.STRING(), session.sqlContext())
     source.addData(jvm.PythonUtils.toSeq([LAST]))
     return DataFrame(source.toDF(), probe.spark)
 

@@ -138,7 +138,7 @@ def starts(start: Callable[[OperatorProbe], StreamingQuery], *rows: str) -> Obse
             return "runs" if sorted(rows) == sorted(written) else f"runs and writes {written}"
         except QueryFailedError as error:
             return f"while running: {refusal(error.__cause__ or error)}"
-        except (PySparkException, Py4JJavaError, TypeError) as error:
+        except (PySparkException, Py4JJavaError) as error:
             return f"at start: {refusal(error)}"
         finally:
             if query:

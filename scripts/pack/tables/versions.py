@@ -8,7 +8,7 @@ from spark_rtm.text import markdown
 
 DATA = "scripts/pack/tables/radar.json"
 COLUMN = "since"
-RUNS = "runs"
+RUNS, UNKNOWN = "runs", "not observed"
 
 
 def recorded(root: Path) -> dict[str, dict[str, str]]:
@@ -23,8 +23,13 @@ def ordered(versions: Iterable[str]) -> list[str]:
 
 
 def since(outcomes: Mapping[str, str | None]) -> str:
-    """Return the minor version since which a row has had its current outcome, or "-" if an outcome is missing."""
-    versions, runs = list(outcomes), [outcome and outcome.startswith(RUNS) for outcome in outcomes.values()]
+    """
+    Return the minor version since which a row has had its current outcome, or "-" if an outcome is missing.
+
+    A Python exception of the probe, such as for a class that moved, is no outcome of the engine.
+    """
+    known = (None if outcome and outcome.startswith(UNKNOWN) else outcome for outcome in outcomes.values())
+    versions, runs = list(outcomes), [outcome and outcome.startswith(RUNS) for outcome in known]
     if None in runs:
         return "-"
     first = max((number for number, each in enumerate(runs, 1) if each != runs[-1]), default=0)
