@@ -18,7 +18,7 @@ from scripts.radar import differences, jars_of, streaming_parts
         ({"4.2.0": None, "4.3.0": "runs"}, "-"),
         ({"4.1.1": "not observed: TypeError: no such class", "4.2.0": "runs"}, "-"),
     ],
-    ids=["always", "only-before-and-now", "another-message", "one-version", "not-run"],
+    ids=["always", "only-before-and-now", "another-message", "one-version", "not-run", "probe-failed"],
 )
 def test_row_holds_since_its_newest_outcome_began(outcomes: dict[str, str | None], expected: str) -> None:
     assert expected == since(outcomes)
