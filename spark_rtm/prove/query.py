@@ -1,6 +1,7 @@
 """Run all checks on one query, one after the other."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from spark_rtm.prove.checks.input import hostile_input
 from spark_rtm.prove.checks.restart import order_of, restart
 from spark_rtm.prove.checks.state import state
 from spark_rtm.prove.engine.bench import DEFAULT_SLOTS
-from spark_rtm.prove.engine.other_process import other_process
+from spark_rtm.prove.engine.other_process import OtherProcess, other_process
 from spark_rtm.prove.job.settings import SHUFFLES
 from spark_rtm.prove.subject import Subject
 from spark_rtm.prove.verdicts.failure import failed
@@ -85,32 +86,52 @@ def _running(
 ) -> Iterator[Verdict]:
     if ON_RECORDS & options.checks:
         examined = examined.with_results()
-    if options.expect:
-        say("comparing with the expected output")
-        yield expected_output(examined, query, options.expect)
-    if "flow" in options.checks:
-        say(f"sending {options.rate:g} records/s for {options.duration:g} s")
-        yield flow(examined, query, options.duration, options.rate)
-    if "restart" in options.checks:
-        # Starting Spark in another process takes seconds. Before this point, it would increase the latencies.
-        with other_process(examined.bench, order_of(examined, options.slots)) as process:
-            yield from _not_restarted(examined, query, options, say)
-            examined.trial.stop(query)
-            say("killing the query during a batch and restarting it")
-            yield restart(examined, process)
-    else:
-        yield from _not_restarted(examined, query, options, say)
+    wanted = options.checks if options.expect else options.checks - {"expect"}
+    run = Run(examined, query, options)
+    with ExitStack() as stack:
+        for name, (step, check) in OF_RUNNING_QUERY.items():
+            if name not in BEFORE_OTHER_PROCESS and "restart" in wanted and not run.process:
+                # Starting Spark in another process takes seconds. Earlier, it would increase the latencies.
+                run.process = stack.enter_context(other_process(examined.bench, order_of(examined, options.slots)))
+            if name in wanted:
+                say(step.format_map(vars(options)))
+                yield from check(run)
 
 
-def _not_restarted(
-    examined: Subject, query: StreamingQuery, options: Options, say: Callable[[str], None]
-) -> Iterator[Verdict]:
-    if "state" in options.checks:
-        say("watching the state")
-        yield state(examined, query)
-    if "input" in options.checks:
-        say("sending hostile records")
-        yield from hostile_input(examined, query)
+@dataclass
+class Run:
+    """A running query and its options."""
+
+    examined: Subject
+    query: StreamingQuery
+    options: Options
+    process: OtherProcess | None = None
+    """Runs the query again for the check of restarts."""
+
+
+def _expected(run: Run) -> Iterator[Verdict]:
+    if run.options.expect:
+        yield expected_output(run.examined, run.query, run.options.expect)
+
+
+def _restarted(run: Run) -> Iterator[Verdict]:
+    run.examined.trial.stop(run.query)
+    if run.process:
+        yield restart(run.examined, run.process)
+
+
+OF_RUNNING_QUERY: Mapping[str, tuple[str, Callable[[Run], Iterator[Verdict]]]] = {
+    "expect": ("comparing with the expected output", _expected),
+    "flow": (
+        "sending {rate:g} records/s for {duration:g} s",
+        lambda run: iter([flow(run.examined, run.query, run.options.duration, run.options.rate)]),
+    ),
+    "state": ("watching the state", lambda run: iter([state(run.examined, run.query)])),
+    "input": ("sending hostile records", lambda run: hostile_input(run.examined, run.query)),
+    "restart": ("killing the query during a batch and restarting it", _restarted),
+}
+"""The checks that need a running query, in their order, with the step that is printed."""
+BEFORE_OTHER_PROCESS = ("expect", "flow")
 
 
 def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
