@@ -14,6 +14,7 @@ MIN_STEPS = 20_000
 STEPS_PER_LETTER = 10
 MAX_SECONDS = 4.0
 """Limit of the processor time for a file."""
+REPEAT_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ def time_limit() -> Iterator[None]:
     previous = signal.signal(signal.SIGVTALRM, _raise)
     try:
         try:
-            signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS)
+            # Python drops an exception that a signal raises in a callback, for example of the garbage collector.
+            signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS, REPEAT_SECONDS)
             yield
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
@@ -97,6 +99,7 @@ def time_limit() -> Iterator[None]:
         reason = f"the check took more than {MAX_SECONDS:g} s of processor time, so the file was not checked"
         raise UncheckedError(reason, "split the file") from None
     finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, previous)
 
 

@@ -1,5 +1,6 @@
 import json
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -85,6 +86,31 @@ def test_file_above_the_time_limit_is_reported_by_name(
     assert "long.md" in printed.out + printed.err
     assert "short.md:3:" in printed.out
     assert before == signal.getsignal(signal.SIGVTALRM)
+
+
+class Spins:
+    def __del__(self) -> None:
+        spin(0.3)
+
+
+def spin(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_time_limit_holds_although_python_drops_its_first_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python drops what is raised in `__del__` or in a callback of the garbage collector."""
+    monkeypatch.setattr(problem, "MAX_SECONDS", 0.1)
+
+    @problem.time_limit()
+    def work() -> None:
+        Spins()
+        spin(5)
+
+    with pytest.raises(problem.UncheckedError):
+        work()
 
 
 def unchecked(findings: list[Finding]) -> dict[str, str]:
