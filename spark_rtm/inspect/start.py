@@ -134,8 +134,11 @@ def _partitions(checkpoint: Checkpoint, batch: int) -> str | None:
     return planned.confs.get(SHUFFLE_PARTITIONS) if planned else None
 
 
-def _sources(checkpoint: Checkpoint, _is_real_time: bool) -> Iterator[Move]:  # noqa: FBT001
+def _sources(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # noqa: FBT001
     newest = max(checkpoint.planned)
+    if checkpoint.source_damage and not checkpoint.committed and (is_real_time or newest == 0):
+        reason = f"requirement failed or Expected e.g.: {checkpoint.source_damage}"
+        yield Move(False, reason, "delete the file, and the query begins at startingOffsets")
     last = checkpoint.planned[newest].sources
     before = checkpoint.planned[newest - 1].sources if newest - 1 in checkpoint.planned else last
     if len(last) != len(before):

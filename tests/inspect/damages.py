@@ -141,6 +141,8 @@ DAMAGES: dict[str, tuple[tuple[str, ...], Damage]] = {
     "sources missing": (ANY, delete("sources")),
     "sources empty": (ANY, edit("sources/0/0", EMPTY)),
     "first batch not committed": (LOGS, BEGUN),
+    "first batch not committed, sources empty": (LOGS, both(BEGUN, edit("sources/0/0", EMPTY))),
+    "first batch not committed, sources missing": (LOGS, both(BEGUN, delete("sources"))),
     "first commit interrupted": (LOGS, both(BEGUN, add(f"commits/.0.{TEMPORARY}"))),
     "first offsets interrupted": (LOGS, both(BEGUN, delete("offsets/0"), add(f"offsets/.0.{TEMPORARY}"))),
     "logs emptied": (LOGS, delete("offsets/[0-9]", "commits/[0-9]")),

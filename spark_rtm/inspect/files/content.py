@@ -1,7 +1,7 @@
 """Read all checkpoint files that an inspection needs."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,8 @@ class Checkpoint:
     """A file that makes batch 0 of real-time mode fail, if no batch is committed."""
     skipped: tuple[str, ...] = ()
     """Damaged entries of the logs that no start reads."""
+    source_damage: str = ""
+    """The damage of the first offsets, which a start reads if no batch is committed."""
 
     @property
     def last_planned(self) -> Planned | None:
@@ -146,6 +148,7 @@ def _read(folder: Folder, target: str) -> Checkpoint:
     version = newest + (1 if newest == last_commit else 0)
     metadata = folder.entries().get("metadata")
     operators = tuple(read_operators(folder, version, ids))
+    first, damage = _first_offsets(folder, planned[newest].sources)
     there = {str(operator.number) for operator in operators}
     return Checkpoint(
         target,
@@ -156,7 +159,7 @@ def _read(folder: Folder, target: str) -> Checkpoint:
         commits,
         planned,
         committed,
-        {name: logs.first_offsets(folder, name) for name in planned[newest].sources},
+        first,
         operators,
         tuple(_stale(folder, [*planned], last_commit)),
         metadata_damage,
@@ -164,7 +167,19 @@ def _read(folder: Folder, target: str) -> Checkpoint:
         version,
         "" if committed else leftovers(folder, "offsets", "commits"),
         tuple(skipped),
+        damage,
     )
+
+
+def _first_offsets(folder: Folder, names: Iterable[str]) -> tuple[dict[str, Any], str]:
+    """Return the first offsets of each source, and the damage of the last one that cannot be read."""
+    found, damage = dict.fromkeys(names), ""
+    for name in found:
+        try:
+            found[name] = logs.first_offsets(folder, name)
+        except DamagedError as error:
+            damage = str(error)
+    return found, damage
 
 
 def _stale(folder: Folder, planned: list[int], last_commit: int) -> Iterator[str]:

@@ -171,12 +171,9 @@ def first_offsets(folder: Folder, source: str) -> Any:
     path = f"sources/{source}/0"
     if "0" not in folder.entries(f"sources/{source}"):
         return None
-    try:
-        # Spark writes a zero byte first, because old versions expect one.
-        lines = _text(folder, path).lstrip("\0").splitlines()
-        return _json(path, lines[1]) if len(lines) > 1 and _VERSION.fullmatch(lines[0]) else None
-    except DamagedError:
-        return None
+    # Spark writes a zero byte first, because old versions expect one.
+    lines = _text(folder, path).lstrip("\0").splitlines()
+    return _json(path, lines[1]) if len(lines) > 1 and _VERSION.fullmatch(lines[0]) else None
 
 
 def _text(folder: Folder, path: str) -> str:
