@@ -10,7 +10,9 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import IntEnum
+from fractions import Fraction
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,7 @@ VALUES = (
     *(np.int8(3), np.int64(2**40), np.uint8(200), np.uint64(2**63), np.float32(0.1), np.float64(3.0), np.str_("n")),
     *(np.bytes_(b"n"), np.datetime64(MOMENT), np.datetime64("2020-01-02"), np.datetime64(MOMENT, "ns")),
     *(np.timedelta64(5, "us"), np.timedelta64(1, "D"), memoryview(b"c")),
+    *(Fraction(1, 2), np.array([1]), b"1", bytearray(b"1")),
 )
 ITEMS: tuple[Any, ...] = (
     *([], [1], (1,), [None], [np.int64(1)], (np.int64(1), 2), {1}, frozenset([1]), range(2), deque([1]), {1: 2}),
@@ -57,6 +60,7 @@ MAPS: tuple[Any, ...] = (
 STRUCTS: tuple[Any, ...] = (
     *({"a": 1, "b": "x"}, {"a": 1}, {"b": "x", "c": 1}, {}, Row(a=1, b="x"), Row(b="x", a=1), (1, "x"), [1, "x"]),
     *(Pair(1, "x"), (1,), (1, "x", 2), (), {"a": "x"}, {"a": np.int64(1)}, (np.int64(1), np.str_("x")), "ab", 1),
+    SimpleNamespace(a=1, b="x"),
 )
 STRUCT = T.StructType().add("a", "long").add("b", "string")
 CONTAINERS = (

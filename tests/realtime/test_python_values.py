@@ -151,6 +151,14 @@ def test_results_have_names_and_state_has_positions() -> None:
     assert (
         (1, "x") == result(Row(b="x", a=1)) == result({"b": "x", "a": 1}) == state(Row(a=1, b="x")) == state([1, "x"])
     )
+    row = Row(b="x", a=1)
+    for data_type, value in (
+        (schema, row),
+        (T.ArrayType(schema), [row]),
+        (T.MapType(T.StringType(), schema), {"k": row}),
+    ):
+        write = writer(T.StructType().add("c", data_type), "owner", is_state=False)
+        assert "(1, 'x')" in str(write(Row(c=value)))
     with pytest.raises(TypeError, match=r"column a: the type bigint cannot hold 'x'"):
         state(Row(b="x", a=1))
     with pytest.raises(TypeError, match=r"has the columns a, b, but the value is \(1,\)"):
@@ -159,5 +167,5 @@ def test_results_have_names_and_state_has_positions() -> None:
 
 @pytest.mark.parametrize("data_type", [T.YearMonthIntervalType(), T.VarcharType(3), T.VariantType()])
 def test_type_without_python_values_is_refused_at_the_start(data_type: T.DataType) -> None:
-    with pytest.raises(TypeError, match="cannot write the type"):
+    with pytest.raises(TypeError, match=r"cannot write the type .* to results"):
         writer(T.StructType().add("a", T.ArrayType(data_type)), "result", is_state=False)
