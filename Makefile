@@ -87,7 +87,7 @@ export LISTED
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help help-all setup packages quickstart demo chaos soak migrate bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
+.PHONY: help help-all setup packages quickstart demo chaos soak migrate prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
 
 help:
 	@awk -F ':.*## ' -v names=" $(FIRST) " "$$LISTED" $(firstword $(MAKEFILE_LIST))
@@ -167,6 +167,8 @@ bench-%: setup $(VENV)/installed-bench
 migrate: setup ## move a micro-batch job with state to real-time mode and back, and compare both
 	@$(PY) -m examples.migrate
 
+prove-examples: setup ## prove the queries of this repository, and write the verdicts to build/prove_examples.json (10 min)
+	@$(PY) -m scripts.prove_examples
 
 radar: setup ## run the feature tables on another version of PySpark, and print the differences from the previous version; VERSION=4.2.0
 	@$(PY) -m scripts.radar $(VERSION)
