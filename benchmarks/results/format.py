@@ -36,8 +36,10 @@ def of_workload(cases: Sequence[dict[str, Any]], workload: str) -> list[dict[str
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table. Vertical bars inside cells are escaped."""
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+    first, *rest = [
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in (header, *rows)
+    ]
+    return "".join([first, f"|{'---|' * len(header)}\n", *rest])
 
 
 def milliseconds(value: float) -> str:

@@ -26,7 +26,8 @@ from tests.pages.examples import EXAMPLES
 from tests.pages.jobs import ModeJob
 
 FENCES = markdown.fences((files.ROOT / "references" / "production.md").read_text(encoding="utf-8"))
-BUNDLE, CODE = (next(fence.code for fence in FENCES if fence.language == language) for language in ("yaml", "python"))
+BUNDLE = (files.ROOT / "databricks/databricks.yml").read_text(encoding="utf-8")
+CODE = next(fence.code for fence in FENCES if fence.language == "python")
 DEFINITION = yaml.safe_load(BUNDLE)
 TARGET = DEFINITION["targets"]["prod"]
 JOB = DEFINITION["resources"]["jobs"]["real_time_attribution"]
