@@ -1,7 +1,7 @@
 """
 Run a benchmark: `python -m benchmarks NAME`, or `make bench-NAME`.
 
-The options of a benchmark are in the output of `python -m benchmarks NAME --help`.
+To list the options of a benchmark, run `python -m benchmarks NAME --help`.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """
 Run `lint` for the GitHub action, and print annotations.
 
-The action passes its inputs in the environment variables `RTM_*`, so no shell executes their text.
+The action passes its inputs in `RTM_*` environment variables, so a shell never interprets them as code.
 """
 
 import os

@@ -115,7 +115,7 @@ def slow(proxy: TcpProxy, fault: Fault) -> Iterator[None]:
 
 @contextmanager
 def exhausted(dsn: str) -> Iterator[None]:
-    """Occupy all connections of the database while the block runs, including the follower's connections."""
+    """Hold every database connection during the block, including those of the process that copies results."""
     with ExitStack() as stack:
         admin = stack.enter_context(psycopg.connect(dsn, autocommit=True, application_name="chaos"))
         terminated = 1

@@ -95,7 +95,7 @@ def _line(connection: socket.socket) -> bytes:
         part = connection.recv(MAX_REQUEST_BYTES)
         received += part
         if not part or len(received) > MAX_REQUEST_BYTES:
-            raise ValueError(f"it is not one line of at most {MAX_REQUEST_BYTES:,} bytes")
+            raise ValueError(f"a request is a single line of at most {MAX_REQUEST_BYTES:,} bytes")
     return received
 
 

@@ -46,7 +46,7 @@ class Options:
     strict: bool | None = None
     """Exit with status 1 for warnings too, not only for errors."""
     stdin_filename: Annotated[str | None, Argument("NAME")] = None
-    """File name for standard input, which determines the format."""
+    """File name to assume for standard input. Its suffix determines the format."""
     fix: bool = False
     """Correct triggers, output modes and joins in Python files."""
     diff: bool = False

@@ -39,7 +39,7 @@ class Arguments:
     only: Annotated[str, Argument("A,B")] = ""
     """Run only these checks, such as input,state (default: all)."""
     query: Annotated[str, Argument("LINE|NAME")] = ""
-    """Prove only the job's query that starts at this line or has this name."""
+    """Check only the query that starts on this line or has this name."""
     partitions: int = 2
     """Source partitions."""
     slots: int = 0

@@ -221,7 +221,9 @@ def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
             query.stop()
     except (PySparkException, Py4JJavaError, QueryFailedError) as error:
         if any(condition in str(error) for condition in NO_CONNECTOR):
-            evidence = f"real-time mode on OSS refuses the sink of the job, {caught.sink!r}: it is not in the allowlist"
+            evidence = (
+                f"real-time mode on OSS does not support the job's sink {caught.sink!r}: it is not in the allowlist"
+            )
             fix = f"use {SINKS}; the connector is not installed here, and the remaining checks write to Kafka"
             return replace(_of_job(WRONG, evidence, fix, recording, caught.line), page=SOURCES_PAGE)
         verdict = refused(error, recording.path, caught.line)

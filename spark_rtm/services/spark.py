@@ -179,7 +179,7 @@ def _own_configuration() -> Iterator[None]:
 
 
 def _joined(*jars: str) -> str:
-    """Return a comma-separated list of jars without duplicates. Each argument is such a list, or empty."""
+    """Join comma-separated lists of jars, which may be empty, into one without duplicates."""
     return ",".join(dict.fromkeys(jar for jar in ",".join(jars).split(",") if jar))
 
 

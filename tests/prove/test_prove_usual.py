@@ -112,7 +112,7 @@ NAMED = [
     (5, "Kafka cannot read the login", "correct kafka.sasl.mechanism and kafka.sasl.jaas.config"),
     (6, "the job's trigger is the default, so it runs in micro-batches", "realTime="),
     (6, "real-time mode does not support the output mode 'append'", "update"),
-    (6, "refuses the sink of the job, 'no.such.connector'", "the connector is not installed here"),
+    (6, "does not support the job's sink 'no.such.connector'", "the connector is not installed here"),
 ]
 
 

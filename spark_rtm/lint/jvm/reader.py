@@ -1,4 +1,4 @@
-"""Split Scala or Java code into tokens, and skip types, brackets and conditions."""
+"""Split Scala or Java code into tokens, and read them with methods that skip types, brackets and conditions."""
 
 import ast
 import re

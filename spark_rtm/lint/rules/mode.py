@@ -62,7 +62,7 @@ def async_interval(query: Query) -> Iterator[Problem]:
 
     Why: The trigger sets this interval. Other values fail with ASYNC_PROGRESS_TRACKING_CHECKPOINTING_INTERVAL_NON_ZERO.
 
-    Reported at: the option, even in a dictionary.
+    Reported at: the line that sets the option, also in a dictionary of options.
 
     Example: writer.option("asyncProgressTrackingCheckpointIntervalMs", "1000").trigger(realTime="5 minutes").start()
     Use instead: writer.option("asyncProgressTrackingCheckpointIntervalMs", "0").trigger(realTime="5 minutes").start()

@@ -207,7 +207,7 @@ def source_name(module: Module) -> Iterator[Problem]:
     """
     if any(value != "false" for value, _ in module.setting(EVOLUTION)):
         return
-    message = "the source has a name, which Spark refuses with SOURCE_NAMING_NOT_SUPPORTED"
+    message = "the source has a name, so the query fails at the start with SOURCE_NAMING_NOT_SUPPORTED"
     fix = f"remove .name(...), or set {EVOLUTION} to true and begin with a new checkpoint"
     for query in module.real_time:
         for each in query.writer.frame.sources:

@@ -121,7 +121,7 @@ def _function_marks(name: str, given: Arguments, line: int) -> frozenset[Mark]:
 
 
 def text_marks(values: Iterable[Value], line: int) -> frozenset[Mark]:
-    """Return the marks of the SQL expressions among `values`."""
+    """Return a `Mark` for each clock or `session_window` in the SQL texts among `values`."""
     marks: set[Mark] = set()
     for text in [text for value in values for text in texts_of(value)]:
         if CLOCK_TEXT.search(text):

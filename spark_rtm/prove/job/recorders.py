@@ -54,7 +54,7 @@ class Caught:
 
     @property
     def is_real_time(self) -> bool:
-        """Whether the job chose the trigger `realTime`."""
+        """Whether the job uses the `realTime` trigger."""
         return "realtime" in self.trigger.lower()
 
 
