@@ -27,6 +27,7 @@ OTHER_LANGUAGES = "assets/javascripts/lunr/"
 # Weights of search results: pages that explain a topic rank above pages that only summarize or list it.
 SEARCH_BOOSTS = {
     "README.md": 0.2,
+    pack_files.ARCHITECTURE: 0.1,
     pack_files.SKILL: 0.2,
     rules.INDEX: 0.3,
     "references/attribution.md": 0.5,

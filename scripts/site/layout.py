@@ -19,6 +19,8 @@ _MARKS = (
         '<span class="mark mark--no" aria-hidden="true">✗</span> ',
     ),
 )
+SECTIONS = "Sections: "
+"""Begins the list of a page's sections, which links only the first one. On the site, it links all of them."""
 _CONTENTS_ITEM = re.compile(r"- (?:\[[^\]]*\]\(#[^)]*\)[\s·:,;]*)+$")
 _UNTOUCHED_OR_CODE = re.compile(r"<(?P<skip>script|pre)\b.*?</(?P=skip)>|<code>(?P<name>[^<]*)</code>", re.DOTALL)
 # A line may end after a separator, and before a capital letter in a word that is too long for the screen of a phone.
@@ -46,7 +48,8 @@ def is_wide(text: str) -> bool:
 
 def adapted(text: str) -> str:
     """Return a page whose contents list is marked for the theme. Answers in engine columns get a tick or a cross."""
-    lines = text.splitlines()
+    named = " · ".join(f"[{one.title}](#{one.anchor})" for one in markdown.headings(text) if one.level == 2)
+    lines = [f"- {named}" if line.startswith(SECTIONS) else line for line in text.splitlines()]
     sections = [heading.line for heading in markdown.headings(text) if heading.level > 1]
     first = sections[0] - 1 if sections else len(lines)
     items = [number for number in range(first) if _CONTENTS_ITEM.match(lines[number])]

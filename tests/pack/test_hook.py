@@ -125,7 +125,9 @@ def test_command_of_the_plugin_runs_anywhere(project: Path) -> None:
     assert (1, True) == (done.returncode, done.stdout.startswith(b"bad.py:1:")), done.stderr
 
 
-def test_command_of_a_clone_runs_with_the_packages_of_its_setup(project: Path, tmp_path: Path) -> None:
+def test_command_of_a_clone_runs_with_the_packages_of_its_setup(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clone = tmp_path / "a clone"
     for folder in ("bin", "hooks"):
         shutil.copytree(ROOT / folder, clone / folder)
@@ -133,6 +135,7 @@ def test_command_of_a_clone_runs_with_the_packages_of_its_setup(project: Path, t
     (clone / ".venv/bin/python").write_text('#!/bin/sh\necho "$PYTHONPATH" "$@"\n')
     (clone / ".venv/bin/python").chmod(0o755)
 
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     done = subprocess.run([clone / "bin/rtm", "prove", "x y"], cwd=project, capture_output=True, text=True, check=False)
 
     assert f"{clone} -P -m spark_rtm prove x y\n" == done.stdout

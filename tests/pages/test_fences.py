@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 from markdown_it import MarkdownIt
-from pyspark.sql import SparkSession
 from pytest_examples import EvalExample
 
 from scripts.pack import files
@@ -28,7 +27,7 @@ from tests.pages.secured import secured_examples
 pytestmark = pytest.mark.spark
 
 PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir", "cat", "printf", "rtm"}
-PROGRAMS |= {"uvx", "claude"}
+PROGRAMS |= {"uvx", "claude", "python3"}
 HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?\n\2\n", re.DOTALL)
 """The text of a file that a command writes; tests/testing/test_plugin.py runs the block with its files."""
 
@@ -141,17 +140,10 @@ def test_python_fences_bind_their_own_names(tmp_path: Path) -> None:
     assert {} == findings_of_ruff(blocks, tmp_path)
 
 
-@pytest.mark.parametrize("example", [e for e in _examples_with("other") if e.fence.language != "sql"], ids=str)
+@pytest.mark.parametrize("example", _examples_with("other"), ids=str)
 def test_fence_in_another_language_is_valid(example: Example, tmp_path: Path) -> None:
     """Shell commands exist, data parses, Scala compiles; every other fence is marked as text."""
     assert CHECKERS[example.fence.language](example, tmp_path)
-
-
-@pytest.mark.parametrize("example", [e for e in _examples_with("other") if e.fence.language == "sql"], ids=str)
-def test_sql_fence_parses(example: Example, spark: SparkSession) -> None:
-    parser = spark._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - not public
-    for statement in filter(str.strip, example.fence.code.split(";\n")):
-        assert parser.parsePlan(statement.rstrip().rstrip(";")) is not None
 
 
 def _check_shell(example: Example, _: Path) -> bool:
