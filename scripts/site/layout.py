@@ -48,10 +48,10 @@ def is_wide(text: str) -> bool:
 
 def adapted(text: str) -> str:
     """Return a page whose contents list is marked for the theme. Answers in engine columns get a tick or a cross."""
-    named = " · ".join(f"[{one.title}](#{one.anchor})" for one in markdown.headings(text) if one.level == 2)
+    sections = [heading for heading in markdown.headings(text) if heading.level > 1]
+    named = " · ".join(f"[{one.title}](#{one.anchor})" for one in sections if one.level == 2)
     lines = [f"- {named}" if line.startswith(SECTIONS) else line for line in text.splitlines()]
-    sections = [heading.line for heading in markdown.headings(text) if heading.level > 1]
-    first = sections[0] - 1 if sections else len(lines)
+    first = sections[0].line - 1 if sections else len(lines)
     items = [number for number in range(first) if _CONTENTS_ITEM.match(lines[number])]
     before, after = lines[:first], lines[first:]
     if items:
