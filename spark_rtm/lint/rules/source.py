@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from spark_rtm.lint.problem import Problem
-from spark_rtm.lint.rules.rule import BOTH, OSS_ONLY, Rules
+from spark_rtm.lint.rules.rule import BOTH, DATABRICKS_ONLY, OSS_ONLY, Rules
 from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.steps import output_columns
 from spark_rtm.lint.spark.streams import Query, Source
@@ -14,12 +14,14 @@ ADD_UPDATE = 'add .outputMode("update")'
 WRITE_UPDATE = 'write .outputMode("update")'
 CHECKPOINT_CONF = "spark.sql.streaming.checkpointLocation"
 EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+OF_PACK = "rtm-kafka"
 FILE_FORMATS = ("avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml")
 REFUSED_SOURCES = {
     **dict.fromkeys(FILE_FORMATS, BOTH),
     **dict.fromkeys(["cloudfiles", "delta", "deltasharing", "rate-micro-batch", "socket", "table"], BOTH),
     **dict.fromkeys(["eventhubs", "pubsub", "pulsar"], BOTH),  # use the Kafka connector for Event Hubs
     **dict.fromkeys(["kinesis", "rate"], OSS_ONLY),
+    OF_PACK: DATABRICKS_ONLY,
 }
 CONNECTORS = (
     "bigquery", "cassandra", "clickhouse", "com.mongodb.spark.sql.defaultsource", "cosmos.oltp", "doris",
@@ -125,6 +127,7 @@ def source(query: Query) -> Iterator[Problem]:
     whose Kafka endpoint you read instead. OSS reports INPUT_STREAM_NOT_SUPPORTED, or DATA_SOURCE_NOT_FOUND for a source
     that it does not have.
     OSS: `rate` and `kinesis`.
+    Databricks: `rtm-kafka`, which exists only in this pack's jar for OSS.
 
     Reported at: the call to `format`, or to the method that names the format.
 
@@ -136,6 +139,9 @@ def source(query: Query) -> Iterator[Problem]:
         if isinstance(each, Source) and each.name in REFUSED_SOURCES and query.writer.frame.is_streaming:
             message = f"real-time mode refuses the source {each.name!r}"
             fix = "read from Kafka, or run this query in micro-batch mode"
+            if each.name == OF_PACK:
+                message = f"the source {OF_PACK!r} exists only on OSS, so the query does not start"
+                fix = "use the source 'kafka'; in Python, control.source_format() returns the source that exists"
             yield Problem(each.line, message, fix, REFUSED_SOURCES[each.name])
 
 
