@@ -22,10 +22,11 @@ from pathlib import Path
 from evals import grading, items
 from evals.assistant import TIMEOUT_SECONDS, Assistant, words_of
 from evals.items import Item, Question, Task, Verdict
+from evals.processes import adopt_orphans, kill_processes
 from evals.run import asked, graded, table
 from evals.stage import broken_tasks
 from scripts.pack import files, install
-from spark_rtm.prove.engine.bench import Bench, adopt_orphans, bench, kill_processes
+from spark_rtm.prove.engine.bench import Bench, bench
 
 KINDS: dict[str, Callable[[], Sequence[Item]]] = {
     "questions": items.questions,

@@ -22,8 +22,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from evals.processes import adopt_orphans, kill_processes
 from evals.stage import WrongAnswerError
-from spark_rtm.prove.engine.bench import adopt_orphans, kill_processes
 
 SOLUTION = "solution.py"
 ENTRY = "transform"

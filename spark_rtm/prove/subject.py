@@ -19,8 +19,8 @@ from spark_rtm.prove.job.build import caught_rows, rows_of, tables_of, topics_of
 from spark_rtm.prove.job.recorders import Recording
 from spark_rtm.prove.job.settings import sink_options
 from spark_rtm.prove.job.target import Job, Target, TargetError
+from spark_rtm.prove.records.parseable_strings import adapted
 from spark_rtm.prove.records.samples import compared_texts, made_samples, other_samples
-from spark_rtm.prove.records.texts import adapted
 from spark_rtm.prove.verdicts.failure import failed, line_of_call
 from spark_rtm.prove.verdicts.verdict import UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.slots import slots_needed

@@ -7,7 +7,7 @@ import pytest
 
 from spark_rtm.prove.job.placeholders import file_in, placeholders_for
 from spark_rtm.prove.job.target import Job, matching, roots_of
-from spark_rtm.prove.records.texts import time_in
+from spark_rtm.prove.records.parseable_strings import time_in
 
 
 @pytest.mark.parametrize(

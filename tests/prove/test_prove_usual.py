@@ -13,7 +13,7 @@ from spark_rtm.prove.job import runner, target
 from spark_rtm.prove.job.build import topics_of
 from spark_rtm.prove.job.recorders import Recording
 from spark_rtm.prove.records import samples
-from spark_rtm.prove.records.texts import adapted
+from spark_rtm.prove.records.parseable_strings import adapted
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG
 from spark_rtm.testing.records import Sent
 from tests.prove.judge import Judge

@@ -1,28 +1,24 @@
 """Start a Spark session and a Kafka broker for `prove`, with Spark's output in a file."""
 
 import contextlib
-import ctypes
 import logging
 import os
 import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-import psutil
-from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_rtm.realtime.warm_up import MIN_INTERVAL_CONF
 from spark_rtm.services.child import running
 from spark_rtm.services.files.run_folder import new_folder
-from spark_rtm.services.java import hide_logged
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.packages import IVY_DIR, avro_jars, is_fetched, package_jars
 from spark_rtm.services.spark import build_session
@@ -32,9 +28,6 @@ DEFAULT_SLOTS = 16
 MIN_INTERVAL = {MIN_INTERVAL_CONF: "1s"}
 # By default, an error such as StackOverflowError ends the JVM of its task, which in local mode is the driver.
 SURVIVE_ERRORS = {"spark.executor.killOnFatalError.depth": "0"}
-# The option of Linux that makes this process the parent of each orphan below it.
-SET_CHILD_SUBREAPER = 36
-KILL_SECONDS = 10.0
 CANCEL_SECONDS = 5.0
 T = TypeVar("T")
 QUERY_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
@@ -112,39 +105,6 @@ def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:
     if failed:
         raise failed[0]
     return done[0]
-
-
-def adopt_orphans() -> set[psutil.Process]:
-    """On Linux, become the parent of orphaned descendants. Return the current child processes."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    return set(psutil.Process().children())
-
-
-def kill_processes(kept: Collection[psutil.Process] = ()) -> None:
-    """
-    Kill the child processes of this process with their descendants, except `kept`.
-
-    This includes a starting JVM, which PySpark cannot report yet.
-    """
-    # A Py4J thread that waits for the JVM's answer would log the lost connection with a traceback.
-    hide_logged(Py4JNetworkError)
-    while trees := [child for child in psutil.Process().children() if child not in kept and _is_running(child)]:
-        found = list(trees)
-        for tree in trees:
-            with contextlib.suppress(psutil.Error):
-                found += tree.children(recursive=True)
-        for process in found:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        psutil.wait_procs(found, KILL_SECONDS)
-
-
-def _is_running(process: psutil.Process) -> bool:
-    try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
-        return False
 
 
 def jvm() -> subprocess.Popen[bytes] | None:
