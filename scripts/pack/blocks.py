@@ -1,5 +1,6 @@
 """Render the generated parts of pages, such as the list of pages, the lint rules and the benchmark tables."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from spark_rtm.lint.rules.rule import LABELS
 
 Maker = Callable[[Path, str], str]
 ERRORS = "errors_"
+CONNECT = "scripts/pack/tables/connect.json"
+"""What each function of `realtime` that uses Spark does over Spark Connect, as a test compares it."""
 
 
 def router(root: Path, _: str) -> str:
@@ -58,6 +61,16 @@ def lint_index(_: Path, __: str) -> str:
     return table(("severity", "engine", "rules"), [(*kind, ", ".join(names)) for kind, names in sorted(groups.items())])
 
 
+def connect_table(root: Path, _: str) -> str:
+    """Return a table of the functions of `realtime` that run over Spark Connect, and of those that do not."""
+    rows: dict[str, tuple[list[str], list[str]]] = {}
+    for name, outcome in json.loads((root / CONNECT).read_text(encoding="utf-8")).items():
+        module, _, function = name.partition(".")
+        rows.setdefault(module, ([], []))[outcome != "runs"].append(f"`{function}`")
+    header = ("module", "also over Spark Connect", "only in a classic session")
+    return table(header, [(f"`{name}`", *(", ".join(each) or "-" for each in both)) for name, both in rows.items()])
+
+
 BLOCKS: dict[str, Maker] = {
     **registry.BLOCKS,
     "measured-demo": demo.comparison,
@@ -65,6 +78,7 @@ BLOCKS: dict[str, Maker] = {
     "router": router,
     "assistants": assistant_folders,
     "commands": commands_table,
+    "connect": connect_table,
     "lint-index": lint_index,
     "verified": verified.verified,
     "notices-packages": notices.packages_table,

@@ -6,7 +6,9 @@ The arguments are the addresses of the server and of a broker.
 
 import json
 import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,9 +16,9 @@ from pyspark.sql import functions as F
 
 from spark_rtm.realtime import control
 from spark_rtm.realtime.keeper import keep
-from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, wait_until
+from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, wait_until
 from tests.helpers import eventually, kafka_rows, new_topic, produce, texts_of
+from tests.pages.helper_calls import calls, outcomes
 
 
 def seen_by_the_client(server: str, servers: str) -> dict[str, Any]:
@@ -48,11 +50,10 @@ def seen_by_the_client(server: str, servers: str) -> dict[str, Any]:
         "noop": _raised(lambda: start(rows, sink="noop")),
         "udf": _raised(lambda: raise_if_failed([refused])),
         "sparkContext": _raised(lambda: session.sparkContext),
-        "assert_real_time": _raised(lambda: assert_real_time(copy)),
-        "stop_completely": _raised(lambda: stop_completely(session, copy)),
         "source_format": control.source_format(),
         "commit": _raised(lambda: control.commit(copy)),
         "keep": _raised(lambda: keep(session, {})),
+        "helpers": outcomes(calls(session, servers, Path(tempfile.mkdtemp()))),
         "spark.app.name": session.conf.get("spark.app.name"),
         "spark.app.password": _raised(lambda: session.conf.get("spark.app.password")),
     }

@@ -16,15 +16,17 @@ import pytest
 from pyspark import pipelines
 
 from scripts.pack import files
+from scripts.pack.blocks import CONNECT
 from spark_rtm.services import java_home
 from spark_rtm.services.scala import scala_object
 from spark_rtm.text import markdown
 from tests.helpers import eventually, new_topic, produce, texts_of
 from tests.pages import connect_session
+from tests.pages.helper_calls import RUNS, calls, outcomes, public_functions
 
 PAGE = files.ROOT / "references/runtimes.md"
 IVY = files.ROOT / "spark_rtm/services/ivy"
-CONNECT = "pyspark.errors.exceptions.connect"
+ERRORS = "pyspark.errors.exceptions.connect"
 FAMILY = "STREAMING_REAL_TIME_MODE"
 ABORTABLE = "AbortableStreamBasedCheckpointFileManager"
 
@@ -113,18 +115,24 @@ def test_spark_connect_client_sees_what_the_page_states(spark: Any, kafka: str, 
         "counted": ["1", "2"],
         "progress of the open batch": None,
         "rows in progress": None,
-        "append": f"{CONNECT}.AnalysisException {FAMILY}.OUTPUT_MODE_NOT_SUPPORTED",
-        "noop": f"{CONNECT}.IllegalArgumentException {FAMILY}.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
+        "append": f"{ERRORS}.AnalysisException {FAMILY}.OUTPUT_MODE_NOT_SUPPORTED",
+        "noop": f"{ERRORS}.IllegalArgumentException {FAMILY}.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
         "udf": f"QueryFailedError {FAMILY}.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST",
         "sparkContext": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
-        "assert_real_time": "builtins.AttributeError None",
-        "stop_completely": "pyspark.errors.exceptions.base.PySparkAttributeError JVM_ATTRIBUTE_NOT_SUPPORTED",
         "source_format": "kafka",
         "commit": "this session has no source 'rtm-kafka', so the batch of query None cannot be ended",
         "keep": "the keeper cannot see when the tasks of a stopped query end, because this is a Spark Connect session",
+        "helpers": json.loads((files.ROOT / CONNECT).read_text(encoding="utf-8")),
         "spark.app.name": "tests",
-        "spark.app.password": f"{CONNECT}.SparkNoSuchElementException SQL_CONF_NOT_FOUND",
+        "spark.app.password": f"{ERRORS}.SparkNoSuchElementException SQL_CONF_NOT_FOUND",
     } == json.loads(completed.stdout.partition("=> ")[2])
+
+
+@pytest.mark.services
+@pytest.mark.timeout(200)
+def test_each_helper_that_uses_spark_runs_in_a_classic_session(spark: Any, kafka: str, tmp_path: Path) -> None:
+    """So no outcome over Spark Connect, of the same calls, is a mistake of a call."""
+    assert dict.fromkeys(public_functions(), RUNS) == outcomes(calls(spark, kafka, tmp_path))
 
 
 def test_versions_on_the_page_are_those_that_are_installed() -> None:
