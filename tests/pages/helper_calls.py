@@ -76,7 +76,7 @@ def calls(session: SparkSession, servers: str, folder: Path) -> dict[str, Callab
             keyed, ["value"], any_processor, "value binary"
         ),
         "python_state.with_python": lambda: python_state.with_python(keyed, str, "value binary"),
-        "python_state.with_ticks": lambda: python_state.with_ticks(rows, ["offset"], keyed),
+        "python_state.with_ticks": lambda: python_state.with_ticks(keyed, ["value"], rows),
         "queries.clear_first_commit": lambda: queries.clear_first_commit(session, refusal),
         "queries.has_tasks": lambda: queries.has_tasks(session, query),
         "queries.raise_if_failed": lambda: queries.raise_if_failed([query]),

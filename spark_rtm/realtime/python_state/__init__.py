@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, TimerValues
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BinaryType, StructType
 
 from .values import writer
 from .worker import State
@@ -138,10 +138,16 @@ def _partitions(rows: DataFrame) -> int:
 def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
     """Return one key for each state partition, found by hashing many candidate keys."""
     spark, partitions = rows.sparkSession, _partitions(rows)
-    columns = [F.col("id").cast(field.dataType).alias(field.name) for field in key_schema]
+
+    def key(number: Column) -> list[Column]:
+        # Spark casts no number to bytes, the type of a Kafka key.
+        binary = number.cast("string").cast("binary")
+        types = [(field.name, field.dataType) for field in key_schema]
+        return [(binary if of == BinaryType() else number.cast(of)).alias(name) for name, of in types]
+
     found = (
         spark.range(0, CANDIDATES * partitions, 1, 1)
-        .select("id", F.pmod(F.hash(*columns), F.lit(partitions)).alias("partition"))
+        .select("id", F.pmod(F.hash(*key(F.col("id"))), F.lit(partitions)).alias("partition"))
         .groupBy("partition")
         .agg(F.min("id").alias("id"))
         .collect()
@@ -152,7 +158,7 @@ def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
             f"{partitions - len(found)} of {partitions} state partitions would receive no ticks, because the key "
             f"type {types} has too few values; use string keys"
         )
-    return [[F.lit(row.id).cast(field.dataType).alias(field.name) for field in key_schema] for row in found]
+    return [key(F.lit(row.id)) for row in found]
 
 
 class DeclaringHandle:
