@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scripts.pack import files, generate
 from scripts.pack.checks.commands import check_commands
-from scripts.pack.checks.evidence import check_evidence
+from scripts.pack.checks.evidence import check_evidence, check_sentences
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
 from scripts.pack.checks.owners import check_owners
@@ -52,6 +52,7 @@ CHECKS = (
     check_blocking,
     check_owners,
     check_evidence,
+    check_sentences,
     check_commands,
     check_advice,
 )

@@ -8,7 +8,7 @@ import pytest
 
 from scripts.pack import files
 from scripts.pack.checks.commands import check_commands
-from scripts.pack.checks.evidence import check_evidence
+from scripts.pack.checks.evidence import check_evidence, check_sentences
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
 from scripts.pack.checks.owners import check_owners
@@ -74,6 +74,7 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
             ("no column", PAGE, "", "\n| what | OSS 4.3.0 |\n|---|---|\n| a | b |\n"),
         ],
     ),
+    (check_sentences, [("all rows of a table", "references/execution_modes.md", "once ([test]).", "once.")]),
     (
         check_commands,
         [

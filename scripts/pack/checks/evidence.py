@@ -5,10 +5,14 @@ Evidence is a link to a test, to a section with a code block that the tests run,
 which it was read. A link may be a reference such as `[docs]`, with a definition at the end of the page. If the first
 cell of a row contains names in code type, each linked module must contain at least one of these names. If the row links
 to tests, one of these tests, or a module that it imports, must contain one of the names.
+
+A sentence beside a table that begins with "Each", "Every", "All" or "No" and speaks of the table's rows needs a link to
+a parametrized test, because the evidence of the rows does not prove it.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,14 +64,43 @@ def check_evidence(root: Path) -> Iterator[Finding]:
                 yield Finding(name, claim.line, "evidence", problem, remedy)
 
 
+def check_sentences(root: Path) -> Iterator[Finding]:
+    """Yield sentences about all rows of the table beside them that link no parametrized test."""
+    for path in files.references(root):
+        for line, words, targets in _about_all_rows(path.read_text(encoding="utf-8")):
+            tests = ((path.parent / target.partition("#")[0]).resolve() for target in targets)
+            if not any(test.suffix == ".py" and "parametrize" in test.read_text(encoding="utf-8") for test in tests):
+                problem = f"the sentence {words!r} speaks of all rows of a table without a parametrized test"
+                remedy = "link the test whose cases are the rows, or name them"
+                yield Finding(files.relative(root, path), line, "evidence", problem, remedy)
+
+
 def claims(text: str) -> Iterator[Claim]:
     """Yield the rows of each table that makes claims about an engine and has an evidence column."""
-    sources = {match["label"]: match["source"] for line in markdown.prose(text) if (match := _DEFINITION.match(line))}
+    sources = _sources(text)
     for table in _claim_tables(text):
         if EVIDENCE_COLUMN in table.header:
             position = table.header.index(EVIDENCE_COLUMN)
             for line, cells in table.rows:
                 yield _claim(line, cells[0], cells[position] if position < len(cells) else "", sources)
+
+
+def _sources(text: str) -> dict[str, str]:
+    return {match["label"]: match["source"] for line in markdown.prose(text) if (match := _DEFINITION.match(line))}
+
+
+def _about_all_rows(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """Yield the line, the first words and the links of each sentence about all rows of the table beside it."""
+    lines, sources = hand_written(text), _sources(text)
+    heads = {table.line - 1: table.header[0] for table in markdown.tables(text)}
+    parts = [[*group] for is_text, group in groupby(range(len(lines)), lambda n: bool(lines[n].strip())) if is_text]
+    for before, part, after in zip([[], *parts], parts, [*parts[1:], []], strict=False):
+        for head in (heads[n] for n in part if n in heads):
+            nouns = "|".join(["row", "name", *re.findall(r"[a-z]{3,}", head)])
+            begins = re.compile(rf"(?:^|(?<=[.:] ))\[?(?:Each|Every|All|No) (?:\w+ )?(?:{nouns})s?\b.{{0,30}}")
+            for n in (*before, *after):
+                if match := begins.search(lines[n]):
+                    yield n + 1, match[0], _claim(n + 1, "", lines[n], sources).targets
 
 
 def hand_written(text: str) -> list[str]:
