@@ -54,6 +54,7 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
         check_owners,
         [
             ("its owner, kafka_patterns.md", PAGE, "", "\nThe sink has a limit of 1 MiB.\n"),
+            ("its owner, control.md", PAGE, "", "\nOn OSS, `stop()` does not wait for a commit.\n"),
             ("its owner, state.md", PAGE, "", "\nOSS 4.3.0 refuses Python functions.\n"),
             (
                 "a message states the deleted records .* without naming its owner, errors",

@@ -1,6 +1,7 @@
 """Code blocks with a watermark, with times that a broken clock or producer sends."""
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,12 @@ BATCHES = 4
 
 
 def blocks() -> dict[str, str]:
-    """Return each code block that starts a query with a watermark of the records' own time."""
+    """Return each code block that starts a query which reads a number as a time, or joins two streams."""
     found = {}
     for page in files.references(files.ROOT):
         for fence in markdown.fences(page.read_text(encoding="utf-8")):
-            has_watermark = "withWatermark" in fence.code or "inner_join(" in fence.code
-            if fence.language == "python" and has_watermark and ".start()" in fence.code:
+            has_time = re.search(r"withWatermark|inner_join\(|timestamp_(?:seconds|millis|micros)", fence.code)
+            if fence.language == "python" and has_time and ".start()" in fence.code:
                 found[f"{page.stem}:{fence.line}"] = fence.code
     return found
 

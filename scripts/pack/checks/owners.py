@@ -36,7 +36,10 @@ FACTS = {
     "default garbage collector": ("tuning", r"two cores and 1,792 MB"),
     "slow first batches": ("tuning", r"hundred (?:empty|pauses|times)"),
     "rows that are too late": ("state", r"two batches too late"),
-    # Each of these words denies what `python_state` and `rtm resize` can do.
+    # Each of these words denies what `control`, `latency`, `joins`, `python_state` or `rtm resize` can do.
+    "stop in the middle of a batch": ("control", r"`query\.stop\(\)` repeats|stop\(\)` does not wait for a commit"),
+    "latency of OSS": ("latency", r"not reported; applying|OSS(?: 4\.3\.0)? reports no latenc"),
+    "refusal of joins": ("joins", r"stream, inner \| refused|OSS(?: 4\.3\.0)? refuses (?:stream-stream |)joins?\b"),
     "refusal of Python": ("state", r"refuses? \[?Python (?:UDF|function|processor)|no Python (?:UDF|function)"),
     "number of state partitions": ("state", r"fixed by the first batch|partitions\S* for each checkpoint"),
 }
