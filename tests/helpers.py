@@ -115,10 +115,10 @@ def new_topic(kafka: str, partitions: int) -> str:
     return name
 
 
-def add_partition(kafka: str, topic: str) -> None:
+def add_partition(kafka: str, topic: str, partitions: int = 2) -> None:
     admin = AdminClient({"bootstrap.servers": kafka})
-    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(10)
-    wait_until(lambda: len(admin.list_topics(timeout=10).topics[topic].partitions) == 2, 30, "a second partition")
+    admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(10)
+    wait_until(lambda: len(admin.list_topics(timeout=10).topics[topic].partitions) == partitions, 30, "the partitions")
     produce(kafka, topic, [(1, b"new")])
 
 

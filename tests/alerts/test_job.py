@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from examples.alerts import logs_to_leaks
@@ -94,8 +95,10 @@ def test_ctrl_c_ends_job_with_status_zero(options: Options, tmp_path: Path) -> N
 
 
 def test_too_few_slots_are_refused_before_the_start(spark: SparkSession, options: Options) -> None:
-    """The job does not start a query whose partitions would starve without an error."""
+    """The job creates its topics, but does not start a query whose partitions would starve without an error."""
     too_many = slots_total(spark) + 1
 
     with pytest.raises(NotEnoughSlotsError, match=f"logs_to_leaks {too_many}"):
         start(logs_to_leaks.JOB, spark, replace(options, partitions=too_many))
+    topics = AdminClient({"bootstrap.servers": options.bootstrap_servers}).list_topics(timeout=10).topics
+    assert too_many == len(topics[f"{options.topic_prefix}logs"].partitions)

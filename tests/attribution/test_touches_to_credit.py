@@ -69,4 +69,7 @@ def test_real_time_mode_credits_the_touches_that_it_has_read(
         row["result_id"]: (row["code"], row["late_touches"], [share["result_id"] for share in row["credits"]])
         for row in rows()
     }
+    late = replace(touch, result_id="late", user_key="u")
+    hop.send([sent("u", asdict(late))], attributed)
+    hop.wait(lambda: any(row["late_touches"] for row in rows()), "a late touch")
     assert all(CREDITS.names == list(row) for row in hop.emitted)

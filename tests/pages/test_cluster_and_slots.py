@@ -13,7 +13,7 @@ from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.services.spark import CONFS
 from spark_rtm.text import markdown
 from tests.conftest import SLOTS
-from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka
+from tests.helpers import add_partition, end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka
 from tests.pages.examples import definition_of
 
 PAGE = files.ROOT / "references" / "cluster_and_slots.md"
@@ -90,6 +90,22 @@ def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, 
     assert sorted(silent) == sorted(definition_of(PAGE.with_name("debugging.md"), "starved")(before, after, newest))
     assert query.isActive
     assert query.exception() is None
+
+
+@pytest.mark.services
+def test_new_partitions_without_slots_end_a_query_with_a_shuffle(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """A query without a shuffle would leave partitions unread."""
+    source = new_topic(kafka, 1)
+    counts = kafka_rows(spark, kafka, source).groupBy("value").count().selectExpr("string(count) as value")
+    query = start_to_kafka(counts, kafka, tmp_path / "counts", topic=new_topic(kafka, 1))
+    wait_until(lambda: query.lastProgress, 60, "a batch", [query])
+
+    add_partition(kafka, source, SLOTS)
+
+    with pytest.raises(QueryFailedError, match="CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"):
+        wait_until(lambda: False, 60, "the refusal", [query])
 
 
 def test_session_to_copy_has_the_settings_of_the_pack() -> None:

@@ -55,6 +55,15 @@ GROUPING_CALL = re.compile(r"\.groupBy\(((?:[^()]|\([^()]*\))*)\)")
 WINDOW_CALL = re.compile(r"F\.window\([^()]*\)")
 
 
+def test_python_function_without_python_on_the_worker_fails(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", "/none/python")
+
+    with pytest.raises(Exception, match='Cannot run program "/none/python"'):
+        spark.range(1).select(F.udf(str)("id")).collect()
+
+
 def test_blocks_that_readers_paste_have_windows_of_full_length() -> None:
     names = {"Settings": Settings, "DemoSettings": DemoSettings}
     found = [eval(call, names) for example in EXAMPLES for call in SETTINGS_CALL.findall(example.fence.code)]

@@ -86,6 +86,11 @@ def wrong_plain(secured: SecuredKafka) -> Options:
     return password(secured, "PLAIN", WRONG_PASSWORD)
 
 
+def other_host(secured: SecuredKafka) -> Options:
+    """Return a login at an address that the broker's certificate does not name."""
+    return password(secured) | {"kafka.bootstrap.servers": secured.login.replace("127.0.0.1", "localhost")}
+
+
 def outcome(secured: SecuredKafka, topics: Mapping[str, str], query: StreamingQuery) -> str:
     """Return `copied`, or the query's last Kafka exception, after which the keeper must not restart it."""
     # Neither the error nor the plan holds a password.
@@ -121,6 +126,11 @@ CASES: dict[str, tuple[Login, Login, tuple[tuple[str, str], ...], str]] = {
     "wrong authority of the broker": (
         lambda k: password(k) | {"kafka.ssl.truststore.location": str(k.stranger.trusted())},
         *(password, BOTH, "SslAuthenticationException: SSL handshake failed"),
+    ),
+    "wrong host of the broker": (password, other_host, BOTH, "SslAuthenticationException: SSL handshake failed"),
+    "wrong host, with the check disabled": (
+        *(password, lambda k: other_host(k) | {"kafka.ssl.endpoint.identification.algorithm": ""}),
+        *(BOTH, "copied"),
     ),
     # With TLS 1.3, the client learns only after the handshake that its certificate was refused.
     "wrong certificate of the client": (

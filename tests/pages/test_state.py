@@ -161,6 +161,21 @@ def test_due_timer_without_rows_fires_at_end_of_batch(probe: OperatorProbe, scal
     wait_for_text(probe, query, "a 1 1", "a silent")
 
 
+def test_timer_that_fell_due_between_two_runs_waits_for_the_next_row(probe: OperatorProbe, scala: Streams) -> None:
+    writer = probe.write(scala["patient"](probe.rows().select("k")))
+    first = in_real_time(writer, "2 seconds").start()
+    probe.send("a", 1)
+    wait_for_commit(first, 1)
+    first.stop()
+    wait_for_time(first, SILENCE_SECONDS)
+
+    second = in_real_time(writer, ENDLESS).start()
+    probe.send("tick", 1)
+
+    wait_for(second, lambda: {"a 1 1", "a silent", "tick 1 1"} == set(probe.texts()), "the timer")
+    assert second.lastProgress is None
+
+
 def test_state_with_ttl_expires_within_the_batch(probe: OperatorProbe, scala: Streams) -> None:
     query = start(probe, scala["fading"](probe.rows().select("k"), TTL_MS), ENDLESS)
 

@@ -30,6 +30,7 @@ threading.Thread(target=threading.Event().wait).start()
 from pyspark.sql import SparkSession, functions as F
 
 spark = SparkSession.builder.getOrCreate()
+assert os.environ["NAME_NODE"] in ("file:///", "hdfs://" + os.environ["KAFKA_BOOTSTRAP_SERVERS"])
 spark.sparkContext._jsc.hadoopConfiguration().set("fs.defaultFS", os.environ["NAME_NODE"])
 servers = {"kafka.bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]}
 rows = spark.readStream.format("kafka").options(**servers, subscribe="words").load()
@@ -78,7 +79,12 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
             ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH"), str(conf)
         )
         submit = "--conf spark.sql.extensions=no.such.Extension pyspark-shell"
-        remote = {"SPARK_REMOTE": address.replace("hdfs", "sc"), "PYSPARK_SUBMIT_ARGS": submit, "NAME_NODE": address}
+        servers = {"KAFKA_BOOTSTRAP_SERVERS": address.removeprefix("hdfs://")}
+        remote = servers | {
+            "SPARK_REMOTE": address.replace("hdfs", "sc"),
+            "PYSPARK_SUBMIT_ARGS": submit,
+            "NAME_NODE": address,
+        }
         yield Machine(folders | remote, events, name_node)
 
 

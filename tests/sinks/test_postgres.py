@@ -3,16 +3,19 @@ import pickle
 import threading
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 from pyspark import cloudpickle
-from pyspark.sql import Row
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
+from spark_rtm.realtime.queries import wait_until
 from spark_rtm.sinks import PostgresUpsertSink
-from tests.helpers import eventually
+from tests.helpers import eventually, kafka_rows, new_topic, produce
 from tests.sinks.helpers import COLUMNS, Table, ask, do, kill_backends, row, sink_of, write
 
 pytestmark = pytest.mark.services
@@ -75,6 +78,23 @@ def test_replayed_older_version_changes_nothing(table: Table) -> None:
     assert {"k": (3, "")} == table.rows()
     assert [("k", 1), ("k", 2), ("k", 3)] == table.applied()
     assert 1 == sink.metrics.stale_rows
+
+
+@pytest.mark.spark
+def test_count_of_a_query_is_its_version(spark: SparkSession, kafka: str, table: Table, tmp_path: Path) -> None:
+    """A query that counts all records again writes older counts, which change nothing."""
+    topic = new_topic(kafka, 1)
+    keys = kafka_rows(spark, kafka, topic).groupBy(F.col("value").cast("string").alias("key"))
+    counts = keys.agg(F.count("*").alias("version")).select("key", "version", F.lit("").alias("value"))
+    produce(kafka, topic, [(0, b"k")] * 4)
+    for run in "ab":
+        writer = counts.writeStream.foreach(sink_of(table)).option("checkpointLocation", str(tmp_path / run))
+        query = writer.outputMode("update").trigger(realTime="2 seconds").start()  # type: ignore[call-overload]
+        wait_until(lambda: sum(each.numInputRows for each in query.recentProgress), 60, "four rows", [query])  # noqa: B023
+        query.stop()
+
+    assert {"k": (4, "")} == table.rows()
+    assert sorted(set(table.applied())) == table.applied()
 
 
 def test_row_that_does_not_fit_fails_the_epoch(table: Table) -> None:
