@@ -15,9 +15,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from spark_rtm.lint.engine import RULES, lint_paths
+from spark_rtm.lint.files.formats import SUFFIXES
 from spark_rtm.lint.rules.rule import UNCHECKED
 from spark_rtm.lint.settings import SettingsError, settings_for
-from spark_rtm.lint.sources import SUFFIXES
 from spark_rtm.text.finding import printable, render
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from spark_rtm.lint import Options
 from spark_rtm.lint.claims import claims_in
-from spark_rtm.lint.engine import PAGES, RULES, is_complete, lint_sources
+from spark_rtm.lint.engine import RULES, is_complete, lint_sources
+from spark_rtm.lint.files.formats import PAGES
 from spark_rtm.lint.fixes import difference, fixable, fixed
 from spark_rtm.lint.problem import UncheckedError, time_limit
 from spark_rtm.lint.rules.claim import REMOVED

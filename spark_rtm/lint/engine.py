@@ -3,16 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from spark_rtm.lint.facts import Cluster, Fact, Facts, Sentence
-from spark_rtm.lint.files import markdown
 from spark_rtm.lint.files.definitions import read_definitions
 from spark_rtm.lint.files.documents import read_dictionaries
+from spark_rtm.lint.files.formats import DEFINITIONS, PAGES, PROGRAMS, READERS, SUFFIXES
 from spark_rtm.lint.files.layout import layout_of
+from spark_rtm.lint.files.markdown import read_page
 from spark_rtm.lint.files.notebooks import NOTEBOOKS, cells_of_json, cells_of_source, is_notebook, read_notebook
-from spark_rtm.lint.files.scala import read_jvm
 from spark_rtm.lint.marks import silences
 from spark_rtm.lint.problem import Problem, UncheckedError, time_limit
 from spark_rtm.lint.python.read import read_python
@@ -28,12 +28,6 @@ MODULES = (trigger, source, operator, state, setting, mode, job, claim, cluster)
 RULES: list[Rule] = [rule for module in MODULES for rule in module.RULES]
 KINDS = {Cluster: "cluster", Sentence: "page"}
 PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
-DEFINITIONS = {f".{language}" for language in markdown.DEFINITIONS}
-OTHER_LANGUAGES = {f".{language}": check for language, check in markdown.LANGUAGES.items()} | {
-    ".scala": partial(read_jvm, is_excerpt=False),
-    ".java": partial(read_jvm, is_java=True, is_excerpt=False),
-}
-PAGES = {".md", ".markdown"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
 """A code word in a message: a name such as `mapInPandas`, or a quoted value."""
 CODE_OF_MODE = re.compile(r"realTime|RealTime")
@@ -111,19 +105,20 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RulePro
 
 
 def _read(text: str, suffix: str, min_batch_ms: float | None) -> Facts:
-    if suffix in OTHER_LANGUAGES:
-        facts = OTHER_LANGUAGES[suffix](text)
-        cells = cells_of_source(text, suffix) if suffix in NOTEBOOKS and is_notebook(text, suffix) else []
-        if in_python := [cell for cell in cells if cell[0] in {"python", "markdown"}]:
-            facts.add(read_notebook(in_python, min_batch_ms=min_batch_ms))
+    language = SUFFIXES.get(suffix, "python")
+    if language == "page":
+        return read_page(layout_of(text), min_batch_ms=min_batch_ms)
+    if language == "notebook" or (language == "python" and is_notebook(text)):
+        cells = cells_of_json(text) if language == "notebook" else cells_of_source(text)
+        return read_notebook(cells, is_source=language == "python", min_batch_ms=min_batch_ms)
+    if language == "python":
+        facts = read_python(text, is_excerpt=False, min_batch_ms=min_batch_ms)
+        facts.add(read_definitions(text, read_dictionaries))
         return facts
-    if suffix == ".ipynb" or (suffix == ".py" and is_notebook(text)):
-        cells = cells_of_json(text) if suffix == ".ipynb" else cells_of_source(text)
-        return read_notebook(cells, is_source=suffix == ".py", min_batch_ms=min_batch_ms)
-    if suffix in PAGES:
-        return markdown.read_page(layout_of(text), min_batch_ms=min_batch_ms)
-    facts = read_python(text, is_excerpt=False, min_batch_ms=min_batch_ms)
-    facts.add(read_definitions(text, read_dictionaries))
+    facts = PROGRAMS[language](text) if language in PROGRAMS else READERS[language](text)
+    cells = cells_of_source(text, suffix) if suffix in NOTEBOOKS and is_notebook(text, suffix) else []
+    if in_python := [cell for cell in cells if cell[0] in {"python", "markdown"}]:
+        facts.add(read_notebook(in_python, min_batch_ms=min_batch_ms))
     return facts
 
 

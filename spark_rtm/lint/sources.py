@@ -15,10 +15,10 @@ from os.path import commonpath, exists, isdir, isfile, islink, join, lexists, re
 from pathlib import Path
 from typing import BinaryIO
 
+from spark_rtm.lint.files.formats import SUFFIXES
 from spark_rtm.lint.problem import Problem, UncheckedError
 from spark_rtm.lint.spark.intervals import min_batch_ms_in
 
-SUFFIXES = {".py", ".ipynb", ".md", ".markdown", ".json", ".yaml", ".yml", ".scala", ".java", ".sql", ".tf"}
 CACHES = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
           ".hypothesis", ".tox"}  # fmt: skip
 """Folders to skip everywhere, like every folder with a `pyvenv.cfg`."""

@@ -1,20 +1,17 @@
 """Read the fences, code spans, tables and prose of Markdown pages, with the marks of wrong examples."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from operator import add
 from typing import Any
 
 from spark_rtm.lint.facts import Fact, Facts, Sentence, denies
-from spark_rtm.lint.files.definitions import read_definitions
-from spark_rtm.lint.files.documents import read_json, read_yaml
-from spark_rtm.lint.files.hcl import read_hcl
+from spark_rtm.lint.files.formats import READERS
 from spark_rtm.lint.files.layout import Layout, mark_of
 from spark_rtm.lint.files.prose import comments, sentences
 from spark_rtm.lint.files.scala import read_jvm
-from spark_rtm.lint.files.sql import read_sql
 from spark_rtm.lint.problem import Steps, UncheckedError, UnreadableError, steps_for
 from spark_rtm.lint.python.read import SPARK, read_python
 from spark_rtm.lint.spark.module import target_engines
@@ -22,18 +19,6 @@ from spark_rtm.lint.spark.scope import FRAGMENT
 from spark_rtm.text import markdown
 
 TRIGGER_CONDITIONS = {"VALUE_NOT_NON_EMPTY_STR", "ONLY_ALLOW_SINGLE_TRIGGER", "PySparkValueError"}
-DEFINITIONS = {
-    **dict.fromkeys(("json", "jsonc"), read_json),
-    **dict.fromkeys(("yaml", "yml"), read_yaml),
-    **dict.fromkeys(("hcl", "tf", "terraform"), read_hcl),
-}
-LANGUAGES: dict[str, Callable[[str], Facts]] = {
-    "scala": read_jvm,
-    "java": partial(read_jvm, is_java=True),
-    "sql": read_sql,
-    **{language: partial(read_definitions, read=read) for language, read in DEFINITIONS.items()},
-}
-"""The reader of each other language, which is also the suffix of its files."""
 TRIGGER_SPAN = re.compile(r"\breal_?[tT]ime\s*=|Trigger\.RealTime\(|RealTimeTrigger|option\([\"']realTime")
 BARE_TRIGGER = re.compile(r"\.?\btrigger\(\s*realTime\s*=\s*\w+\s*\)")
 CALL = re.compile(r"\btrigger\s*\([^)]*real_?[tT]ime")
@@ -77,7 +62,7 @@ def _read_fence(fence: markdown.Fence, steps: Steps, *, is_spark: bool, min_batc
             return found if fence.is_python or CALL.search(code) else Facts(found.parts)
         if fence.language in {"scala", "java"}:
             return read_jvm(code, is_java=fence.language == "java", steps=steps)
-        return LANGUAGES[fence.language](code) if fence.language in LANGUAGES else Facts()
+        return READERS[fence.language](code) if fence.language in READERS else Facts()
     except UnreadableError:  # pages show excerpts of definitions, which are seldom complete
         return Facts()
     except UncheckedError as error:

@@ -8,11 +8,10 @@ sentences about the mode for a person or an assistant to judge.
 import re
 from collections.abc import Iterator
 
-from spark_rtm.lint.facts import DENIED, MODE, SILENT_COLUMN, Sentence
+from spark_rtm.lint.facts import MODE, Sentence
 from spark_rtm.lint.problem import Problem
 from spark_rtm.lint.rules.cluster import MIN_RUNTIME
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Rules
-from spark_rtm.text import markdown
 
 RULES = Rules()
 REMOVED = {"claim-delta", "claim-continuous", "claim-latency", "continuous-name"}
@@ -37,24 +36,17 @@ RUNTIME = re.compile(
 REQUIREMENT = re.compile(
     r"\b(?:requir\w+|needs?|minimum|at\s+least|from|since|available|supported|works?|starting)\b", re.IGNORECASE
 )
-OTHER_MODES = re.compile(r"micro-?batch(?:es)?|\bbatch\b|\bbut\b|\bwhile\b|default\s+trigger", re.IGNORECASE)
-"""Names of other modes, for sentences whose advice is about real-time mode itself."""
 
 
 def advised(sentence: Sentence, subject: str) -> Iterator[int]:
     """Yield the line at which a sentence about real-time mode recommends a match of the pattern `subject`."""
-    is_named = sentence.is_about and re.search(subject, sentence.text, re.IGNORECASE)
-    if not is_named or SILENT_COLUMN.search(sentence.column):
+    if not sentence.is_about or sentence.is_denied:
         return
     # A subject in parentheses after the mode's name, or after `with`, is advice for this mode.
     pattern = rf"(?:{MODE.pattern})[\s*_`]*(?:\([^()]*?|(?:jobs?\s+)?(?:with|on|uses?|needs|requires)\s+){subject}"
-    text = markdown.replace_code_spans(sentence.text, lambda _: "x")
-    if DENIED.search(OTHER_MODES.sub("", text)):
-        return
-    if not sentence.is_denied:
-        pattern += f"|{ADVICE}{subject}|{subject}{GRANTED}"
-        if MODE.search(sentence.around.partition(" | ")[0]):
-            pattern += rf"|^[^:]{{0,80}}:\W{{0,5}}{subject}\W{{0,5}}$"
+    pattern += f"|{ADVICE}{subject}|{subject}{GRANTED}"
+    if MODE.search(sentence.around.partition(" | ")[0]):
+        pattern += rf"|^[^:]{{0,80}}:\W{{0,5}}{subject}\W{{0,5}}$"
     if match := re.search(pattern, sentence.text, re.IGNORECASE):
         named = re.search(subject, match[0], re.IGNORECASE)
         yield sentence.line_at(match.start() + (named.start() if named else 0))

@@ -1,0 +1,42 @@
+"""
+List the file formats of the linter: `SUFFIXES` maps each suffix to a language, and `READERS` maps languages to readers.
+
+Code blocks of pages use the same readers. Python files, notebooks and pages contain other languages, so `engine.py`
+chooses their readers.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from spark_rtm.lint.facts import Facts
+from spark_rtm.lint.files.definitions import read_definitions
+from spark_rtm.lint.files.documents import read_json, read_yaml
+from spark_rtm.lint.files.hcl import read_hcl
+from spark_rtm.lint.files.scala import read_jvm
+from spark_rtm.lint.files.sql import read_sql
+
+PARSERS: dict[str, Callable[[str], list[Any]]] = {
+    **dict.fromkeys(("json", "jsonc"), read_json),
+    **dict.fromkeys(("yaml", "yml"), read_yaml),
+    **dict.fromkeys(("hcl", "tf", "terraform"), read_hcl),
+}
+"""The parser of each language of definitions."""
+READERS: dict[str, Callable[[str], Facts]] = {
+    "scala": read_jvm,
+    "java": partial(read_jvm, is_java=True),
+    "sql": read_sql,
+    **{language: partial(read_definitions, read=parser) for language, parser in PARSERS.items()},
+}
+"""The reader of each language that needs no other reader."""
+PROGRAMS = {"scala": partial(read_jvm, is_excerpt=False), "java": partial(read_jvm, is_java=True, is_excerpt=False)}
+"""The readers of whole files whose excerpts are read differently."""
+SUFFIXES = {
+    ".py": "python",
+    ".ipynb": "notebook",
+    **dict.fromkeys((".md", ".markdown"), "page"),
+    **{f".{language}": language for language in ("scala", "java", "sql", "json", "yaml", "yml", "tf")},
+}
+"""The language of each file."""
+PAGES = {suffix for suffix, language in SUFFIXES.items() if language == "page"}
+DEFINITIONS = {suffix for suffix, language in SUFFIXES.items() if language in PARSERS}
