@@ -39,7 +39,10 @@ FACTS = {
     # Each of these words denies what `control`, `latency`, `joins`, `python_state` or `rtm resize` can do.
     "stop in the middle of a batch": ("control", r"`query\.stop\(\)` repeats|stop\(\)` does not wait for a commit"),
     "latency of OSS": ("latency", r"not reported; applying|OSS(?: 4\.3\.0)? reports no latenc"),
-    "refusal of joins": ("joins", r"stream, inner \| refused|OSS(?: 4\.3\.0)? refuses (?:stream-stream |)joins?\b"),
+    "refusal of joins": (
+        "joins",
+        r"stream, inner \| not supported|OSS(?: 4\.3\.0)? (?:refuses|does not support) (?:stream-stream |)joins?\b",
+    ),
     "refusal of Python": ("state", r"refuses? \[?Python (?:UDF|function|processor)|no Python (?:UDF|function)"),
     "number of state partitions": ("state", r"fixed by the first batch|partitions\S* for each checkpoint"),
 }
