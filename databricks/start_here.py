@@ -11,7 +11,7 @@
 # MAGIC %md
 # MAGIC ## 1. See rows within milliseconds
 # MAGIC
-# MAGIC Open-source Spark refuses the source `rate` in real-time mode. Stop this cell before you run the next one: each query holds its task slots until it ends.
+# MAGIC Open-source Spark does not support the source `rate` in real-time mode. Stop this cell before you run the next one, because each query occupies its task slots until it ends.
 
 # COMMAND ----------
 
@@ -23,7 +23,7 @@ display(events, realTime="5 minutes", outputMode="update")
 # MAGIC %md
 # MAGIC ## 2. Kafka to Kafka
 # MAGIC
-# MAGIC Fill in the two fields above. Each record of `clicks` is answered in `shouts`; a record that is not text goes on with an empty value, so no record can end the query.
+# MAGIC Fill in the two fields above. For each record in `clicks`, the query writes one record to `shouts`. If a record is not valid text, the query writes an empty value, so no record can make the query fail.
 
 # COMMAND ----------
 
