@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 KAFKA_SINK = {
     # By default, Kafka 4's Java client waits 5 ms for further records before it sends a batch.
     "kafka.linger.ms": "0",
-    # A rejected record contains its source record and additional headers, so it is larger than the source record.
-    "kafka.max.request.size": "4000000",
+    # Event Hubs closes the connection after a request of 1,046,528 bytes. Records that `decoding` rejects are smaller.
+    "kafka.max.request.size": "1040000",
 }
 """Options for the Kafka sink of a real-time query."""
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")

@@ -20,7 +20,6 @@ from pyspark.sql import SparkSession
 
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import PLUGIN
-from spark_rtm.realtime.queries import KAFKA_SINK
 from spark_rtm.services.files import class_archive
 from spark_rtm.services.files.run_folder import jvm_folder, new_folder
 from spark_rtm.services.java import java_home
@@ -35,7 +34,7 @@ COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 # Avro allocates the length that a record declares before it reads the data, so without these limits a record of seven
 # bytes exhausts the heap. No string, array or map of a record is longer than the record itself.
 AVRO_LIMITS = " ".join(
-    f"-Dorg.apache.avro.limits.{name}={KAFKA_SINK['kafka.max.request.size']}"
+    f"-Dorg.apache.avro.limits.{name}=4000000"
     for name in ("string.maxLength", "bytes.maxLength", "collectionItems.maxLength")
 )
 # This file system creates files without a `chmod` process. By default, each new checkpoint file starts such a process,

@@ -30,7 +30,7 @@ from spark_rtm.testing.records import TOPIC_HEADER, Received, Sent, received
 
 BLOCK = "kafka.max.block.ms"
 # A target topic that does not exist would delay the failure by 60 s.
-SINK = KAFKA_SINK | {BLOCK: "10000"}
+SINK = KAFKA_SINK | {BLOCK: "10000", "kafka.max.request.size": "4000000"}
 MAX_SENT_BYTES = 12_000_000
 # The tests examine the limit of the sink's client, so the topics accept larger records.
 ANY_SIZE = REJECT_TOPIC | {"max.message.bytes": str(MAX_SENT_BYTES)}

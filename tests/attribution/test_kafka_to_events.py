@@ -18,7 +18,7 @@ from examples.attribution.topics import SOURCE_TOPICS
 from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.realtime.limits import MAX_HEADERS, MAX_RAW_BYTES, MAX_RECORD_BYTES
 from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import raise_if_failed
+from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed
 from tests.helpers import kafka_rows, start_to_kafka
 
 pytestmark = pytest.mark.spark
@@ -247,7 +247,7 @@ def test_real_time_mode_separates_bad_records_from_good_ones(
 
     topics = ",".join(settings.topic(topic) for topic in SOURCE_TOPICS)
     rows = kafka_to_events(kafka_rows(spark, kafka, topics, includeHeaders="true"), settings)
-    query = start_to_kafka(rows, kafka, tmp_path, **{"kafka.max.request.size": "4000000"})
+    query = start_to_kafka(rows, kafka, tmp_path, **KAFKA_SINK)
 
     events_topic, rejected_topic = settings.topic("events"), settings.topic("ad-rejected")
     messages = read_topic(kafka, events_topic, rejected_topic, min_records=len(cases) + len(goods))

@@ -17,8 +17,10 @@ from pytest_examples import EvalExample
 from scripts.pack import files
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import judge
+from spark_rtm.realtime.limits import MAX_KEY_BYTES, MAX_RAW_BYTES
 from spark_rtm.realtime.login import DATABRICKS_CLIENT, OSS_CLIENT, certificate_login, password_login
 from spark_rtm.realtime.proof import assert_real_time, plan_of_query
+from spark_rtm.realtime.queries import KAFKA_SINK
 from tests.certificates import Certificates
 from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka
 from tests.pages.examples import Example
@@ -36,6 +38,7 @@ from tests.pages.secured import (
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 
+PAGE = files.ROOT / "references/security.md"
 WRONG_PASSWORD = "wrong-word"
 Options = dict[str, str]
 
@@ -215,6 +218,13 @@ def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, 
     assert [1, 1, 1] == [read("JKS", word), read("JKS", ""), read("PKCS12", word)]
     with pytest.raises(Exception, match="TimeoutException: Timed out waiting for a node assignment"):
         read("PKCS12", "", **{"kafka.request.timeout.ms": "500", "kafka.default.api.timeout.ms": "1000"})
+
+
+def test_limit_of_the_sink_is_between_a_rejected_record_and_event_hubs() -> None:
+    [event_hubs] = re.findall(r"`kafka.max.request.size` below (\d+)", PAGE.read_text(encoding="utf-8"))
+    headers = 1_000
+
+    assert MAX_RAW_BYTES + MAX_KEY_BYTES + headers < int(KAFKA_SINK["kafka.max.request.size"]) < int(event_hubs)
 
 
 def test_login_module_of_the_other_engine_is_not_found(spark: SparkSession) -> None:
