@@ -15,12 +15,12 @@ from spark_rtm.lint.claims import claims_in
 from spark_rtm.lint.engine import RULES, is_complete, lint_sources
 from spark_rtm.lint.files.formats import PAGES
 from spark_rtm.lint.fixes import difference, fixable, fixed
+from spark_rtm.lint.marks import named_rules
 from spark_rtm.lint.problem import UncheckedError, time_limit
 from spark_rtm.lint.rules.claim import REMOVED
 from spark_rtm.lint.rules.rule import UNCHECKED
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
 from spark_rtm.lint.sources import MARK, MAX_BYTES, Sources, read_sources
-from spark_rtm.lint.suppress import named_rules
 from spark_rtm.program import UsageError
 from spark_rtm.text.finding import Finding, printable, render, show, summary
 

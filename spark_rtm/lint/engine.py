@@ -13,7 +13,7 @@ from spark_rtm.lint.files.formats import DEFINITIONS, PAGES, PROGRAMS, READERS, 
 from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.markdown import read_page
 from spark_rtm.lint.files.notebooks import NOTEBOOKS, cells_of_json, cells_of_source, is_notebook, read_notebook
-from spark_rtm.lint.marks import silences
+from spark_rtm.lint.marks import silenced_in_file, silenced_lines, silences
 from spark_rtm.lint.problem import Problem, UncheckedError, time_limit
 from spark_rtm.lint.python.read import read_python
 from spark_rtm.lint.rules import claim, cluster, job, mode, operator, setting, source, state, trigger
@@ -21,7 +21,6 @@ from spark_rtm.lint.rules.rule import UNCHECKED, Rule, RuleProblem
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import ABOUT_MODE, Sources, is_relevant, read_sources
 from spark_rtm.lint.spark.module import target_engines
-from spark_rtm.lint.suppress import silenced_in_file, silenced_lines
 from spark_rtm.text.finding import ENGINES, Finding
 
 MODULES = (trigger, source, operator, state, setting, mode, job, claim, cluster)

@@ -1,8 +1,9 @@
 """
-Recognize the marks that declare code or text as a wrong example.
+Recognize what silences rules: marks of wrong examples, and the comments `rtm: ignore` and `rtm: file-ignore`.
 
-Only explicit marks count: a sign, a word such as `wrong` at the start, `raises` with an error, a test that expects a
-failure. Words such as invalid, reject, never or avoid describe what ordinary jobs do, so they silence nothing.
+Only explicit marks declare a wrong example: a sign, a word such as `wrong` at the start, `raises` with an error, a test
+that expects a failure. Words such as invalid, reject, never or avoid describe what ordinary jobs do, so they silence
+nothing.
 """
 
 import re
@@ -28,6 +29,11 @@ RIGHT = re.compile(
     r"valid|ok(?:ay)?|new|solution|recommended|preferred)\b",
     re.IGNORECASE,
 )
+IGNORE = re.compile(r"(?:#|//|<!--|--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)\])?", re.IGNORECASE)
+FILE_IGNORE = re.compile(
+    r"^[^\S\n]*(?:#|//|<!--|--)[^\S\n]*rtm:[^\S\n]*file-ignore\[(?P<rules>[\w\s,*-]+)\]", re.IGNORECASE | re.MULTILINE
+)
+"""Comments that silence rules, in files of every format."""
 EXPECT = re.compile(r"expect:\s*[\w, -]+|rtm:\s*ignore.*", re.IGNORECASE)
 MAX_MARK = 2000
 """Number of characters at the start of a comment or heading that can mark code as wrong."""
@@ -80,3 +86,24 @@ class Marks:
         """Return whether a mark covers a rule on a line, or on another line of the same query."""
         texts = [self.lines.get(line), *[self.statements.get(each) for each in (line, *others)]]
         return any(silences(text, rule_id) for text in texts if text is not None)
+
+
+def silenced_lines(text: str) -> dict[int, set[str]]:
+    """Map each line to the rule ids that a comment silences there. `*` means all rules."""
+    silenced: dict[int, set[str]] = {}
+    for number, line in enumerate(text.splitlines() if "rtm:" in text.lower() else (), 1):
+        if match := IGNORE.search(line):
+            silenced[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
+            if line.lstrip().startswith(("#", "//", "<!--", "--")):  # alone on its line, it covers the next line
+                silenced[number + 1] = silenced[number] | silenced.get(number + 1, set())
+    return silenced
+
+
+def silenced_in_file(text: str) -> set[str]:
+    """Return the rule ids that comments `rtm: file-ignore[rule]` silence."""
+    return {rule.strip() for match in FILE_IGNORE.finditer(text) for rule in match["rules"].split(",")}
+
+
+def named_rules(text: str) -> set[str]:
+    """Return all rule ids that comments name."""
+    return silenced_in_file(text).union(*silenced_lines(text).values())

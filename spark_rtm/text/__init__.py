@@ -1,1 +1,13 @@
-"""Parse Markdown, and render findings."""
+"""Parse Markdown, number the lines of matches, and render findings."""
+
+import re
+from collections.abc import Iterator
+
+
+def numbered(pattern: re.Pattern[str], text: str, group: int = 0) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield each match with the line number at which the group begins."""
+    line, position = 1, 0
+    for match in pattern.finditer(text):
+        line += text.count("\n", position, match.start(group))
+        position = match.start(group)
+        yield line, match

@@ -7,7 +7,7 @@ from typing import Any
 from spark_rtm.lint.facts import Object
 from spark_rtm.lint.files.documents import CONSTANTS, MAX_VALUES, UNKNOWN
 from spark_rtm.lint.problem import Steps
-from spark_rtm.text.lines import numbered
+from spark_rtm.text import numbered
 
 TOKEN = re.compile(
     r"(?P<note>(?:#|//)[^\n]*+|/\*(?:.*?\*/|.*))|<<-?(?P<heredoc>\w++)(?:.*?\n[ \t]*(?P=heredoc)\b|.*)"

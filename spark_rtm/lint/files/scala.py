@@ -12,8 +12,8 @@ from spark_rtm.lint.python.counterexamples import marks_of
 from spark_rtm.lint.python.read import facts_of, module_of
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.module import target_engines
+from spark_rtm.text import numbered
 from spark_rtm.text.finding import DATABRICKS
-from spark_rtm.text.lines import numbered
 
 UNSUPPORTED_TRIGGER = re.compile(
     r"\bTrigger\s*\.\s*(?:realTime|RealTimeMode|Realtime)\b|\.trigger\(\s*realTime\s*=|"

@@ -8,7 +8,7 @@ from spark_rtm.lint.files.layout import without_comments
 from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.streams import Setting
 from spark_rtm.lint.spark.values import Const
-from spark_rtm.text.lines import numbered
+from spark_rtm.text import numbered
 
 MAX_STATEMENT = 5000
 """Number of characters before a property in which the kind of its table is searched."""

@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 from spark_rtm.lint.jvm import build
-from spark_rtm.text.lines import numbered
+from spark_rtm.text import numbered
 
 OPENING, CLOSING = {"(", "[", "{"}, {")", "]", "}"}
 MAX_DEPTH = 40

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from spark_rtm.lint.marks import Marks, is_right, is_wrong
-from spark_rtm.text.lines import numbered
+from spark_rtm.text import numbered
 
 EXPECTATIONS = {"raises", "assertRaises", "assertRaisesRegex", "suppress"}
 EXPECTS = re.compile(r"raises|xfail|assertRaises|suppress|\.exception\(|intercept|assertThrows|[Tt]hrownBy|expected")
