@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from .control import stop_all
+from .control import ControlError, commit, stop_all
 from .failures import INTERRUPTED, NOT_EMPTY, SECOND_WRITER, Failure, Kind, failure_of
 from .limits import DEADLINE_SECONDS
-from .queries import clear_first_commit, stop_completely, stop_on_interrupt
+from .queries import QueryFailedError, clear_first_commit, stop_completely, stop_on_interrupt
 from .standby import LostLockError, Standby, leading
 
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ class Keeper:
         self._spark, self._starters = spark, dict(starters)
         self._limits, self._on_decision = limits or Limits(), on_decision
         self._due: dict[str, float] = {}
+        self.is_over = False
+        """Whether the queries have been told to stop."""
 
     def start(self) -> None:
         """Start all queries. If one cannot start, stop those that have started, and raise the exception."""
@@ -174,11 +177,13 @@ class Keeper:
     def stop(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         """Stop all queries, and wait until their tasks have ended. Drain those that support commands first."""
         self._due.clear()
+        self.is_over = True
         stop_all(self._spark, self.queries.values(), deadline_seconds)
 
     def step_down(self) -> None:
         """Stop all queries in the middle of their batches, so they do not compete with a second process."""
         self._due.clear()
+        self.is_over = True
         stop_completely(self._spark, *self.queries.values())
 
     def _restart(self, name: str) -> None:
@@ -206,6 +211,18 @@ class Keeper:
         self._due[failure.query_name] = failure.at + decision.pause_seconds
 
 
+def _commit_every(keeper: Keeper, name: str, seconds: float, stop: threading.Event) -> None:
+    """Commit a query until `stop` is set or the query no longer runs. Failures are for the keeper's `poll`."""
+    while not stop.wait(seconds) and not keeper.is_over:
+        query = keeper.queries[name]
+        try:
+            if query.isActive:
+                commit(query)
+        except (ControlError, QueryFailedError, TimeoutError) as error:
+            if query.isActive and not stop.is_set():
+                LOG.warning("query %r commits only at its interval, not every %g s: %s", name, seconds, error)
+
+
 def keep(
     spark: SparkSession,
     starters: Mapping[str, Starter],
@@ -213,11 +230,14 @@ def keep(
     limits: Limits | None = None,
     standby: Standby | None = None,
     deadline_seconds: float = DEADLINE_SECONDS,
+    commit_every: float | None = None,
 ) -> None:
     """
     Start queries and keep them running until `stop` is set, all are stopped, or one cannot continue.
 
     With `standby`, first wait until no other process runs the queries.
+    `commit_every` is the number of seconds between the commits of a query, which otherwise commits at its interval. It
+    needs the source `rtm-kafka`.
     At the end, all queries together have `deadline_seconds` to drain. Later ones stop in the middle of a batch.
     Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, because Python handles signals only there.
     The queries have stopped when the call returns or raises.
@@ -233,6 +253,10 @@ def keep(
         if not check_lock:
             return
         keeper.start()
+        if commit_every:
+            for name in starters:
+                committing = partial(_commit_every, keeper, name, commit_every, stop)
+                threading.Thread(target=committing, name=f"commit {name}", daemon=True).start()
         try:
             is_over = False
             while not is_over:
