@@ -160,6 +160,7 @@ bench-other-engines: ## compare with Kafka Streams, Flink and Quix Streams; BENC
 bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latency
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
 bench-drains: ## measure how long a stop without repeated results takes, even if jobs are killed during it; QUICK=1 PUBLISH=1 BENCH=--cluster
+bench-kills: ## kill a job that writes exactly once, at each step of its protocol, and count its results; BENCH="--series 30 --kills 10", --cluster or --broker
 
 bench-%: setup $(VENV)/installed-bench
 	@$(PY) -m benchmarks $* $(BENCH_OPTIONS)

@@ -10,7 +10,7 @@ from types import ModuleType
 from benchmarks.results.format import Block
 
 FOLDERS = ("latency", "throughput", "settings", "growth", "other-engines", "postgres-sink")
-PROBES = ("python-path", "drains")
+PROBES = ("python-path", "drains", "kills")
 MODULES = {name: f"benchmarks.{name.replace('-', '_')}.measure" for name in FOLDERS}
 MODULES |= {name: f"benchmarks.probes.{name.replace('-', '_')}" for name in PROBES}
 """The module of each benchmark, with `Options` and `measure`."""

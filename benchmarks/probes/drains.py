@@ -148,7 +148,7 @@ def measure(options: Options, console: Console) -> Outcome:
 
 
 @contextmanager
-def traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
+def traffic(servers: str, rate: int, sent: list[str], topic: str = "source") -> Iterator[None]:
     """Send records while the block runs, and append their values, which are consecutive numbers, to `sent`."""
     ended = threading.Event()
 
@@ -156,7 +156,7 @@ def traffic(servers: str, rate: int, sent: list[str]) -> Iterator[None]:
         while not ended.wait(1 / rate):
             number = len(sent)
             sent.append(str(number))
-            yield "source", str(number), str(number % KEYS), number % PARTITIONS
+            yield topic, str(number), str(number % KEYS), number % PARTITIONS
 
     with ThreadPoolExecutor(1) as threads:
         sending = threads.submit(produce, servers, records())

@@ -18,6 +18,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
+import spark_rtm.exactly_once.Batches
+
 /**
  * A Kafka source whose real-time batch ends on command. `control.py` is its Python side.
  *
@@ -42,7 +44,7 @@ object Commands {
   /** The id of the run whose thread calls; Spark uses it as the group of the run's jobs. */
   private def run: String = SparkContext.getOrCreate().getLocalProperty("spark.jobGroup.id")
 
-  @volatile private[control] var isSilent = false
+  @volatile private[spark_rtm] var isSilent = false
 
   /** Sources that are created while this is on read nothing until their query stops. */
   def silence(on: Boolean): Unit = isSilent = on
@@ -101,7 +103,7 @@ case class Plan(run: String, command: Long, holds: Boolean)
 /** Brings the commands from the driver to the executors of a cluster. They ask only while they read. */
 class Plugin extends SparkPlugin {
   override def driverPlugin(): DriverPlugin = new DriverPlugin {
-    override def receive(message: Object): Object = Commands.all
+    override def receive(message: Object): Object = if (message == "batches") Batches.all else Commands.all
   }
 
   override def executorPlugin(): ExecutorPlugin = new ExecutorPlugin {
@@ -116,12 +118,15 @@ class Plugin extends SparkPlugin {
 
     override def shutdown(): Unit = isRunning = false
 
+    private def asked(context: PluginContext, what: String) = context.ask(what).asInstanceOf[Map[String, java.lang.Long]]
+
     private def follow(context: PluginContext): Unit = {
       Thread.sleep(KafkaReader.SliceMs)
       // Without its driver, an executor ends soon; until then, an unanswered question changes nothing.
-      if (Commands.readers.get > 0)
-        try Commands.learn(context.ask("commands").asInstanceOf[Map[String, java.lang.Long]])
-        catch { case _: Exception => () }
+      try {
+        if (Commands.readers.get > 0) Commands.learn(asked(context, "commands"))
+        if (Batches.waiting.get > 0) Batches.learn(asked(context, "batches"))
+      } catch { case _: Exception => () }
     }
   }
 }

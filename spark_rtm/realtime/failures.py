@@ -6,7 +6,7 @@ so this module reads only the engine's part of the text.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from .queries import CONDITION, printable
@@ -15,13 +15,14 @@ from .queries import CONDITION, printable
 ENGINE_PREFIX = re.compile(
     r"(?:An error occurred while calling o\d+\.\w+\.\n: |"
     r"Job aborted due to stage failure: [^'\"\n]*?\(TID \d+\) \([^()\n]*\): |"
+    r"\[FOREACH_USER_FUNCTION_ERROR\] [^'\"\n]*?Reason: (?=\[EXACTLY_ONCE_|org\.apache\.kafka\.)|"
     r"\[(?:STREAM_FAILED|STREAMING_ASYNC_OPERATION_FAILED)\] [^'\"\n]*?exception: |"
     r"(?:[a-z]\w*\.)+[A-Z][\w$]*: )*"
 )
 JAVA_CLASS = re.compile(r"(?:[a-z]\w*\.)+[A-Z][\w$]*: $")
 # The messages of these packages contain no values. The message of any other exception can be a value.
 ENGINE_CLASS = re.compile(
-    r"(?:org\.(?:apache|rocksdb)|io\.netty|java\.(?:io|net|nio|util\.concurrent)|javax\.net)\.[\w.$]+"
+    r"(?:org\.(?:apache|rocksdb)|spark_rtm\.exactly_once|io\.netty|java\.(?:io|net|nio|util\.concurrent)|javax\.net)\.[\w.$]+"
     r"(?<!PythonException): $"
 )
 JAVA_ERROR = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b|\b(ExecutorLostFailure)\b")
@@ -110,7 +111,7 @@ INTERRUPTED = Cause(
 SECOND_WRITER = Cause(
     Kind.PERMANENT,
     "a second process runs the query on the same checkpoint",
-    ("CONCURRENT_STREAM_LOG_UPDATE",),
+    ("CONCURRENT_STREAM_LOG_UPDATE", "EXACTLY_ONCE_FENCED"),
     "stop one of both processes; if there is only one, inspect the checkpoint",
 )
 CLOSED = ("ClosedChannelException", "Connection reset", "Connection from", "Connection to streaming shuffle")
@@ -141,6 +142,7 @@ CAUSES = (
     ),
     STORAGE,
     SECOND_WRITER,
+    replace(REFUSED, parts=("EXACTLY_ONCE_",)),
     Cause(
         Kind.PERMANENT,
         "unread records are missing in Kafka",

@@ -7,6 +7,7 @@ necessary.
 
 import os
 import subprocess
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,12 @@ COMPILE_TIMEOUT_SECONDS = 300
 REGISTER = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 
 
-def compiled(source: Path, *others: Path, data_source: str = "") -> Path:
+def compiled(source: Path, *others: Path, data_source: str = "", libraries: Sequence[Path] = ()) -> Path:
     """
     Return the jar of Scala files, compiled once per content and Spark version.
 
-    `data_source` is a class with a short name that Spark finds, as in `format("rtm-kafka")`.
+    `data_source` is a class with a short name that Spark finds, as in `format("rtm-kafka")`. `libraries` are jars that
+    the files use besides those of Spark.
     Raises RuntimeError with the compiler messages, which start with the file and the line.
     """
     digest = sha256(
@@ -40,7 +42,7 @@ def compiled(source: Path, *others: Path, data_source: str = "") -> Path:
     def fill(folder: Path) -> None:
         jar, sources = folder / f"{name}.jar", [str(path) for path in (source, *others)]
         command = [str(java_home() / "bin" / "java"), "-cp", str(SPARK_HOME / "jars" / "*"), "scala.tools.nsc.Main"]
-        command += ["-usejavacp", "-d", str(jar), *sources]
+        command += ["-usejavacp", "-cp", os.pathsep.join(map(str, libraries)), "-d", str(jar), *sources]
         compiler = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILE_TIMEOUT_SECONDS)
         if compiler.returncode:
             errors = (compiler.stdout + compiler.stderr).strip()

@@ -42,6 +42,7 @@ AVRO_LIMITS = " ".join(
 LOCAL_FILES = Path(__file__).with_name("local_files.scala")
 CONTROL = Path(control.__file__).with_suffix(".scala")
 PYTHON_STATE = CONTROL.with_name("python_state") / "python_state.scala"
+EXACTLY_ONCE = CONTROL.with_name("exactly_once") / "exactly_once.scala"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 WORKER_START = Path(__file__).with_name("worker_start")
 """Folder of a module that connects Python workers before their imports."""
@@ -183,8 +184,10 @@ def _joined(*jars: str) -> str:
 
 
 def control_jar() -> Path:
-    """Return the jar with the source `rtm-kafka`, its plugin and `python_state`."""
-    return compiled(CONTROL, PYTHON_STATE, data_source="spark_rtm.control.KafkaProvider")
+    """Return the jar with the source `rtm-kafka`, its plugin, `python_state` and `exactly_once`."""
+    return compiled(
+        CONTROL, PYTHON_STATE, EXACTLY_ONCE, data_source="spark_rtm.control.KafkaProvider", libraries=connector().jars
+    )
 
 
 def archive() -> Path:

@@ -2,10 +2,11 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from rich.console import Console
 
 from benchmarks.harness.benchmark import PUBLISHED_DIR, write_json
-from benchmarks.probes import drains
+from benchmarks.probes import drains, kills
 from benchmarks.probes.probe import PARTITIONS, STEM, outcome_of, when_due
 from tests.helpers import new_topic, produce
 
@@ -42,3 +43,17 @@ def test_missing_and_repeated_results_are_counted(kafka: str, monkeypatch: pytes
     produce(kafka, topic, [(0, b"0"), (1, b"1"), (0, b"2"), (1, b"2"), (0, b"2")])
 
     assert drains.differences(kafka, topic, ["0", "1", "2", "3"]) == (1, 2)
+
+
+@pytest.mark.services
+def test_readers_of_committed_records_miss_aborted_ones(kafka: str) -> None:
+    topic = new_topic(kafka, PARTITIONS)
+    producer = Producer({"bootstrap.servers": kafka, "transactional.id": topic})
+    producer.init_transactions()
+    for values, end in (("022", producer.commit_transaction), ("1", producer.abort_transaction)):
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, value, key="k")
+        end()
+
+    assert (1, 1) == kills.differences(kafka, "copy", topic, ["0", "1", "2"])

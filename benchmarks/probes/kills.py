@@ -1,0 +1,299 @@
+"""
+Kill a job that writes exactly once, at chosen steps of its protocol and at random moments, and count its results.
+
+A stateless and a stateful query run under traffic. `kill_steps.scala` ends the JVM at a step. After each series of
+kills, the job drains its queries, and readers of committed records must find each result once.
+"""
+
+import json
+import os
+import random
+import sys
+import threading
+from collections import Counter
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psutil
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from rich.console import Console
+
+from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
+from benchmarks.probes.drains import KEYS, LONG_SECONDS, QUERIES, traffic
+from benchmarks.probes.probe import PARTITIONS, outcome_of, written
+from benchmarks.spark.engine import start_process
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.realtime import control
+from spark_rtm.realtime.exactly_once import to_kafka
+from spark_rtm.realtime.keeper import keep
+from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
+from spark_rtm.services import run_folder
+from spark_rtm.services.child import Child, running
+from spark_rtm.services.cluster import job_confs, standalone_cluster
+from spark_rtm.services.kafka import LocalKafka
+from spark_rtm.services.scala import compiled
+from spark_rtm.services.spark import build_session
+
+RECOVERY = "during the recovery"
+COMMITTED = r"after rename .*/commits/\d+"
+RECORD_DELETED = r".* delete .*/transactions/\d.*"
+STEPS = {
+    "before the record of a transaction": [r"before rename .*/transactions/\d.*"],
+    "between the records of two partitions": [r"after rename .*/transactions/\d.*"],
+    "before the offset log": [r"before rename .*/offsets/\d+"],
+    "between the offset log and the commit log": [r"before rename .*/commits/\d+"],
+    "between the commit log and the commit of the transactions": [COMMITTED],
+    "after the commit of one transaction": [r"before delete .*/transactions/\d.*"],
+    "between the commits of two transactions": [r"after delete .*/transactions/\d.*"],
+    RECOVERY: [COMMITTED, RECORD_DELETED],
+    "after the commit log of a repeated batch": [r"before rename .*/commits/\d+", COMMITTED],
+}
+"""Steps of the protocol, and the operations in the checkpoint at which a JVM ends: now, and after restarts."""
+RANDOM = "a random moment"
+WAIT_SECONDS = 180.0
+DOWN_SECONDS = 5.0
+PRESETS = {"quick": {"series": 1, "kills": 3}}
+
+
+@dataclass(frozen=True)
+class Options(BenchmarkOptions):
+    """Options of this benchmark."""
+
+    series: int = 10
+    """Number of series. Each has its own topics and checkpoints, and ends with a count of the results."""
+    kills: int = 10
+    """Number of kills in a series."""
+    rate: int = 100
+    """Records per second."""
+    seed: int = 1
+    """Seed of the steps and moments."""
+    broker: bool = False
+    """Kill the broker instead of the job, at random moments."""
+    cluster: bool = False
+    """Run the job on a standalone cluster with two executors, and kill executors, drivers or both."""
+    log: Path = Path("build/kills.jsonl")
+    """File with one line per kill and per series. A repeated command continues after its last series."""
+
+    @property
+    def probe(self) -> str:
+        """Return the name of the published row."""
+        return "kills-on-a-cluster" if self.cluster else "broker-kills" if self.broker else "kills"
+
+
+@dataclass
+class Job:
+    """A job's process, which waits for the file `go`, and stops its queries after `end` exists."""
+
+    servers: str
+    folder: Path
+    master: str
+    number: int = 0
+    child: Child | None = None
+    spare: Child | None = None
+
+    @property
+    def order(self) -> Path:
+        """Return the path of the file with the step at which a JVM ends."""
+        return self.folder / "order"
+
+    def _process(self) -> Child:
+        self.number += 1
+        argument = {"servers": self.servers, "folder": self.folder, "master": self.master, "number": self.number}
+        return start_process("killed job", argument, self.folder / "job.log", "benchmarks.probes.kills")
+
+    def start(self) -> None:
+        """Start the queries in a process that is ready, and prepare another process."""
+        self.child = self.spare or self._process()
+        number = self.number
+        (self.folder / f"go-{number}").touch()
+        self.spare = None if self.master else self._process()
+
+    def kill(self) -> None:
+        """Kill the process and its JVM."""
+        if self.child:
+            self.child.kill()
+
+    def close(self) -> None:
+        """Kill all processes."""
+        for child in (self.child, self.spare):
+            if child:
+                child.kill()
+
+    def kill_executor(self) -> None:
+        """Kill one executor of the cluster."""
+        with suppress(psutil.Error, IndexError):
+            children = psutil.Process().children(recursive=True)
+            random.choice([one for one in children if "CoarseGrainedExecutorBackend" in str(one.cmdline())]).kill()
+
+    def end(self) -> None:
+        """Drain and stop the queries, and wait for the end of the process."""
+        (self.folder / "end").touch()
+        child = self.child
+        assert child
+        wait_until(lambda: not child.is_running(), WAIT_SECONDS, "the end of the job")
+        (self.folder / "end").unlink()
+
+
+def measure(options: Options, console: Console) -> Outcome:
+    """Count lost and repeated results of all series in the log. Either kind is a problem."""
+    options.log.parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        broker = stack.enter_context(running(LocalKafka()))
+        master = stack.enter_context(standalone_cluster()) if options.cluster else ""
+        for series in range(len(_ended(options)), options.series):
+            folder = Path(stack.enter_context(TemporaryDirectory(dir=run_folder())))
+            _series(options, series, broker, Job(broker.bootstrap_servers, folder, master), console)
+    ended = _ended(options)
+    found = {name: sum(one[name] for one in ended) for name in ("kills", "results", "lost", "repeated")}
+    problems = [f"{found[name]} results were {name}" for name in ("lost", "repeated") if found[name]]
+    return outcome_of(console, options.probe, [], 0, problems, seed=options.seed, **found)
+
+
+def _ended(options: Options) -> list[dict[str, Any]]:
+    """Return the series in the log that this command has already ended."""
+    lines = options.log.read_text(encoding="utf-8").splitlines() if options.log.exists() else []
+    own = [one for one in map(json.loads, lines) if (one["name"], one["seed"]) == (options.probe, options.seed)]
+    return [one for one in own if "results" in one]
+
+
+def _series(options: Options, series: int, broker: LocalKafka, job: Job, console: Console) -> None:
+    chance, sent, pause = random.Random(f"{options.seed} {series}"), list[str](), threading.Event()
+    names = {name: f"{name}-{series}-{os.getpid()}" for name in ("source", *QUERIES)}
+    ensure_topics(job.servers, [*names.values()], PARTITIONS, {name: {} for name in names.values()})
+    (job.folder / "topics.json").write_text(json.dumps(names))
+
+    def write(**line: Any) -> None:
+        line = {"name": options.probe, "seed": options.seed, "series": series, **line}
+        console.print(line)
+        with options.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
+
+    job.start()
+    try:
+        with traffic(job.servers, options.rate, sent, names["source"]):
+            for number in range(options.kills):
+                wait_for_flow(job, names)
+                step = chance.choice([*STEPS, *[RANDOM] * (len(STEPS) // 2)])
+                who = chance.choice(["executor", "driver", "both"]) if job.master else "both"
+                pause.wait(chance.random())
+                if options.broker:
+                    step, who = RANDOM, "broker"
+                    _kill_broker(broker)
+                else:
+                    kill(job, step, who)
+                write(kill=number, step=step, who=who, sent=len(sent))
+            wait_for_flow(job, names)
+        job.end()
+        found = [differences(job.servers, name, names[name], sent) for name in QUERIES]
+        lost, repeated = map(sum, zip(*found, strict=True))
+        write(kills=options.kills, results=len(QUERIES) * len(sent), lost=lost, repeated=repeated)
+    finally:
+        job.close()
+
+
+def _kill_broker(broker: LocalKafka) -> None:
+    if broker.child:
+        broker.child.kill()
+    threading.Event().wait(random.random() * DOWN_SECONDS)
+    broker.start()
+
+
+def kill(job: Job, step: str, who: str = "both") -> None:
+    """Kill the job, or only a part of it on a cluster, at a step or now, and restart it."""
+    is_in_executor = not job.master or step not in STEPS or "transactions" in STEPS[step][0]
+    if step in STEPS:
+        first, *others = STEPS[step]
+        _at_step(first, job)
+        for pattern in others:
+            job.kill()
+            job.order.write_text(pattern)
+            job.start()
+            wait_until(lambda: not job.order.exists(), WAIT_SECONDS, f"the step {pattern!r}")
+    elif who != "driver":
+        job.kill_executor()
+    if who != "executor" or not is_in_executor or step == RECOVERY:
+        job.kill()
+        job.start()
+
+
+def _at_step(pattern: str, job: Job) -> None:
+    draft = job.order.with_suffix(".draft")
+    draft.write_text(pattern)
+    draft.rename(job.order)
+    wait_until(lambda: not job.order.exists(), WAIT_SECONDS, f"the step {pattern!r}")
+
+
+def wait_for_flow(job: Job, names: dict[str, str]) -> None:
+    """Wait until both queries write results and commit."""
+    marks = {names[name]: written(job.servers, names[name]) + KEYS for name in QUERIES}
+
+    def flow() -> bool:
+        return all(written(job.servers, topic) > mark for topic, mark in marks.items())
+
+    wait_until(flow, WAIT_SECONDS, f"results in {', '.join(marks)}")
+
+
+def differences(servers: str, name: str, topic: str, sent: list[str]) -> tuple[int, int]:
+    """Return the numbers of missing and repeated results for readers of committed records."""
+    expected = Counter(sent)
+    if name == "counts":
+        expected = Counter(f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent)))
+    found, ends = Counter[str](), 0
+    confs = {"group.id": "kills", "isolation.level": "read_committed", "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": servers, **confs})
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    while ends < PARTITIONS:
+        message = consumer.poll(WAIT_SECONDS)
+        if message is None:
+            raise TimeoutError(f"timed out reading {topic!r}")
+        ends += bool(message.error())
+        pair = [(part or b"").decode() for part in (message.key(), message.value())]
+        found += Counter() if message.error() else Counter([" ".join(pair) if name == "counts" else pair[1]])
+    consumer.close()
+    return (expected - found).total(), (found - expected).total()
+
+
+def main() -> None:
+    """Run the queries until the process is killed. The JSON argument contains servers, folder, master and number."""
+    argument = json.loads(sys.argv[1])
+    folder, master, ended = Path(argument["folder"]), argument["master"], threading.Event()
+    files = {"fs.steps.impl": "kill_steps.StepFiles", "fs.steps.order": str(folder / "order")}
+    confs = {f"spark.hadoop.{name}": value for name, value in files.items()} | (job_confs() if master else {})
+    confs["spark.jars"] = str(compiled(Path(__file__).with_name("kill_steps.scala")))
+    spark = build_session("kills", master=master, slots=8, confs=confs)
+    wait_until((folder / f"go-{argument['number']}").exists, LONG_SECONDS, "the signal to start")
+    names = json.loads((folder / "topics.json").read_text())
+    starters = {name: partial(start, spark, argument["servers"], folder, names, name) for name in QUERIES}
+
+    def end() -> None:
+        wait_until((folder / "end").exists, LONG_SECONDS, "the end of the benchmark")
+        ended.set()
+
+    threading.Thread(target=end, daemon=True).start()
+    keep(spark, starters, ended, commit_every=0.5)
+    wait_until(lambda: not [*folder.glob("*/transactions/[0-9]*")], WAIT_SECONDS, "the commit of all transactions")
+
+
+def start(spark: SparkSession, servers: str, folder: Path, names: dict[str, str], name: str) -> StreamingQuery:
+    """Start the query `name` at the default interval of five minutes."""
+    kafka = {"kafka.bootstrap.servers": servers}
+    source = spark.readStream.format(control.SOURCE).options(**kafka, subscribe=names["source"])
+    writer = to_kafka(
+        QUERIES[name](source.option("startingOffsets", "earliest").load()),
+        transactional_prefix=names[name],
+        checkpoint=f"steps://{folder / name}",
+        topic=names[name],
+        options={**kafka, **KAFKA_SINK},
+    ).queryName(name)
+    query: StreamingQuery = writer.outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+    return query
+
+
+if __name__ == "__main__":
+    main()

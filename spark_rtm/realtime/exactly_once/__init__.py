@@ -1,0 +1,122 @@
+"""
+Write to Kafka exactly once: each batch of a query is one transaction per partition, committed after Spark's own commit.
+
+A reader with `isolation.level=read_committed` gets each result once, although executors, drivers or brokers are killed.
+A reader with `read_uncommitted` gets results at once, and those of an open batch again after a restart. Spark's own
+Kafka sink writes at least once. `exactly_once.scala` explains the protocol.
+
+The sink works only with Spark 4.3 and the pinned Kafka client, because it continues transactions of dead producers,
+which the client does not publish. A cluster also needs `spark.plugins` with `control.PLUGIN`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark import SparkContext
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+DEFAULT_TIMEOUT_SECONDS = 900
+"""The longest transaction that a broker allows by default (`transaction.max.timeout.ms`)."""
+
+
+class ExactlyOnceError(RuntimeError):
+    """Raised if a query cannot write exactly once in this session, or if the brokers have aborted a transaction."""
+
+
+def to_kafka(
+    rows: DataFrame,
+    *,
+    transactional_prefix: str,
+    checkpoint: str,
+    options: Mapping[str, str],
+    topic: str = "",
+    timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS,
+) -> DataStreamWriter:
+    """
+    Return a writer of `rows` to Kafka, with `checkpoint` as its checkpoint location.
+
+    `rows` has the columns of Spark's Kafka sink: `value`, and optionally `key`, `headers`, `topic` and `partition`.
+    `options` are those of Spark's Kafka sink, such as `kafka.bootstrap.servers`. Each query needs a
+    `transactional_prefix` of its own, which must not change. The brokers abort transactions that are open for
+    `timeout_seconds`, which therefore must be at least twice the interval.
+
+    Raises `ExactlyOnceError` if the session cannot write exactly once, and ValueError for a wrong column or option.
+    `start()` commits what an earlier run has left open, and raises `ExactlyOnceError` if the brokers refuse
+    transactions, or have aborted one whose batch Spark has committed.
+    """
+    sink = _sink(transactional_prefix)
+    if problem := sink.wrongColumns(rows._jdf, topic):  # noqa: SLF001 - for Scala
+        raise ValueError(f"{problem}; the columns of the Kafka sink are key, value, headers, topic and partition")
+    client = _java_map({**_client(options), "transaction.timeout.ms": str(timeout_seconds * 1000)})
+    writer = _Writer(rows, sink, (transactional_prefix, checkpoint, topic, client), timeout_seconds)
+    return writer.option("checkpointLocation", checkpoint)
+
+
+class _Writer(DataStreamWriter):
+    def __init__(self, rows: DataFrame, sink: Any, target: tuple[str, str, str, Any], timeout_seconds: int) -> None:
+        super().__init__(rows)
+        self._sink, self._target, self._timeout_seconds = sink, target, timeout_seconds
+        self._jwrite = sink.writer(rows._jdf, *target)  # noqa: SLF001 - for Scala
+
+    def trigger(self, **kind: Any) -> DataStreamWriter:
+        """Set the trigger, whose interval must be at most half of the timeout of a transaction."""
+        for interval in (kind.get(name) for name in ("realTime", "processingTime")):
+            seconds = _seconds(interval) if interval else 0
+            if 2 * seconds > self._timeout_seconds:
+                raise ExactlyOnceError(
+                    f"[EXACTLY_ONCE_TIMEOUT] a batch lasts {seconds:g} s, so the brokers could abort its transaction, "
+                    f"which may be open for {self._timeout_seconds} s; set timeout_seconds to at least "
+                    f"{2 * seconds:g}, or a shorter interval"
+                )
+        return super().trigger(**kind)
+
+    def start(self, *arguments: Any, **named: Any) -> StreamingQuery:
+        """Start the query after the transactions of the run before are committed."""
+        session = self._df.sparkSession._jsparkSession  # noqa: SLF001 - for Scala
+        if problem := self._sink.beforeStart(session, *self._target):
+            raise ExactlyOnceError(problem)
+        return super().start(*arguments, **named)
+
+
+def _seconds(interval: str) -> float:
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - no public API
+    return float(context._jvm.org.apache.spark.sql.streaming.Trigger.ProcessingTime(interval).intervalMs()) / 1000  # noqa: SLF001
+
+
+def _client(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of the Kafka client without their prefix."""
+    if unknown := [name for name in options if not name.startswith("kafka.")]:
+        raise ValueError(f"the sink has no option {unknown[0]!r}; options of the client begin with 'kafka.'")
+    return {name.removeprefix("kafka."): value for name, value in options.items()}
+
+
+def _sink(prefix: str) -> Any:
+    subject = f"[EXACTLY_ONCE_UNSUPPORTED] the query with the prefix {prefix!r} cannot write exactly once"
+    context = SparkContext._active_spark_context  # noqa: SLF001 - no public API
+    if context is None:
+        raise ExactlyOnceError(f"{subject} over Spark Connect; use a classic session")
+    jvm: Any = context._jvm  # noqa: SLF001 - no public API
+    sink = jvm.spark_rtm.exactly_once.Sink
+    if type(sink).__name__ == "JavaPackage":
+        raise ExactlyOnceError(
+            f"{subject}, because this session has no class of exactly_once.scala; run "
+            "`python -m spark_rtm.services control`, and add the printed path to `spark.jars`"
+        )
+    if obstacle := sink.obstacle():
+        raise ExactlyOnceError(f"{subject}: {obstacle}")
+    return sink
+
+
+def _java_map(texts: dict[str, str]) -> Any:
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - no public API
+    java = context._jvm.java.util.HashMap()  # noqa: SLF001
+    for key, value in texts.items():
+        java.put(key, value)
+    return java
