@@ -42,6 +42,15 @@ def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
             "startingOffsets",
             "restore commits/ from a copy, unless the query never committed",
         )
+    for batch in sorted({batch for batch, _ in checkpoint.prepared}):
+        is_committed = committed is not None and batch <= committed.batch
+        numbers = ", ".join(str(partition) for number, partition in checkpoint.prepared if number == batch)
+        yield Finding(
+            NOTE,
+            f"batch {batch} has prepared transactions of partitions {numbers}, which the next start "
+            f"{'commits' if is_committed else 'aborts, because the batch is not committed'}",
+            "if no query runs, start it before the brokers abort them" if is_committed else "",
+        )
     for damage in checkpoint.skipped:
         yield Finding(NOTE, f"{damage}, but no start reads it")
     for log in (checkpoint.offsets, checkpoint.commits):

@@ -189,3 +189,16 @@ def test_position_outside_the_topic_is_named(committed: int | None, level: str, 
     assert level == finding.level
     assert text in finding.text
     assert remedy in finding.remedy
+
+
+def test_prepared_transactions_are_listed_by_batch(checkpoint: Path) -> None:
+    for name in ("0-2-1-7-0", "1-2-1-7-0", "0-3-1-7-0", "prefix"):
+        write(checkpoint / "transactions" / name, "v1\n", STARTED_MS)
+
+    texts = [finding.text for finding in inspect(str(checkpoint)).findings if "transactions" in finding.text]
+
+    ends = {
+        2: "0, 1, which the next start commits",
+        3: "0, which the next start aborts, because the batch is not committed",
+    }
+    assert [f"batch {batch} has prepared transactions of partitions {end}" for batch, end in ends.items()] == texts

@@ -1,6 +1,7 @@
 """Read all checkpoint files that an inspection needs."""
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from spark_rtm.inspect.files.logs import NUMBER, Committed, DamagedError, Log, P
 from spark_rtm.inspect.files.state import Operator, read_operators
 
 MAX_NAMES = 5
+PREPARED = re.compile(r"(\d+)-(\d+)-\d+-\d+-\d+")
+"""Name of the record of a transaction: partition, batch, start of the batch, producer id and epoch."""
 NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 _PASS_LOCATION = "pass the value of the query's checkpointLocation"
 
@@ -43,6 +46,8 @@ class Checkpoint:
     """Damaged entries of the logs that no start reads."""
     source_damage: str = ""
     """The damage of the first offsets, which a start reads if no batch is committed."""
+    prepared: tuple[tuple[int, int], ...] = ()
+    """Batch and partition of each transaction that `exactly_once` has not committed yet."""
 
     @property
     def last_planned(self) -> Planned | None:
@@ -168,7 +173,13 @@ def _read(folder: Folder, target: str) -> Checkpoint:
         "" if committed else leftovers(folder, "offsets", "commits"),
         tuple(skipped),
         damage,
+        _prepared(folder),
     )
+
+
+def _prepared(folder: Folder) -> tuple[tuple[int, int], ...]:
+    names = map(PREPARED.fullmatch, folder.entries("transactions"))
+    return tuple(sorted((int(name[2]), int(name[1])) for name in names if name))
 
 
 def _first_offsets(folder: Folder, names: Iterable[str]) -> tuple[dict[str, Any], str]:
