@@ -12,7 +12,7 @@ import pyspark
 from scripts.pack import files
 from spark_rtm.prove.engine.bench import Bench, bench
 from spark_rtm.prove.job import target
-from spark_rtm.prove.query import Options
+from spark_rtm.prove.loop import Options
 from spark_rtm.prove.run import prove
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
 from spark_rtm.text import markdown
@@ -52,7 +52,7 @@ def main() -> None:
     print(f"wrote {files.relative(files.ROOT, WRITTEN)}")
 
 
-def _job_of(services: Bench, page: str) -> target.Target | target.Job:
+def _job_of(services: Bench, page: str) -> target.Job:
     """Write the first complete job on a page to a file, and return the target that is loaded from the file."""
     text = (files.ROOT / page).read_text(encoding="utf-8")
     codes = [f.code for f in markdown.fences(text) if f.language == "python" and not f.options]
@@ -61,7 +61,7 @@ def _job_of(services: Bench, page: str) -> target.Target | target.Job:
     return target.load(str(path))
 
 
-def _proved(services: Bench, name: str, loaded: target.Target | target.Job) -> list[Verdict]:
+def _proved(services: Bench, name: str, loaded: target.Job) -> list[Verdict]:
     print(name, flush=True)
     verdicts = prove(services, loaded, OPTIONS, lambda step: print(f"  {step}", file=sys.stderr, flush=True))
     for verdict in verdicts:

@@ -31,13 +31,13 @@ MAX_LINES_WITHOUT_CONTENTS = 120
 FOLDERS = {
     "spark_rtm": (24_700, 1_150, 220),
     "spark_rtm/lint": (8_050, 0, 61),  # the aim is 6,600
-    "spark_rtm/prove": (5_200, 0, 40),  # 4,000 once it has its three rooms
+    "spark_rtm/prove": (4_900, 0, 40),  # 4,000 once it has its three rooms
     "examples": (6_900, 300, 80),
     "benchmarks": (6_700, 550, 90),
     "scripts": (3_600, 0, 75),
     "evals": (1_950, 0, 30),
     "databricks": (200, 0, 5),
-    "tests": (28_900, 200, 345),  # 28,000 once the jobs of `tests/prove` are files
+    "tests": (28_500, 200, 360),  # 28,000 is the aim; the jobs of `tests/prove` are files
 }
 TOTALS = {
     "Python lines": 73_000,

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError
 from spark_rtm.prove import Arguments
 from spark_rtm.prove.engine.bench import bench
 from spark_rtm.prove.job import runner, target
-from spark_rtm.prove.query import Options
+from spark_rtm.prove.loop import Options
 from spark_rtm.prove.records.samples import read_samples
 from spark_rtm.prove.run import prove, runs_of_code
 from spark_rtm.prove.verdicts.verdict import CHECKS
@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
 def _prove(arguments: Arguments, send: Callable[..., None]) -> None:
     found, options = examined(arguments)
     jars = [arguments.packages]
-    if isinstance(found, target.Job):
+    if not found.function:
         jars.append(found.confs.get("spark.jars.packages", ""))
         send(SAY, runs_of_code(found, options.checks))
     send(SAY, START)
@@ -53,7 +53,7 @@ def _prove(arguments: Arguments, send: Callable[..., None]) -> None:
         send(DONE)
 
 
-def examined(arguments: Arguments) -> tuple[target.Target | target.Job, Options]:
+def examined(arguments: Arguments) -> tuple[target.Job, Options]:
     """Return the target and the options of a command line. Raise ValueError for an invalid argument."""
     if wrong := [text for text in arguments.conf if "=" not in text]:
         raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
@@ -61,7 +61,7 @@ def examined(arguments: Arguments) -> tuple[target.Target | target.Job, Options]
     found = target.load(arguments.target, arguments.of_job, confs, side_effects=arguments.side_effects)
     samples = {}
     # The topics of a job are known only when it runs.
-    names = () if isinstance(found, target.Job) else (found.stream, *found.tables)
+    names = tuple(found.topics)
     for text in arguments.samples:
         name, _, path = text.partition("=")
         if not path or (names and name not in names):

@@ -1,174 +1,139 @@
-"""Run all checks on one query, one after the other."""
+"""Build a query of a job for the checks: its streaming DataFrame, its trial, its samples and its evaluation."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cache, cached_property
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import DataFrame
 
-from spark_rtm.lint.engine import lint_paths
-from spark_rtm.prove.checks.access import secrets, topics
-from spark_rtm.prove.checks.flow import expected_output, flow
-from spark_rtm.prove.checks.input import hostile_input
-from spark_rtm.prove.checks.restart import order_of, restart
-from spark_rtm.prove.checks.state import state
-from spark_rtm.prove.engine.bench import DEFAULT_SLOTS
-from spark_rtm.prove.engine.other_process import OtherProcess, other_process
-from spark_rtm.prove.job.settings import SHUFFLES
-from spark_rtm.prove.subject import Subject
-from spark_rtm.prove.verdicts.failure import failed
-from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
-from spark_rtm.realtime.queries import QueryFailedError
-from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_needed, slots_total
+from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.job import runner
+from spark_rtm.prove.job.recorders import Recording
+from spark_rtm.prove.job.settings import sink_options
+from spark_rtm.prove.job.target import TargetError, subscribed
+from spark_rtm.prove.records.parseable_strings import adapted
+from spark_rtm.prove.records.samples import made_samples, other_samples
+from spark_rtm.prove.verdicts.failure import Place
+from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.testing.records import Sent
-from spark_rtm.text import finding
+from spark_rtm.testing.trial import ANY_SIZE, Trial, new_checkpoints, read_table
 
-CHECKPOINT = "query"
-SLOTS_PAGE = "references/cluster_and_slots.md"
-ON_RECORDS = frozenset({"flow", "input", "restart"})
-"""Checks that first evaluate records one by one, for which the code of a job runs again."""
+SIZE, DEFAULT_SIZE = "kafka.max.request.size", "1048576"
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of `prove`."""
+class Samples:
+    """The good records of a query."""
 
-    samples: Mapping[str, list[Sent]] = field(default_factory=dict)
-    expect: Path | None = None
-    partitions: int = 2
-    slots: int = 0
-    duration: float = 10.0
-    rate: float = 50.0
-    topics: tuple[str, ...] = ()
-    checks: frozenset[str] = frozenset(CHECKS)
-    """The checks to run; the query always starts."""
-    interval_ms: int = 5_000
-    query: str = ""
-    """Line or name of the only query of a job to prove; empty means all."""
+    records: list[Sent]
+    others: list[Sent]
+    """Records to try if generated records produce no result, or the generated records that these records replaced."""
+    is_made: bool
+    is_accepted: bool = False
+    """Whether a record is known to produce a result that does not contain its bytes."""
 
 
-def checked(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
-    """Yield the verdicts on one query."""
-    yield from _started(examined, options, say)
-    if examined.topics or examined.reads:
-        yield topics(examined, options.topics)
-    if "secrets" in options.checks:
-        say("looking for passwords")
-        yield from secrets(examined)
+@dataclass(frozen=True)
+class Query:
+    """A query of a job."""
+
+    bench: Bench
+    recording: Recording
+    number: int
+    place: Place
+    trial: Trial
+    rows_of: Callable[[list[Sent]], DataFrame]
+    """Returns the rows of a batch query for some records."""
+    samples: Samples
+    topics: set[str] = field(default_factory=set)
+    """The topic in the sink's options, and the topics of evaluated rows."""
+
+    @property
+    def has_own_sink(self) -> bool:
+        """Whether the job writes to Kafka itself. A function only returns rows."""
+        return self.recording.caught[self.number].is_to_kafka and not self.recording.job.function
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The topics that the job names. The topics of a function are those of `prove`."""
+        return () if self.recording.job.function else (*self.trial.partitions, *self.recording.tables)
+
+    @property
+    def max_sink_bytes(self) -> int:
+        """The size in bytes of the largest record that the sink's client sends."""
+        return int(self.trial.sink.get(SIZE, DEFAULT_SIZE))
+
+    @cached_property
+    def is_stateful(self) -> bool:
+        """Whether the query has a shuffle, which in real-time mode only stateful operators and `repartition` have."""
+        return slots_needed(self.trial.rows, 0) > 0
 
 
-def _started(examined: Subject, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
-    slots, is_enough = _slots(examined, options)
-    yield slots
-    if not is_enough:
-        return
-    say("starting the query in real-time mode")
+@contextmanager
+def query_of_job(bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]) -> Iterator[Query]:
+    """Yield a query of a job. Rows for a sink other than Kafka become JSON."""
+    rows, caught, job = recording.caught[number].rows, recording.caught[number], recording.job
+    names = topics_of(rows) or recording.topics
+    sink, partitions = sink_options(caught), dict.fromkeys(names, recording.partitions)
+    trial = Trial(bench.spark, bench.kafka, rows, partitions, new_checkpoints(bench.folder), sink=sink)
+    stream = job.parameter_of(names[0])
+    topics = {caught.options["topic"]} if "topic" in caught.options else set[str]()
     try:
-        query = examined.trial.start(CHECKPOINT, options.interval_ms)
-    except (PySparkException, Py4JJavaError, QueryFailedError, NotEnoughSlotsError) as error:
-        found = lint_paths([examined.path], finding.OSS)
-        yield refused(error, examined.path, found[0].line if found else examined.line)
-        return
-    yield Verdict("mode", GOOD, "real-time mode: the plan contains RealTimeStreamScan")
-    try:
-        yield from _running(examined, query, options, say)
-    except QueryFailedError as error:
-        yield examined.failed("flow", "the samples make the query fail", error)
+        trial.forget()
+        for table in recording.tables:
+            trial.fill(table, samples.get(job.parameter_of(table), []))
+        rows_of = _evaluation(trial, recording, number)
+        place = Place(job.path, caught.line, stream)
+        yield Query(bench, recording, number, place, trial, rows_of, _samples(rows, samples.get(stream, [])), topics)
     finally:
-        examined.trial.stop(query)
+        trial.close()
 
 
-def _running(
-    examined: Subject, query: StreamingQuery, options: Options, say: Callable[[str], None]
-) -> Iterator[Verdict]:
-    if ON_RECORDS & options.checks:
-        examined = examined.with_results()
-    wanted = options.checks if options.expect else options.checks - {"expect"}
-    run = Run(examined, query, options)
-    with ExitStack() as stack:
-        for name, (step, check) in OF_RUNNING_QUERY.items():
-            if name not in BEFORE_OTHER_PROCESS and "restart" in wanted and not run.process:
-                # Starting Spark in another process takes seconds. Earlier, it would increase the latencies.
-                run.process = stack.enter_context(other_process(examined.bench, order_of(examined, options.slots)))
-            if name in wanted:
-                say(step.format_map(vars(options)))
-                yield from check(run)
+def _evaluation(trial: Trial, recording: Recording, number: int) -> Callable[[list[Sent]], DataFrame]:
+    """Return a function of records. It sends them to a topic, and returns the rows of a batch query on the topic."""
+    topic = f"prove-rows-of-{recording.topics[0]}"
+    ensure_topics(trial.bootstrap_servers, [topic], 1, {topic: ANY_SIZE})
+    query = cache(lambda: _on_static(recording, number, topic))
+
+    def rows_of(records: list[Sent]) -> DataFrame:
+        rows = query()
+        trial.replace(topic, records)
+        # Spark reads the topic again for each query on the same plan.
+        return rows.select("*")
+
+    return rows_of
 
 
-@dataclass
-class Run:
-    """A running query and its options."""
-
-    examined: Subject
-    query: StreamingQuery
-    options: Options
-    process: OtherProcess | None = None
-    """Runs the query again for the check of restarts."""
-
-
-def _expected(run: Run) -> Iterator[Verdict]:
-    if run.options.expect:
-        yield expected_output(run.examined, run.query, run.options.expect)
-
-
-def _restarted(run: Run) -> Iterator[Verdict]:
-    run.examined.trial.stop(run.query)
-    if run.process:
-        yield restart(run.examined, run.process)
-
-
-OF_RUNNING_QUERY: Mapping[str, tuple[str, Callable[[Run], Iterator[Verdict]]]] = {
-    "expect": ("comparing with the expected output", _expected),
-    "flow": (
-        "sending {rate:g} records/s for {duration:g} s",
-        lambda run: iter([flow(run.examined, run.query, run.options.duration, run.options.rate)]),
-    ),
-    "state": ("watching the state", lambda run: iter([state(run.examined, run.query)])),
-    "input": ("sending hostile records", lambda run: hostile_input(run.examined, run.query)),
-    "restart": ("killing the query during a batch and restarting it", _restarted),
-}
-"""The checks that need a running query, in their order, with the step that is printed."""
-BEFORE_OTHER_PROCESS = ("expect", "flow")
-
-
-def _slots(examined: Subject, options: Options) -> tuple[Verdict, bool]:
-    """Return the verdict on the slots of the user's cluster, and whether the query can start here."""
-    partitions, free = sum(examined.trial.partitions.values()), options.slots or DEFAULT_SLOTS
-    own = str(examined.trial.rows.sparkSession.conf.get(SHUFFLES))
-    shuffles = examined.shuffles or own
-    needed, is_enough_here = _needed(examined, shuffles), _needed(examined, own) <= slots_total(examined.bench.spark)
-    more = f", {needed - partitions} for shuffles with {SHUFFLES}={shuffles}" if needed > partitions else ""
-    counted = f"{needed} task slots needed ({partitions} for the source{more}), {free} available"
-    if needed <= free:
-        return Verdict("slots", GOOD, counted, page=SLOTS_PAGE), is_enough_here
-    effect = (
-        "the query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
-        if needed > partitions
-        else "some partitions are never read, although no error is reported"
-    )
-    here = f"; the other checks run with {own} shuffle partitions" if needed > partitions else ""
-    fix = f"use {needed} slots, fewer source partitions or a smaller {SHUFFLES}"
-    if not examined.has_own_shuffles:
-        effect = "and the job does not set this number"
-        fix = f"set it in the job, or give the value of the cluster: --conf {SHUFFLES}=N"
-    joint = ", so " if examined.has_own_shuffles else ", "
-    return examined.wrong("slots", f"{counted}{joint}{effect}{here}", fix, SLOTS_PAGE), is_enough_here
-
-
-def _needed(examined: Subject, shuffles: str) -> int:
-    conf = examined.trial.rows.sparkSession.conf
-    own = str(conf.get(SHUFFLES))
-    conf.set(SHUFFLES, shuffles)
+def _on_static(recording: Recording, number: int, topic: str) -> DataFrame:
+    """Return the rows of a query of a job for the records of a topic. The job runs once for all of its queries."""
     try:
-        # A new DataFrame is planned with the setting.
-        return slots_needed(examined.trial.rows.select("*"), sum(examined.trial.partitions.values()))
-    finally:
-        conf.set(SHUFFLES, own)
+        if recording.on_static is None:
+            rows = read_table(recording.spark, recording.kafka, topic)
+            again = Recording(recording.spark, recording.kafka, recording.job, recording.partitions, static=rows)
+            runner.record(again)
+            recording.on_static = again
+        return recording.on_static.caught[number].rows
+    except Exception as error:
+        line = recording.line_of(error)
+        raise TargetError(
+            f"the job fails at line {line} when it runs again on static rows: {type(error).__name__}: {error}"
+        ) from error
 
 
-def refused(error: Exception, path: Path, line: int) -> Verdict:
-    """Return the verdict on a query that cannot be built or started."""
-    return failed("mode", "the query does not run", error, path, line)
+def _samples(rows: DataFrame, given: list[Sent]) -> Samples:
+    if given:
+        return Samples(given, [], is_made=False)
+    return Samples(adapted(rows, made_samples(rows)), adapted(rows, other_samples(rows)), is_made=True)
+
+
+def topics_of(rows: DataFrame) -> list[str]:
+    """Return the Kafka topics of the streams that a DataFrame reads."""
+    leaves = rows._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - PySpark has no plan
+    found = list[str]()
+    for leaf in map(leaves.apply, range(leaves.size())):
+        if leaf.getClass().getSimpleName() == "StreamingRelationV2":
+            options = {key: leaf.extraOptions().get(key) for key in ("subscribe", "subscribePattern", "assign")}
+            found += subscribed({key: value for key, value in options.items() if value})[0]
+    return list(dict.fromkeys(found))

@@ -13,14 +13,14 @@ from spark_rtm.prove.engine.bench import Bench
 from spark_rtm.prove.job import runner
 from spark_rtm.prove.job.placeholders import PACKAGES
 from spark_rtm.prove.job.recorders import Caught, Recording
-from spark_rtm.prove.job.target import Job, Target, TargetError
-from spark_rtm.prove.query import ON_RECORDS, Options, checked, refused
-from spark_rtm.prove.subject import subject, subject_of_job
+from spark_rtm.prove.job.target import Job, TargetError
+from spark_rtm.prove.loop import ON_RECORDS, Options, checked, refused
+from spark_rtm.prove.query import query_of_job
+from spark_rtm.prove.records.samples import compared_texts
 from spark_rtm.prove.verdicts.failure import failure_of
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.proof import NotRealTimeError, assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError
-from spark_rtm.testing.records import as_sent
 from spark_rtm.testing.trial import new_checkpoints
 from spark_rtm.text import finding
 
@@ -47,6 +47,7 @@ BY_KIND = {
     PySparkValueError: CALL,
     Exception: "pass the settings of the job (--conf KEY=VALUE, arguments after `--`, variables of the environment)",
 }
+REFUSALS = (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError)
 PAGE = "references/prove.md#a-job-that-starts-its-queries"
 ALLOW = "--side-effects allows it"
 SOURCES_PAGE = "references/sources_sinks_operators.md"
@@ -56,7 +57,7 @@ Say = Callable[[str], None]
 
 
 def prove(
-    bench: Bench, target: Target | Job, options: Options, say: Say, show: Callable[[Verdict], None] = lambda _: None
+    bench: Bench, job: Job, options: Options, say: Say, show: Callable[[Verdict], None] = lambda _: None
 ) -> list[Verdict]:
     """Return the verdicts in the order of `CHECKS`. Call `say` with each step and `show` with each verdict."""
     wanted, done = list[Verdict](), {"topics", "login"} | ({"expect"} if options.expect is None else set())
@@ -68,46 +69,51 @@ def prove(
             wanted.append(verdict)
             show(verdict)
 
-    for verdict in _verdicts(bench, target, options, say):
+    for verdict in _verdicts(bench, job, options, say):
         add(verdict)
     for check in [check for check in CHECKS if check in options.checks - done]:
         add(Verdict(check, UNCHECKED, "not checked, because the query does not run"))
     return sorted(wanted, key=lambda verdict: CHECKS.index(verdict.check))
 
 
-def _verdicts(bench: Bench, target: Target | Job, options: Options, say: Say) -> Iterator[Verdict]:
+def _verdicts(bench: Bench, job: Job, options: Options, say: Say) -> Iterator[Verdict]:
     if "lint" in options.checks:
-        found = lint_paths([target.path], finding.OSS)
+        found = lint_paths([job.path], finding.OSS)
         yield from (Verdict("lint", WRONG, f"{f.rule}: {f.message}", f.fix, "", f.path, f.line) for f in found)
         if not found:
             yield Verdict("lint", GOOD, "no findings")
-    if isinstance(target, Job):
-        yield from _verdicts_of_job(bench, target, options, say)
-        return
-    say("building the query")
+    recording = Recording(bench.spark.newSession(), bench.kafka, job, options.partitions)
+    say("building the query" if job.function else "running the job to catch its queries")
     try:
-        with subject(bench, target, options.samples, options.partitions) as examined:
-            yield from checked(examined, options, say)
-    except (PySparkException, Py4JJavaError, TypeError, ValueError) as error:
-        yield refused(error, target.path, target.line)
-
-
-def runs_of_code(target: Job, checks: Collection[str]) -> str:
-    """Return a sentence about how often `prove` runs the code of a job."""
-    often = "twice" if ON_RECORDS.intersection(checks) else "once"
-    again = ", and once more for each query that the check `restart` kills" if "restart" in checks else ""
-    return f"the code of {target.path.name} will run {often}{again}; its plain Python code has your rights"
-
-
-def _verdicts_of_job(bench: Bench, target: Job, options: Options, say: Say) -> Iterator[Verdict]:
-    recording = Recording(bench.spark.newSession(), bench.kafka, target, options.partitions)
-    say("running the job to catch its queries")
-    try:
-        runner.record(recording)
+        _record(recording)
     except runner.JobLostError:
         raise
     except Exception as error:
-        raise runner.JobLostError(_stop(error, recording)) from error
+        if not job.function or not isinstance(error, REFUSALS):
+            raise runner.JobLostError(_stop(error, recording)) from error
+        yield refused(error, job.path, job.line)
+        return
+    yield from _verdicts_of_job(bench, recording, options, say)
+
+
+def _record(recording: Recording) -> None:
+    runner.record(recording)
+    job = recording.job
+    if job.function and (named := compared_texts(recording.caught[0].frame).get("topic")):
+        # A function may reject rows of other topics than the one that it names.
+        recording.job = replace(job, topics={**job.topics, next(iter(job.topics)): named})
+        recording.forget()
+        runner.record(recording)
+
+
+def runs_of_code(job: Job, checks: Collection[str]) -> str:
+    """Return a sentence about how often `prove` runs the code of a job."""
+    often = "twice" if ON_RECORDS.intersection(checks) else "once"
+    again = ", and once more for each query that the check `restart` kills" if "restart" in checks else ""
+    return f"the code of {job.path.name} will run {often}{again}; its plain Python code has your rights"
+
+
+def _verdicts_of_job(bench: Bench, recording: Recording, options: Options, say: Say) -> Iterator[Verdict]:
     if recording.skipped:
         writes = ", ".join(f"{written} (line {line})" for written, line in recording.skipped)
         yield Verdict("mode", GOOD, f"not executed, because a job may not write: {writes}", ALLOW)
@@ -175,15 +181,13 @@ def _of_query(bench: Bench, recording: Recording, number: int, options: Options,
             yield _of_sink(bench, recording, caught)
             yield from _not_tried(recording, caught, options)
         if recording.topics and not recording.other_sources:
-            with subject_of_job(bench, recording, number, options.samples) as examined:
-                for table in recording.tables:
-                    examined.trial.fill(table, map(as_sent, options.samples.get(table, [])))
-                yield from checked(examined, options, say)
+            with query_of_job(bench, recording, number, options.samples) as query:
+                yield from checked(query, options, say)
     except TimeoutError as error:
         yield _of_job(UNCHECKED, f"{runner.CANNOT} to the end: {error}", "run it again", recording, caught.line)
     except TargetError:
         raise
-    except (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError) as error:
+    except REFUSALS as error:
         yield refused(error, recording.path, caught.line)
 
 

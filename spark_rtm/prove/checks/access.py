@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from spark_rtm.commands.errors import page_of
 from spark_rtm.prove.engine.bench import Bench
 from spark_rtm.prove.job.target import code_of
-from spark_rtm.prove.subject import Subject
+from spark_rtm.prove.query import Query
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.proof import plan_of_frame
 
@@ -31,9 +31,9 @@ QUOTED = re.compile(r"password\s*=\s*[\"']([^\"']+)[\"']")
 SECRET = re.compile(r"(?![A-Z_]+$|[<{$])\S{6,}")
 
 
-def topics(subject: Subject, existing: Collection[str]) -> Verdict:
+def topics(query: Query, existing: Collection[str]) -> Verdict:
     """Return the verdict on a query's topics. `existing` is empty if the user has not listed the cluster's topics."""
-    read, written = sorted(subject.reads), sorted(subject.topics)
+    read, written = sorted(query.reads), sorted(query.topics)
     parts = [f"reads {', '.join(read)}"] if read else []
     parts += [f"writes {', '.join(written)}"] if written else []
     missing = [topic for topic in (*read, *written) if topic not in existing] if existing else []
@@ -42,7 +42,7 @@ def topics(subject: Subject, existing: Collection[str]) -> Verdict:
         return Verdict("topics", GOOD, f"the query {' and '.join(parts)}; {listed}")
     evidence = f"{NO_TOPIC}: {', '.join(missing)} is used, but --topics does not list it, so the query fails"
     fix = "create the topic before the query starts, or correct its name"
-    return subject.wrong("topics", evidence, fix, page_of(NO_TOPIC), rf"[\"']{re.escape(missing[0])}[\"']")
+    return query.place.wrong("topics", evidence, fix, page_of(NO_TOPIC), rf"[\"']{re.escape(missing[0])}[\"']")
 
 
 def login(
@@ -96,17 +96,17 @@ def _calls(sasl: Mapping[str, str]) -> str:
     return ""
 
 
-def secrets(subject: Subject) -> list[Verdict]:
+def secrets(query: Query) -> list[Verdict]:
     """Return a verdict for each password in the user's file, or one good verdict."""
     try:
-        found = secrets_in(code_of(subject.path))
+        found = secrets_in(code_of(query.place.path))
     except (OSError, UnicodeDecodeError, SyntaxError):
         found = {}
     if not found:
         return [Verdict("secrets", GOOD, "the file contains no password or token")]
     fix = "read it from a secret store or from the environment of the executors, and never put it into an expression"
     return [
-        Verdict("secrets", WRONG, _evidence(subject, text), fix, PAGE, str(subject.path), line)
+        Verdict("secrets", WRONG, _evidence(query, text), fix, PAGE, str(query.place.path), line)
         for text, line in found.items()
     ]
 
@@ -140,11 +140,11 @@ def _named(node: ast.AST) -> list[tuple[str, ast.expr | None]]:
     return []
 
 
-def _evidence(subject: Subject, text: str) -> str:
-    data, log = text.encode(), subject.bench.log
-    checkpoints = (path for path in subject.trial.folder.rglob("*") if path.is_file())
+def _evidence(query: Query, text: str) -> str:
+    data, log = text.encode(), query.bench.log
+    checkpoints = (path for path in query.trial.folder.rglob("*") if path.is_file())
     places = {
-        "the plan": text in plan_of_frame(subject.trial.rows),
+        "the plan": text in plan_of_frame(query.trial.rows),
         "Spark's log": log is not None and log.is_file() and data in log.read_bytes(),
         "the checkpoint": any(data in path.read_bytes() for path in checkpoints),
     }

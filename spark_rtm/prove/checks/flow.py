@@ -7,9 +7,10 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.prove.evaluate import evaluated
+from spark_rtm.prove.query import Query
 from spark_rtm.prove.records.plan import filters_of
 from spark_rtm.prove.records.samples import read_samples
-from spark_rtm.prove.subject import Subject
 from spark_rtm.prove.verdicts.verdict import GOOD, Verdict
 from spark_rtm.testing.trial import latencies_ms
 
@@ -18,25 +19,26 @@ WARM_UP_SECONDS = 2.0
 MAX_FILTERS = 2
 
 
-def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) -> Verdict:
+def flow(query: Query, running: StreamingQuery, duration: float, rate: float) -> Verdict:
     """Send the samples at `rate` records/s for `duration` seconds, and return the verdict on the results."""
-    predicted = subject.evaluated(subject.samples)
+    predicted = evaluated(query, query.samples.records)
     counts = [len(result) for _, result in predicted if not isinstance(result, Exception)]
     if len(counts) < len(predicted):
         failing = next(record.value or b"null" for record, result in predicted if isinstance(result, Exception))
         text = failing.decode(errors="replace")[:80]
-        if subject.is_made:
-            return subject.unchecked("flow", f"the generated record {text} makes the query fail", PAGE)
-        return subject.wrong("flow", f"the sample {text} makes the query fail", "correct it with --samples", PAGE)
+        if query.samples.is_made:
+            return query.place.unchecked("flow", f"the generated record {text} makes the query fail", PAGE)
+        return query.place.wrong("flow", f"the sample {text} makes the query fail", "correct it with --samples", PAGE)
     if not sum(counts):
-        filters = " and ".join(filters_of(subject.trial.rows)[:MAX_FILTERS])
+        filters = " and ".join(filters_of(query.trial.rows)[:MAX_FILTERS])
+        tried = len(counts) + len(query.samples.others)
         cause = f"; the filter {filters} drops them" if filters else ""
-        return subject.unchecked("flow", f"no result from {len(counts) + len(subject.others)} records{cause}", PAGE)
+        return query.place.unchecked("flow", f"no result from {tried} records{cause}", PAGE)
     warm_up, number = round(WARM_UP_SECONDS * rate), round((WARM_UP_SECONDS + duration) * rate)
     per_record = list(islice(cycle(counts), number))
-    sent_ms = subject.trial.send(islice(cycle(subject.samples), number), rate=rate)
-    subject.trial.wait_for_commit(query)
-    outputs = subject.trial.received()
+    sent_ms = query.trial.send(islice(cycle(query.samples.records), number), rate=rate)
+    query.trial.wait_for_commit(running)
+    outputs = query.trial.received()
     kept = latencies_ms(sent_ms, outputs, per_record)[sum(per_record[:warm_up]) :]
     what = f"{number} records in, {len(outputs)} out"
     if kept:
@@ -47,22 +49,22 @@ def flow(subject: Subject, query: StreamingQuery, duration: float, rate: float) 
             f"batch boundary, {gap} ms ({len(kept)} results at {rate:g} records/s)"
         )
         return Verdict("flow", GOOD, evidence, page=PAGE)
-    if outputs and query.lastProgress and query.lastProgress.stateOperators:
+    if outputs and running.lastProgress and running.lastProgress.stateOperators:
         return Verdict("flow", GOOD, f"{what}; latency not measured, because state merges records", page=PAGE)
     fix = "compare the function's results for these samples in a batch query"
-    return subject.wrong("flow", f"{what}, but {sum(per_record)} were expected", fix, PAGE)
+    return query.place.wrong("flow", f"{what}, but {sum(per_record)} were expected", fix, PAGE)
 
 
-def expected_output(subject: Subject, query: StreamingQuery, path: Path) -> Verdict:
+def expected_output(query: Query, running: StreamingQuery, path: Path) -> Verdict:
     """
     Send each sample once, and compare the output with the expected records in any order.
 
     For an expected line without a key, only values are compared.
     """
     expected = read_samples(path)
-    subject.trial.send(subject.samples)
-    subject.trial.wait_for_commit(query)
-    found = [(output.key, _normal(output.value)) for output in subject.trial.received()]
+    query.trial.send(query.samples.records)
+    query.trial.wait_for_commit(running)
+    found = [(output.key, _normal(output.value)) for output in query.trial.received()]
     missing = list[str]()
     for record in expected:
         value = _normal(record.value)
@@ -76,7 +78,7 @@ def expected_output(subject: Subject, query: StreamingQuery, path: Path) -> Verd
     first = f" (first: {missing[0][:80]})" if missing else ""
     surplus = f" (first: {found[0][1][:80]})" if found else ""
     evidence = f"{len(missing)} expected records are missing{first}; {len(found)} others were written{surplus}"
-    return subject.wrong("expect", evidence, f"correct the job or {path}")
+    return query.place.wrong("expect", evidence, f"correct the job or {path}")
 
 
 def _normal(data: bytes | None) -> str:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.prove.checks.slow import long_values, verdict_on
+from spark_rtm.prove.checks.slow import fields_to_fill, slow_fields, verdict_on
+from spark_rtm.prove.evaluate import KEPT_BYTES, Result, evaluated, holds, results_of
+from spark_rtm.prove.query import SIZE, Query
 from spark_rtm.prove.records.decoding import NONE, decoding
 from spark_rtm.prove.records.hostile import MISSING, Hostile, hostile_records, too_large
 from spark_rtm.prove.records.samples import DEFAULT
-from spark_rtm.prove.subject import KEPT_BYTES, SIZE, Subject, holds
 from spark_rtm.prove.verdicts.failure import Failure, failure_of
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.queries import QueryFailedError
@@ -45,66 +46,68 @@ class Outcome:
     accepted: list[str]
 
 
-def hostile_input(subject: Subject, query: StreamingQuery) -> Iterator[Verdict]:
+def hostile_input(query: Query, running: StreamingQuery) -> Iterator[Verdict]:
     """Yield verdicts on slow fields, on each error that makes the query fail, and on all other records."""
-    sample, found = _best_sample(subject), decoding(subject.trial.rows)
-    if ended := _sample_ends(subject, sample):
+    sample, found = _best_sample(query), decoding(query.trial.rows)
+    if ended := _sample_ends(query, sample):
         # Hostile records have the same fields, and would fail for the same reason.
         yield ended
         return
-    long = long_values(subject, sample, found)
-    for slow in long.slow:
-        yield verdict_on(subject, slow, found)
-    longest = min((slow.length for slow in long.slow), default=sys.maxsize)
-    kinds = {**hostile_records(sample, found), **{name: Hostile(record) for name, record in long.ends.items()}}
-    kinds |= too_large(sample, subject.max_sink_bytes) if _has_known_limit(subject) else {}
+    fields = fields_to_fill(sample, found)
+    slow, length = slow_fields(query, sample, fields)
+    for one in slow:
+        yield verdict_on(query, one, found)
+    longest = min((one.length for one in slow), default=sys.maxsize)
+    kinds = hostile_records(sample, found)
+    kinds |= too_large(sample, query.max_sink_bytes) if _has_known_limit(query) else {}
     kinds = {name: hostile for name, hostile in kinds.items() if len(hostile.record.value or b"") < longest}
     records = {name: hostile.record for name, hostile in kinds.items()}
-    results = _results_of(subject, records)
+    results = _results_of(query, records)
     # Some generated samples may fail a condition of the query, which then rejects them.
-    good = subject.results_of([sample] if subject.is_made else subject.samples)
-    outcome = outcome_of(records, results, good, subject.max_sink_bytes)
-    yield from _ends(subject, outcome)
+    good = results_of(query, [sample] if query.samples.is_made else query.samples.records)
+    outcome = outcome_of(records, results, good, query.max_sink_bytes)
+    yield from _ends(query, outcome)
     try:
-        _send(subject, query, records, results, outcome)
+        _send(query, running, records, results, outcome)
     except QueryFailedError as error:
         if not outcome.ends:
-            yield _ended(subject, failure_of(error, subject.path, subject.line), list(records))
+            yield _ended(query, failure_of(error, query.place.path, query.place.line), list(records))
             return
     except TimeoutError as error:
         evidence = f"the query did not finish processing {len(records)} hostile records: {error}"
         yield Verdict("input", UNCHECKED, evidence, "run it again with --only input", PAGE)
         return
-    is_known = found.format != NONE and [s.value for s in subject.samples] != [s.value for s in DEFAULT]
-    is_known &= not (subject.is_made and are_rejected(good))
-    unjudged = "" if is_known else _unjudged(found.format, subject.stream)
-    for verdict in judged(outcome, kinds, unjudged, f"; {long.text}; {_limit(subject)}"):
-        yield verdict if verdict.status == GOOD else replace(verdict, path=str(subject.path), line=subject.line)
+    is_known = found.format != NONE and [s.value for s in query.samples.records] != [s.value for s in DEFAULT]
+    is_known &= not (query.samples.is_made and are_rejected(good))
+    tried = f"strings of up to {length:,} characters tried in {len(fields)} places"
+    unjudged = "" if is_known else _unjudged(found.format, query.place.stream)
+    for verdict in judged(outcome, kinds, unjudged, f"; {tried}; {_limit(query)}"):
+        yield verdict if verdict.status == GOOD else replace(verdict, path=str(query.place.path), line=query.place.line)
 
 
-def _results_of(subject: Subject, records: Mapping[str, Sent]) -> dict[str, list[Received] | Exception]:
-    evaluated = subject.evaluated(list(records.values()))
-    return {name: result for name, (_, result) in zip(records, evaluated, strict=True)}
+def _results_of(query: Query, records: Mapping[str, Sent]) -> dict[str, Result]:
+    found = evaluated(query, list(records.values()))
+    return {name: result for name, (_, result) in zip(records, found, strict=True)}
 
 
 def _send(
-    subject: Subject,
-    query: StreamingQuery,
+    query: Query,
+    running: StreamingQuery,
     records: Mapping[str, Sent],
-    results: Mapping[str, list[Received] | Exception],
+    results: Mapping[str, Result],
     outcome: Outcome,
 ) -> None:
-    subject.trial.send([record for name, record in records.items() if name not in outcome.ends])
-    subject.trial.wait_for_commit(query)
-    written = len(subject.trial.received())
-    is_stateless = not (query.lastProgress and query.lastProgress.stateOperators)
+    query.trial.send([record for name, record in records.items() if name not in outcome.ends])
+    query.trial.wait_for_commit(running)
+    written = len(query.trial.received())
+    is_stateless = not (running.lastProgress and running.lastProgress.stateOperators)
     expected = sum(len(r) for n, r in results.items() if isinstance(r, list) and n not in outcome.ends)
     if is_stateless and written != expected:
         raise AssertionError(f"internal error: {written} results in the stream, but {expected} in a batch query")
     if outcome.ends:
         name = next(iter(outcome.ends))
-        subject.trial.send([records[name]])
-        subject.trial.wait_for_commit(query)
+        query.trial.send([records[name]])
+        query.trial.wait_for_commit(running)
         raise AssertionError(f"internal error: the stream accepted {name!r}, which failed in a batch query")
 
 
@@ -115,7 +118,7 @@ def are_rejected(results: Sequence[tuple[Sent, Received]]) -> bool:
 
 def outcome_of(
     records: Mapping[str, Sent],
-    results: Mapping[str, list[Received] | Exception],
+    results: Mapping[str, Result],
     good: Sequence[tuple[Sent, Received]],
     limit: int = sys.maxsize,
 ) -> Outcome:
@@ -213,41 +216,41 @@ def _keeps(output: Received, record: Sent) -> bool:
     return any(form in found for form in (*forms, base64.b64encode(value[: len(value) // 3 * 3])))
 
 
-def _ends(subject: Subject, outcome: Outcome) -> list[Verdict]:
+def _ends(query: Query, outcome: Outcome) -> list[Verdict]:
     kinds = defaultdict[tuple[str, str, int], list[str]](list)
     failures = dict[tuple[str, str, int], Failure]()
     for name, error in outcome.ends.items():
-        failure = failure_of(error, subject.path, subject.line)
+        failure = failure_of(error, query.place.path, query.place.line)
         place = (failure.condition, failure.path, failure.line)
         kinds[place].append(name)
         failures.setdefault(place, failure)
-    return [_ended(subject, failures[place], names) for place, names in kinds.items()]
+    return [_ended(query, failures[place], names) for place, names in kinds.items()]
 
 
-def _sample_ends(subject: Subject, sample: Sent) -> Verdict | None:
-    ((_, result),) = subject.evaluated([sample])
+def _sample_ends(query: Query, sample: Sent) -> Verdict | None:
+    ((_, result),) = evaluated(query, [sample])
     if not isinstance(result, Exception):
         return None
-    kind = "a record of its schema" if subject.is_made else "a sample"
-    return _ended(subject, failure_of(result, subject.path, subject.line), [f"{kind}, {_short(sample)}"])
+    kind = "a record of its schema" if query.samples.is_made else "a sample"
+    return _ended(query, failure_of(result, query.place.path, query.place.line), [f"{kind}, {_short(sample)}"])
 
 
-def _ended(subject: Subject, failure: Failure, names: Sequence[str]) -> Verdict:
+def _ended(query: Query, failure: Failure, names: Sequence[str]) -> Verdict:
     evidence = (
         f"{failure.condition}: these kinds of record make the query fail, again after each restart: "
         f"{_list(names)} ({failure.message[:MAX_MESSAGE]})"
     )
-    return Verdict("input", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line or subject.line)
+    return Verdict("input", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line or query.place.line)
 
 
-def _has_known_limit(subject: Subject) -> bool:
-    return subject.has_own_sink and subject.max_sink_bytes <= MAX_LIMIT
+def _has_known_limit(query: Query) -> bool:
+    return query.has_own_sink and query.max_sink_bytes <= MAX_LIMIT
 
 
-def _limit(subject: Subject) -> str:
-    own = "the sink of the job" if subject.has_own_sink else "the sink of prove"
-    more = "" if _has_known_limit(subject) else ", and no larger record was tried"
-    return f"{own} has {SIZE}={subject.max_sink_bytes}{more}"
+def _limit(query: Query) -> str:
+    own = "the sink of the job" if query.has_own_sink else "the sink of prove"
+    more = "" if _has_known_limit(query) else ", and no larger record was tried"
+    return f"{own} has {SIZE}={query.max_sink_bytes}{more}"
 
 
 def _size_of(output: Received) -> int:
@@ -260,9 +263,9 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMES]) + more
 
 
-def _best_sample(subject: Subject) -> Sent:
+def _best_sample(query: Query) -> Sent:
     """Return the first sample with a result. Results that contain the sample's bytes come last: they may be rejects."""
-    evaluated = subject.evaluated(subject.samples)
-    useful = [(sample, result) for sample, result in evaluated if isinstance(result, list) and result]
+    found = evaluated(query, query.samples.records)
+    useful = [(sample, result) for sample, result in found if isinstance(result, list) and result]
     plain = [sample for sample, result in useful if not any(_keeps(output, sample) for output in result)]
-    return [*plain, *(sample for sample, _ in useful), *subject.samples][0]
+    return [*plain, *(sample for sample, _ in useful), *query.samples.records][0]

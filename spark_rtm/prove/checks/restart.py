@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from spark_rtm.prove.engine.other_process import Order, OtherProcess
-from spark_rtm.prove.job.target import Job
+from spark_rtm.prove.evaluate import evaluated, results_of
+from spark_rtm.prove.query import Query
 from spark_rtm.prove.records.samples import compared_texts, fields_of, is_time
-from spark_rtm.prove.subject import Subject
 from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
 from spark_rtm.realtime import control
 from spark_rtm.realtime.positions import NO_BATCH, Position, committed_position
@@ -28,14 +28,13 @@ QUIET_POLLS = 5
 PARTITION = 0
 
 
-def order_of(subject: Subject, slots: int) -> Order:
+def order_of(query: Query, slots: int) -> Order:
     """Return the query and settings for the process that the check kills."""
-    trial, bench, target = subject.trial, subject.bench, subject.target
+    trial, bench = query.trial, query.bench
     return Order(
-        target=target if isinstance(target, Job) else target.text,
+        job=query.recording.job,
         partitions=trial.partitions,
-        tables=subject.tables,
-        number=subject.number,
+        number=query.number,
         kafka=bench.kafka,
         topic=trial.target,
         sink=trial.sink,
@@ -46,19 +45,19 @@ def order_of(subject: Subject, slots: int) -> Order:
     )
 
 
-def restart(subject: Subject, process: OtherProcess) -> Verdict:
+def restart(query: Query, process: OtherProcess) -> Verdict:
     """Kill the process after it has written uncommitted results, restart the query, and compare the results."""
     try:
-        before, expected = _killed(subject, process)
-        again = _started_again(subject) if before else []
+        before, expected = _killed(query, process)
+        again = _started_again(query) if before else []
     except QueryFailedError as error:
-        return subject.failed("restart", "the query does not restart", error)
+        return query.place.failed("restart", "the query does not restart", error)
     except (RuntimeError, TimeoutError) as error:
-        return subject.unchecked("restart", str(error).splitlines()[0], PAGE, RECORDS)
+        return query.place.unchecked("restart", str(error).splitlines()[0], PAGE, RECORDS)
     if not before:
-        return subject.unchecked("restart", "no sample produced a result before the batch ended", PAGE, RECORDS)
+        return query.place.unchecked("restart", "no sample produced a result before the batch ended", PAGE, RECORDS)
     verdict = compared(before, again, expected)
-    return verdict if verdict.status == GOOD else replace(verdict, path=str(subject.path), line=subject.line)
+    return verdict if verdict.status == GOOD else replace(verdict, path=str(query.place.path), line=query.place.line)
 
 
 def compared(before: list[Received], again: list[Received], expected: int) -> Verdict:
@@ -86,69 +85,69 @@ def compared(before: list[Received], again: list[Received], expected: int) -> Ve
     return Verdict("restart", GOOD, evidence, page=PAGE)
 
 
-def _killed(subject: Subject, process: OtherProcess) -> tuple[list[Received], int]:
+def _killed(query: Query, process: OtherProcess) -> tuple[list[Received], int]:
     """Return the uncommitted results at the kill, and the number of results expected after it (0 if unknown)."""
-    trial = subject.trial
-    samples = _useful(subject, subject.samples)
+    trial = query.trial
+    samples = _useful(query, query.samples.records)
     names = set(compared_texts(trial.rows).values())
     trial.forget()
     process.run()
     trial.send(samples, partition=PARTITION)
     for attempt in range(ATTEMPTS):
         # A stateful query may drop a repeated sample, so each attempt also sends new records.
-        records = samples + _useful(subject, [_renamed(sample, attempt, names) for sample in samples])
-        expected = 0 if subject.is_stateful else len(subject.results_of(records))
-        batch = _next_batch(subject, process)
+        records = samples + _useful(query, [_renamed(sample, attempt, names) for sample in samples])
+        expected = 0 if query.is_stateful else len(results_of(query, records))
+        batch = _next_batch(query, process)
         trial.received()
         trial.send(records, partition=PARTITION)
-        before = _written(subject, process, expected)
+        before = _written(query, process, expected)
         # The query may be processing these records when it is killed.
         trial.send(records, partition=PARTITION)
-        if _position(subject).batch_id == batch:
+        if _position(query).batch_id == batch:
             process.kill()
             before += trial.received()
-            return (before if _position(subject).batch_id == batch else []), 2 * expected
+            return (before if _position(query).batch_id == batch else []), 2 * expected
     return [], 0
 
 
-def _started_again(subject: Subject) -> list[Received]:
-    query = subject.trial.start(CHECKPOINT, AGAIN_INTERVAL_MS)
+def _started_again(query: Query) -> list[Received]:
+    running = query.trial.start(CHECKPOINT, AGAIN_INTERVAL_MS)
     try:
-        subject.trial.wait_for_commit(query)
+        query.trial.wait_for_commit(running)
     finally:
-        subject.trial.stop(query)
-    return subject.trial.received()
+        query.trial.stop(running)
+    return query.trial.received()
 
 
-def _next_batch(subject: Subject, process: OtherProcess) -> int:
+def _next_batch(query: Query, process: OtherProcess) -> int:
     """Commit all records, so that a new batch begins, and return the number of the committed batch."""
 
     def is_committed() -> bool:
-        position = _position(subject)
+        position = _position(query)
         offsets = {topic: numbers for source in position.sources for topic, numbers in source.items()}
-        return position.batch_id != NO_BATCH and subject.trial.is_committed(offsets)
+        return position.batch_id != NO_BATCH and query.trial.is_committed(offsets)
 
     def commits() -> bool:
         return is_committed() or (process.commit(DEADLINE_SECONDS) and is_committed())
 
     wait_until(commits, DEADLINE_SECONDS, "the query in its own process to commit a batch")
-    return _position(subject).batch_id
+    return _position(query).batch_id
 
 
-def _position(subject: Subject) -> Position:
+def _position(query: Query) -> Position:
     try:
-        return committed_position(subject.trial.folder / CHECKPOINT)
+        return committed_position(query.trial.folder / CHECKPOINT)
     except (OSError, ValueError):  # The checkpoint is new, or a file is being written.
         return Position(NO_BATCH, ())
 
 
-def _written(subject: Subject, process: OtherProcess, expected: int) -> list[Received]:
+def _written(query: Query, process: OtherProcess, expected: int) -> list[Received]:
     written, quiet = list[Received](), 0
 
     def is_written() -> bool:
         nonlocal quiet
         process.raise_if_ended()
-        found = subject.trial.received()
+        found = query.trial.received()
         written.extend(found)
         quiet = 0 if found or not written else quiet + 1
         return len(written) >= expected if expected else quiet >= QUIET_POLLS
@@ -157,12 +156,12 @@ def _written(subject: Subject, process: OtherProcess, expected: int) -> list[Rec
     return written
 
 
-def _useful(subject: Subject, records: list[Sent]) -> list[Sent]:
+def _useful(query: Query, records: list[Sent]) -> list[Sent]:
     """Return the records that do not make the query fail and, if the query has no state, produce a result."""
     return [
         record
-        for record, found in subject.evaluated(records)
-        if isinstance(found, list) and (found or subject.is_stateful) and all(o.topic is not None for o in found)
+        for record, found in evaluated(query, records)
+        if isinstance(found, list) and (found or query.is_stateful) and all(o.topic is not None for o in found)
     ]
 
 

@@ -11,8 +11,10 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.prove.checks.input import are_rejected
+from spark_rtm.prove.evaluate import evaluated, results_of
+from spark_rtm.prove.query import Query
 from spark_rtm.prove.records.samples import fields_of, is_time
-from spark_rtm.prove.subject import Subject
+from spark_rtm.prove.verdicts.failure import Place
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, Verdict
 from spark_rtm.testing.records import Sent
 
@@ -29,68 +31,69 @@ DAY_SECONDS = 86_400
 SECONDS_RANGE = (10**9, 4 * 10**9)
 
 
-def state(subject: Subject, query: StreamingQuery) -> Verdict:
+def state(query: Query, running: StreamingQuery) -> Verdict:
     """Send the same records in several batches, then records with later times, and count the rows of state."""
-    if not subject.is_stateful:
+    if not query.is_stateful:
         return Verdict("state", GOOD, "the query keeps no state")
-    subject.trial.use_producer_times()
-    records, is_accepted = _records(subject)
-    subject = replace(subject, samples=records)
-    sizes = [_after(subject, query, records) for _ in range(ROUNDS + 1)]
+    query.trial.use_producer_times()
+    records, is_accepted = _records(query)
+    query = replace(query, samples=replace(query.samples, records=records))
+    sizes = [_after(query, running, records) for _ in range(ROUNDS + 1)]
     rows, written = [size.rows for size in sizes], [size.written for size in sizes]
     if _grows(rows):
         evidence = f"the same {len(records)} records make the state grow in each batch: {rows} rows"
         if is_accepted:
-            return _wrong(subject, evidence, "keep one row per key, or give the state a watermark or a TTL")
+            return _wrong(query.place, evidence, "keep one row per key, or give the state a watermark or a TTL")
         evidence += "; the query rejects the generated records, so each of them may form its own group"
-        return subject.unchecked("state", evidence, PAGE, "records that it accepts")
+        return query.place.unchecked("state", evidence, PAGE, "records that it accepts")
     growth = (
         f"each row grows with each record: the same records write {written} bytes of state" if _grows(written) else ""
     )
-    if metrics := _of_processor(query):
-        return _after_own_rules(subject, rows[-1], metrics)
-    if _watermark(query):
-        return _after_later_times(subject, query, rows[-1], growth)
+    if metrics := _of_processor(running):
+        return by_own_rules(query.place, rows[-1], metrics)
+    if _watermark(running):
+        return _after_later_times(query, running, rows[-1], growth)
     evidence = f"{rows[-1]} rows of state never expire, because the query has no watermark: each new key stays forever"
     fix = "add withWatermark, and group by the event time or a window"
     if growth:
         evidence, fix = f"{evidence}, and {growth}", f"{fix}; replace collect_list with an aggregate of fixed size"
-    return _wrong(subject, evidence, fix)
+    return _wrong(query.place, evidence, fix)
 
 
-def _records(subject: Subject) -> tuple[list[Sent], bool]:
+def _records(query: Query) -> tuple[list[Sent], bool]:
     """Return the records for this check, and whether the query accepts them, with or without a result."""
-    if not subject.is_made or subject.is_accepted or not are_rejected(subject.results_of(subject.samples)):
-        return subject.samples, True
-    silent = [record for record, found in subject.evaluated(subject.others) if found == []]
-    return (silent, True) if silent else (subject.samples, False)
+    own = query.samples
+    if not own.is_made or own.is_accepted or not are_rejected(results_of(query, own.records)):
+        return own.records, True
+    silent = [record for record, found in evaluated(query, own.others) if found == []]
+    return (silent, True) if silent else (own.records, False)
 
 
-def _after_later_times(subject: Subject, query: StreamingQuery, rows: int, growth: str) -> Verdict:
-    before = _watermark(query)
-    removed = sum(_after(subject, query, subject.samples, days).removed for days in FORWARD_DAYS)
+def _after_later_times(query: Query, running: StreamingQuery, rows: int, growth: str) -> Verdict:
+    before = _watermark(running)
+    removed = sum(_after(query, running, query.samples.records, days).removed for days in FORWARD_DAYS)
     if removed:
         evidence = f"{rows} rows for the same keys; the watermark removed {removed} rows"
         return Verdict("state", GOOD, f"{evidence}; until then, {growth}" if growth else evidence, page=PAGE)
-    if _watermark(query) == before:
+    if _watermark(running) == before:
         evidence = "the watermark did not advance, so no sample has an event time"
-        return subject.unchecked("state", evidence, PAGE, "records that have an event time")
+        return query.place.unchecked("state", evidence, PAGE, "records that have an event time")
     evidence = (
         f"{rows} rows of state never expire: the event time advanced by 90 days and the watermark did not remove them"
     )
-    return _wrong(subject, evidence, "group by the event time or a window; deduplicate with the event time")
+    return _wrong(query.place, evidence, "group by the event time or a window; deduplicate with the event time")
 
 
-def _of_processor(query: StreamingQuery) -> Counter[str]:
+def _of_processor(running: StreamingQuery) -> Counter[str]:
     found = Counter[str]()
-    for progress in query.recentProgress:
+    for progress in running.recentProgress:
         for operator in progress.stateOperators:
             if operator.operatorName.startswith(PROCESSOR):
                 found.update({name: int(value) for name, value in operator.customMetrics.items()})
     return found
 
 
-def _after_own_rules(subject: Subject, rows: int, metrics: Counter[str]) -> Verdict:
+def by_own_rules(place: Place, rows: int, metrics: Counter[str]) -> Verdict:
     """Return the verdict on a processor, whose state is removed by a TTL or by the processor's code."""
     endless, ending = (sum(metrics[f"num{kind}State{ttl}Vars"] for kind in KINDS) for ttl in ("", "WithTTL"))
     if ending and not endless:
@@ -100,7 +103,7 @@ def _after_own_rules(subject: Subject, rows: int, metrics: Counter[str]) -> Verd
         evidence = "the processor sets timers, and this check does not wait until they clear the state"
         return Verdict("state", UNCHECKED, evidence, "test that handleExpiredTimer clears the state", PROCESSORS)
     evidence = f"{rows} rows of state never expire, because a state variable has no TTL and no timer is set"
-    return _wrong(subject, evidence, fix, PROCESSORS)
+    return _wrong(place, evidence, fix, PROCESSORS)
 
 
 @dataclass(frozen=True)
@@ -110,13 +113,13 @@ class _Size:
     written: int
 
 
-def _after(subject: Subject, query: StreamingQuery, records: list[Sent], days: int = 0) -> _Size:
-    last = query.lastProgress.batchId if query.lastProgress else -1
+def _after(query: Query, running: StreamingQuery, records: list[Sent], days: int = 0) -> _Size:
+    last = running.lastProgress.batchId if running.lastProgress else -1
     time_ms = round(time.time() * 1000) + days * DAY_SECONDS * 1000 if days else 0
-    subject.trial.send([_moved(record, days) for record in records] if days else records, time_ms=time_ms)
-    subject.trial.wait_for_commit(query)
-    subject.trial.received()
-    batches = [progress.stateOperators for progress in query.recentProgress if progress.batchId > last]
+    query.trial.send([_moved(record, days) for record in records] if days else records, time_ms=time_ms)
+    query.trial.wait_for_commit(running)
+    query.trial.received()
+    batches = [progress.stateOperators for progress in running.recentProgress if progress.batchId > last]
     operators = [operator for batch in batches for operator in batch]
     return _Size(
         sum(operator.numRowsTotal for operator in batches[-1]),
@@ -129,8 +132,8 @@ def _grows(numbers: list[int]) -> bool:
     return all(later > earlier for earlier, later in pairwise(numbers))
 
 
-def _watermark(query: StreamingQuery) -> str:
-    return str(query.lastProgress.eventTime.get("watermark", "")) if query.lastProgress else ""
+def _watermark(running: StreamingQuery) -> str:
+    return str(running.lastProgress.eventTime.get("watermark", "")) if running.lastProgress else ""
 
 
 def _moved(sample: Sent, days: int) -> Sent:
@@ -158,5 +161,5 @@ def _later(name: str, value: Any, days: int) -> Any:
     return value
 
 
-def _wrong(subject: Subject, evidence: str, fix: str, page: str = PAGE) -> Verdict:
-    return subject.wrong("state", evidence, fix, page, STATEFUL_CALLS)
+def _wrong(place: Place, evidence: str, fix: str, page: str = PAGE) -> Verdict:
+    return place.wrong("state", evidence, fix, page, STATEFUL_CALLS)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_rtm.prove.engine.bench import Bench, jvm, session
-from spark_rtm.prove.job.build import rows_of
-from spark_rtm.prove.job.target import Job, load
+from spark_rtm.prove.job.runner import rows_of
+from spark_rtm.prove.job.target import Job
 from spark_rtm.realtime import control
 from spark_rtm.realtime.queries import raise_if_failed, wait_until
 from spark_rtm.services.child import Child, start_child, wait_until_ready
@@ -33,10 +33,8 @@ POLL_SECONDS = 0.05
 class Order:
     """A query for the other process to run, with its output topic and settings."""
 
-    target: Job | str
-    """The job, or the name with which a function is loaded."""
+    job: Job
     partitions: Mapping[str, int]
-    tables: Mapping[str, str]
     number: int
     kafka: str
     topic: str
@@ -109,9 +107,8 @@ def main(folder: Path) -> None:
     """Start Spark, wait for `GO`, run the query, report the process id of the JVM, and commit at each `COMMIT`."""
     order: Order = pickle.loads((folder / ORDER).read_bytes())
     spark = session(order.slots, order.packages)
-    target = load(order.target) if isinstance(order.target, str) else order.target
     wait_until((folder / GO).exists, WAIT_SECONDS, "the check of restarts")
-    rows = rows_of(spark, order.kafka, target, order.partitions, order.tables, order.number)
+    rows = rows_of(spark, order.kafka, order.job, max(order.partitions.values()), order.number)
     path = order.checkpoint
     query = Trial(spark, order.kafka, rows, order.partitions, path.parent, order.topic, order.sink).start(
         path.name, order.interval_ms

@@ -53,6 +53,11 @@ class Caught:
         return self.sink.lower() == "kafka"
 
     @property
+    def rows(self) -> DataFrame:
+        """The rows, as JSON if the sink is not Kafka."""
+        return self.frame if self.is_to_kafka else self.frame.select(F.to_json(F.struct("*")).alias("value"))
+
+    @property
     def is_real_time(self) -> bool:
         """Whether the job uses the `realTime` trigger."""
         return "realtime" in self.trigger.lower()
@@ -248,7 +253,8 @@ class StreamWriter(Options, DataStreamWriter):
         """Record the query instead of starting it."""
         self.options(**({"path": path} if path else {}), **options)
         mode = outputMode or self.noted.get("outputMode", "append")
-        sink, line = format or self.noted.get("format", "parquet"), self.recording.line()
+        sink = format or self.noted.get("format", "parquet")
+        line = self.recording.line() or self.recording.job.line
         # A job may start several queries with one writer.
         options = dict(self.noted)
         self.recording.caught.append(Caught(self.frame, sink, options, self._trigger(), mode, line, self))

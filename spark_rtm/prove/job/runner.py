@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 from py4j.java_gateway import JavaMember
 from pyspark import SparkConf
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.query import StreamingQueryManager
 
@@ -39,6 +40,7 @@ from spark_rtm.prove.job.placeholders import (
     placeholders_for,
 )
 from spark_rtm.prove.job.recorders import (
+    BROKER_OPTION,
     MAX_SLEEPS,
     Recording,
     StreamReader,
@@ -47,8 +49,9 @@ from spark_rtm.prove.job.recorders import (
 )
 from spark_rtm.prove.job.settings import FLAG, apply, conf_of, flag_of, own_shuffles
 from spark_rtm.prove.job.tables import TableReader, TableWriter
-from spark_rtm.prove.job.target import RUN, code_of, package_of, roots_of
+from spark_rtm.prove.job.target import RUN, Job, code_of, function_of, package_of, roots_of
 from spark_rtm.prove.job.writes import guarded
+from spark_rtm.testing.trial import SINK
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 JOB_SECONDS = 300.0
@@ -60,6 +63,13 @@ CANNOT = "prove could not run this"
 
 class JobLostError(RuntimeError):
     """Raised if a job fails, or ends before it waits for its queries."""
+
+
+def rows_of(spark: SparkSession, kafka: str, job: Job, partitions: int, number: int) -> DataFrame:
+    """Return the Kafka sink rows of query `number` of a job."""
+    recording = Recording(spark.newSession(), kafka, job, partitions)
+    record(recording)
+    return recording.caught[number].rows
 
 
 def record(recording: Recording) -> None:
@@ -84,7 +94,7 @@ def record(recording: Recording) -> None:
 
 def _run(recording: Recording) -> None:
     path = recording.path
-    code = compile(code_of(path), str(path), "exec")
+    code = compile("" if recording.job.function else code_of(path), str(path), "exec")
     apply(recording, {FLAG: "true", **recording.job.confs})
     names = notebook_names(recording.spark, dbutils := Dbutils(end_job))
     program = {"__name__": "__main__", "__file__": str(path), "__builtins__": builtins, "__package__": package_of(path)}
@@ -98,16 +108,34 @@ def _run(recording: Recording) -> None:
             # The job's sources and sinks use the local broker anyway.
             patch.dict(os.environ, {SERVERS: os.environ.get(SERVERS, recording.kafka)}),
             contextlib.suppress(JobEndedError),
-            own_shuffles(recording),
+            contextlib.nullcontext() if recording.job.function else own_shuffles(recording),
             _limited(),
         ):
-            exec(code, names)
+            if recording.job.function:
+                start_function(recording)
+            else:
+                exec(code, names)
     except SystemExit as error:
         if error.code:
             raise JobLostError(
                 f"{path} ended with status {error.code!r} before it waited for a query; a job gets its arguments after "
                 f"`--`, for example `prove {path.name} -- --brokers x`"
             ) from error
+
+
+def start_function(recording: Recording) -> None:
+    """Start a query on the rows that a function returns, as a job would."""
+    spark, job = recording.spark, recording.job
+    (_, stream), *tables = job.topics.items()
+    options = {BROKER_OPTION: recording.kafka, "includeHeaders": "true"}
+    rows = function_of(job)(
+        spark.readStream.format("kafka").options(**options, subscribe=stream).load(),
+        **{name: spark.read.format("kafka").options(**options, subscribe=topic).load() for name, topic in tables},
+    )
+    if not isinstance(rows, DataFrame):
+        raise TypeError(f"{job.function} returned {type(rows).__name__}; return a DataFrame of Kafka sink rows")
+    writer = rows.writeStream.format("kafka").options(**SINK).outputMode("update")
+    writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
 
 
 def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int, arguments: str) -> None:

@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 import sys
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
 from pathlib import Path
@@ -28,24 +29,8 @@ class TargetError(ValueError):
 
 
 @dataclass(frozen=True)
-class Target:
-    """A function that converts a stream of Kafka source rows, and static tables, to Kafka sink rows."""
-
-    text: str
-    """The target in a form that another process can load, with an absolute path."""
-    name: str
-    path: Path
-    line: int
-    transform: Callable[..., DataFrame]
-    stream: str
-    """Name of the first parameter, which receives the stream."""
-    tables: tuple[str, ...]
-    """Names of further parameters without defaults, which receive static DataFrames."""
-
-
-@dataclass(frozen=True)
 class Job:
-    """A file that starts its queries itself, such as a script or Databricks notebook."""
+    """A file that starts its queries itself, or a function of a file for which `prove` starts a query."""
 
     path: Path
     arguments: tuple[str, ...] = ()
@@ -54,6 +39,15 @@ class Job:
     side_effects: bool = False
     """Whether the job's batch writes run each time its code runs. Writes to Kafka always use the broker of `prove`."""
     folder: Path = field(default_factory=Path.cwd)
+    function: str = ""
+    """The function, in a form that another process can load, with an absolute path; empty for a file."""
+    line: int = 0
+    topics: Mapping[str, str] = field(default_factory=dict)
+    """The topics that a function reads, by parameter. The first one is its stream, and the others are tables."""
+
+    def parameter_of(self, topic: str) -> str:
+        """Return the function's parameter that reads a topic, or else the topic."""
+        return next((name for name, read in self.topics.items() if read == topic), topic)
 
 
 def code_of(path: Path) -> str:
@@ -101,7 +95,7 @@ def _outside_packages(path: Path) -> Path:
 
 def load(
     text: str, arguments: Sequence[str] = (), confs: Mapping[str, str] | None = None, *, side_effects: bool = False
-) -> Target | Job:
+) -> Job:
     """Load `path/job.py:function` or `package.module:function`, or the job `path/job.py` or `path/job.ipynb`."""
     if text.endswith((".py", ".ipynb")):
         if not Path(text).is_file():
@@ -111,6 +105,27 @@ def load(
         raise TargetError(
             f"{text!r} names a function, so job arguments and settings do not apply; pass the job's file instead"
         )
+    named, function = _named(text)
+    names, _ = _parameters(text, named, function)
+    module, _, name = text.rpartition(":")
+    prefix = f"prove-{uuid.uuid4().hex[:8]}"
+    return Job(
+        Path(inspect.getsourcefile(function) or module),
+        function=f"{Path(module).resolve()}:{name}" if module.endswith(".py") else text,
+        line=inspect.getsourcelines(function)[1],
+        topics={name: f"{prefix}-{name}" for name in names},
+    )
+
+
+def function_of(job: Job) -> Callable[..., DataFrame]:
+    """Return the function of a job, with the default values of its other parameters."""
+    named, function = _named(job.function)
+    _, defaults = _parameters(job.function, named, function)
+    return functools.partial(named, **defaults)
+
+
+def _named(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return what a text such as `path/job.py:function` names, and the function itself."""
     module_name, _, name = text.rpartition(":")
     if not module_name or not name.isidentifier():
         raise TargetError(
@@ -128,16 +143,7 @@ def load(
             n for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__
         )
         raise TargetError(f"{module_name!r} has no function {name!r}; it defines {', '.join(functions) or 'none'}")
-    names, defaults = _parameters(text, named, function)
-    return Target(
-        f"{Path(module_name).resolve()}:{name}" if module_name.endswith(".py") else text,
-        name,
-        Path(inspect.getsourcefile(function) or module_name),
-        inspect.getsourcelines(function)[1],
-        functools.partial(named, **defaults) if defaults else named,
-        names[0],
-        tuple(names[1:]),
-    )
+    return named, function
 
 
 def _parameters(text: str, named: Callable[..., Any], function: Callable[..., Any]) -> tuple[list[str], dict[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_rtm.commands.errors import page_of
-from spark_rtm.prove.verdicts.verdict import WRONG, Verdict
+from spark_rtm.prove.verdicts.verdict import UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime import failures
 from spark_rtm.realtime.failures import REMEDIES
 from spark_rtm.realtime.queries import CONDITION
@@ -93,3 +93,26 @@ def line_of_call(path: Path, calls: str, default: int) -> int:
     is_function = re.match(r"\s*(@|def |async )", "".join(lines[default - 1 : default]))
     nearest = [*below[:1], *above[-1:]] if is_function else [*above[-1:], *below[:1]]
     return nearest[0] if nearest else default
+
+
+@dataclass(frozen=True)
+class Place:
+    """The file and line of a query, and the name of its stream for `--samples`."""
+
+    path: Path
+    line: int
+    stream: str
+
+    def wrong(self, check: str, evidence: str, fix: str, page: str = "", calls: str = "") -> Verdict:
+        """Return a bad verdict at the line that matches the pattern `calls`, or at the line of the query."""
+        line = line_of_call(self.path, calls, self.line) if calls else self.line
+        return Verdict(check, WRONG, evidence, fix, page, str(self.path), line)
+
+    def failed(self, check: str, problem: str, error: Exception) -> Verdict:
+        """Return the verdict on an exception of the query."""
+        return failed(check, problem, error, self.path, self.line)
+
+    def unchecked(self, check: str, evidence: str, page: str, records: str = "records") -> Verdict:
+        """Return a verdict that asks for samples. `records` describes them."""
+        fix = f"pass {records} with --samples {self.stream}=FILE.jsonl"
+        return Verdict(check, UNCHECKED, evidence, fix, page)

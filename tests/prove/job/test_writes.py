@@ -16,7 +16,7 @@ from spark_rtm.prove.job.target import Job
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
-CODE = Path(__file__).with_name("jobs") / "writes.py.txt"
+CODE = Path(__file__).parent.with_name("jobs") / "writes.py.txt"
 WAYS = re.findall(r'^way\("(.*?)".*?(?:  # (\w+))?$', CODE.read_text(), re.MULTILINE)
 
 
