@@ -26,7 +26,7 @@ MOVED = {
 
 
 class MovedModules(MetaPathFinder, Loader):
-    """Find each module at its new place. Python asks this finder last."""
+    """Finds each module by its old name. Python calls this finder last."""
 
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
@@ -35,7 +35,7 @@ class MovedModules(MetaPathFinder, Loader):
         return ModuleSpec(fullname, self) if fullname in MOVED else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Let the old name refer to the module at its new place."""
+        """Make the old name refer to the module with the new name."""
         old, new = module.__name__, MOVED[module.__name__]
         warnings.warn(f"{old} is now {new}; the next version removes the old name", DeprecationWarning, stacklevel=2)
         sys.modules[old] = importlib.import_module(new)

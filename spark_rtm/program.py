@@ -33,7 +33,7 @@ class Command:
     run: Callable[[Any], int]
     """Run the command with its options and return its exit status. Import the command's modules only now."""
     examples: Mapping[str, str] = field(default_factory=dict)
-    """Arguments to paste, with their effect. The first example stands in the table of commands."""
+    """Example arguments with their effect. The first example appears in the table of commands."""
     description: str = ""
     """The text above the arguments, if the summary is too short."""
     note: str = ""
@@ -47,9 +47,9 @@ class Program:
     """A command-line program."""
 
     name: str
-    """The prefix of its messages."""
+    """Prefix of the program's messages."""
     call: str
-    """The shell command that starts it."""
+    """Shell command that starts the program."""
     description: str
     commands: Sequence[Command]
     install: Callable[[str], str] = lambda extra: f"run {HOW.format(extra=extra)}"
@@ -108,7 +108,7 @@ class Program:
         return command, built(parser, command.options, values)
 
     def parser(self, arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
-        """Return the parser of all commands, or, for these arguments, one with only the options that they need."""
+        """Return a parser of all commands, or of only those options that the given arguments need."""
         parser = argparse.ArgumentParser(
             prog=self.name,
             description=self.description,

@@ -24,7 +24,7 @@ RUN_KEYS = ("rate", "partitions", "kept_up")
 COMMAND = "make bench-growth PUBLISH=1"
 DESCRIPTION = f"""Estimate what real-time queries with an aggregation need, from the published runs of `{COMMAND}`.
 
-The numbers hold for OSS 4.3.0 and the machine of the runs. A warning names each input outside their range.
+The numbers apply to OSS 4.3.0 on the benchmark machine. A warning reports each input outside the measured range.
 
 exit status:
   0  the estimate was printed, with or without warnings
@@ -51,7 +51,7 @@ class Demand:
     interval_seconds: float = 300
     queries: int = 1
     partitions: int | None = None
-    """Source partitions, or None for as many as the rate needs."""
+    """Number of source partitions. If it is None, the rate determines the number."""
 
 
 @dataclass(frozen=True)

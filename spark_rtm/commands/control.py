@@ -32,7 +32,7 @@ SUMMARIES = {
 }
 STATUSES = """exit status:
   0  all queries executed the command
-  1  a query did not execute the command, which its line explains
+  1  a query did not execute the command; its line states the reason
   2  no job answered, or a usage error"""
 
 
@@ -49,7 +49,7 @@ def send(path: Path, command: str, query: str | None, deadline_seconds: float) -
         raise ConnectionError("the job ended before it answered; its next start continues from its checkpoint")
     answers = json.loads(line)
     if not isinstance(answers, list) or not answers:
-        raise ValueError("the answer is not a list of results")
+        raise ValueError("the reply is not a list of results")
     return [{"ok": one["ok"] is True, "text": str(one["text"])} for one in answers]
 
 
@@ -84,7 +84,9 @@ def run(command: str, options: Options) -> int:
     except OSError as error:
         raise UsageError(_problem(options, error)) from error
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise UsageError(f"{options.socket} did not answer as a job with `listen` does; correct the path") from error
+        raise UsageError(
+            f"{options.socket} is not the socket of a job that calls `listen`; correct the path"
+        ) from error
     for answer in answers:
         print(printable(answer["text"]), file=sys.stdout if answer["ok"] else sys.stderr)
     return 0 if all(answer["ok"] for answer in answers) else 1
@@ -94,9 +96,9 @@ def _problem(options: Options, error: OSError) -> str:
     """Return why no job answered, with a remedy."""
     path = options.socket
     if isinstance(error, PermissionError):
-        return f"{path} does not admit this user; run the command as the user of the job"
+        return f"access to {path} was denied; run the command as the job's user"
     if isinstance(error, BlockingIOError):
-        return f"the job at {path} has too many commands to answer; repeat the command later"
+        return f"the job at {path} has too many pending commands; repeat the command later"
     if isinstance(error, TimeoutError):
         waited = f"{options.deadline + ANSWER_SECONDS:g} s"
         return f"the job at {path} has not answered for {waited} and may still execute the command; read its log"

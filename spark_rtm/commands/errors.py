@@ -20,25 +20,25 @@ NAME = re.compile(r"_?[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?|(?:\w+\.)*[
 WRAPPERS = {"STREAM_FAILED", "StreamingQueryException", "STREAMING_ASYNC_OPERATION_FAILED"}
 PLACEHOLDER = re.compile(r"<\w+>|\.\.\.|…")
 TRACE = re.compile(r"\[[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*\]|[A-Za-z0-9](?:Exception|Error)\b")
-"""A sign that a text is an exception, not a description in words."""
+"""Pattern that distinguishes an exception from a description in words."""
 WORD = re.compile(r"[a-z0-9]{3,}")
 COMMON = {"the", "and", "not", "with", "was", "are", "for", "from", "that", "this", "has", "have", "its", "can",
           "after", "before", "when", "into", "does", "what", "why", "how", "which", "may"}  # fmt: skip
 IDENTIFIER = re.compile(r"\w*[a-z][A-Z]\w*")
-"""A name in the text of a fix, such as that of a class or an option."""
+"""Pattern of names in a fix, such as classes and options."""
 INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "  "}
 INDENTED |= {"break_on_hyphens": False, "break_long_words": False}
 PAGE = re.compile(r"references/\w+\.md(?:#[\w-]+)?")
 DATA = Path(__file__).with_name("errors.json")
 DEFAULT_PAGE = "references/errors.md"
 MAX_BYTES = 2_000_000
-# The site has these numbers and `find` as `error_finder.js`; a test compares the answers of both.
+# The site has these numbers and `find` as `error_finder.js`; a test compares the results of both.
 MAX_FOUND = 4
 CONDITION_POINTS, CLASS_POINTS, MESSAGE_POINTS = 6, 1, 4
 MAX_DISTANCE = 2
-"""Points that an error may have less than the best one."""
+"""Maximum difference between the best score and the score of a reported error."""
 MAX_GAP = 300
-"""Characters that a message may have for a placeholder."""
+"""Maximum number of characters that replace a placeholder in a message."""
 UNKNOWN_WEIGHT = 2.0
 MIN_SHARE = 0.5
 """Weighted share of the words in a description that an entry must contain."""
@@ -69,13 +69,13 @@ class KnownError:
 
     @cached_property
     def names(self) -> list[str]:
-        """The names that identify the error in a text. Spark wraps most failures in others."""
+        """The names that identify the error in a text. Spark wraps most exceptions in other exceptions."""
         names = dict.fromkeys((self.condition, self.condition.rpartition(".")[2]))
         return [name for name in names if NAME.fullmatch(name) and self.condition not in WRAPPERS]
 
     @cached_property
     def points(self) -> int:
-        """The points of a name. A class counts only if no message or condition matches."""
+        """The score of each name. A class counts only if no message or condition matches."""
         return CLASS_POINTS if any(letter.islower() for letter in self.condition) else CONDITION_POINTS
 
     @cached_property
@@ -128,7 +128,7 @@ def find(text: str) -> list[KnownError]:
 
 
 def _last(text: str, name: str) -> int:
-    """Return the last place of a name as a whole word, or -1."""
+    """Return the index of a name's last occurrence as a whole word, or -1."""
     place = text.rfind(name)
     while place >= 0 and (
         _is_inside(text[place - 1 : place]) or _is_inside(text[place + len(name) : place + len(name) + 1])
@@ -142,7 +142,7 @@ def _is_inside(character: str) -> bool:
 
 
 def _contains(text: str, parts: list[str]) -> bool:
-    """Return whether the parts follow each other with at most `MAX_GAP` characters between them."""
+    """Return whether the text contains the parts in order, with at most `MAX_GAP` characters between them."""
     start = text.find(parts[0])
     while start >= 0:
         end = start + len(parts[0])
@@ -159,7 +159,7 @@ def _contains(text: str, parts: list[str]) -> bool:
 
 @cache
 def words() -> dict[str, list[int]]:
-    """Return the numbers of the errors that contain each word."""
+    """Return, for each word, the indexes of the errors that contain the word."""
     found: dict[str, list[int]] = {}
     for number, each in enumerate(known()):
         for word in sorted(each.words):

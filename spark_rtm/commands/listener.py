@@ -1,4 +1,4 @@
-"""The job's side of `rtm commit`, `rtm drain` and `rtm stop`: a private Unix domain socket that obeys commands."""
+"""The job's side of `rtm commit`, `rtm drain` and `rtm stop`: a private Unix domain socket that accepts commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_DEADLINE_SECONDS = 86_400.0
 MAX_REQUEST_BYTES = 10_000
 MAX_REQUEST_SECONDS = 10.0
 MAX_TEXT = 2_000
-"""Maximum characters of the answer for a query. The message of an exception may contain a record."""
+"""Maximum length of a query's result in characters. An exception message may contain a record."""
 MAX_AT_ONCE = 8
 """Maximum number of queries that execute a command at the same time."""
 Answer = dict[str, Any]
@@ -83,12 +83,12 @@ class _Handler(socketserver.BaseRequestHandler):
             answers = _obey(self.server.spark, **_checked(json.loads(_line(self.request))))
         except (OSError, ValueError, TypeError, RecursionError) as error:
             answers = [_answer(f"this is not a command of `rtm`: {error}")]
-        with suppress(OSError):  # the other process may not have waited for the answer
+        with suppress(OSError):  # the other process may have disconnected before the reply
             self.request.sendall(json.dumps(answers).encode() + b"\n")
 
 
 def _line(connection: socket.socket) -> bytes:
-    """Return the line that arrives. Raise ValueError or OSError if it is long, slow or cut off."""
+    """Return the received line. Raise ValueError or OSError if the line is too long, too slow or incomplete."""
     received, end = b"", time.monotonic() + MAX_REQUEST_SECONDS
     while not received.endswith(b"\n"):
         connection.settimeout(max(end - time.monotonic(), 0.001))
@@ -100,14 +100,14 @@ def _line(connection: socket.socket) -> bytes:
 
 
 def _checked(request: Any) -> dict[str, Any]:
-    """Return the arguments in a request, or raise ValueError."""
+    """Return the validated arguments of a request, or raise ValueError."""
     expected = {"command", "query", "deadline_seconds"}
     if not isinstance(request, dict) or request.keys() != expected:
         raise ValueError(f"it does not have exactly the fields {', '.join(sorted(expected))}")
     if request["command"] not in NAMES:
         raise ValueError(f"the command is not one of {', '.join(NAMES)}")
     if not isinstance(request["query"], str | None):
-        raise TypeError("the name of the query is not a text")
+        raise TypeError("the query name is not a string")
     deadline = request["deadline_seconds"]
     if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not 0 < deadline <= MAX_DEADLINE_SECONDS:
         raise ValueError(f"the deadline is not a number of seconds up to {MAX_DEADLINE_SECONDS:,.0f}")
@@ -115,13 +115,13 @@ def _checked(request: Any) -> dict[str, Any]:
 
 
 def _obey(spark: SparkSession, *, command: str, query: str | None, deadline_seconds: float) -> list[Answer]:
-    """Execute a command on queries at the same time, and return the answer of each before the deadline of all."""
+    """Execute a command on several queries concurrently, and return each query's result before the shared deadline."""
     end = time.monotonic() + deadline_seconds
     active = [one for one in spark.streams.active if query in (None, one.name)]
     if not active:
         wanted = "a query" if query is None else f"the query {query!r}"
         names = ", ".join(str(one.name) for one in spark.streams.active) or "none"
-        return [_answer(f"{wanted} does not run in this job; running queries: {names}")]
+        return [_answer(f"{wanted} is not running in this job; running queries: {names}")]
     with ThreadPoolExecutor(MAX_AT_ONCE, "rtm-command") as threads:
         return list(threads.map(lambda one: _executed(one, command, end, deadline_seconds), active))
 
@@ -131,7 +131,7 @@ def _executed(query: StreamingQuery, command: str, end: float, deadline_seconds:
 
     left = end - time.monotonic()
     if left <= 0:
-        problem = f"{command} did not start within the {deadline_seconds:g} s of all queries"
+        problem = f"{command} did not start within the {deadline_seconds:g} s for all queries"
         return _answer(f"{query.name}: {problem}, so it still runs; repeat the command with a longer --deadline")
     try:
         if command == "commit":
@@ -141,7 +141,7 @@ def _executed(query: StreamingQuery, command: str, end: float, deadline_seconds:
             done = "drain has ended"
         else:
             unread = control.stop(query, left)
-            done = "stop has ended" + (f"; a restart reads {unread} records that were left" if unread else "")
+            done = "stop has ended" + (f"; a restart reads {unread} unread records" if unread else "")
     except Exception as error:  # noqa: BLE001 - the answer reports every error
         return _answer(f"{query.name}: {error}")
     return _answer(f"{query.name}: {done}", ok=True)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 STATE_STORE = "spark.sql.streaming.stateStore"
 MICRO_BATCH_OPERATOR = "stateStoreSave"
-"""The aggregation of micro-batch mode, whose state has the same form. Spark refuses the real-time name."""
+"""Name of the micro-batch aggregation, whose state has the same format. Spark rejects the real-time name."""
 
 DESCRIPTION = """Rewrite the state of a stopped query with a different number of partitions.
 
@@ -42,7 +42,7 @@ exit status:
   0  the copy was written, and its rows are those of the checkpoint
   2  no copy was written, or a usage error"""
 UNFINISHED = ".unfinished-"
-"""Part of the name of a folder that is being written. A killed call leaves this folder."""
+"""Part of the name of an unfinished copy. A killed command leaves this folder behind."""
 
 
 class ResizeError(Exception):
@@ -54,7 +54,7 @@ class Options:
     """The options of `resize`."""
 
     checkpoint: Annotated[Path, Argument(is_positional=True)]
-    """Folder with the checkpoint of a stopped query; only read."""
+    """Checkpoint folder of a stopped query, which stays unchanged."""
     partitions: int
     """New number of state partitions."""
     to: Annotated[Path, Argument("NEW")]
@@ -65,7 +65,7 @@ def run(options: Options) -> int:
     """Write the copy, print its content, and return the exit status."""
     try:
         _check_places(options.checkpoint, options.to)
-        _checked(options.checkpoint, options.partitions)  # a refusal needs neither Java nor seconds
+        _checked(options.checkpoint, options.partitions)  # invalid input is reported at once, without starting Java
         from spark_rtm.services.spark import build_session  # noqa: PLC0415
 
         # A background job of a shell ignores SIGINT, and SIGTERM would leave the unfinished folder.
@@ -87,7 +87,7 @@ def run(options: Options) -> int:
     )
     for left in options.to.parent.glob(f"{options.to.name}{UNFINISHED}*"):
         print(
-            f"delete {left}, unless another `rtm resize` is writing it: a killed call left it, and it is no checkpoint"
+            f"delete {left}, unless another `rtm resize` is writing it: a killed command left it, and it is incomplete"
         )
     return 0
 
@@ -152,7 +152,7 @@ def _check_places(checkpoint: Path, target: Path) -> None:
     if address := next((place for place in (checkpoint, target) if SCHEME.match(str(place))), None):
         raise ResizeError(
             f"{address} is an address, but this command reads and writes local folders; copy the checkpoint to this "
-            "machine with the tool of the store, resize the copy, and upload the result to a new address"
+            "machine with the store's own tool, resize the copy, and upload the result to a new address"
         )
     if target.exists():
         raise ResizeError(f"{target} exists; name a new folder with --to")
@@ -160,7 +160,7 @@ def _check_places(checkpoint: Path, target: Path) -> None:
         raise ResizeError(f"{target} is inside the checkpoint, which must not change; name a folder outside with --to")
     for path in checkpoint.rglob("*"):
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
-            raise ResizeError(f"{path} is a link or no file; replace it with the file that it points to")
+            raise ResizeError(f"{path} is a link or not a file; replace it with the file that it points to")
 
 
 def _checked(checkpoint: Path, partitions: int) -> tuple[tuple[Operator, ...], int]:

@@ -13,8 +13,8 @@ COUNT = Argument("N", whole_number(0))
 DESCRIPTION = """Count the task slots of queries in real-time mode, whose stages all run at the same time.
 
 exit status:
-  0  the slots are enough, or --available is not given
-  1  the slots are too few
+  0  enough slots are available, or --available is not given
+  1  too few slots are available
   2  a usage error"""
 
 

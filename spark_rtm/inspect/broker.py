@@ -1,4 +1,4 @@
-"""Ask a Kafka broker for the first and last offsets of partitions. Needs the package `confluent_kafka`."""
+"""Query a Kafka broker for the first and last offsets of partitions. Needs the package `confluent_kafka`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def partitions_of(
     found: dict[str, dict[int, Partition]] = {}
     for topic, number in sorted((at.topic, at.partition) for at in wanted):
         first, end, *newer = (answer[topic, number] for answer in answers)
-        # The broker answers -1 if no record is newer.
+        # The broker returns -1 if no record is newer.
         found.setdefault(topic, {})[number] = Partition(first, end, newer[0] if newer and newer[0] >= 0 else end)
     return found
 

@@ -89,7 +89,7 @@ def _mode_of_format_1(*, has_state: bool, has_gaps: bool) -> tuple[str, str]:
     if has_gaps:
         return ASYNC, "batches are missing in the logs"
     if has_state:
-        return MICRO_BATCH, "format 1, with state, which async progress tracking refuses"
+        return MICRO_BATCH, "format 1, with state, which async progress tracking does not support"
     return MICRO_BATCH_OR_ASYNC, "format 1, and no committed batch is missing in the logs"
 
 

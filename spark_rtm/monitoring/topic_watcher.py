@@ -53,7 +53,7 @@ class TopicWatcher:
     target: str
     rejects: str
     window_seconds: float = 60
-    """Period that latencies and the reject share describe."""
+    """Period over which latencies and the reject share are measured."""
     registry: CollectorRegistry = REGISTRY
     client: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Other client options, such as a login."""

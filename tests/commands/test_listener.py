@@ -48,7 +48,7 @@ def test_socket_is_private_and_executes_the_commands_of_rtm(spark: SparkSession,
     assert [(0, "copy: batch 0 is committed\n"), (0, "copy: drain has ended\n"), (0, "copy: stop has ended\n")] == [
         (each.returncode, each.stdout) for each in done
     ]
-    assert (1, "the query 'other' does not run in this job; running queries: none\n") == (
+    assert (1, "the query 'other' is not running in this job; running queries: none\n") == (
         other.returncode,
         other.stderr,
     )
@@ -87,4 +87,4 @@ def test_stop_tells_how_many_records_it_has_left(spark: SparkSession, kafka: str
 
     assert (0, "") == (done.returncode, done.stderr)
     left = 200 - written(kafka, target)
-    assert f"slow: stop has ended; a restart reads {left} records that were left\n" == done.stdout
+    assert f"slow: stop has ended; a restart reads {left} unread records\n" == done.stdout

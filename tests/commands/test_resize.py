@@ -115,7 +115,7 @@ def test_restart_continues_with_the_state_of_all_keys(
         (["counted", "--partitions", "3", "--to", "counted/state/new"], "counted/state/new is inside the checkpoint"),
         (["counted", "--partitions", "3", "--to", "gone/new"], "cannot write beside gone/new"),
         (["linked", "--partitions", "3", "--to", "new"], "linked/state/0/1/secret is a link"),
-        (["piped", "--partitions", "3", "--to", "new"], "piped/state/pipe is a link or no file"),
+        (["piped", "--partitions", "3", "--to", "new"], "piped/state/pipe is a link or not a file"),
         (["half", "--partitions", "3", "--to", "new"], "half cannot be continued: STREAMING_UNFINISHED_REPARTITION"),
         (["s3://bucket/x", "--partitions", "3", "--to", "new"], "s3:/bucket/x is an address"),
         (["counted", "--partitions", "3", "--to", "gs://bucket/y"], "gs:/bucket/y is an address"),

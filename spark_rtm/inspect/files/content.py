@@ -211,7 +211,7 @@ def _lost(folder: Folder, there: set[str]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _skipping(skipped: list[str], *, is_read: bool) -> Iterator[None]:
-    """Note a damaged entry, unless a start reads it."""
+    """Record a damaged entry, unless a start reads the entry."""
     try:
         yield
     except DamagedError as error:
