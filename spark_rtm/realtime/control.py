@@ -39,9 +39,9 @@ PLUGIN = "spark_rtm.control.Plugin"
 LATEST = "latestOffsets"
 """Progress metric of the source for a batch that a command ended."""
 POLL_SECONDS = 0.02
-# A command ends only a batch that was planned before it. A batch that is planned at the same moment needs another one.
+# A command ends only a batch that was planned earlier. A batch planned at the same moment needs another command.
 REPEAT_SECONDS = 0.5
-# The source never returns the last offset of a transaction. It counts as read if no record arrives for this time.
+# The source never returns a transaction's last offset. The offset counts as read if no record arrives for this time.
 IDLE_SECONDS = 1.0
 START_SECONDS = 2.0
 """Maximum time between the initialization of a query and of its sources."""
@@ -256,7 +256,7 @@ def scala_object() -> Any:
 
 
 def _unread_after(query: StreamingQuery, deadline: _Deadline) -> tuple[int, list[dict[tuple[str, str], int]]]:
-    """Commit until all earlier records are read or the deadline passes. Return how many are unread, and their ends."""
+    """Commit until earlier records are read or the deadline passes. Return the unread count and the end offsets."""
     progress = _committed(query, deadline)
     # A batch that ended at its interval, not on command, reports no latest offsets.
     while LATEST not in progress.sources[0].metrics:

@@ -24,13 +24,13 @@ import spark_rtm.exactly_once.Batches
  * A Kafka source whose real-time batch ends on command. `control.py` is its Python side.
  *
  * A reader of real-time mode ends its part of a batch when it returns no record, and reports the offset that it has
- * reached. The reader here returns no record when its run has a newer command than the plan of its batch. All readers
- * of a batch share this number, so either all of them obey a command or none.
+ * reached. The reader here returns no record when its run has a newer command than its batch's plan. All readers
+ * of a batch compare with the same plan, so a command ends the batch in all of them or in none.
  */
 object Commands {
   private[control] val Versions = "4.3."
 
-  /** Whether this is an engine whose classes the source knows. */
+  /** Whether the source supports this version of Spark. */
   def isUsable(): Boolean = SPARK_VERSION.startsWith(Versions) && !sys.env.contains("DATABRICKS_RUNTIME_VERSION")
 
   private val latest = new ConcurrentHashMap[String, AtomicLong]()
@@ -38,15 +38,15 @@ object Commands {
   private val streams = new ConcurrentHashMap[String, JavaSet[KafkaStream]]()
   private[control] val readers = new AtomicInteger()
 
-  /** The number of the latest command of a run that this JVM knows. */
+  /** The number of the run's latest command that this JVM has received. */
   private[control] def of(run: String): AtomicLong = latest.computeIfAbsent(run, _ => new AtomicLong())
 
-  /** The id of the run whose thread calls; Spark uses it as the group of the run's jobs. */
+  /** The id of the run that owns the calling thread. Spark uses the id as the group of the run's jobs. */
   private def run: String = SparkContext.getOrCreate().getLocalProperty("spark.jobGroup.id")
 
   @volatile private[spark_rtm] var isSilent = false
 
-  /** Sources that are created while this is on read nothing until their query stops. */
+  /** Sources that are created while silence is on read nothing until their query stops. */
   def silence(on: Boolean): Unit = isSilent = on
 
   private[control] def add(stream: KafkaStream): Unit =
@@ -66,7 +66,7 @@ object Commands {
   }
 
   private[control] def learn(numbers: Map[String, java.lang.Long]): Unit =
-    // Ended runs stay: a reader that has just started must not lose its number to an older answer of the driver.
+    // Keep the numbers of ended runs: an older reply of the driver may lack a run whose reader has just started.
     numbers.forEach((run, number) => of(run).accumulateAndGet(number, math.max(_, _)))
 
   private def known(run: String): Seq[KafkaStream] =
@@ -97,10 +97,10 @@ object Commands {
   }
 }
 
-/** What all readers of a batch know: the latest command at the time of its plan, and whether it reads nothing. */
+/** What all readers of a batch share: the latest command at planning time, and whether the batch reads nothing. */
 case class Plan(run: String, command: Long, holds: Boolean)
 
-/** Brings the commands from the driver to the executors of a cluster. They ask only while they read. */
+/** Brings the driver's commands to the executors of a cluster. Executors request commands only while they read. */
 class Plugin extends SparkPlugin {
   override def driverPlugin(): DriverPlugin = new DriverPlugin {
     override def receive(message: Object): Object = if (message == "batches") Batches.all else Commands.all
@@ -122,7 +122,7 @@ class Plugin extends SparkPlugin {
 
     private def follow(context: PluginContext): Unit = {
       Thread.sleep(KafkaReader.SliceMs)
-      // Without its driver, an executor ends soon; until then, an unanswered question changes nothing.
+      // Without its driver, an executor ends soon; until then, a failed request changes nothing.
       try {
         if (Commands.readers.get > 0) Commands.learn(asked(context, "commands"))
         if (Batches.waiting.get > 0) Batches.learn(asked(context, "batches"))
@@ -205,14 +205,14 @@ class KafkaStream(stream: KafkaStream.Inner)
   override def initialOffset(): Offset = stream.initialOffset()
   override def latestOffset(): Offset = stream.latestOffset()
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
-    // Also called by a silent source, because Kafka's source keeps the answer for its metrics.
+    // A silent source calls this method too, because Kafka's source keeps the result for its metrics.
     val latest = stream.latestOffset(start, limit)
     if (isSilent) Option(start).getOrElse(stream.initialOffset()) else latest
   }
   override def reportLatestOffset(): Offset = stream.reportLatestOffset()
   override def deserializeOffset(json: String): Offset = stream.deserializeOffset(json)
   override def commit(end: Offset): Unit = stream.commit(end)
-  /** After a batch that a command has ended, also the latest offsets in Kafka, which Spark reports in no other place. */
+  /** After a batch that a command ended, also return Kafka's latest offsets, which Spark reports nowhere else. */
   override def metrics(consumed: Optional[Offset]): Map[String, String] = {
     val reported = new JavaMap[String, String](stream.metrics(consumed))
     if (consumed.isPresent && Commands.of(planned.run).get > planned.command) {

@@ -53,7 +53,7 @@ REMEDIES = {
     "DATETIME_OVERFLOW": "check the range of a number before you convert it to a time",
     "DIVIDE_BY_ZERO": "use try_divide",
     "INVALID_ARRAY_INDEX": "use get() instead of an index",
-    "RecordTooLargeException": "cut long keys and values, or send them cut to a reject topic; a larger "
+    "RecordTooLargeException": "truncate long keys and values, or send them truncated to a reject topic; a larger "
     "kafka.max.request.size of the sink and max.message.bytes of its topic only move the limit",
     "null topic": "give every row a topic, for example with coalesce and a reject topic",
     "Python": "replace the Python function with SQL functions, or run it with python_state.with_python; on OSS, "
@@ -112,7 +112,7 @@ SECOND_WRITER = Cause(
     Kind.PERMANENT,
     "a second process runs the query on the same checkpoint",
     ("CONCURRENT_STREAM_LOG_UPDATE", "EXACTLY_ONCE_FENCED"),
-    "stop one of both processes; if there is only one, inspect the checkpoint",
+    "stop one of the two processes; if there is only one, inspect the checkpoint",
 )
 CLOSED = ("ClosedChannelException", "Connection reset", "Connection from", "Connection to streaming shuffle")
 OTHER_END = "read the error of the task at the other end in the logs of the executors; a local session prints it"
@@ -122,7 +122,7 @@ LOST = Cause(
     ("ExecutorLostFailure", *CLOSED),
     f"if it repeats, {OTHER_END}",
 )
-# In a local session, and with a wrong reference count, no executor was lost.
+# The connection can also close in a local session or after a wrong reference count, without a lost executor.
 OTHER_TASK = Cause(Kind.UNKNOWN, "a task at the other end of a connection failed", CLOSED, OTHER_END)
 UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so it does not fail on this record")
 CAUSES = (

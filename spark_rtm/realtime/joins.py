@@ -22,7 +22,7 @@ class TimeBound:
     within_seconds: int
     """A pair needs `left.at - before_seconds <= right.at <= left.at + within_seconds`."""
     lateness_seconds: int
-    """Maximum lead of the slower stream's newest row over a row that still finds its partner."""
+    """Maximum time by which a row may be older than the slower stream's newest row and still find its partner."""
     before_seconds: int = 0
     """How much earlier than a left row its right row may occur. In a symmetric bound, it equals `within_seconds`."""
 

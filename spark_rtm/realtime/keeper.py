@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
 
 Starter = Callable[[], "StreamingQuery"]
-"""Starts a query on its checkpoint. Each restart calls the function again, so it must check the task slots."""
+"""Starts a query on its checkpoint, after a check of the task slots. Each restart calls the function again."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = 
     if kind is Kind.PERMANENT or (kind is Kind.SLOTS and not had_slots):
         return Decision(failure, failure.cause.what, None)
     if kind is Kind.UNKNOWN and any(failure.is_same_as(old) for old in own):
-        reason = "the same error at the same offsets twice: a record after them probably ends each restart"
+        reason = "the same error at the same offsets twice: the next record probably makes each restart fail"
         return Decision(failure, reason, None)
     if count >= limits.max_failures:
         reason = f"{failure.cause.what}, and this was failure {count} within {limits.window_seconds:g} s"
@@ -236,9 +236,9 @@ def keep(
     Start queries and keep them running until `stop` is set, all are stopped, or one cannot continue.
 
     With `standby`, first wait until no other process runs the queries.
-    `commit_every` is the number of seconds between the commits of a query, which otherwise commits at its interval. It
-    needs the source `rtm-kafka`.
-    At the end, all queries together have `deadline_seconds` to drain. Later ones stop in the middle of a batch.
+    `commit_every` is the number of seconds between two commits of a query, and requires the source `rtm-kafka`. By
+    default, a query commits at its trigger interval.
+    At the end, all queries together have `deadline_seconds` to drain, and then stop in the middle of a batch.
     Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, because Python handles signals only there.
     The queries have stopped when the call returns or raises.
     Raises `GaveUpError` if a query cannot continue, `LostLockError` if another process can lead, and the exception of

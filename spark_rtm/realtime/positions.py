@@ -64,7 +64,7 @@ def committed_position(checkpoint: Path) -> Position:
     if batches:
         newest = max(batches)
         lines = _lines(checkpoint / "offsets" / str(newest))
-        # The first line is JSON with the settings of the query; the others are the offsets of one source each.
+        # The first line is JSON with the settings of the query; each other line contains the offsets of one source.
         return Position(newest, tuple(_offsets(line, checkpoint) for line in lines[1:]))
     starts = sorted((checkpoint / "sources").glob("*/0"), key=lambda path: int(path.parent.name))
     if not starts:

@@ -128,7 +128,7 @@ def test_state_keeps_a_value_or_refuses_it(micro_batch: dict[str, str], observed
 
 def test_an_error_names_key_column_and_value(observed: Observed) -> None:
     assert f"the Python code failed for the key ({UNCHECKED['key']!r},) with TypeError" in observed[1]
-    assert "result, column deep6[0]['k'].a: the type double cannot hold 'a' (str)" in observed[1]
+    assert "result, column deep6[0]['k'].a: the type double cannot store 'a' (str)" in observed[1]
 
 
 def test_checkpoints_of_older_code_continue() -> None:
@@ -159,7 +159,7 @@ def test_results_have_names_and_state_has_positions() -> None:
     ):
         write = writer(T.StructType().add("c", data_type), "owner", is_state=False)
         assert "(1, 'x')" in str(write(Row(c=value)))
-    with pytest.raises(TypeError, match=r"column a: the type bigint cannot hold 'x'"):
+    with pytest.raises(TypeError, match=r"column a: the type bigint cannot store 'x'"):
         state(Row(b="x", a=1))
     with pytest.raises(TypeError, match=r"has the columns a, b, but the value is \(1,\)"):
         state((1,))

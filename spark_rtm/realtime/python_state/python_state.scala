@@ -16,10 +16,10 @@ import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * Run Python code on the rows of a real-time query. `__init__.py` calls it, and `worker.py` is its other side.
+ * Run Python code on the rows of a real-time query. `__init__.py` calls it, and `worker.py` runs in the Python process.
  *
- * Each task holds one worker of Spark's own pool of Python processes, and exchanges pickled tuples with it. State stays
- * in Spark's handle: a request carries the value states of its key, and the answer carries all changes.
+ * Each task uses one worker of Spark's own pool of Python processes, and exchanges pickled tuples with it. State stays
+ * in Spark's handle: a request contains the value states of its key, and the reply contains all changes.
  * The package gives access to the pool, which is private to Spark.
  */
 object PythonState {
@@ -56,7 +56,7 @@ object PythonState {
     Option(json).map(text => DataType.fromJson(text.toString).asInstanceOf[StructType]).orNull
 }
 
-/** What starts a Python process, and the pickled work that it gets first. */
+/** How to start a Python process, and the pickled work that the process receives first. */
 case class Worker(
     executable: String, module: String, environment: scala.collection.immutable.Map[String, String],
     command: Array[Byte], archives: Array[String])
@@ -78,7 +78,7 @@ object State {
     Option(parts(4)).map(ms => TTLConfig(Duration.ofMillis(ms.asInstanceOf[Number].longValue))).getOrElse(TTLConfig.NONE))
 }
 
-/** Where a session applies the changes of an answer, and reads state that a request did not carry. */
+/** Applies the changes in a reply, and reads state that the request did not contain. */
 trait Changes {
   def change(parts: Array[Any]): Unit
   def read(parts: Array[Any]): Any
@@ -109,9 +109,9 @@ class PythonProcessor(worker: Worker, declared: Array[State], output: StructType
     fromPython = declared.map(state => new FromPython(state.schema))
     keys = declared.map(state => Option(state.key).map(new FromPython(_)).orNull)
     result = new FromPython(output)
-    // The driver calls this method too, to learn the state variables.
+    // The driver also calls this method, to find the state variables.
     Option(TaskContext.get()).foreach { task =>
-      // The checkpoint determines the number of state partitions, but the session that of the ticks.
+      // The checkpoint determines the number of state partitions, but the session determines how many ticks reach.
       if (tickPartitions > 0 && tickPartitions != task.numPartitions()) throw new SparkException(
         s"the ticks reach $tickPartitions state partitions, but the checkpoint has ${task.numPartitions()}, so timers of " +
           s"some keys would not fire; set spark.sql.shuffle.partitions to ${task.numPartitions()} before you add the ticks")
@@ -169,10 +169,10 @@ class PythonProcessor(worker: Worker, declared: Array[State], output: StructType
     rows.asInstanceOf[Collection[Any]].asScala.map(fromPython(number)(_)).toArray
 }
 
-/** The conversation of a task with its Python process. */
+/** The exchange of messages between a task and its Python process. */
 private[rtm] class Session(worker: Worker) {
   import worker.{executable, module}
-  // Spark's own workers get the archives of the job later, but the module of this one can be in such an archive.
+  // Spark's own workers get the job's archives later, but this worker's module can be in one of these archives.
   private val path = worker.archives.map(SparkFiles.get) ++ worker.environment.get("PYTHONPATH")
   private val environment = worker.environment + ("PYTHONPATH" -> path.mkString(File.pathSeparator))
   private val process = SparkEnv.get.createPythonWorker(executable, module, module, environment, true)._1
@@ -184,7 +184,7 @@ private[rtm] class Session(worker: Worker) {
   TaskContext.get().addTaskCompletionListener[Unit](context => end(!context.isFailed() && !context.isInterrupted()))
   orEnded(send(worker.command))
 
-  /** Send a request, apply the changes of the answer, and return its rows. */
+  /** Send a request, apply the changes in the reply, and return the rows in the reply. */
   def exchange(request: Array[Any], state: Changes): Iterator[Any] = orEnded {
     send(Pickled.dump(request))
     var answer = receive()
@@ -219,7 +219,7 @@ private[rtm] class Session(worker: Worker) {
     Pickled.load(message).asInstanceOf[Array[Any]]
   }
 
-  /** Give a process that answers back to the pool, and kill any other. */
+  /** Return a responsive process to the pool, and kill any other. */
   private def end(isIdle: Boolean): Unit = {
     val isBack = isIdle && (try { send(Array()); receive()(0) == "end" } catch { case _: IOException => false })
     if (isBack) {

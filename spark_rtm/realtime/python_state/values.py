@@ -1,5 +1,5 @@
 """
-Convert Python values to the form that `python_state.scala` stores, or refuse them.
+Convert Python values to the form that `python_state.scala` stores, or reject them.
 
 Micro-batch mode converts results with PyArrow and state with pickle, so results accept more than state. This module
 accepts the same values. It refuses values that Spark would store as NULL or as another number.
@@ -50,7 +50,7 @@ def writer(schema: T.StructType, owner: str, *, is_state: bool) -> Convert:
         except RefusedError as error:
             column, name = error.path.removeprefix("."), error.data_type.simpleString()
             raise TypeError(
-                f"{owner}, column {column}: the type {name} cannot hold {reprlib.repr(error.value)} "
+                f"{owner}, column {column}: the type {name} cannot store {reprlib.repr(error.value)} "
                 f"({type(error.value).__qualname__}); convert the value in your code"
             ) from None
         except ERRORS:
@@ -81,7 +81,7 @@ class _Converters:
         if convert is None:
             raise TypeError(
                 f"a Python processor cannot write the type {data_type.simpleString()} to "
-                f"{'state' if self.is_state else 'results'}, also not in micro-batch mode; use another type"
+                f"{'state' if self.is_state else 'results'}, not even in micro-batch mode; use another type"
             )
         return convert
 
