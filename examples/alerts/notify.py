@@ -33,7 +33,7 @@ PERMANENT = 500
 """The lowest SMTP reply code that means a permanent failure."""
 GROUP = CONSUMER | {
     "group.id": "alerts-notify",
-    # A restarted notifier takes over immediately, even after a kill. A second notifier ends the first.
+    # A restarted notifier takes over immediately, even after a kill. The start of a second notifier stops the first.
     "group.instance.id": "notify",
     "auto.offset.reset": "earliest",
     # The maximum. With a shorter interval, the notifier would leave the group during an outage of the mail server.
@@ -50,7 +50,7 @@ def settings_of(variables: Mapping[str, str]) -> dict[str, str]:
         missing.append("SMTP_PASSWORD_FILE")
     if missing:
         raise ValueError(f"no alert can be sent without these variables; export them: {', '.join(missing)}")
-    ssl.create_default_context(cafile=variables.get("SMTP_CA_FILE"))  # a wrong file ends the program at its start
+    ssl.create_default_context(cafile=variables.get("SMTP_CA_FILE"))  # exit at the start if the file is invalid
     return {"SMTP_PORT": "587", **variables, "SMTP_PASSWORD": password}
 
 
@@ -100,7 +100,7 @@ def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Mapping[str, s
         except OSError as error:  # The base class of all errors of smtplib and of connections.
             if isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= PERMANENT:
                 raise RuntimeError(
-                    f"{address} refused the login of {smtp['SMTP_USER']!r} with code {error.smtp_code}, so the "
+                    f"{address} rejected the login of {smtp['SMTP_USER']!r} with code {error.smtp_code}, so the "
                     "alerts wait in Kafka; correct SMTP_USER or the password, and start again"
                 ) from None
             print(
@@ -119,7 +119,7 @@ def _send(server: smtplib.SMTP, mail: EmailMessage, operators: str) -> None:
     except smtplib.SMTPRecipientsRefused:
         if mail["To"] == operators:
             raise
-        # The address of an alert must not block the alerts after it.
+        # An alert with a bad address must not block the alerts after it.
         mail.replace_header("To", operators)
         server.send_message(mail)
 

@@ -14,7 +14,7 @@ import org.apache.spark.sql.streaming.DataStreamWriter
 
 case class Entry(key: String, value: Option[String])
 
-/** A thread sends the rows that came during its last round trip as one pipeline, so no row waits for others. */
+/** A thread sends the rows that arrived during its last round trip as one pipeline, so no row waits for others. */
 class ToRedis(host: String, port: Int, passwordFile: String, deadlineMs: Long) extends ForeachWriter[Entry] {
   @transient private var rows: ArrayBlockingQueue[Entry] = _
   @transient private var sender: Thread = _
@@ -86,7 +86,7 @@ class ToRedis(host: String, port: Int, passwordFile: String, deadlineMs: Long) e
   }
 }
 
-/** Throws IOException for errors that end by themselves, and IllegalStateException for others. */
+/** Throws IOException for transient errors, and IllegalStateException for others. */
 private class RedisConnection(host: String, port: Int, passwordFile: String) {
   private val socket = new Socket()
   socket.setTcpNoDelay(true)

@@ -29,11 +29,11 @@ RESOLVE_TIMEOUT_SECONDS = 600
 CONNECT_TIMEOUT_MILLISECONDS = 15_000
 TAIL_LINES = 12
 CONSEQUENCE = (
-    "Kafka, Spark's Kafka source or its Avro functions cannot start. With a network, run "
+    "Kafka, Spark's Kafka source or Spark's Avro functions cannot start. With a network, run "
     "`python -m spark_rtm.services packages`."
 )
 JOB_CONSEQUENCE = "the job cannot use them. Check the coordinates."
-# The set-up has fetched the jars of these packages.
+# `make setup` has downloaded the jars of these packages.
 PRESENT = ("spark-sql-kafka-0-10", "spark-avro")
 COORDINATE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)")
 IVY_FILE = """<ivy-module version="2.0">
@@ -108,7 +108,7 @@ def _verify(folder: Path, expected: dict[str, str]) -> None:
     wrong = sorted(name for name in found | expected if found.get(name) != expected.get(name))
     if wrong:
         raise RuntimeError(
-            f"the jars in {str(folder)!r} are not the tested ones, so they are not used (missing, unknown or "
+            f"the jars in {str(folder)!r} differ from the tested jars, so they are not used (missing, unknown or "
             f"different: {', '.join(wrong)}); delete the folder to download them again; if it recurs, check the mirror"
         )
 

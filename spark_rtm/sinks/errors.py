@@ -16,7 +16,7 @@ STATEMENT_TIMEOUT_SQLSTATE = "57014"
 MAX_TIMEOUTS = 3
 """Number of timeouts after which a statement is not retried, because it would probably time out again."""
 MAX_REFUSED_LOGINS = 2
-"""Number of refused logins after which a login is not retried, because more can lock the account."""
+"""Number of rejected logins after which the sink stops retrying, because more attempts can lock the account."""
 LOGIN_REFUSED = "authentication failed for user"
 """Part of the server's message. The client library hides the SQLSTATE of a refused connection."""
 FIRST_PAUSE_SECONDS = 0.05

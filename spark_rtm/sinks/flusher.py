@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 ABANDON_SECONDS = 5.0
 
 RejectValues = Callable[[Sequence[Any], str], None]
-"""Receives the values of a row in column order, and the reason."""
+"""Function that receives the values of a rejected row in column order, and the reason."""
 
 
 @dataclass

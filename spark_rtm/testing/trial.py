@@ -137,7 +137,7 @@ class Trial:
             self._producer.poll(0)
         self._flush(name)
         if refused:
-            raise RuntimeError(f"the broker refused {len(refused)} records for topic {name!r}: {refused[0].str()}")
+            raise RuntimeError(f"the broker rejected {len(refused)} records for topic {name!r}: {refused[0].str()}")
         for message in acknowledged:
             end = name, message.partition() or 0
             self._ends[end] = max(self._ends.get(end, 0), (message.offset() or 0) + 1)

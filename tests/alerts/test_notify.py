@@ -145,7 +145,7 @@ def test_each_alert_is_mailed_over_outage_kill_and_refusals(
 
     assert f"{ADDRESS}:{environment['SMTP_PORT']} does not accept mail (ConnectionRefusedError)" in waits
     assert "5 alerts are waiting" in waits
-    assert "refused the login of 'alerts' with code 535, so the alerts wait in Kafka" in refused
+    assert "rejected the login of 'alerts' with code 535, so the alerts wait in Kafka" in refused
     assert "secret" not in waits + refused
     ids = [mail["Message-ID"] for mail in mailbox.mails]
     assert ids[1] == ids[2]

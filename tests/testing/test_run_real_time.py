@@ -95,7 +95,7 @@ def test_row_without_topic_ends_the_query_as_in_production(spark: SparkSession, 
 
 def test_record_that_the_broker_refuses_fails_the_run(spark: SparkSession, kafka: str) -> None:
     """Without the error, a test would only see that results are missing."""
-    with pytest.raises(RuntimeError, match=r"the broker refused 1 records for topic 'rtm-.*too large"):
+    with pytest.raises(RuntimeError, match=r"the broker rejected 1 records for topic 'rtm-.*too large"):
         run_real_time(doubled, ["4", "1" * 11_000_000], spark=spark, bootstrap_servers=kafka, partitions=1)
 
 

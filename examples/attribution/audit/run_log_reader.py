@@ -43,7 +43,7 @@ class RunLogReader:
             src = f"{message.topic()}:{message.partition()}:{message.offset():012d}"
             try:
                 self._record(message, src)
-            except (AttributeError, KeyError, TypeError, ValueError):  # foreign records lack fields and headers
+            except (AttributeError, KeyError, TypeError, ValueError):  # others' records lack fields and headers
                 self.log.unreadable.append(src)
 
     def is_settled(self) -> bool:

@@ -99,7 +99,7 @@ def _apply(history: UserHistory, update: Update, now: int) -> UserHistory:
     # Compare both the event time and the append time with the erasure. A restarted upstream query can append a touch
     # again after the erasure, although the touch occurred before the erasure.
     valid = [touch for touch in update.touches if min(touch.effective_ts, touch.stored_at) > history.erased_at]
-    # A touch from before the erasure counts in the version, which then does not depend on the order of both.
+    # A touch from before the erasure counts in the version, which then does not depend on their order.
     added = len(update.touches) - len(valid)
     added += sum(_keep_first(touches, (touch.result_id, touch.version), touch) for touch in valid)
     added += sum(_keep_first(conversions, record.src, record) for record in update.conversions)

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demonstration. Return 0 if all results match the replay, 130 after Ctrl-C, and 1 otherwise."""
     options = parse(arguments)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    hide_logged(KeyboardInterrupt)  # of the second Ctrl-C
+    hide_logged(KeyboardInterrupt)  # the second Ctrl-C
     try:
         view = LiveView()
         view.print_line(introduction(options))

@@ -158,7 +158,7 @@ def run_all(
         settings = replace(settings, slots=settings.slots + slots_beside(settings))
     with ExitStack() as stack:
         stack.enter_context(view)
-        # The JVM's optimizing compiler pays off at a high rate, and in a run of hours.
+        # The JVM's optimizing compiler saves more CPU time than it uses only at a high rate or in a run of hours.
         is_heavy = settings.rate >= HIGH_RATE or settings.duration >= LONG_SECONDS
         confs = {} if settings.master or is_heavy else FAST_COMPILER_CONFS
         view.print_line("starting Kafka and PostgreSQL")
