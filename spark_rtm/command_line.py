@@ -27,13 +27,13 @@ class Argument:
     metavar: str | None = None
     """The name of the value in the help."""
     parse: Callable[[str], object] | None = None
-    """Return the value of a text, or raise `argparse.ArgumentTypeError`. By default, the type of the field."""
+    """Convert a string to a value, or raise `argparse.ArgumentTypeError`. The default is the field's type."""
     choices: Iterable[str] | None = None
     is_positional: bool = False
     is_repeated: bool = False
     """Whether each flag has one value, and may be repeated. By default, the flag of a tuple has one or more values."""
     is_rest: bool = False
-    """Whether the field has the arguments after `--`."""
+    """Whether the field takes the arguments after `--`."""
 
 
 def arguments_of(
@@ -74,7 +74,7 @@ def add_arguments(
     fixed: Iterable[str] = (),
     presets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Add an argument for each field of the dataclass `kind` that is not in `fixed`. Omitted ones are not parsed."""
+    """Add an argument for each field of the dataclass `kind` that is not in `fixed`. Omitted arguments set nothing."""
     texts, types = docstrings_of(kind), get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         form, given_type = _form(types[field.name])
@@ -99,7 +99,7 @@ def built(parser: argparse.ArgumentParser, kind: type[T], given: Mapping[str, An
 
 
 def rest_of(kind: type) -> str | None:
-    """Return the name of the field that has the arguments after `--`, if there is one."""
+    """Return the name of the field that takes the arguments after `--`, or None."""
     types = get_type_hints(kind, include_extras=True)
     return next((field.name for field in fields(kind) if _form(types[field.name])[0].is_rest), None)
 

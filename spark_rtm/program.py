@@ -15,7 +15,7 @@ from spark_rtm.requirement import HOW
 from spark_rtm.text import finding
 
 SHOWN = 4
-"""Commands with an example in the help of a program."""
+"""Number of commands whose examples appear in the program's help."""
 
 
 class UsageError(Exception):
@@ -31,7 +31,7 @@ class Command:
     options: type
     """A dataclass, whose fields become the arguments and whose docstrings become their help."""
     run: Callable[[Any], int]
-    """Run the command with its options and return its exit status. Import the command's modules only now."""
+    """Run the command with its options and return its exit status. The function imports the command's modules."""
     examples: Mapping[str, str] = field(default_factory=dict)
     """Example arguments with their effect. The first example appears in the table of commands."""
     description: str = ""

@@ -1,4 +1,4 @@
-"""Name the wheel extra of a missing package."""
+"""Report which extra of the wheel contains a missing package."""
 
 import sys
 from importlib.util import find_spec

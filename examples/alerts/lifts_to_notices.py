@@ -1,4 +1,4 @@
-"""Address a notice of each urgent event to the contact of the lift. `notify` sends the notices."""
+"""Write a notice of each urgent event for the lift's contact. `notify` sends the notices."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -36,7 +36,7 @@ def lifts_to_notices(lifts: DataFrame, contacts: DataFrame) -> DataFrame:
 
 JOB = Job(
     lifts_to_notices,
-    "Address a notice of each urgent event to the contact of the lift: lifts + lift-contacts -> lifts-notices.",
+    "Write a notice of each urgent event for the lift's contact: lifts + lift-contacts -> lifts-notices.",
     reads=("lifts", "lift-contacts"),
     writes=("lifts-notices", "lifts-rejected"),
 )

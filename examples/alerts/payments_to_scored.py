@@ -1,8 +1,8 @@
 """
 Score card payments with a scikit-learn model within milliseconds, to complement the rules of `payments_to_flagged`.
 
-OSS 4.3.0 refuses Python UDFs in real-time mode, so the query uses `with_python`, which runs the model on one row at
-a time.
+OSS 4.3.0 does not support Python UDFs in real-time mode, so the query uses `with_python`, which runs the model on one
+row at a time.
 """
 
 from collections.abc import Mapping, Sequence

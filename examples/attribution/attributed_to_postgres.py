@@ -134,7 +134,7 @@ class ResultsConsumer:
             return is_record(message)
         except KafkaException as error:
             if error.args[0].code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its documented name
-                first_offsets(self._consumer, self._state, self._next)  # raises an error that names the lost records
+                first_offsets(self._consumer, self._state, self._next)  # raises an error that lists the lost records
             raise
 
     def _store(self, message: Message) -> None:

@@ -4,7 +4,7 @@ Emit timeouts: results for unfilled ad slots, and for impressions, clicks and pl
 A timeout has the same result id as the pending result that it replaces. A later match has a higher version, so the
 match replaces the timeout.
 
-OSS 4.3.0 refuses Python processors in real-time mode (STDS_FAILED_TO_READ_OPERATOR_METADATA), so by default this query
+OSS 4.3.0 rejects Python processors in real-time mode (STDS_FAILED_TO_READ_OPERATOR_METADATA), so by default this query
 runs in micro-batch mode. With ticks, it runs in real-time mode: `spark_rtm.realtime.python_state` calls the processor,
 and each tick fires the due timers. Databricks runs Python processors in real-time mode.
 """

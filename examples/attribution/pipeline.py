@@ -178,5 +178,5 @@ def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[st
     if is_real_time(query, settings):
         # The topic of ticks has one partition.
         return source_partitions + query.has_python
-    # The stages of a micro-batch run one after the other, so only the stage with the most tasks counts.
+    # The stages of a micro-batch run one at a time, so only the stage with the most tasks counts.
     return max(source_partitions - slots_needed(stream, 0), 0)

@@ -1,8 +1,8 @@
 """
 Sum up the payments of each card: first as a micro-batch job with `foreachBatch`, then in real-time mode.
 
-Real-time mode refuses `foreachBatch`, so the real-time query writes to a topic. A second query reads the topic in
-micro-batch mode and passes its rows to the unchanged function.
+Real-time mode does not support `foreachBatch`, so the real-time query writes to a topic. A second query reads the topic
+in micro-batch mode and passes its rows to the unchanged function.
 """
 
 from collections.abc import Callable

@@ -124,7 +124,7 @@ def _other_interval(content: Mapping[str, Any], demand: Demand) -> Iterator[str]
 
 
 def number(text: str) -> float:
-    """Return a number of the command line."""
+    """Parse a number from the command line."""
     try:
         value = float(text)
     except ValueError:

@@ -22,7 +22,7 @@ from spark_rtm.realtime.limits import DEADLINE_SECONDS
 from spark_rtm.text.finding import printable
 
 __all__ = ["COMMANDS", "listen", "send"]
-# A busy driver may answer this long after the deadline of the command.
+# A busy driver may reply up to this long after the command's deadline.
 ANSWER_SECONDS = 30.0
 MAX_ANSWER_BYTES = 10_000_000
 SUMMARIES = {
@@ -46,7 +46,7 @@ def send(path: Path, command: str, query: str | None, deadline_seconds: float) -
         with client.makefile("rb") as answer:
             line = answer.readline(MAX_ANSWER_BYTES)
     if not line:
-        raise ConnectionError("the job ended before it answered; its next start continues from its checkpoint")
+        raise ConnectionError("the job exited before it replied; its next start continues from its checkpoint")
     answers = json.loads(line)
     if not isinstance(answers, list) or not answers:
         raise ValueError("the reply is not a list of results")
@@ -54,7 +54,7 @@ def send(path: Path, command: str, query: str | None, deadline_seconds: float) -
 
 
 def seconds(text: str) -> float:
-    """Return a deadline of the command line."""
+    """Parse a deadline from the command line, in seconds."""
     try:
         value = float(text)
     except ValueError:

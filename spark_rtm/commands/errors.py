@@ -47,8 +47,8 @@ DESCRIPTION = """Find the cause and the fix of an error.
 TEXT is a pasted exception, the name of a condition, or a few words such as "topic was deleted and created again".
 
 exit status:
-  0  something was found
-  1  nothing was found
+  0  at least one error matches
+  1  no error matches
   2  a usage error"""
 
 
@@ -170,7 +170,7 @@ def words() -> dict[str, list[int]]:
 def _by_words(text: str) -> list[KnownError]:
     """Return the errors that share most words of a description. A rare word weighs more."""
     scores, total = dict[int, float](), 0.0
-    for word in sorted(stems(text)):  # the order of a sum changes its last digit
+    for word in sorted(stems(text)):  # a floating-point sum depends on the order of its terms
         numbers = words().get(word, [])
         weight = log(1 + len(known()) / len(numbers)) if numbers else UNKNOWN_WEIGHT
         total += weight

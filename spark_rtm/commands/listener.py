@@ -78,7 +78,7 @@ class _Handler(socketserver.BaseRequestHandler):
     server: _Server
 
     def handle(self) -> None:
-        """Answer one request with one line."""
+        """Read one request and send a reply of one line."""
         try:
             answers = _obey(self.server.spark, **_checked(json.loads(_line(self.request))))
         except (OSError, ValueError, TypeError, RecursionError) as error:

@@ -2,7 +2,7 @@
 Rewrite the state of a stopped query for another number of partitions: `rtm resize`.
 
 Spark's non-public class `StreamingCheckpointManager` (4.3.0) rewrites the state, but writes into the checkpoint even if
-it fails later. Therefore, this command first checks for everything that Spark refuses, works on a copy, and finally
+it fails later. Therefore, this command first checks for everything that Spark rejects, works on a copy, and finally
 compares all rows of the state.
 """
 
@@ -82,9 +82,7 @@ def run(options: Options) -> int:
         raise UsageError(str(error)) from error
     print(f"{options.to} has the {rows} rows of state in {options.partitions} partitions, all unchanged")
     print(f"start the query with checkpointLocation {options.to}; {options.checkpoint} is unchanged")
-    print(
-        f"if the query has ticks, also set {SHUFFLE_PARTITIONS}={options.partitions}: a tick reaches no other partition"
-    )
+    print(f"if the query has ticks, also set {SHUFFLE_PARTITIONS}={options.partitions}, so ticks reach all partitions")
     for left in options.to.parent.glob(f"{options.to.name}{UNFINISHED}*"):
         print(
             f"delete {left}, unless another `rtm resize` is writing it: a killed command left it, and it is incomplete"
@@ -137,7 +135,7 @@ def _rewritten(spark: SparkSession, checkpoint: Path, partitions: int, target: P
         aggregations = [one.number for one in operators if one.name == REAL_TIME_OPERATOR]
         _rename(target, aggregations, MICRO_BATCH_OPERATOR)
         java: Any = session._jsparkSession  # noqa: SLF001 - the class is not public
-        # The last batch of a query that was killed has no commit. Spark refuses it if a sink needs each batch id.
+        # A killed query's last batch has no commit. Spark rejects such a checkpoint if a sink needs each batch id.
         java.streamingCheckpointManager().repartition(str(target.absolute()), partitions, False)
         rows = sum(compared(session, target, operator.number, batch) for operator in operators)
         _rename(target, aggregations, REAL_TIME_OPERATOR)

@@ -43,7 +43,7 @@ class Options:
     repartition: Annotated[tuple[int, ...], Argument("N", whole_number(0), is_repeated=True)] = ()
     """Partitions of a `repartition`; may be repeated."""
     stateful_stages: Annotated[int, COUNT] = 0
-    """Stages with state, such as groupBy."""
+    """Number of stages with state, such as groupBy."""
     shuffle_partitions: Annotated[int, COUNT] = 200
     """Value of spark.sql.shuffle.partitions."""
     queries: Annotated[int, COUNT] = 1

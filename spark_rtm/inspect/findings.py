@@ -1,4 +1,4 @@
-"""Judge an inspected checkpoint: problems (exit status 1) and notes."""
+"""Report the problems (exit status 1) and notes of an inspected checkpoint."""
 
 from collections.abc import Iterator, Sequence
 

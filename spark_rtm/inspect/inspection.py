@@ -84,7 +84,7 @@ def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
 
 
 def ask_broker(checkpoint: Checkpoint, kafka: Connection) -> Broker:
-    """Ask the broker for the partitions of all topics in a checkpoint."""
+    """Query the broker for the partitions of all topics in a checkpoint."""
     position = checkpoint.position
     newest = checkpoint.last_planned.sources if checkpoint.last_planned else {}
     topics = {topic for offsets in newest.values() for topic in kafka_offsets(offsets) or ()}
@@ -102,7 +102,7 @@ def _with_new_partitions(offsets: Offsets, known: Broker) -> dict[str, dict[str,
 def _pace(checkpoint: Checkpoint) -> Pace | None:
     batches = sorted(set(checkpoint.planned) & set(checkpoint.committed))
     moments = [each / 1000 for batch in batches if (each := checkpoint.planned[batch].started_ms) is not None]
-    if len(moments) < len(batches):  # continuous mode records no start
+    if len(moments) < len(batches):  # continuous mode stores no start time
         moments = [at for batch in batches if (at := checkpoint.committed[batch].written_seconds) is not None]
     intervals = [after - before for before, after in pairwise(moments)]
     if not intervals:

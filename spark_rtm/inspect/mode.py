@@ -1,7 +1,7 @@
 """
 Determine which execution mode wrote each batch of a checkpoint.
 
-No file names the mode. Each mode leaves different traces, which `test_checkpoint_moves.py` observes on OSS 4.3.0:
+No file contains the mode. Each mode leaves different traces, which `test_checkpoint_moves.py` observes on OSS 4.3.0:
 
 | mode | trace |
 |---|---|

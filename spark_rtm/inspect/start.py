@@ -1,5 +1,5 @@
 """
-Decide in which execution modes of OSS 4.3.0 a query can resume from a checkpoint, and name the failure of the others.
+Decide in which execution modes of OSS 4.3.0 a query can resume from a checkpoint, and how a start fails in the others.
 
 `refused_start` checks what a start reads, in the order of the engine; `tests/inspect/test_inspect_start.py` compares
 each answer with a start. Real-time mode first deletes the offsets of batches that are not committed. Therefore, a start
@@ -25,7 +25,7 @@ REFUSED_V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 REFUSED_SOURCE = "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"
 REFUSED_OPERATOR = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 NEW_CHECKPOINT = "start a new checkpoint at the position that --as-starting-offsets prints"
-# Stateful operators that real-time mode of OSS 4.3.0 refuses, by the name in the checkpoint.
+# Stateful operators that real-time mode of OSS 4.3.0 does not support, by their names in checkpoints.
 REFUSED_OPERATORS = {
     "symmetricHashJoin": "stream-stream join",
     "dedupeWithinWatermark": "dropDuplicatesWithinWatermark",

@@ -7,7 +7,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from spark_rtm.realtime.queries import wait_until
 
 CLIENT = {
-    # By default, a client logs ten refused attempts per second for each of its connections during an outage.
+    # By default, a client logs ten failed attempts per second for each of its connections during an outage.
     "reconnect.backoff.ms": 1_000
 }
 """Settings of every Kafka client outside Spark."""

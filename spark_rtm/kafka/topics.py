@@ -26,7 +26,7 @@ Latencies are differences between these append times.
 """
 PRODUCER_TIME = {
     CLOCK: "CreateTime",
-    # By default, the broker refuses records whose time is more than an hour later than its own clock.
+    # By default, the broker rejects records whose time is more than an hour later than the broker's clock.
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 REJECT_TOPIC = APPEND_TIME | {

@@ -44,7 +44,7 @@ class Options:
     partitions: int = 1
     """Partitions of the source topic."""
     port: int = 9109
-    """Port of the metrics."""
+    """Port that serves the metrics."""
     address: Annotated[str, Argument("ADDRESS")] = "127.0.0.1"
     """Address of this machine at which Prometheus reaches the metrics, without a login."""
 

@@ -40,7 +40,7 @@ POSITION = re.compile(rb"(?P<topic>[\w.-]+):(?P<partition>[0-9]{1,9}):(?P<offset
 MILLISECONDS = re.compile(rb"[0-9]{1,15}")
 FLUSH_SECONDS = 2
 PREFIX = "canary-"
-"""Prefix of canary keys. Exclude records with such keys from counts and bills."""
+"""Prefix of canary keys. Exclude records with such keys from statistics and billing."""
 QUANTILES = {"0.5": 0.5, "0.99": 0.99, "1": 1.0}
 
 
@@ -179,7 +179,7 @@ class Canary:
         self._lost = Counter(
             "realtime_canaries_lost", "Canaries that were not delivered or are too old", registry=self.registry
         )
-        # The metric shows an outage, so the client does not log each of its attempts.
+        # The metric shows an outage, so the client does not log each failed attempt.
         options = {"bootstrap.servers": self.bootstrap_servers, "linger.ms": 0, "log_level": 2, **self.client}
         self._producer = Producer({**CLIENT, **options})
         self._run = uuid.uuid4().hex[:8]
@@ -210,7 +210,7 @@ class Canary:
         for key in [key for key, (_, sent) in self._sent.items() if now - sent > self.max_age_seconds]:
             self._lose(key)
         oldest = dict[int, float]()
-        for number, sent in self._sent.values():  # in the order of their times
+        for number, sent in self._sent.values():  # sorted by the time of sending
             oldest.setdefault(number, sent)
         for partition in range(self.partitions):
             self._missing.labels(str(partition)).set(now - oldest.get(partition, now))

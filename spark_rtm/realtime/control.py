@@ -70,8 +70,8 @@ def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> 
     """
     Wait until every record that the source has now is processed and committed. The query continues.
 
-    Raises the same errors as `commit`. After the deadline, the query still runs, and the message names the unread
-    records.
+    Raises the same errors as `commit`. After the deadline, the query still runs, and the message states the number
+    of unread records.
     """
     if unread := _unread_after(query, _Deadline(deadline_seconds))[0]:
         raise TimeoutError(
@@ -110,7 +110,7 @@ def stop_all(
     """
     Stop all queries: first drain and stop those that support commands, in the given order, then stop all others.
 
-    A query that misses the shared deadline stops in the middle of a batch, like the others. The function logs a
+    A query that misses the shared deadline also stops in the middle of a batch. The function logs a
     warning, because a restart repeats this batch.
     """
     stopping, deadline = list(queries), _Deadline(deadline_seconds)
@@ -176,7 +176,7 @@ class _Deadline:
 
 @contextmanager
 def _alone(query: StreamingQuery, deadline: _Deadline) -> Iterator[None]:
-    """Wait until no other `stop` of the query runs."""
+    """Wait until no other call of `stop` for the query is running."""
     lock = _STOPS.setdefault(str(query.runId), threading.Lock())
     if not lock.acquire(timeout=max(deadline.left(), 0)):
         raise TimeoutError(f"timed out after {deadline.seconds:g} s waiting for another `stop` of query {query.name!r}")

@@ -31,14 +31,14 @@ WRAPPERS = {"SparkException", "StreamingQueryException", "ExecutionException", "
 SQL_STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 # SQLSTATE of STREAM_FAILED, which wraps the actual condition, so it is ignored.
 WRAPPER_STATE = "XXKST"
-# A restart of a refused query fails again: feature not supported, syntax or analysis, and a forbidden setting.
+# Classes after which a restart fails again: feature not supported, syntax or analysis, and forbidden setting.
 REFUSAL_STATES = ("0A", "42", "46")
 # Spark could not read or write a file, usually of the checkpoint.
 STORAGE_STATES = ("58",)
 SLOW_PYTHON = "Python worker failed to connect back"
 # Spark adds the identity, offsets and plan of the query to the message.
 DETAILS = "=== Streaming Query ==="
-# The condition of an exception in a Python worker does not name its type.
+# The error condition of a Python worker's exception does not contain the exception's type.
 FIRST_TRACEBACK = re.compile(r"Traceback [^\n]*\n(?: [^\n]*\n)+([^\n]*)")
 MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '[\w.]+'")
 COMMITTED = re.compile(r"^Current Committed Offsets: \{(.*)\}$", re.MULTILINE)
@@ -71,7 +71,7 @@ REMEDIES = {
     "sink allowlist": "write to Kafka, or with `foreach` to a store",
     "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
 }
-"""Remedies for refusals and bad records, by a part of the condition or message. The first match applies."""
+"""Remedies for unsupported queries and bad records, by a part of the condition or message. The first match applies."""
 
 
 class Kind(Enum):
@@ -115,7 +115,7 @@ SECOND_WRITER = Cause(
     "stop one of the two processes; if there is only one, inspect the checkpoint",
 )
 CLOSED = ("ClosedChannelException", "Connection reset", "Connection from", "Connection to streaming shuffle")
-OTHER_END = "read the error of the task at the other end in the logs of the executors; a local session prints it"
+OTHER_END = "read the error of the other task in the executor logs; a local session prints this error"
 LOST = Cause(
     Kind.TRANSIENT,
     "an executor or its connection was lost",
@@ -178,7 +178,7 @@ CAUSES = (
     ),
     Cause(
         Kind.TRANSIENT,
-        "a server did not respond in time, or does not know the topic",
+        "a server did not respond in time, or the topic does not exist on this server",
         (
             "TimeoutException",
             "BufferExhaustedException",
@@ -255,7 +255,7 @@ def name_of(error: BaseException) -> str:
 
 
 def _without_frames(error: BaseException) -> str:
-    # A stack frame can name the class of another exception.
+    # A stack frame can contain the class name of another exception.
     return "\n".join(line for line in str(error).splitlines() if not line.lstrip().startswith("at "))
 
 
@@ -271,7 +271,7 @@ def _condition(text: str) -> str:
 
 
 def _engine_text(text: str) -> str:
-    """Return the engine's part of the text. User code can put record values into the other parts."""
+    """Return the engine's part of the text. The other parts can contain record values from user code."""
     prefix = _prefix(text)
     return prefix if JAVA_CLASS.search(prefix) and not ENGINE_CLASS.search(prefix) else text
 

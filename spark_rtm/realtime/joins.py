@@ -1,9 +1,9 @@
 """
-Join two streams in real-time mode of OSS, which refuses stream-stream joins, as a union with an aggregation.
+Join two streams with a union and an aggregation, because real-time mode of OSS has no stream-stream joins.
 
 The state of a key and a time bucket contains the rows of both streams. After each row, the query writes all pairs of
 the row's bucket again, so the sink must upsert pairs by their ids. Real-time mode and micro-batch mode write the same
-pairs, whatever the order of the rows.
+pairs for rows in any order.
 """
 
 from dataclasses import dataclass

@@ -188,7 +188,7 @@ class Keeper:
 
     def _restart(self, name: str) -> None:
         try:
-            # Spark refuses a second run of a query whose first run is still active, and a task that outlives its query
+            # Spark rejects a second run of a query whose first run is still active, and a task that outlives its query
             # would write its records again.
             stop_completely(self._spark, self.queries[name])
             query = self._starters[name]()

@@ -31,7 +31,7 @@ def with_latency(rows: DataFrame, name: str = METRIC) -> DataFrame:
     if the topic uses `LogAppendTime`. The rows do not change. Each task keeps one sketch of about 100 KB, whose P99 is
     between the exact P98.9 and P99.1.
     """
-    # Spark refuses the clock inside the metric, because it is not deterministic.
+    # Spark does not allow the clock inside the metric, because the clock is not deterministic.
     timed = rows.withColumn(COLUMN, F.expr(f"cast({CLOCK_MS} as bigint) - unix_millis(timestamp)"))
     sketch = F.kll_sketch_agg_bigint(COLUMN, SKETCH_VALUES)
 

@@ -9,7 +9,7 @@ DATABRICKS_CLIENT = "kafkashaded.org.apache.kafka"
 """
 Prefix of the class names in the Kafka client of Databricks.
 
-With a class name of the other engine, Kafka does not find the login module.
+OSS and Databricks use different class names, and Kafka does not find a login module with the wrong name.
 """
 MODULES = {
     "PLAIN": "plain.PlainLoginModule",
@@ -28,7 +28,7 @@ def password_login(
     the client trusts the certificate authorities that Java trusts. Each executor reads the file at this path.
     """
     if not user or not password:
-        raise ValueError(f"user {user!r} or its password is empty, so the brokers would refuse the login; set both")
+        raise ValueError(f"user {user!r} or its password is empty, so the brokers would reject the login; set both")
     module = f"{client}.common.security.{MODULES[mechanism]}"
     jaas = f"{module} required username={_quoted(user)} password={_quoted(password)};"
     login = {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}

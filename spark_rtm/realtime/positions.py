@@ -1,7 +1,7 @@
 """
 Derive the starting offsets of a query with a new checkpoint from an old checkpoint, so that no record is lost.
 
-Real-time mode refuses most checkpoints of other modes, but their offsets are JSON files that remain valid. This module
+Real-time mode rejects most checkpoints of other modes, but their offsets are JSON files that remain valid. This module
 reads local files. If the checkpoint is in an object store, first copy its folders `commits`, `offsets` and `sources` to
 a local folder.
 """

@@ -116,7 +116,7 @@ def clear_first_commit(spark: SparkSession, message: str) -> bool:
     """
     Delete the hidden file that a process left when it ended during the first commit of a query.
 
-    Spark refuses each later start with `STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`, whose message names the folder. The
+    Each later start fails with `STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`, whose message contains the folder. The
     file is not a part of the checkpoint yet, so the next run repeats the batch. Returns False, and deletes nothing, if
     the folder contains any other file.
     """

@@ -107,7 +107,7 @@ def _slots_of(query: StreamingQuery) -> int:
     plan = plan_of_query(query)
     sources = sum(_leaves(json.loads(source.endOffset)) for source in progress.sources if source.endOffset)
     exchanges = _exchange_partitions(plan)
-    # The stages of a micro-batch run one after the other.
+    # The stages of a micro-batch run one at a time.
     return sources + exchanges if REAL_TIME_SCAN in plan else max(sources, exchanges)
 
 

@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     command("archives", _record_classes)
     job_parser = command("job-archive", _write_job_archives)
     job_parser.add_argument("folder", type=Path, metavar="DIR", help="for example dist")
-    job_parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="package of the job, for example examples")
+    job_parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="package with the job, for example examples")
     command("control", _print_control_jar)
     checksums_parser = command("checksums", _print_checksums)
     checksums_parser.add_argument("ivy_file", type=Path, metavar="IVY_FILE", help="for example broker.xml")

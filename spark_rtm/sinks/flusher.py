@@ -109,7 +109,7 @@ class Flusher:
         self.metrics.oldest_ms.append((committed_at - oldest_since) * 1000)
 
     def _write(self, rows: list[Sequence[Any]]) -> tuple[int, int]:
-        """Write rows, in halves if one row blocks the others. Return the numbers of acknowledged and changed rows."""
+        """Write rows, in halves if a row cannot be written. Return the numbers of acknowledged and changed rows."""
         try:
             return len(rows), self.connection.write([list(column) for column in zip(*rows, strict=True)])
         except Exception as error:

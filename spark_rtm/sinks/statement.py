@@ -2,8 +2,8 @@
 Build the SQL statement that upserts a batch.
 
 Spark repeats rows after a restart, so the statement replaces a row only with a newer version. An explicit cast to a
-type with a length, such as `varchar(4)`, truncates a longer value without an error, so the statement uses types with
-which PostgreSQL refuses such a value.
+type with a length, such as `varchar(4)`, truncates a longer value without an error, so the statement uses types for
+which PostgreSQL rejects such a value.
 """
 
 import re

@@ -49,7 +49,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The problem and the remedy, preceded by the engine if there is only one."""
+        """The problem and the remedy, preceded by the engine if the finding applies to only one engine."""
         scope = f"on {NAMES[self.engine[0]]}, " if len(self.engine) == 1 else ""
         return f"{scope}{self.message}; {self.fix}"
 

@@ -62,7 +62,7 @@ DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
     "partitions": (
         "state/0/_metadata/metadata",
         b'v1\n{"operatorInfo":{"operatorName":"x"},"stateStoreInfo":[{"storeName":"x","numPartitions":1000000000000}]}',
-        "states 1000000000000 partitions",
+        "contains 1000000000000 partitions",
         RESTORE,
     ),
 }

@@ -31,7 +31,7 @@ class CampaignOutcome:
 
     @property
     def over_delivered(self) -> int:
-        """Return the number of impressions delivered beyond the campaign's goal. Nobody pays for these impressions."""
+        """Return the number of impressions delivered beyond the campaign's goal. These impressions are not billable."""
         return max(self.delivered - self.goal.impressions, 0)
 
 

@@ -1,7 +1,7 @@
 """
 Express the correlation rule as SQL expressions over an array that contains the events of one transaction.
 
-Real-time mode on OSS 4.3.0 refuses Python code that processes rows, so higher-order SQL functions replace the loops of
+Real-time mode on OSS 4.3.0 runs no Python code on rows, so higher-order SQL functions replace the loops of
 `correlation/rule.py`. Tests compare the results of both modules for generated histories with events in any order.
 """
 

@@ -26,7 +26,7 @@ class Transition:
     transaction: Transaction | None
     """The new state. It is None if the transaction has ended."""
     timeouts: list[Result]
-    """New timeouts, and those whose version a new record has increased."""
+    """New timeouts, and earlier timeouts whose version a new record has increased."""
     next_timer_at: int
     """The next time at which, if no record arrives, a result times out or the transaction ends."""
 

@@ -77,7 +77,7 @@ def advance(
     current = _credits(updated, user, rules)
     kept_orders = _by_order(kept).keys() if kept else set()
     for order in _by_order(updated).keys() - kept_orders:
-        current[order] = _finalized(current[order])  # without the order's records, its credit cannot change
+        current[order] = _finalized(current[order])  # an order without records cannot get new credit
     return kept, closed + _changed(_credits(history, user, rules), current)
 
 

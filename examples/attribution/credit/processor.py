@@ -126,7 +126,7 @@ class CreditProcessor(StatefulProcessor):
             if after.conversions:
                 self._conversions.put([astuple(record) for record in after.conversions.values()])
             else:
-                self._conversions.clear()  # Spark refuses to store an empty list
+                self._conversions.clear()  # Spark does not store an empty list
         times = (after.seen_records, after.evaluated_at, after.last_record_at, after.erased_at, after.evicted_until_ts)
         self._user.update((*times, len(after.touches), len(after.conversions), next_ms))
 

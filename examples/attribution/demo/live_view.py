@@ -79,7 +79,7 @@ class LiveView:
             f"{settings.trigger.capitalize()} mode: {settings.warm_up_seconds:g} s of warm-up, {measured} at "
             f"{settings.rate:g} records/s, then a check"
         )
-        self._hint = "" if title else "COMPARE=1 shows the other mode here"
+        self._hint = "" if title else "COMPARE=1 also shows the other mode here"
         self.curves = {mode: {} for mode in [settings.trigger, *(["micro-batch"] if self.beside else [])]}
         self._counted.clear()
         self._drains_from = 0.0

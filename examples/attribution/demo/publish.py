@@ -13,7 +13,7 @@ from spark_rtm.measure.machine import describe_machine
 PROGRAM = "python -m examples.attribution.demo"
 PUBLISHED_FILE = Path("references/measured/demo.json")
 MIN_MEASURED_SHARE = 0.95
-"""Minimum share of the requested duration that must be measured. A run with a smaller share was interrupted."""
+"""Minimum share of the requested duration that must be measured. A smaller share means that the run was interrupted."""
 MAKE_VARIABLES = ("duration", "rate", "trigger", "python_trigger", "compare", "publish", "master", "cluster")
 """Options that `make demo` accepts as variables."""
 

@@ -205,7 +205,7 @@ def _stale(folder: Folder, planned: list[int], last_commit: int) -> Iterator[str
 
 
 def _lost(folder: Folder, there: set[str]) -> tuple[str, ...]:
-    """Return the first operator if all are missing, because a stateless query has no folder `state`."""
+    """Return operator 0 if the folder `state` exists without any operator. A stateless query has no such folder."""
     return ("0",) if "state" in folder.entries() and not there else ()
 
 

@@ -79,7 +79,7 @@ class Log:
     unfinished: tuple[str, ...]
     """Temporary files of a query that ended while writing."""
     misnamed: str | None = None
-    """A name such as `007` that Spark takes for the newest batch, whose file `7` does not exist."""
+    """A name such as `007`, which Spark reads as the newest batch, although the file `7` does not exist."""
 
     @property
     def bytes(self) -> int:

@@ -12,7 +12,7 @@ from spark_rtm.inspect.files.logs import NUMBER, DamagedError, has_stale_checksu
 
 MAX_PARTITIONS = 100_000
 DEFAULT_STORE = "default"
-# Format 1 names a file by its version, format 2 by its version and an id.
+# In format 1, a file name contains the version. In format 2, it contains the version and an id.
 _FILE = re.compile(r"(?P<version>[0-9]{1,19})(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
 # A file with the changes of one batch, as opposed to a snapshot of the whole state.
 _CHANGES = ("delta", "changelog")
@@ -40,14 +40,14 @@ class Operator:
 
 
 def read_operators(folder: Folder, version: int, state_ids: Mapping[str, Any] | None) -> list[Operator]:
-    """Return the state of each operator. A start needs `version`; the last commit names its files in `state_ids`."""
+    """Return the state of each operator. A start needs `version`; `state_ids` are the file ids of the last commit."""
     numbers = sorted(int(name) for name in folder.entries("state") if NUMBER.fullmatch(name))
     return [_read_operator(folder, number, version, (state_ids or {}).get(str(number))) for number in numbers]
 
 
 def _read_operator(folder: Folder, number: int, last: int, ids: Any) -> Operator:
     name, stores, partitions = _metadata(folder, number)
-    # Most metadata keep the first number of partitions when Spark rewrites the state for another number.
+    # After a rewrite of the state, most metadata still contain the original number of partitions.
     partitions = len(ids) if isinstance(ids, list) else partitions
     sizes = {path: entry.bytes for path, entry in walk(folder, f"state/{number}")}
     changes: Counter[int] = Counter()
@@ -83,7 +83,7 @@ def _read_operator(folder: Folder, number: int, last: int, ids: Any) -> Operator
 
 
 def _files_read(matches: Sequence[re.Match[str]], start: str, last: int) -> dict[int, list[str]]:
-    """Return the files of each version from the newest snapshot to `last`, whose file names begin with `start`."""
+    """Return the files of each version from the newest snapshot to `last`. Files of `last` begin with `start`."""
     first = max((int(match["version"]) for match in matches if _is_snapshot(match, start, last)), default=1)
     present: dict[int, list[str]] = {}
     for match in matches:
@@ -102,7 +102,7 @@ def _is_snapshot(match: re.Match[str], start: str, last: int) -> bool:
 
 
 def _is_cut(folder: Folder, path: str, sizes: Mapping[str, int]) -> bool:
-    """Return whether a file is empty, or differs from its checksum file. Stores write files completely."""
+    """Return whether a file is empty, or differs from its checksum file. Object stores contain no partial files."""
     checksum = f"{path}.crc"
     if not sizes[path] or not isinstance(folder, LocalFolder):
         return not sizes[path]
@@ -142,7 +142,7 @@ def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
         stored = tuple(str(store["storeName"]) for store in stores)
         partitions = max(int(store["numPartitions"]) for store in stores)
         if partitions * len(stored) > MAX_PARTITIONS:
-            raise DamagedError(path, f"states {partitions} partitions of {len(stored)} stores")
+            raise DamagedError(path, f"contains {partitions} partitions for {len(stored)} stores")
         return str(content["operatorInfo"]["operatorName"]), stored, partitions
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
         if max(batches) >= 0:  # a start reads this file only for transformWithState

@@ -2,7 +2,7 @@
 Convert Python values to the form that `python_state.scala` stores, or reject them.
 
 Micro-batch mode converts results with PyArrow and state with pickle, so results accept more than state. This module
-accepts the same values. It refuses values that Spark would store as NULL or as another number.
+accepts the same values. It rejects values that Spark would store as NULL or as another number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ERRORS = (TypeError, ValueError, ArithmeticError)
 
 
 class RefusedError(TypeError):
-    """A value does not fit its column."""
+    """Raised if a value does not fit the type of its column."""
 
     def __init__(self, value: Any, data_type: T.DataType, path: str) -> None:
         self.value, self.data_type, self.path = value, data_type, path
@@ -64,7 +64,7 @@ def writer(schema: T.StructType, owner: str, *, is_state: bool) -> Convert:
 
 @dataclass(frozen=True)
 class _Converters:
-    """Make functions that convert values of a type."""
+    """Creates functions that convert values of a type."""
 
     is_state: bool
 
@@ -167,7 +167,7 @@ def _each(
 
 
 def _only(*kinds: type, then: Convert = lambda value: value) -> Convert:
-    """Return a function that accepts values of exactly these types, and NumPy scalars that have such a value."""
+    """Return a function that accepts values of exactly these types, and NumPy scalars with values of these types."""
 
     def convert(value: Any) -> Any:
         value = value if type(value) in kinds else _plain(value)
@@ -196,7 +196,7 @@ def _plain(value: Any) -> Any:
 
 
 def _whole(bits: int) -> Convert:
-    """Return a function for integers in results. Like PyArrow, it cuts fractions."""
+    """Return a function for integers in results. Like PyArrow, it truncates fractions."""
     limit = 1 << (bits - 1)
 
     def convert(value: Any) -> Any:
@@ -212,7 +212,7 @@ def _whole(bits: int) -> Convert:
 
 
 def _real(exact_bits: int, then: Convert) -> Convert:
-    """Return a function for floating-point numbers in results. Like PyArrow, it refuses integers that would change."""
+    """Return a function for floating-point numbers in results. Like PyArrow, it rejects integers that would change."""
 
     def convert(value: Any) -> Any:
         if isinstance(value, Integral):

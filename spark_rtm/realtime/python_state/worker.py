@@ -212,7 +212,7 @@ def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any],
 
 
 def serve(source: BinaryIO, target: BinaryIO) -> None:
-    """Serve one task: read the processor, then answer requests until an empty one arrives."""
+    """Serve one task: read the processor, then process requests until an empty request arrives."""
     key = None
 
     def ask(changes: list[Any], question: tuple[Any, ...]) -> Any:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["IS_READY", "LEADS", "LostLockError", "Standby", "leading"]
 
-# The logger of the keeper, so users set one level.
+# The keeper's logger, so users need to set the level of only one logger.
 LOG = logging.getLogger(__name__.removesuffix("standby") + "keeper")
 LOCK_POLL_SECONDS = 0.05
 LEADS, IS_READY = "this process has the lock", "this process is ready"
-"""First words of log lines of the process that starts the queries, and of the process that waits for the lock."""
+"""First words of the log line of the process that starts the queries, and of a process that waits for the lock."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Standby:
 @contextmanager
 def leading(spark: SparkSession, standby: Standby, stop: threading.Event) -> Iterator[Callable[[], None] | None]:
     """
-    Wait for the lock, and hold it while the block runs.
+    Wait for the lock, and keep it while the block runs.
 
     Yields a function that raises `LostLockError` if this process has lost the lock, or None if `stop` was set first.
     """

@@ -1,5 +1,5 @@
 """
-Build two archives that carry a job to workers without this checkout and its Python packages.
+Build two archives that send a job to workers without this checkout and its Python packages.
 
 `spark-submit --py-files` sends the code, and `--archives` sends the packages that PySpark's Python workers need for
 state and for pandas. The workers need only Spark, Java and a Python of the same minor version.
