@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-MAX_STEPS = 1_000_000
-"""Limit of the time and memory for a file: each copied entry of a list or dictionary counts as one step."""
-MIN_STEPS = 20_000
-STEPS_PER_LETTER = 10
+MAX_STEPS = 300_000
+"""Limit of the work for a file: each followed statement or expression is one step."""
 MAX_SECONDS = 4.0
 """Limit of the processor time for a file."""
 REPEAT_SECONDS = 0.1
@@ -50,26 +48,29 @@ class UnreadableError(UncheckedError):
 
 
 class ExhaustedError(UncheckedError):
-    """Raised if a document has too many tokens, or a piece of code needs too many steps."""
+    """Raised if a file needs too many steps."""
 
 
-class Steps:
-    """Counts the remaining steps for a piece of code, or the remaining tokens of a document."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = self.left = limit
-
-    def spend(self, count: int = 1) -> None:
-        """Count steps, and raise ExhaustedError when they are used up."""
-        self.left -= count
-        if self.left < 0:
-            reason = f"the document has more than {self.limit:,} tokens, so it was not checked"
-            raise ExhaustedError(reason, "split the document")
+@dataclass
+class _Steps:
+    left: int = MAX_STEPS
 
 
-def steps_for(code: str) -> Steps:
-    """Return a step limit proportional to the length of the code. This limits the time for many short files."""
-    return Steps(min(MAX_STEPS, MIN_STEPS + STEPS_PER_LETTER * len(code)))
+STEPS = _Steps()
+"""The steps that are left for the current file."""
+
+
+def spend(count: int = 1) -> None:
+    """Count steps, and raise ExhaustedError if the current file has used all of its steps."""
+    STEPS.left -= count
+    if STEPS.left < 0:
+        raise ExhaustedError(f"the file needs more than {MAX_STEPS:,} steps, so it was not checked", "split the file")
+
+
+def check_tokens(count: int, limit: int) -> None:
+    """Raise UncheckedError if a text has more tokens than its parser can read in a few seconds."""
+    if count > limit:
+        raise UncheckedError(f"the text has more than {limit:,} tokens, so it was not checked", "split the file")
 
 
 class _TimeIsUpError(BaseException):
@@ -79,11 +80,12 @@ class _TimeIsUpError(BaseException):
 @contextmanager
 def time_limit() -> Iterator[None]:
     """
-    Raise UncheckedError if the block takes more than `MAX_SECONDS` of processor time.
+    Allow `MAX_STEPS` steps, and raise UncheckedError if the block takes more than `MAX_SECONDS` of processor time.
 
-    The limit of steps holds everywhere. This one also ends a slow search, but needs a signal, so it does nothing on
-    Windows, in browsers and outside of the main thread.
+    The limit of steps applies everywhere. The limit of time also ends a slow search. It needs a signal, so it does not
+    apply on Windows, in browsers and outside of the main thread.
     """
+    STEPS.left = MAX_STEPS
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from spark_rtm.lint.facts import Cluster, Fact, Facts, Object
-from spark_rtm.lint.files.documents import MAX_VALUES
-from spark_rtm.lint.problem import Steps
+from spark_rtm.lint.problem import spend
 from spark_rtm.lint.spark.known_settings import FLAG
 from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.streams import Setting
@@ -56,13 +55,12 @@ class _Clusters:
     """Finds the clusters of one document. A YAML object can be part of several others, so steps are limited."""
 
     def __init__(self) -> None:
-        self.steps = Steps(MAX_VALUES)
         self.known: dict[int, list[Found]] = {}
 
     def below(self, value: Any) -> list[Found]:
         if id(value) not in self.known:
             self.known[id(value)] = self._below(value)
-        self.steps.spend(1 + len(self.known[id(value)]))
+        spend(1 + len(self.known[id(value)]))
         return self.known[id(value)]
 
     def _below(self, value: Any) -> list[Found]:

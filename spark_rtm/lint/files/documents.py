@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_rtm.lint.facts import Array, Object
-from spark_rtm.lint.problem import Steps, UncheckedError, UnreadableError
+from spark_rtm.lint.problem import UncheckedError, UnreadableError, check_tokens
 from spark_rtm.lint.python.counterexamples import python_marks
 
 TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
@@ -27,7 +27,7 @@ UNKNOWN = "${expression}"
 
 def read_json(text: str) -> list[Any]:
     """Return the root of a JSON text. A comma may follow the last value."""
-    Steps(MAX_VALUES).spend(sum(1 for _ in TOKEN.finditer(text)))
+    check_tokens(sum(1 for _ in TOKEN.finditer(text)), MAX_VALUES)
     names = {name: ast.Constant(value, lineno=1) for name, value in CONSTANTS.items()}
     return [_value(_parsed(f"({text}\n)", "eval").body, names)]
 
@@ -99,7 +99,7 @@ def read_yaml(text: str) -> list[Any]:
         import yaml  # noqa: PLC0415  # the linter must run without third-party packages
     except ModuleNotFoundError as error:
         raise UncheckedError("PyYAML is not installed, so the YAML was not checked", "install PyYAML") from error
-    Steps(MAX_YAML_VALUES).spend(sum(1 for _ in TOKEN.finditer(text)))
+    check_tokens(sum(1 for _ in TOKEN.finditer(text)), MAX_YAML_VALUES)
     try:
         converted: dict[int, Any] = {}
         return [_yaml_value(root, converted, 0) for root in yaml.compose_all(text, Loader=yaml.SafeLoader)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from spark_rtm.lint.facts import Object
 from spark_rtm.lint.files.documents import CONSTANTS, MAX_VALUES, UNKNOWN
-from spark_rtm.lint.problem import Steps
+from spark_rtm.lint.problem import check_tokens
 from spark_rtm.text import numbered
 
 TOKEN = re.compile(
@@ -22,7 +22,9 @@ ENDS = {"", "\n", ",", "}", "]"}
 
 def read_hcl(text: str) -> list[Object]:
     """Return one object with all blocks of a file. A block's key contains its labels."""
-    parser = _Parser(_tokens(text))
+    tokens = list(_tokens(text))
+    check_tokens(len(tokens), MAX_VALUES)
+    parser = _Parser(iter(tokens))
     roots = [_root(parser.body())]
     while parser.text:  # a bracket without a partner
         parser.take()
@@ -50,11 +52,9 @@ class _Parser:
         self.tokens = tokens
         self.text, self.line = next(tokens)
         self.depth = 0
-        self.steps = Steps(MAX_VALUES)
 
     def take(self) -> str:
         """Consume and return the next token. The last token, which is empty, is never consumed."""
-        self.steps.spend()
         text = self.text
         self.text, self.line = next(self.tokens, ("", self.line))
         return text

@@ -12,7 +12,7 @@ from spark_rtm.lint.files.formats import READERS
 from spark_rtm.lint.files.layout import Layout, mark_of
 from spark_rtm.lint.files.prose import comments, sentences
 from spark_rtm.lint.files.scala import read_jvm
-from spark_rtm.lint.problem import Steps, UncheckedError, UnreadableError, steps_for
+from spark_rtm.lint.problem import UncheckedError, UnreadableError
 from spark_rtm.lint.python.read import SPARK, read_python
 from spark_rtm.lint.spark.module import target_engines
 from spark_rtm.lint.spark.scope import FRAGMENT
@@ -27,9 +27,9 @@ JVM_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
 
 def read_page(layout: Layout, *, min_batch_ms: float | None = None) -> Facts:
     """Return the facts of a parsed Markdown page."""
-    facts, steps, is_spark = Facts(), steps_for(layout.text), bool(SPARK.search(layout.text))
+    facts, is_spark = Facts(), bool(SPARK.search(layout.text))
     for fence in layout.fences:
-        inner = _read_fence(fence, steps, is_spark=is_spark, min_batch_ms=min_batch_ms)
+        inner = _read_fence(fence, is_spark=is_spark, min_batch_ms=min_batch_ms)
         changes: dict[str, Any] = {"engines": target_engines(fence.code)}
         if "requires" in fence.options:
             changes["engines"] = (fence.options["requires"],)
@@ -51,17 +51,17 @@ def read_page(layout: Layout, *, min_batch_ms: float | None = None) -> Facts:
     return facts
 
 
-def _read_fence(fence: markdown.Fence, steps: Steps, *, is_spark: bool, min_batch_ms: float | None) -> Facts:
+def _read_fence(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | None) -> Facts:
     code = fence.code
     if fence.language == "diff" or (fence.is_python and re.search(r"^[-+]\s*\S", code, re.MULTILINE)):
         code = _after_diff(code)
     try:
         if fence.is_python or fence.language in {"", "diff"} or code.startswith(">>> "):
-            found = read_python(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms, steps=steps)
+            found = read_python(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms)
             # A fence without a language that is not Python may contain any text.
             return found if fence.is_python or CALL.search(code) else Facts(found.parts)
         if fence.language in {"scala", "java"}:
-            return read_jvm(code, is_java=fence.language == "java", steps=steps)
+            return read_jvm(code, is_java=fence.language == "java")
         return READERS[fence.language](code) if fence.language in READERS else Facts()
     except UnreadableError:  # pages show excerpts of definitions, which are seldom complete
         return Facts()

@@ -7,7 +7,6 @@ from spark_rtm.lint.facts import Facts
 from spark_rtm.lint.files.layout import without_comments
 from spark_rtm.lint.jvm.parser import parse
 from spark_rtm.lint.marks import Marks
-from spark_rtm.lint.problem import Steps
 from spark_rtm.lint.python.counterexamples import marks_of
 from spark_rtm.lint.python.read import facts_of, module_of
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
@@ -34,7 +33,7 @@ OTHER_TRIGGER = re.compile(
 TEST = re.compile(r"\borg\.(?:scalatest|junit|testng)\b|@Test\b|\bextends\s+\w*(?:Suite|Spec|TestBase)\b")
 
 
-def read_jvm(code: str, *, is_java: bool = False, is_excerpt: bool = True, steps: Steps | None = None) -> Facts:
+def read_jvm(code: str, *, is_java: bool = False, is_excerpt: bool = True) -> Facts:
     """Return the facts of Scala or Java code."""
     plain = without_comments(code, "/*", "*/")
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
@@ -42,7 +41,6 @@ def read_jvm(code: str, *, is_java: bool = False, is_excerpt: bool = True, steps
     module = module_of(
         tree,
         code,
-        steps,
         min_batch_ms=min_batch_ms_in(code) or MIN_BATCH_MS,
         forms=[(match[0].strip(), line) for line, match in numbered(UNSUPPORTED_TRIGGER, uncommented)],
         is_job=not is_excerpt and bool(JOB.search(uncommented)),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from spark_rtm.lint.jvm.build import at, name, text
 from spark_rtm.lint.jvm.expressions import TYPES, Expressions
 from spark_rtm.lint.jvm.reader import CLOSING, MAX_DEPTH, Token, tokens_of
-from spark_rtm.lint.problem import UncheckedError
+from spark_rtm.lint.problem import check_tokens
 
 MAX_TOKENS = 300_000
 Arm = tuple[ast.expr, list[ast.stmt]]
@@ -20,8 +20,7 @@ SKIPPED = MODIFIERS | {"@", ";", ",", "."}
 def parse(code: str, *, is_java: bool) -> ast.Module:
     """Return the code as a Python module."""
     tokens = tokens_of(code)
-    if len(tokens) > MAX_TOKENS:
-        raise UncheckedError(f"the code has more than {MAX_TOKENS:,} tokens", "split the file")
+    check_tokens(len(tokens), MAX_TOKENS)
     parser = _Parser(tokens, is_java=is_java)
     body: list[ast.stmt] = []
     while parser.peek.kind != "end":

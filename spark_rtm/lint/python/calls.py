@@ -4,12 +4,11 @@ import ast
 import re
 from itertools import product
 
-from spark_rtm.lint.problem import Steps
 from spark_rtm.lint.python.evaluate import Evaluator
 from spark_rtm.lint.python.library import converted, deleted_folder, pure_call, table_method
 from spark_rtm.lint.spark import columns
-from spark_rtm.lint.spark.scope import State, size_of_state
-from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Source, Writer, size_of, without_first
+from spark_rtm.lint.spark.scope import State
+from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, without_first
 from spark_rtm.lint.spark.values import (
     ALWAYS,
     MAX_ALTERNATIVES,
@@ -47,8 +46,8 @@ METHOD = re.compile(r"pyspark\.sql(?:\.\w+)*\.(?:DataFrame|DataStreamWriter)\.(\
 class Calls(Evaluator):
     """The part of the interpreter that evaluates calls."""
 
-    def __init__(self, steps: Steps) -> None:
-        super().__init__(steps)
+    def __init__(self) -> None:
+        super().__init__()
         self.followed: set[ast.AST] = set()
         """The calls that some path reaches."""
 
@@ -97,8 +96,6 @@ class Calls(Evaluator):
         if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
-        if isinstance(value, Source | Writer):
-            self.steps.spend(size_of_state(state))
         return self.spark.method(value, name, given, line, state)
 
     def arguments(self, node: ast.Call, state: State) -> list[tuple[Guard, Arguments]]:
@@ -115,8 +112,6 @@ class Calls(Evaluator):
                 for (first, given), (second, table) in product(calls, choices)
                 if (guard := both(first, second)) is not None
             ][:MAX_ALTERNATIVES]
-        for _, given in calls:
-            self.steps.spend(sum(map(size_of, given.values())))
         return [each for guard, given in calls for each in self._split(guard, given, state)]
 
     def _split(self, guard: Guard, given: Arguments, state: State) -> list[tuple[Guard, Arguments]]:
@@ -125,7 +120,6 @@ class Calls(Evaluator):
         for value in given.values():
             guards = [each for each, _ in cases_of(under(value, state.decided))]
             if any(guards):
-                self.steps.spend(len(paths) * sum(1 + len(each) // 4 for each in guards))
                 found = [together for path in paths for each in guards if (together := both(path, each)) is not None]
                 paths = list(dict.fromkeys(found))[:MAX_CASES]
         return [(path, given.under({**state.decided, **dict(path)}) if path else given) for path in paths]
@@ -202,7 +196,6 @@ class Calls(Evaluator):
 
     def _instantiate(self, made: Class, given: Arguments, state: State) -> Value:
         instance = Instance(made)
-        self.steps.spend(len(made.node.body))
         fields = [
             s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
         ]

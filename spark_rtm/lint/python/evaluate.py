@@ -2,13 +2,12 @@
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 
-from spark_rtm.lint.problem import Steps
+from spark_rtm.lint.problem import spend
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark.calls import SparkCalls
 from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES, State, truth
-from spark_rtm.lint.spark.streams import Arguments, Frame, size_of
+from spark_rtm.lint.spark.streams import Arguments, Frame
 from spark_rtm.lint.spark.values import (
     MAX_ALTERNATIVES,
     MAX_TEXT,
@@ -44,9 +43,8 @@ from spark_rtm.lint.spark.values import (
 class Evaluator(ABC):
     """Evaluates expressions, with one `_value_*` method per kind of syntax node."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self) -> None:
         self.spark = SparkCalls()
-        self.steps = steps
 
     @abstractmethod
     def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
@@ -56,21 +54,15 @@ class Evaluator(ABC):
     def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
         """Follow a function of the module and return its result. `given` is None if the arguments are unknown."""
 
-    def join(self, state: State, paths: Sequence[State], before: Mapping[str, bool]) -> None:
-        """Join paths, and count the steps."""
-        self.steps.spend(state.join(paths, before))
-
     def value(self, node: ast.expr | None, state: State) -> Value:
-        """Return the value of `node`, or the constant None if `node` is None. Each entry of the value costs a step."""
+        """Return the value of `node`, or the constant None if `node` is None."""
         if node is None:
             return Const(None)
-        self.steps.spend()
+        spend()
         method = getattr(self, f"_value_{type(node).__name__.lower()}", self._value_of_parts)
         value: Value = under(method(node, state), state.decided)
         if isinstance(value, Column) and value.name in self.spark.stamps:  # `df.read_at`
             value = Column(value.marks | {Mark("clock", node.lineno)}, value.name)
-        if not isinstance(node, ast.Name):
-            self.steps.spend(size_of(value))
         return value
 
     def _value_of_parts(self, node: ast.expr, state: State) -> Value:
@@ -133,7 +125,7 @@ class Evaluator(ABC):
             for outcome, path in paths
         ]
         if len(paths) > 1:
-            self.join(state, [path for _, path in paths], state.decided)
+            state.join([path for _, path in paths], state.decided)
         return chosen(cases)
 
     def _value_boolop(self, node: ast.BoolOp, state: State) -> Value:
@@ -204,7 +196,6 @@ class Evaluator(ABC):
         results = []
         for item_value in (Unknown(),) if known is None else known:
             inner = state.inner([*state.scopes, {}])
-            self.steps.spend(1 + len(state.decided))
             if isinstance(loop.target, ast.Name):
                 inner.scopes[-1][loop.target.id] = item_value
             results.append(self.value(node.elt, inner))

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from spark_rtm.lint.problem import ExhaustedError, Problem, Steps
+from spark_rtm.lint.problem import ExhaustedError, Problem, spend
 from spark_rtm.lint.python.statements import Statements
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, truth
 from spark_rtm.lint.spark.streams import Arguments
@@ -50,8 +50,8 @@ class Condition:
 class Interpreter(Statements):
     """Follows the code of one module."""
 
-    def __init__(self, steps: Steps) -> None:
-        super().__init__(steps)
+    def __init__(self) -> None:
+        super().__init__()
         self.conditions: dict[ast.expr, Condition] = {}
         self.calls: list[ast.AST] = []
 
@@ -80,7 +80,7 @@ class Interpreter(Statements):
         for statement in statements:
             if state.has_ended:
                 break
-            self.steps.spend(1 + len(state.decided) // 8)
+            spend()
             self.spark.statement = statement
             try:
                 self.follow(statement, state)
@@ -124,7 +124,6 @@ class Interpreter(Statements):
         if test not in self.conditions:
             plain, is_negated = _without_not(test)
             text = ast.unparse(plain)
-            self.steps.spend(len(text) // 8)
             names = {node.id for node in ast.walk(plain) if isinstance(node, ast.Name)}
             state.tested.update(names)
             self.conditions[test] = Condition(plain, is_negated, text, sorted(names))
@@ -138,7 +137,6 @@ class Interpreter(Statements):
             return Unknown()
         self.calls.append(node)
         statement, scope = self.spark.statement, self._parameters(function, given, state)
-        self.steps.spend(1 + (len(state.decided) + len(state.serials)) // 8)
         inner = state.inner([*state.scopes[:1], *function.scopes, {}])
         for name, value in scope.items():
             inner.bind(name, value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_rtm.lint.facts import Fact, Facts
 from spark_rtm.lint.marks import Marks
-from spark_rtm.lint.problem import Steps, UnreadableError, steps_for
+from spark_rtm.lint.problem import UnreadableError
 from spark_rtm.lint.python.counterexamples import STRING_OR_COMMENT, python_marks
 from spark_rtm.lint.python.excerpt import PYTHON, parse, unparsed
 from spark_rtm.lint.python.interpreter import Interpreter
@@ -37,12 +37,10 @@ def read_python(
     is_notebook: bool = False,
     is_spark: bool | None = None,
     min_batch_ms: float | None = None,
-    steps: Steps | None = None,
 ) -> Facts:
     """
     Return the facts of Python code. Notebook code counts as an excerpt.
 
-    `steps` are those that are left for the whole file; None means that the code is the whole file.
     Raise UnreadableError if code that is not an excerpt cannot be parsed.
     """
     tree, python, lost_at = parse(code, is_excerpt=is_excerpt)
@@ -55,7 +53,6 @@ def read_python(
     module = module_of(
         tree,
         code,
-        steps,
         is_spark=((is_excerpt and not is_notebook) or _is_spark(code)) if is_spark is None else is_spark,
         min_batch_ms=min(minima, default=MIN_BATCH_MS),
         is_job=(is_notebook or not is_excerpt) and bool(JOB.search(code)),
@@ -76,9 +73,9 @@ def _is_spark(code: str) -> bool:
     return bool(SPARK_NAME.search(bare) or (".outputMode(" in bare and WRITER_PARAMETER.search(bare)))
 
 
-def module_of(tree: ast.Module, code: str, steps: Steps | None, **facts: Any) -> Module:
+def module_of(tree: ast.Module, code: str, **facts: Any) -> Module:
     """Follow code and return its Spark calls and imports. `facts` are further fields of the module."""
-    interpreter = Interpreter(steps or steps_for(code))
+    interpreter = Interpreter()
     interpreter.run(tree)
     if "realTime" in code:
         interpreter.spark.module.triggers += unresolved_triggers(tree, interpreter.spark.module, interpreter.followed)

@@ -4,10 +4,10 @@ import ast
 from abc import abstractmethod
 from collections.abc import Callable
 
-from spark_rtm.lint.problem import Steps
+from spark_rtm.lint.problem import spend
 from spark_rtm.lint.python.calls import Calls, name_of
 from spark_rtm.lint.spark.columns import makes_udf
-from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state
+from spark_rtm.lint.spark.scope import SESSION_NAMES, State
 from spark_rtm.lint.spark.streams import Writer
 from spark_rtm.lint.spark.values import (
     Class,
@@ -32,8 +32,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 class Statements(Calls):
     """Follows single statements, with one `_follow_*` method per kind of syntax node."""
 
-    def __init__(self, steps: Steps) -> None:
-        super().__init__(steps)
+    def __init__(self) -> None:
+        super().__init__()
         self.definitions: list[tuple[Function, State]] = []
         self.visited: set[ast.AST] = set()
         self.returned: list[list[Value]] = [[]]
@@ -45,7 +45,7 @@ class Statements(Calls):
 
     def copied(self, state: State) -> State:
         """Copy a state, and count the steps of the copy."""
-        self.steps.spend(size_of_state(state))
+        spend(1 + sum(map(len, state.scopes)) // 8)
         return state.copy()
 
     def follow(self, statement: ast.stmt, state: State) -> None:
@@ -101,7 +101,6 @@ class Statements(Calls):
     def _bind_item(self, target: ast.Subscript, value: Value, state: State) -> None:
         owner, key = self.value(target.value, state), self.value(target.slice, state)
         if isinstance(owner, Table) and isinstance(key, Const) and isinstance(target.value, ast.Name):
-            self.steps.spend(len(owner.items))
             items = {**owner.items, plain(key.value): (value, target.lineno)}
             state.bind(target.value.id, Table(items, owner.is_open))
 
@@ -110,14 +109,14 @@ class Statements(Calls):
         for outcome, path in paths:
             self.block(statement.body if outcome else statement.orelse, path)
         if len(paths) > 1:
-            self.join(state, [path for _, path in paths], state.decided)
+            state.join([path for _, path in paths], state.decided)
 
     def _follow_match(self, statement: ast.Match, state: State) -> None:
         arms = [self.copied(state) for _ in statement.cases]
         for case, arm in zip(statement.cases, arms, strict=True):
             arm.decided[f"case {statement.lineno}"] = True
             self.block(case.body, arm)
-        self.join(state, [*arms, state], dict(state.decided))
+        state.join([*arms, state], dict(state.decided))
 
     def _follow_for(self, statement: ast.For | ast.AsyncFor, state: State) -> None:
         known = elements(self.value(statement.iter, state))
@@ -154,7 +153,7 @@ class Statements(Calls):
         if any(_catches_imports(handler) for handler in statement.handlers):
             del self.spark.module.imports[count:]  # the code expects that these imports may fail
         if state.has_ended:
-            self.join(state, handled, before)
+            state.join(handled, before)
         has_ended, state.has_ended = state.has_ended, False
         self.block(statement.finalbody, state)
         state.has_ended |= has_ended
@@ -177,7 +176,6 @@ class Statements(Calls):
 
     def _follow_functiondef(self, statement: Definition, state: State) -> None:
         function = Function(statement, tuple(state.scopes[1:]))
-        self.steps.spend(sum(map(len, state.scopes[1:])) + len(state.decided))
         path = State([*state.scopes[:1], *map(dict, state.scopes[1:])], dict(state.decided))
         self.definitions.append((function, path))
         value: Value = function

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from spark_rtm.lint.spark.streams import Frame, Source, Writer, size_of
+from spark_rtm.lint.spark.streams import Frame, Source, Writer
 from spark_rtm.lint.spark.values import (
     Const,
     Guard,
@@ -110,12 +110,12 @@ class State:
         """Return the conditions that this path has decided in addition to those in `before`."""
         return frozenset(self.decided.items() - before.items())
 
-    def join(self, paths: Sequence[State], before: Mapping[str, bool]) -> int:
-        """Merge the values of all open paths that began under the same conditions. Return the cost in steps."""
+    def join(self, paths: Sequence[State], before: Mapping[str, bool]) -> None:
+        """Merge the values of all open paths that began under the same conditions."""
         going = [path for path in paths if not path.has_ended]
         self.has_ended = not going
         if not going:
-            return 0
+            return
         guards = [path.guard(before) for path in going]
         joined = [_joined([path.scopes[number] for path in going], guards) for number in range(len(self.scopes))]
         for scope, values in zip(self.scopes, joined, strict=True):
@@ -127,7 +127,6 @@ class State:
             for name, serial in path.serials.items()
         }
         self.decided = dict(set.intersection(*[set(path.decided.items()) for path in going]))
-        return sum(size_of(value) for scope in joined for value in scope.values() if isinstance(value, OneOf))
 
 
 def _joined(scopes: list[dict[str, Value]], guards: list[Guard]) -> dict[str, Value]:
@@ -138,11 +137,6 @@ def _joined(scopes: list[dict[str, Value]], guards: list[Guard]) -> dict[str, Va
         for name in changed
     }
     return {**first, **joined}
-
-
-def size_of_state(state: State) -> int:
-    """Return the cost of a copy of a state in steps: its number of names and conditions, divided by 8."""
-    return 1 + (sum(map(len, state.scopes)) + len(state.decided)) // 8
 
 
 def truth(value: Value) -> bool | None:

@@ -8,13 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from spark_rtm.lint.spark.values import (
-    Column,
     Const,
     Entries,
-    Items,
     Mark,
-    OneOf,
-    Table,
     Unknown,
     Value,
     alternatives,
@@ -280,18 +276,3 @@ class Setting:
         return self.order <= query.order and all(
             query.path.get(test, outcome) is outcome for test, outcome in self.path.items()
         )
-
-
-def size_of(value: Value) -> int:
-    """Return the number of entries in a changed copy of the value."""
-    if isinstance(value, OneOf):  # each case is compared with all others, and each guard with all other guards
-        return len(value.cases) ** 2 + sum(len(guard) + size_of(each) for guard, each in value.cases)
-    if isinstance(value, Source | Writer):
-        return len(value.options) + len(getattr(value, "lines", ()))
-    if isinstance(value, Frame):
-        return len(value.steps) + len(value.sources)
-    if isinstance(value, Items):
-        return len(value.values)
-    if isinstance(value, Table):
-        return len(value.items)
-    return len(value.marks) if isinstance(value, Column) else 0
