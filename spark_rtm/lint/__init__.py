@@ -48,7 +48,7 @@ class Options:
     stdin_filename: Annotated[str | None, Argument("NAME")] = None
     """File name to assume for standard input. Its suffix determines the format."""
     fix: bool = False
-    """Correct triggers, output modes and joins in Python files."""
+    """Correct triggers and output modes in Python files."""
     diff: bool = False
     """Print what --fix would change, and change nothing."""
     claims: bool = False

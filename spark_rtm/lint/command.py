@@ -47,7 +47,7 @@ def run(options: Options) -> int:
 def _name_removed_rules(sources: Sources, settings: Settings) -> None:
     comments = (named_rules(text) for _, text in sources.texts() if "rtm:" in text)
     if names := settings.removed | (set().union(*comments) & REMOVED):
-        remedy = "delete them from settings and comments; lint --claims lists such sentences"
+        remedy = "delete them from settings and comments; `lint --claims` lists the sentences about real-time mode"
         print(f"information: these rules exist no more: {', '.join(sorted(names))}; {remedy}", file=sys.stderr)
 
 

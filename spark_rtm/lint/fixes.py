@@ -1,5 +1,5 @@
 """
-Correct Python code where a single fix is safe: the form of a trigger, the output mode, the broadcast of a join.
+Correct Python code where a single fix is safe: the form of a trigger, and the output mode.
 
 Each of these mistakes makes a query fail, so the fix cannot alter the results of a running query.
 All other characters of a file stay the same, including its line endings and its byte order mark.
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from spark_rtm.lint.engine import lint_text
 from spark_rtm.lint.python.excerpt import tree_of
-from spark_rtm.lint.rules.operator import BROADCAST_FIX
 from spark_rtm.lint.rules.source import ADD_UPDATE, WRITE_UPDATE
 from spark_rtm.lint.settings import Settings
 from spark_rtm.lint.sources import normalized
@@ -34,26 +33,13 @@ TRIGGER = re.compile(
 DURATION = re.compile(r"\b(?P<call>realTime\s*=\s*)True\b")
 MODE = re.compile(rf"(?P<call>\boutputMode\s*[(=]\s*(?:outputMode\s*=\s*)?){TEXT}")
 NO_MODE = re.compile(r"(?P<call>(?P<gap>(?:\r?\n)?[ \t]*))\.(?=(?:start|toTable)\s*\()")
-JOIN = re.compile(
-    r"(?P<call>\.join\(\s*)(?![^,\n]*\.hint\(|[\w.]*broadcast\()"
-    r"(?P<other>[\w.]+(?:\((?:[^()]|\([^()]*\))*+\)[\w.]*)*)(?=\s*[,)])"
-)
-FUNCTIONS = re.compile(
-    r"^(?:from pyspark\.sql import (?:[\w, ]*, )?functions(?: as (?P<name>\w+))?|"
-    r"import pyspark\.sql\.functions as (?P<alias>\w+))",
-    re.MULTILINE,
-)
-BROADCAST_IMPORT = re.compile(r"^from pyspark\.sql\.functions import .*(?:\bbroadcast\b|\*)", re.MULTILINE)
-EARLIER_IMPORT = re.compile(r"^from (?:__future__|pyspark(?:\.sql)?) import [^(\\\n]*?(?P<end>\r?\n)", re.MULTILINE)
-FIRST_IMPORT = re.compile(r"^(?=(?:from|import) [^\n]*?(?P<end>\r?\n))", re.MULTILINE)
-FIRST_CODE = re.compile(r"\A(?:#[^\n]*\n|[ \t\r]*\n)*(?=[^\n]*?(?P<end>\r?\n))")
 Edit = tuple[int, int, str]
 
 
 def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> str:
     """Return the corrected text, or the original if the correction would cause another finding."""
     before, rest = text, findings
-    for _ in range(MAX_ROUNDS):  # the correction of one join can reveal the next finding
+    for _ in range(MAX_ROUNDS):  # a corrected trigger can reveal a wrong output mode
         after = _replaced(text, [edit for found in _edits(text, path, rest) for edit in found])
         if after == text or tree_of(after) is None:
             break
@@ -73,8 +59,7 @@ def difference(path: Path, before: str, after: str) -> str:
 
 
 def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
-    broadcast = _broadcast(text)
-    patterns = [(finding, found) for finding in findings if (found := _pattern(finding, broadcast[0]))]
+    patterns = [(finding, found) for finding in findings if (found := _pattern(finding))]
     # The syntax tree of a large file takes seconds and hundreds of megabytes.
     if not patterns or not path.endswith(".py") or tree_of(text) is None:
         return []
@@ -84,8 +69,7 @@ def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
     for finding, (pattern, template) in patterns:
         first, end = starts[finding.line - 1], ends[finding.line - 1]
         first = max(0, first - 2) if pattern is NO_MODE else first  # with the line end before it
-        edit = _on_line(text, pattern, template, first, end)
-        edits.append([*edit, *broadcast[1]] if edit and pattern is JOIN else edit)
+        edits.append(_on_line(text, pattern, template, first, end))
     return edits
 
 
@@ -102,35 +86,20 @@ def _on_line(text: str, pattern: re.Pattern[str], template: str, first: int, end
     return edits if len(edits) == 1 or all(in_real_time) else []
 
 
-def _pattern(finding: Finding, broadcast: str) -> tuple[re.Pattern[str], str] | None:
+def _pattern(finding: Finding) -> tuple[re.Pattern[str], str] | None:
     """Return the pattern of the code that a correction replaces, and the template of the new code after the call."""
     if finding.rule == "trigger-form":
         return (IMPORT, "") if finding.fix.startswith("delete") else (TRIGGER, "realTime={given}")
     if finding.rule == "output-mode":
         fixes = {ADD_UPDATE: (NO_MODE, '.outputMode("update"){gap}.'), WRITE_UPDATE: (MODE, '"update"')}
         return fixes.get(finding.fix)
-    if finding.rule == "trigger-duration":
-        return DURATION, "{given}"
-    return (JOIN, f"{broadcast}({{other}})") if finding.fix == BROADCAST_FIX and broadcast else None
+    return (DURATION, "{given}") if finding.rule == "trigger-duration" else None
 
 
 def _new(match: re.Match[str], template: str) -> str:
     parts = match.groupdict()
     given = parts.get("kept") or parts.get("given") or '"5 minutes"'  # the default of Spark's Scala trigger
     return parts.get("call", "") + template.format(**{**parts, "given": given})
-
-
-def _broadcast(text: str) -> tuple[str, list[Edit]]:
-    """Return the expression that means `broadcast` in this file, and the edit that adds a missing import."""
-    if module := FUNCTIONS.search(text):
-        return f"{module['name'] or module['alias'] or 'functions'}.broadcast", []
-    if BROADCAST_IMPORT.search(text):
-        return "broadcast", []
-    earlier = [*EARLIER_IMPORT.finditer(text)]
-    place = earlier[-1] if earlier else FIRST_IMPORT.search(text) or FIRST_CODE.search(text)
-    if place is None:
-        return "", []
-    return "broadcast", [(place.end(), place.end(), f"from pyspark.sql.functions import broadcast{place['end']}")]
 
 
 def _replaced(text: str, edits: list[Edit]) -> str:

@@ -41,7 +41,6 @@ CONDITIONS = {
     "foreach-writer-import": "ImportError",
     "shuffle-partitions": "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT",
     "value-column": "Required attribute 'value' not found",
-    "source-name": "STREAMING_QUERY_EVOLUTION_ERROR.SOURCE_NAMING_NOT_SUPPORTED",
 }
 """The error of a rule's bad program on OSS 4.3.0: an error condition, an exception, or a part of its text."""
 RUNNING = {"event-time-timer", "flag-in-session", "frozen-clock", "checkpoint-path", "kafka-columns",

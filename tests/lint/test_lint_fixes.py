@@ -5,7 +5,6 @@ from spark_rtm.lint.fixes import fixed
 from spark_rtm.lint.settings import Settings
 
 EVENTS = 'events = spark.readStream.format("kafka").load().select("key", "value")\n'
-USERS = 'users = spark.read.table("users")\n'
 START = 'writer = events.writeStream.format("console")\nwriter{}.start()\n'
 UPDATE = '.outputMode("update")'
 REAL_TIME = '.trigger(realTime="5 minutes")'
@@ -43,24 +42,6 @@ def test_missing_output_mode_is_added_on_its_own_line() -> None:
     after = corrected(EVENTS + chain.format(REAL_TIME))
 
     assert EVENTS + chain.format(f"{REAL_TIME}\n    {UPDATE}") == after
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize(
-    ("before", "after", "name"),
-    [
-        ("from pyspark.sql import functions as F\n", "", "F.broadcast"),
-        ("from pyspark.sql import SparkSession\n", "from pyspark.sql.functions import broadcast\n", "broadcast"),
-        ("from pyspark.sql.functions import broadcast\n", "", "broadcast"),
-    ],
-)
-def test_static_side_is_wrapped_in_broadcast(before: str, after: str, name: str, end: str) -> None:
-    """The name of the function fits the imports, and a missing import is added with the line end of the file."""
-    rest = 'events = events.join({}, "key")\n' + START.format(UPDATE + REAL_TIME)
-    wrong = before + EVENTS + USERS + rest.replace("{}", "users", 1)
-    right = before + after + EVENTS + USERS + rest.replace("{}", f"{name}(users)", 1)
-
-    assert right.replace("\n", end) == corrected(wrong.replace("\n", end))
 
 
 @pytest.mark.parametrize("call", [".outputMode('append')" + REAL_TIME, UPDATE + ".trigger(realTime=True)", REAL_TIME])
@@ -107,7 +88,6 @@ def test_import_of_a_scala_trigger_is_deleted() -> None:
     [
         EVENTS + START.format(UPDATE + ".trigger(realTime=300)"),
         EVENTS + START.format(UPDATE + ".trigger(realTime=interval, once=True)"),
-        'join = users.join(events, "key")\n' + START.format(UPDATE + REAL_TIME),
         EVENTS + START.format(".outputMode(mode)" + REAL_TIME),
         "broken(realTime=True\n",
     ],

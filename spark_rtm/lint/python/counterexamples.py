@@ -10,7 +10,6 @@ from spark_rtm.text import numbered
 EXPECTATIONS = {"raises", "assertRaises", "assertRaisesRegex", "suppress"}
 EXPECTS = re.compile(r"raises|xfail|assertRaises|suppress|\.exception\(|intercept|assertThrows|[Tt]hrownBy|expected")
 """Words in code that expects a failure, also in Scala and Java. Code without them needs no search."""
-MAX_ROUNDS = 3
 WRONG_NAME = re.compile(
     r"^_?(?:bad|wrong|incorrect|anti_?pattern|counter_?example)(?:_|$)|_(?:bad|wrong)$", re.IGNORECASE
 )
@@ -98,16 +97,15 @@ def expected_failures(tree: ast.Module, code: str) -> set[int]:
     for scope in [tree, *functions.values()]:
         expectations = list(_expectations(scope))
         names = {name for part in expectations for name in _names(part)}
-        for part in expectations:
-            lines |= _lines(part)
-        built, used = _assignments(scope, names)
-        lines |= built
-        for name in (names | used) & functions.keys():
-            lines |= _lines(functions[name])
-    for function in functions.values():
-        if any("xfail" in ast.unparse(decorator) for decorator in function.decorator_list):
-            lines |= _lines(function)
-    return lines
+        assignments = [node for node in _nodes(scope) if isinstance(node, ast.Assign)]
+        for node in reversed(assignments if expectations else []):  # from the last one, so names lead to earlier ones
+            if any(_names(target) & names for target in node.targets):
+                expectations.append(node)
+                names |= _names(node.value)
+        expectations += [functions[name] for name in names & functions.keys() if expectations]
+        lines = lines.union(*map(_lines, expectations))
+    xfail = [each for each in functions.values() if any("xfail" in ast.unparse(one) for one in each.decorator_list)]
+    return lines.union(*map(_lines, xfail))
 
 
 def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
@@ -124,13 +122,11 @@ def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a module or a function, except nodes of nested functions."""
-    waiting = list(ast.iter_child_nodes(scope))
-    while waiting:
-        node = waiting.pop()
+    """Yield the nodes of a module or a function in their order, except nodes of nested functions."""
+    for node in ast.iter_child_nodes(scope):
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            waiting += ast.iter_child_nodes(node)
+            yield from _nodes(node)
 
 
 def _called(node: ast.AST) -> str:
@@ -145,24 +141,3 @@ def _names(node: ast.AST) -> set[str]:
 def _lines(node: ast.AST) -> set[int]:
     first = getattr(node, "lineno", 1)
     return set(range(first, (getattr(node, "end_lineno", first) or first) + 1))
-
-
-def _assignments(scope: ast.AST, names: set[str]) -> tuple[set[int], set[str]]:
-    """Return the lines of all assignments that the names depend on, and the names of the functions called there."""
-    lines: set[int] = set()
-    used: set[str] = set()
-    known = set(names)
-    assignments = [node for node in _nodes(scope) if isinstance(node, ast.Assign | ast.AnnAssign)]
-    for _ in range(MAX_ROUNDS):
-        for node in assignments:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if node.value is not None and any(_names(target) & known for target in targets):
-                lines |= _lines(node)
-                used |= {_called(each) for each in ast.walk(node.value) if isinstance(each, ast.Call)}
-                known |= _names(node.value) & {name for each in assignments for name in _assigned(each)}
-    return lines, used
-
-
-def _assigned(node: ast.Assign | ast.AnnAssign) -> set[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return {name for target in targets for name in _names(target)}

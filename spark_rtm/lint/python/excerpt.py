@@ -78,12 +78,10 @@ def tree_of(code: str) -> ast.Module | None:
 
 
 def _salvaged(code: str) -> str:
-    """Complete each incomplete paragraph of the code, or keep its parsable lines."""
+    """Complete each paragraph that cannot be parsed, or keep its lines that can be."""
     lines = ["" if line.strip() == "..." else line for line in code.splitlines()]
-    if tree_of("\n".join(lines)):
-        return "\n".join(lines)
     start = 0
-    while start < len(lines):
+    while tree_of("\n".join(lines)) is None and start < len(lines):
         end = next((number for number in range(start, len(lines)) if not lines[number].strip()), len(lines))
         lines[start:end] = _salvaged_block(lines[start:end])
         start = end + 1
@@ -93,15 +91,11 @@ def _salvaged(code: str) -> str:
 def _salvaged_block(block: list[str]) -> list[str]:
     plain = textwrap.dedent("\n".join(line.rstrip().removesuffix("\\") for line in block)).splitlines()
     first_dot = next((number for number, line in enumerate(plain) if line.strip().startswith(".")), len(plain))
-    before, chain = plain[:first_dot], _in_brackets(plain[first_dot:], FRAGMENT)
-    together, apart = _in_brackets(plain, ""), [*before, *chain]
-    belongs_together = any("Stream" in line for line in before)
-    candidates = [
-        textwrap.dedent("\n".join(block)).splitlines(),
-        *([together, apart] if belongs_together else [apart, together]),
-        *([[*[""] * first_dot, *chain]] if chain else []),
-        [line if tree_of(line) else "" for line in block],
-    ]
+    chain = _in_brackets(plain[first_dot:], FRAGMENT)
+    candidates = [plain, _in_brackets(plain, ""), [*plain[:first_dot], *chain], [*[""] * first_dot, *chain]]
+    if not any("Stream" in line for line in plain[:first_dot]):
+        candidates.insert(1, candidates.pop(2))  # the chain does not continue the lines above it
+    candidates.append([line if tree_of(line) else "" for line in block])
     return next((lines for lines in candidates if tree_of("\n".join(lines))), [""] * len(block))
 
 
@@ -112,8 +106,7 @@ def _in_brackets(block: list[str], name: str) -> list[str]:
         return block
     lines = list(block)
     target, value = ASSIGNMENT.match(lines[codes[0]]).groups()  # type: ignore[union-attr]  # the pattern matches any line
-    if not name and value.startswith("."):
-        name = FRAGMENT
+    name = FRAGMENT if value.startswith(".") else name
     name = "_stream" if name and any("writeStream" in line for line in block) else name
     lines[codes[0]] = f"{target or ''}({name}{value}"
     body, sign, comment = lines[codes[-1]].partition("  #")

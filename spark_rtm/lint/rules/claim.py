@@ -14,8 +14,8 @@ from spark_rtm.lint.rules.cluster import MIN_RUNTIME
 from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Rules
 
 RULES = Rules()
-REMOVED = {"claim-delta", "claim-continuous", "claim-latency", "continuous-name"}
-"""Rules of earlier versions about sentences, which `lint --claims` lists."""
+REMOVED = {"claim-delta", "claim-continuous", "claim-latency", "continuous-name", "source-name"}
+"""Rules of earlier versions. `lint --claims` lists the sentences that most of them judged."""
 ADVICE = (
     r"\b(?:enabl\w+|us(?:e|es|ing)|turn(?:s|ing)?\s+on|switch(?:es)?\s+on|with|on|requires?|needs?|recommend\w*|"
     r"prefer\w*|choose|supports?|keep|leave|add)\b[^.;:|]{0,40}?"

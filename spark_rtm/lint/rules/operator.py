@@ -11,7 +11,6 @@ from spark_rtm.lint.spark.values import quoted, texts_of
 RULES = Rules()
 INNER_JOINS = {"inner", "cross"}
 SORT_HINTS = {"merge", "shuffle_merge", "mergejoin", "shuffle_hash", "shuffle_replicate_nl"}
-BROADCAST_FIX = "wrap the static side in F.broadcast(...)"
 
 
 @RULES.add("stream-join", subject="query")
@@ -70,8 +69,9 @@ def static_join(query: Query) -> Iterator[Problem]:
             yield Problem(step.line, message, fix, OSS_ONLY)
         elif static and not static.is_broadcast and not static.is_small:
             message = "the static side of the join is not broadcast, so Spark may plan a sort-merge join, which fails"
+            fix = "wrap the static side in F.broadcast(...)"
             exchange = "put the stream on the left, and wrap the other side in F.broadcast(...)"
-            yield Problem(step.line, message, BROADCAST_FIX if static is right else exchange)
+            yield Problem(step.line, message, fix if static is right else exchange)
 
 
 def _sort_hint(step: Step) -> str:

@@ -13,7 +13,6 @@ RULES = Rules()
 ADD_UPDATE = 'add .outputMode("update")'
 WRITE_UPDATE = 'write .outputMode("update")'
 CHECKPOINT_CONF = "spark.sql.streaming.checkpointLocation"
-EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 OF_PACK = "rtm-kafka"
 FILE_FORMATS = ("avro", "binaryfile", "csv", "json", "orc", "parquet", "text", "xml")
 REFUSED_SOURCES = {
@@ -196,26 +195,3 @@ def foreach_batch(query: Query) -> Iterator[Problem]:
             message = "real-time mode refuses foreachBatch"
             fix = "use foreach, or write to Kafka and run foreachBatch in a micro-batch query"
             yield Problem(line, message, fix)
-
-
-@RULES.add("source-name", OSS_ONLY)
-def source_name(module: Module) -> Iterator[Problem]:
-    """
-    Checks for named sources in sessions that do not enable source evolution.
-
-    Why: The query fails at its start with STREAMING_QUERY_EVOLUTION_ERROR.SOURCE_NAMING_NOT_SUPPORTED.
-
-    Reported at: the call to `name`.
-
-    Example: spark.readStream.name("events").format("kafka")
-    Use instead: spark.readStream.format("kafka")
-    Source: [test]
-    """
-    if any(value != "false" for value, _ in module.setting(EVOLUTION)):
-        return
-    message = "the source has a name, so the query fails at the start with SOURCE_NAMING_NOT_SUPPORTED"
-    fix = f"remove .name(...), or set {EVOLUTION} to true and begin with a new checkpoint"
-    for query in module.real_time:
-        for each in query.writer.frame.sources:
-            if isinstance(each, Source) and each.named_at:
-                yield Problem(each.named_at, message, fix, lines=query.writer.lines)

@@ -177,7 +177,7 @@ class SparkCalls:
             loaded = replace(source, format=form, line=at, options=options)
             return Frame(frozenset({loaded}), is_streaming=source.is_streaming)
         else:
-            changed = replace(source, named_at=line) if name == "name" else source
+            changed = source
         state.replace_everywhere(source, changed)
         return changed
 

@@ -37,8 +37,6 @@ class Source(Value):
     format: Value | None = None
     line: int = 0
     """The line number of the call that names the format."""
-    named_at: int = 0
-    """The line number of the call to `name`, or 0 if the source has no name."""
     options: Entries = field(default_factory=dict)
 
     @property
