@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from spark_rtm.command_line import Argument
 from spark_rtm.inspect.files.content import read_checkpoint
-from spark_rtm.inspect.files.folder import SCHEME, LocalFolder, UnreadableError
+from spark_rtm.inspect.files.folder import SCHEME, UnreadableError, open_folder
 from spark_rtm.inspect.mode import REAL_TIME_OPERATOR
 from spark_rtm.inspect.start import SHUFFLE_PARTITIONS, refused_start
 from spark_rtm.program import Command, UsageError
@@ -164,7 +164,7 @@ def _check_places(checkpoint: Path, target: Path) -> None:
 def _checked(checkpoint: Path, partitions: int) -> tuple[tuple[Operator, ...], int]:
     if partitions < 1:
         raise ResizeError(f"--partitions {partitions} is too small; use at least 1")
-    read = read_checkpoint(LocalFolder(checkpoint), str(checkpoint))
+    read = read_checkpoint(open_folder(str(checkpoint)), str(checkpoint))
     if not (read.operators and read.position):
         raise ResizeError(
             f"{checkpoint} has no committed state, so the next start uses {SHUFFLE_PARTITIONS} of its session"

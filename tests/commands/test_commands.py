@@ -1,11 +1,12 @@
 """What holds for each command: its arguments, its help, and its old name."""
 
 import argparse
+import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -66,6 +67,37 @@ def test_help_fits_into_120_columns(
             program.main([name, "--help"] if name else ["--help"])
 
     assert [] == [line for line in capsys.readouterr().out.splitlines() if len(line) > MAX_COLUMNS]
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "missing": lambda _: None,
+    "folder": Path.mkdir,
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+}
+OF_SOCKET = ("no job answers at", *["is not a socket"] * 3)
+REASONS = {
+    "lint": ("do not exist", "", *["this is not a regular file"] * 2),  # an empty folder has no findings
+    "inspect": ("does not exist", "is empty", *["is a file, but"] * 2),
+    "capacity --rate 1 --measured": ("does not exist", *["is not a file"] * 3),
+    "resize --partitions 2 --to new": ("does not exist", "is empty", *["is a file, but"] * 2),
+    **dict.fromkeys(("commit", "drain", "stop"), OF_SOCKET),
+}
+"""The reason of each command for each kind of path; `tests/hostile` tries contents, permissions and costs."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("words", REASONS)
+def test_path_that_cannot_be_read_ends_a_command_with_its_reason(
+    words: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    KINDS[kind](Path("input.py"))
+    reason = REASONS[words][[*KINDS].index(kind)]
+
+    assert (2 if reason else 0) == RTM.main([*words.split(), "input.py"])
+
+    assert reason in "".join(capsys.readouterr())
 
 
 @pytest.mark.parametrize("words", [["errors", "-"], ["lint", "-"]], ids=" ".join)

@@ -111,7 +111,7 @@ def test_restart_continues_with_the_state_of_all_keys(
         (["counted", "--partitions", "0", "--to", "new"], "--partitions 0 is too small"),
         (["counted", "--partitions", "3", "--to", "stateless"], "stateless exists; name a new folder with --to"),
         (["stateless", "--partitions", "3", "--to", "new"], "stateless has no committed state"),
-        (["nothing", "--partitions", "3", "--to", "new"], "nothing is empty, so no query has started here"),
+        (["nothing", "--partitions", "3", "--to", "new"], "nothing does not exist"),
         (["counted", "--partitions", "3", "--to", "counted/state/new"], "counted/state/new is inside the checkpoint"),
         (["counted", "--partitions", "3", "--to", "gone/new"], "cannot write beside gone/new"),
         (["linked", "--partitions", "3", "--to", "new"], "linked/state/0/1/secret is a link"),

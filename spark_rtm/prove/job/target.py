@@ -98,8 +98,7 @@ def load(
 ) -> Job:
     """Load `path/job.py:function` or `package.module:function`, or the job `path/job.py` or `path/job.ipynb`."""
     if text.endswith((".py", ".ipynb")):
-        if not Path(text).is_file():
-            raise TargetError(f"{text!r} does not exist, so there is nothing to prove; check the path")
+        _check_file(text)
         return Job(Path(text).resolve(), tuple(arguments), dict(confs or {}), side_effects)
     if arguments or confs:
         raise TargetError(
@@ -181,12 +180,17 @@ def _has_defaults(kind: type) -> bool:
     return all(p.default is not p.empty for p in inspect.signature(kind).parameters.values())
 
 
+def _check_file(name: str) -> None:
+    if not Path(name).is_file():
+        reason = "is not a file" if Path(name).exists() else "does not exist"
+        raise TargetError(f"{name!r} {reason}, so there is nothing to prove; check the path")
+
+
 def _module(name: str) -> ModuleType:
     path = Path(name)
     folders = [Path.cwd()]
     if path.suffix == ".py":
-        if not path.is_file():
-            raise TargetError(f"{name!r} does not exist, so there is nothing to prove; check the path")
+        _check_file(name)
         folders.insert(0, path.resolve().parent)
     sys.path[:0] = [str(folder) for folder in folders if str(folder) not in sys.path]
     try:

@@ -14,11 +14,13 @@ from spark_rtm.prove.job.target import TargetError, function_of, load, matching
         ("def f(rows): ...", "job.py:g", "has no function 'g'; it defines f"),
         ("import no_such_package", "job.py:f", "ModuleNotFoundError"),
         ("", "missing.py", "does not exist"),
+        ("", "folder.py:f", "'folder.py' is not a file"),
         ("", "job", "names neither a file nor a function"),
     ],
 )
 def test_target_that_cannot_be_loaded_is_explained(code: str, target: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(code)
+    (tmp_path / "folder.py").mkdir()
     with contextlib.chdir(tmp_path), pytest.raises(TargetError, match=message):
         load(target)
 
