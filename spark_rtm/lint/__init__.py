@@ -51,6 +51,8 @@ class Options:
     """Correct triggers and output modes in Python files."""
     diff: bool = False
     """Print what --fix would change, and change nothing."""
+    as_real_time: bool = False
+    """Check queries in micro-batch mode as if they ran in real-time mode."""
     claims: bool = False
     """List the sentences about real-time mode without a verdict, and exit."""
     explain: Annotated[str | None, Argument("RULE")] = None
@@ -76,6 +78,7 @@ COMMANDS = [
             "lint --engine databricks .": "report only problems that affect Databricks",
             "lint --format github src/": "annotate a pull request",
             "lint --diff jobs/": "show the changes that `--fix` would make",
+            "lint --as-real-time job.py": "list what prevents a micro-batch job from running in real-time mode",
             "lint --claims docs/": "list the sentences about real-time mode to judge yourself",
             "lint --explain output-mode": "print the section of a rule",
             "lint --stdin-filename job.py - < job.py": "check text from an editor",

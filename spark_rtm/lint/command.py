@@ -20,7 +20,7 @@ from spark_rtm.lint.problem import UncheckedError, time_limit
 from spark_rtm.lint.rules.claim import REMOVED
 from spark_rtm.lint.rules.rule import UNCHECKED
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
-from spark_rtm.lint.sources import MARK, MAX_BYTES, Sources, read_sources
+from spark_rtm.lint.sources import MARK, MAX_BYTES, Sources, is_micro_batch, read_sources
 from spark_rtm.program import UsageError
 from spark_rtm.text.finding import Finding, printable, render, show, summary
 
@@ -41,6 +41,11 @@ def run(options: Options) -> int:
     if options.claims:
         return _list_claims(sources)
     _name_removed_rules(sources, settings)
+    if sources.micro_batch and not settings.as_real_time:
+        files = ", ".join(path.as_posix() for path in sources.micro_batch[:3])
+        files += f" and {len(sources.micro_batch) - 3} more" if len(sources.micro_batch) > 3 else ""
+        reason = "use micro-batch mode, so they were not checked for real-time mode"
+        print(f"information: the queries in {files} {reason}; --as-real-time checks them", file=sys.stderr)
     return _check(sources, settings, options)
 
 
@@ -83,11 +88,13 @@ def _inputs(options: Options) -> tuple[Sources, Settings]:
     name = Path(options.stdin_filename or "stdin.py")
     if missing := [str(path) for path in paths if path != STDIN and not path.exists()]:
         raise SettingsError(f"these paths do not exist, so nothing was checked; correct them: {', '.join(missing)}")
-    given = {key: getattr(options, key) for key in ("select", "ignore", "exclude", "engine", "strict")}
+    given = {key: getattr(options, key) for key in ("select", "ignore", "exclude", "engine", "strict", "as_real_time")}
     settings = settings_for([name] if is_stdin else paths, [rule.id for rule in RULES], given)
     if is_stdin:
-        return Sources([] if settings.excludes(name) else [name], {name: _stdin()}), settings
-    return read_sources(paths, settings.excludes), settings
+        text = _stdin()
+        micro_batch = [name] if is_micro_batch(text, name.suffix.lower()) else []
+        return Sources([] if settings.excludes(name) else [name], {name: text}, micro_batch=micro_batch), settings
+    return read_sources(paths, settings.excludes, as_real_time=settings.as_real_time), settings
 
 
 def _show_changes(changes: Changes, findings: Sequence[Finding]) -> int:

@@ -19,8 +19,8 @@ from spark_rtm.lint.python.read import read_python
 from spark_rtm.lint.rules import claim, cluster, job, mode, operator, setting, source, state, trigger
 from spark_rtm.lint.rules.rule import UNCHECKED, Rule, RuleProblem
 from spark_rtm.lint.settings import Settings
-from spark_rtm.lint.sources import ABOUT_MODE, Sources, is_relevant, read_sources
-from spark_rtm.lint.spark.module import target_engines
+from spark_rtm.lint.sources import ABOUT_MODE, Sources, is_micro_batch, is_relevant, read_sources
+from spark_rtm.lint.spark.module import Module, target_engines
 from spark_rtm.text.finding import ENGINES, Finding
 
 MODULES = (trigger, source, operator, state, setting, mode, job, claim, cluster)
@@ -39,7 +39,8 @@ def lint_paths(
     paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS
 ) -> list[Finding]:
     """Return the sorted findings for files and folders. A minimum duration in one Python file applies to all files."""
-    return lint_sources(read_sources([Path(path) for path in paths], settings.excludes), engine, settings=settings)
+    sources = read_sources([Path(path) for path in paths], settings.excludes, as_real_time=settings.as_real_time)
+    return lint_sources(sources, engine, settings=settings)
 
 
 def lint_sources(sources: Sources, engine: str | None = None, *, settings: Settings = DEFAULTS) -> list[Finding]:
@@ -68,7 +69,8 @@ def lint_text(
     The finding `unchecked` names a part that was not checked. A text without `realTime` does not have to be parsable.
     """
     suffix = Path(path).suffix.lower()
-    if not is_relevant(text, suffix):
+    as_real_time = settings.as_real_time and suffix not in PAGES
+    if not is_relevant(text, suffix) and not (as_real_time and is_micro_batch(text, suffix)):
         return []
     # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
     is_for_both = suffix in PAGES or suffix in DEFINITIONS
@@ -76,7 +78,7 @@ def lint_text(
     silenced, silenced_everywhere, lines = silenced_lines(text), silenced_in_file(text), text.split("\n")
     findings = {
         _finding(rule, problem, path, lines)
-        for rule, problem in _checked(text, suffix, min_batch_ms)
+        for rule, problem in _checked(text, suffix, min_batch_ms, as_real_time=as_real_time)
         if rule.id not in silenced_everywhere and _is_reported(rule, problem, engines, silenced)
     }
     return sorted(finding for finding in findings if settings.reports(finding.rule, path))
@@ -87,10 +89,10 @@ def is_complete(findings: Iterable[Finding]) -> bool:
     return all(finding.rule != UNCHECKED.id for finding in findings)
 
 
-def _checked(text: str, suffix: str, min_batch_ms: float | None) -> list[RuleProblem]:
+def _checked(text: str, suffix: str, min_batch_ms: float | None, *, as_real_time: bool) -> list[RuleProblem]:
     try:
         with time_limit():
-            return _judged(_read(text, suffix, min_batch_ms))
+            return _judged(_read(text, suffix, min_batch_ms), as_real_time=as_real_time)
     except UncheckedError as error:
         # Definitions are parsed only if they are about real-time mode.
         is_about = suffix in DEFINITIONS or (ABOUT_MODE if suffix in PAGES else CODE_OF_MODE).search(text)
@@ -121,14 +123,17 @@ def _read(text: str, suffix: str, min_batch_ms: float | None) -> Facts:
     return facts
 
 
-def _judged(facts: Facts) -> list[RuleProblem]:
+def _judged(facts: Facts, *, as_real_time: bool) -> list[RuleProblem]:
     problems = [(UNCHECKED, problem) for problem in facts.unchecked]
     for fact in facts.parts:
+        subject = fact.subject
+        if as_real_time and isinstance(subject, Module):
+            subject = replace(subject, as_real_time=True)
         # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.
         found = {
             (rule.id, problem.line, problem.message): (rule, problem)
             for rule in _rules_for(fact)
-            for problem in rule.check(fact.subject)
+            for problem in rule.check(subject)
             if not fact.marks.cover(rule.id, problem.line, problem.lines)
             and set(problem.engine or rule.engines) & set(fact.engines)
         }

@@ -38,6 +38,8 @@ class Settings:
     """The only engine to report; None means both."""
     strict: bool = False
     """Whether warnings lead to exit status 1, as errors do."""
+    as_real_time: bool = False
+    """Whether queries in micro-batch mode are checked as if they ran in real-time mode."""
     root: Path = field(default_factory=Path)
 
     def reports(self, rule: str, path: str) -> bool:

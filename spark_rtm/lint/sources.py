@@ -57,6 +57,8 @@ class Sources:
     """The text of standard input by its file name."""
     unchecked: Unchecked = field(default_factory=list)
     min_batch_ms: float | None = None
+    micro_batch: list[Path] = field(default_factory=list)
+    """The files with streaming queries, but without a word of real-time mode."""
 
     def original(self, path: Path) -> str:
         """Return a text with its original line endings and byte order mark."""
@@ -71,14 +73,16 @@ class Sources:
                 self.unchecked.append((path, error.problem))
 
 
-def read_sources(roots: list[Path], excludes: Callable[[Path], bool]) -> Sources:
+def read_sources(roots: list[Path], excludes: Callable[[Path], bool], *, as_real_time: bool = False) -> Sources:
     """Read the given files and folders, except excluded ones."""
     sources = Sources()
     minima: list[float | None] = []
     for path in _files(roots, sources.unchecked, excludes):
         try:
             text = read_text(path)
-            if is_relevant(text, path.suffix.lower()):
+            suffix = path.suffix.lower()
+            sources.micro_batch += [path] if is_micro_batch(text, suffix) else []
+            if is_relevant(text, suffix) or (as_real_time and is_micro_batch(text, suffix)):
                 sources.paths.append(path)
                 minima.append(min_batch_ms_in(text) if path.suffix == ".py" else None)
         except UncheckedError as error:
@@ -96,6 +100,11 @@ def is_relevant(text: str, suffix: str) -> bool:
         return True
     is_spark = "realTime" in text or any(needle in low for needle in SPARK_NEEDLES)
     return is_spark and (any(needle in low for needle in CODE_NEEDLES) or bool(RTM.search(low)))
+
+
+def is_micro_batch(text: str, suffix: str) -> bool:
+    """Return whether code writes streams, but names no trigger of real-time mode."""
+    return suffix in {*CODE, ".ipynb"} and "writeStream" in text and "realtime" not in text.lower()
 
 
 def read_text(path: Path) -> str:

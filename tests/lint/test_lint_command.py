@@ -237,3 +237,33 @@ def test_reader_that_stops_early_sees_no_traceback(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert b"" == process.stderr.read()
+
+
+MICRO_BATCH = """events = spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 100).load()
+events.select("value").writeStream.format("delta").trigger(processingTime="1 second").start("/tables/events")
+"""
+
+
+@pytest.mark.parametrize(("arguments", "rules"), [([], []), (["--as-real-time"], ["option", "output-mode", "sink"])])
+def test_micro_batch_job_is_named_or_checked_as_real_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], rules: list[str]
+) -> None:
+    """Without the option, one line states that nothing was checked for real-time mode."""
+    (tmp_path / "job.py").write_text(MICRO_BATCH)
+    (tmp_path / "page.md").write_text(f"# Micro-batch\n\n```python\n{MICRO_BATCH}```\n")
+
+    assert lint(tmp_path, *arguments) == bool(rules)
+
+    printed = capsys.readouterr()
+    assert rules == [line.split(": ")[2] for line in printed.out.splitlines()]
+    assert ("were not checked for real-time mode" in printed.err) is not bool(rules)
+
+
+def test_micro_batch_text_of_an_editor_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(MICRO_BATCH))
+
+    assert 0 == lint("--stdin-filename", "job.py")
+
+    assert "the queries in job.py use micro-batch mode" in capsys.readouterr().err

@@ -145,5 +145,10 @@ class Reader:
         start = self.position
         if self.peek.text == "(":
             self.skip_brackets()
+        inner = self.tokens[start + 1 : self.position - 1]
+        if [token.kind for token in inner] == ["name", "sign", "text"] and inner[1].text in {"==", "!="}:
+            operator = ast.Eq() if inner[1].text == "==" else ast.NotEq()
+            subject, value = build.name(inner[0].text, line), build.text(inner[2].text, line)
+            return build.at(ast.Compare(subject, [operator], [value]), line)
         words = "_".join(token.text for token in self.tokens[start : self.position] if token.kind == "name")
         return build.name(f"_if_{words[:80]}", line)

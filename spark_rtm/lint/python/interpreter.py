@@ -117,6 +117,9 @@ class Interpreter(Statements):
             constant = self.value(plain.comparators[0], state)
             if isinstance(constant, Const):
                 state.refine(plain.left.id, narrowed(state.look_up(plain.left.id), outcome, constant))
+        if outcome and _compared_name(plain):  # the name then equals no other constant
+            others = [each for each in self.conditions.values() if _compared_name(each.plain) == _compared_name(plain)]
+            state.decided |= {each.key(state): False for each in others}
         state.decided[key] = outcome
         return state
 
@@ -196,6 +199,14 @@ class Interpreter(Statements):
             is_session = argument.arg in SESSION_NAMES or annotation.rpartition(".")[2] == "SparkSession"
             values[argument.arg] = Session() if is_session else ANNOTATED.get(annotation, Unknown)()
         return values
+
+
+def _compared_name(test: ast.expr) -> str:
+    """Return the name in a comparison such as `mode == "fast"`, or an empty string for other conditions."""
+    match test:
+        case ast.Compare(ast.Name(name), [ast.Eq()], [ast.Constant()]):
+            return name
+    return ""
 
 
 def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
