@@ -7,38 +7,13 @@ from itertools import product
 from spark_rtm.lint.python.evaluate import Evaluator
 from spark_rtm.lint.python.library import converted, deleted_folder, pure_call, table_method
 from spark_rtm.lint.spark import columns
+from spark_rtm.lint.spark import values as v
 from spark_rtm.lint.spark.scope import State
 from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, without_first
-from spark_rtm.lint.spark.values import (
-    ALWAYS,
-    MAX_ALTERNATIVES,
-    MAX_CASES,
-    Class,
-    Column,
-    Const,
-    Function,
-    Guard,
-    Instance,
-    Items,
-    Library,
-    Mark,
-    Table,
-    Text,
-    Udf,
-    Unknown,
-    Value,
-    both,
-    cases_of,
-    chosen,
-    entries_of,
-    marks_of,
-    text_of,
-    texts_of,
-    under,
-)
+from spark_rtm.lint.spark.values import both
 
 STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
-UNKNOWN_TABLE = Table({}, is_open=True)
+UNKNOWN_TABLE = v.Table({}, is_open=True)
 METHOD = re.compile(r"pyspark\.sql(?:\.\w+)*\.(?:DataFrame|DataStreamWriter)\.(\w+)")
 """A method that is called as a function of its class."""
 
@@ -51,7 +26,7 @@ class Calls(Evaluator):
         self.followed: set[ast.AST] = set()
         """The calls that some path reaches."""
 
-    def _value_call(self, node: ast.Call, state: State) -> Value:
+    def _value_call(self, node: ast.Call, state: State) -> v.Value:
         self.followed.add(node)
         line = node.func.end_lineno or node.lineno
         if isinstance(node.func, ast.Attribute):
@@ -63,15 +38,15 @@ class Calls(Evaluator):
         calls = self.arguments(node, state)
         self.spark.receiver = root
         if _is_jvm_trigger(node.func):
-            return Table({"realTime": (calls[0][1].get("", 0) or Const("5 minutes"), line)})
+            return v.Table({"realTime": (calls[0][1].get("", 0) or v.Const("5 minutes"), line)})
         if isinstance(node.func, ast.Name):
             method = node.args[0] if node.args else None
-            if isinstance(method, ast.Attribute) and receivers == Library(PARTIAL):
+            if isinstance(method, ast.Attribute) and receivers == v.Library(PARTIAL):
                 return Partial(self.value(method.value, state), method.attr, without_first(calls[0][1]))
-        results: list[tuple[Guard, Value]] = []
+        results: list[tuple[v.Guard, v.Value]] = []
         before = state.decided
         try:
-            for (first, receiver), (second, given) in product(cases_of(receivers), calls):
+            for (first, receiver), (second, given) in product(v.cases_of(receivers), calls):
                 if (guard := both(first, second)) is None:
                     continue
                 state.decided = {**before, **dict(guard)} if guard else before
@@ -81,85 +56,87 @@ class Calls(Evaluator):
                     results.append((guard, self.call(receiver, given, line, state, name)))
         finally:
             state.decided = before
-        return chosen(results)
+        return v.chosen(results)
 
-    def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
+    def method(self, value: v.Value, name: str, given: Arguments, line: int, state: State) -> v.Value:
         """Return the result of calling a method of `value`."""
-        if isinstance(value, Instance | Class | Library):
+        if isinstance(value, v.Instance | v.Class | v.Library):
             return self.call(self.attribute(value, name, line), given, line, state, name)
-        if isinstance(value, Const) and isinstance(value.value, bool):
+        if isinstance(value, v.Const) and isinstance(value.value, bool):
             return value  # `trigger(realTime=True .start()` without its bracket
-        if isinstance(value, Const | Text) and name in STRING_METHODS:
-            return Text("\0")
-        if isinstance(value, Table):
+        if isinstance(value, v.Const | v.Text) and name in STRING_METHODS:
+            return v.Text("\0")
+        if isinstance(value, v.Table):
             return table_method(value, name, given, line)
-        if name == "transform" and given.positional and isinstance(given.positional[0], Function | Partial):
+        if name == "transform" and given.positional and isinstance(given.positional[0], v.Function | Partial):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
         return self.spark.method(value, name, given, line, state)
 
-    def arguments(self, node: ast.Call, state: State) -> list[tuple[Guard, Arguments]]:
+    def arguments(self, node: ast.Call, state: State) -> list[tuple[v.Guard, Arguments]]:
         """Return the possible argument lists of a call with their guards, and expand `*` and `**` arguments."""
         positional, is_open = self._positional(node, state)
-        calls = [(ALWAYS, Arguments(positional, {}, is_open))]
+        calls = [(v.ALWAYS, Arguments(positional, {}, is_open))]
         for keyword in node.keywords:
             value = self.value(keyword.value, state)
             if keyword.arg is not None:
-                value = Table({keyword.arg: (value, keyword.value.lineno)})
-            choices = [(each, table if isinstance(table, Table) else UNKNOWN_TABLE) for each, table in cases_of(value)]
+                value = v.Table({keyword.arg: (value, keyword.value.lineno)})
+            choices = [
+                (each, table if isinstance(table, v.Table) else UNKNOWN_TABLE) for each, table in v.cases_of(value)
+            ]
             calls = [
                 (guard, Arguments(positional, given.keywords | table.items, given.is_open or table.is_open))
                 for (first, given), (second, table) in product(calls, choices)
                 if (guard := both(first, second)) is not None
-            ][:MAX_ALTERNATIVES]
+            ][: v.MAX_ALTERNATIVES]
         return [each for guard, given in calls for each in self._split(guard, given, state)]
 
-    def _split(self, guard: Guard, given: Arguments, state: State) -> list[tuple[Guard, Arguments]]:
+    def _split(self, guard: v.Guard, given: Arguments, state: State) -> list[tuple[v.Guard, Arguments]]:
         """Return one argument list for each combination of guards that the path allows."""
         paths = [guard]
         for value in given.values():
-            guards = [each for each, _ in cases_of(under(value, state.decided))]
+            guards = [each for each, _ in v.cases_of(v.under(value, state.decided))]
             if any(guards):
                 found = [together for path in paths for each in guards if (together := both(path, each)) is not None]
-                paths = list(dict.fromkeys(found))[:MAX_CASES]
+                paths = list(dict.fromkeys(found))[: v.MAX_CASES]
         return [(path, given.under({**state.decided, **dict(path)}) if path else given) for path in paths]
 
-    def _positional(self, node: ast.Call, state: State) -> tuple[tuple[Value, ...], bool]:
-        positional: list[Value] = []
+    def _positional(self, node: ast.Call, state: State) -> tuple[tuple[v.Value, ...], bool]:
+        positional: list[v.Value] = []
         is_open = False
         for argument in node.args:
             if isinstance(argument, ast.Starred):
                 value = self.value(argument.value, state)
-                positional += value.values if isinstance(value, Items) else ()
-                is_open |= not isinstance(value, Items) or value.is_open
+                positional += value.values if isinstance(value, v.Items) else ()
+                is_open |= not isinstance(value, v.Items) or value.is_open
             else:
                 positional.append(self.value(argument, state))
         return tuple(positional), is_open
 
-    def call(self, callee: Value, given: Arguments, line: int, state: State, name: str = "") -> Value:
+    def call(self, callee: v.Value, given: Arguments, line: int, state: State, name: str = "") -> v.Value:
         """Return the result of calling `callee` with the arguments `given`."""
-        if isinstance(callee, Function):
+        if isinstance(callee, v.Function):
             return self.inline(callee, given, state)
-        if isinstance(callee, Class):
+        if isinstance(callee, v.Class):
             return self._instantiate(callee, given, state)
-        if isinstance(callee, Udf):
-            return Column(marks_of(*given.positional) | {Mark("udf", line)})
+        if isinstance(callee, v.Udf):
+            return v.Column(v.marks_of(*given.positional) | {v.Mark("udf", line)})
         if isinstance(callee, Partial):
             return self._complete(callee, given, line, state)
-        if isinstance(callee, Library):
+        if isinstance(callee, v.Library):
             known = self._library_call(callee.name, given, line, state)
             return self._column(callee, given, line) if known is None else known
         return self._builtin_call(callee, given, line, name, state)
 
-    def _column(self, callee: Library, given: Arguments, line: int) -> Value:
+    def _column(self, callee: v.Library, given: Arguments, line: int) -> v.Value:
         result = columns.library_call(callee, given, line)
-        if not isinstance(result, Column) or not self.spark.stamps:
+        if not isinstance(result, v.Column) or not self.spark.stamps:
             return result
-        texts = [text for value in given.values() for text in texts_of(value)]
+        texts = [text for value in given.values() for text in v.texts_of(value)]
         is_difference = callee.name.rpartition(".")[2] in columns.DIFFERENCES
-        return Column(result.marks | self.spark.stamp_marks(texts, line, is_difference=is_difference), result.name)
+        return v.Column(result.marks | self.spark.stamp_marks(texts, line, is_difference=is_difference), result.name)
 
-    def _complete(self, callee: Partial, given: Arguments, line: int, state: State) -> Value:
+    def _complete(self, callee: Partial, given: Arguments, line: int, state: State) -> v.Value:
         first = callee.given
         both = Arguments(
             (*first.positional, *given.positional), first.keywords | given.keywords, first.is_open or given.is_open
@@ -168,7 +145,7 @@ class Calls(Evaluator):
             return self.method(callee.callee, callee.method, both, line, state)
         return self.call(callee.callee, both, line, state)
 
-    def _library_call(self, name: str, given: Arguments, line: int, state: State) -> Value | None:
+    def _library_call(self, name: str, given: Arguments, line: int, state: State) -> v.Value | None:
         """Return the result of a library function that combines functions, DataFrames or paths, or None."""
         positional = given.positional
         if name == PARTIAL and positional:
@@ -181,46 +158,46 @@ class Calls(Evaluator):
             self.spark.add_deletion(path, line, state)
         if name.endswith(".create_sink"):
             self.spark.add_sink(given, line)
-            return Unknown()
+            return v.Unknown()
         return pure_call(name, positional, line) if positional else None
 
-    def _reduced(self, given: tuple[Value, ...], line: int, state: State) -> Value:
+    def _reduced(self, given: tuple[v.Value, ...], line: int, state: State) -> v.Value:
         function, items = given[0], given[1]
-        if not isinstance(items, Items) or len(items.values) > MAX_ALTERNATIVES:
-            return Unknown()
+        if not isinstance(items, v.Items) or len(items.values) > v.MAX_ALTERNATIVES:
+            return v.Unknown()
         values = [*given[2:], *items.values]
-        result = values[0] if values else Unknown()
+        result = values[0] if values else v.Unknown()
         for value in values[1:]:
             result = self.call(function, Arguments((result, value)), line, state)
         return result
 
-    def _instantiate(self, made: Class, given: Arguments, state: State) -> Value:
-        instance = Instance(made)
+    def _instantiate(self, made: v.Class, given: Arguments, state: State) -> v.Value:
+        instance = v.Instance(made)
         fields = [
             s.target.id for s in made.node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)
         ]
         instance.attributes.update(zip(fields, given.positional, strict=False))
         instance.attributes.update({name: value for name, (value, _) in given.keywords.items()})
         constructor = made.attributes.get("__init__")
-        if isinstance(constructor, Function):
-            self.call(Function(constructor.node, constructor.scopes, instance), given, made.node.lineno, state)
+        if isinstance(constructor, v.Function):
+            self.call(v.Function(constructor.node, constructor.scopes, instance), given, made.node.lineno, state)
         return instance
 
-    def _builtin_call(self, callee: Value, given: Arguments, line: int, name: str, state: State) -> Value:
-        first, second = given.get("", 0), text_of(given.get("", 1))
+    def _builtin_call(self, callee: v.Value, given: Arguments, line: int, name: str, state: State) -> v.Value:
+        first, second = given.get("", 0), v.text_of(given.get("", 1))
         if name == "dict":
-            entries = entries_of(first, line)
-            return Table({**entries, **given.keywords}, bool(given.positional) and not entries)
+            entries = v.entries_of(first, line)
+            return v.Table({**entries, **given.keywords}, bool(given.positional) and not entries)
         if name == "getattr" and first is not None and second:
             return self.attribute(first, second, line)
         if name == "display":
             self.spark.display(given, line)
-        if name in {"exec", "eval"} and (code := text_of(first)):
+        if name in {"exec", "eval"} and (code := v.text_of(first)):
             self._run(code, line, state)
         if first is not None and (result := converted(name, first)) is not None:
             return result
-        marks = marks_of(*given.positional)
-        return Column(marks) if marks else Unknown(callee.origin if isinstance(callee, Unknown) else "")
+        marks = v.marks_of(*given.positional)
+        return v.Column(marks) if marks else v.Unknown(callee.origin if isinstance(callee, v.Unknown) else "")
 
     def _run(self, code: str, line: int, state: State) -> None:
         """Follow the expressions of code in a text."""

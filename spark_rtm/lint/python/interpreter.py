@@ -10,25 +10,16 @@ from dataclasses import dataclass, replace
 
 from spark_rtm.lint.problem import ExhaustedError, Problem, spend
 from spark_rtm.lint.python.statements import Statements
+from spark_rtm.lint.spark import values as v
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, truth
 from spark_rtm.lint.spark.streams import Arguments
-from spark_rtm.lint.spark.values import (
-    TRUTH_VALUE,
-    Const,
-    Function,
-    Items,
-    Number,
-    Session,
-    Table,
-    Unknown,
-    Value,
-    alternatives,
-    cases_of,
-    one_of,
-)
 
 MAX_CALL_DEPTH = 8
-ANNOTATED: dict[str, Callable[[], Value]] = {"bool": lambda: Unknown(TRUTH_VALUE), "int": Number, "float": Number}
+ANNOTATED: dict[str, Callable[[], v.Value]] = {
+    "bool": lambda: v.Unknown(v.TRUTH_VALUE),
+    "int": v.Number,
+    "float": v.Number,
+}
 """The values of parameters by their annotations."""
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 
@@ -102,10 +93,10 @@ class Interpreter(Statements):
             return [(known is not condition.is_negated, state)]
         return [(outcome, self._assumed(condition, value, state, outcome)) for outcome in (True, False)]
 
-    def _assumed(self, condition: Condition, value: Value | None, state: State, outcome: bool) -> State:  # noqa: FBT001
+    def _assumed(self, condition: Condition, value: v.Value | None, state: State, outcome: bool) -> State:  # noqa: FBT001
         plain, outcome = condition.plain, outcome is not condition.is_negated
         key, state = condition.key(state), self.copied(state)
-        guards = [guard for guard, each in cases_of(value or Unknown()) if truth(each) in {None, outcome}]
+        guards = [guard for guard, each in v.cases_of(value or v.Unknown()) if truth(each) in {None, outcome}]
         state.decided |= dict(frozenset.intersection(*guards)) if guards else {}
         if isinstance(plain, ast.Name):
             state.refine(plain.id, narrowed(state.look_up(plain.id), outcome))
@@ -115,7 +106,7 @@ class Interpreter(Statements):
             and isinstance(plain.ops[0], ast.Eq | ast.Is)
         ):
             constant = self.value(plain.comparators[0], state)
-            if isinstance(constant, Const):
+            if isinstance(constant, v.Const):
                 state.refine(plain.left.id, narrowed(state.look_up(plain.left.id), outcome, constant))
         if outcome and _compared_name(plain):  # the name then equals no other constant
             others = [each for each in self.conditions.values() if _compared_name(each.plain) == _compared_name(plain)]
@@ -132,12 +123,12 @@ class Interpreter(Statements):
             self.conditions[test] = Condition(plain, is_negated, text, sorted(names))
         return self.conditions[test]
 
-    def inline(self, function: Function, given: Arguments | None, state: State) -> Value:
+    def inline(self, function: v.Function, given: Arguments | None, state: State) -> v.Value:
         """Follow a function of the module and return its result. `given` is None if the arguments are unknown."""
         node = function.node
         self.visited.add(node)
         if node in self.calls or len(self.calls) >= MAX_CALL_DEPTH:
-            return Unknown()
+            return v.Unknown()
         self.calls.append(node)
         statement, scope = self.spark.statement, self._parameters(function, given, state)
         inner = state.inner([*state.scopes[:1], *function.scopes, {}])
@@ -149,55 +140,55 @@ class Interpreter(Statements):
                 return self.value(node.body, inner)
             self.block(node.body, inner)
             if not inner.has_ended:
-                self.returned[-1].append(Const(None))
+                self.returned[-1].append(v.Const(None))
             # Guards refer to names in this function, which have another meaning in the caller, so they are dropped.
-            return one_of(each for value in self.returned[-1] for each in alternatives(value))
+            return v.one_of(each for value in self.returned[-1] for each in v.alternatives(value))
         finally:
             self.returned.pop()
             self.calls.pop()
             self.spark.statement = statement
 
-    def _parameters(self, function: Function, given: Arguments | None, state: State) -> dict[str, Value]:
+    def _parameters(self, function: v.Function, given: Arguments | None, state: State) -> dict[str, v.Value]:
         arguments = function.node.args
         names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
         defaults = dict(zip(reversed(names), reversed(arguments.defaults), strict=False))
         keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         defaults |= {argument.arg: default for argument, default in keyword_only if default}
-        scope: dict[str, Value] = {}
+        scope: dict[str, v.Value] = {}
         unknown = self._unknown_arguments(arguments)
         for name, value in unknown.items():
             scope[name] = value
             if name in defaults:
                 default = self.value(defaults[name], state)
                 is_exact = given is not None and not given.is_open
-                scope[name] = default if is_exact else one_of([default, value])
+                scope[name] = default if is_exact else v.one_of([default, value])
         if function.bound is not None and names:
             scope[names.pop(0)] = function.bound
         if given is not None:
             scope.update(zip(names, given.positional, strict=False))
             scope.update({name: value for name, (value, _) in given.keywords.items() if name in scope})
             for name, value in unknown.items():
-                if isinstance(value, Session) and isinstance(scope[name], Unknown):
+                if isinstance(value, v.Session) and isinstance(scope[name], v.Unknown):
                     scope[name] = value
             self._variadic(arguments, names, given, scope)
         return scope
 
     @staticmethod
-    def _variadic(arguments: ast.arguments, names: list[str], given: Arguments, scope: dict[str, Value]) -> None:
+    def _variadic(arguments: ast.arguments, names: list[str], given: Arguments, scope: dict[str, v.Value]) -> None:
         if arguments.vararg:
-            scope[arguments.vararg.arg] = Items(given.positional[len(names) :], given.is_open)
+            scope[arguments.vararg.arg] = v.Items(given.positional[len(names) :], given.is_open)
         if arguments.kwarg:
             rest = {name: entry for name, entry in given.keywords.items() if name not in scope}
-            scope[arguments.kwarg.arg] = Table(rest, given.is_open)
+            scope[arguments.kwarg.arg] = v.Table(rest, given.is_open)
 
     @staticmethod
-    def _unknown_arguments(arguments: ast.arguments) -> dict[str, Value]:
+    def _unknown_arguments(arguments: ast.arguments) -> dict[str, v.Value]:
         """Return the initial value of each argument, which is a session if its name or annotation suggests it."""
-        values: dict[str, Value] = {}
+        values: dict[str, v.Value] = {}
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             annotation = ast.unparse(argument.annotation).strip("'\"") if argument.annotation else ""
             is_session = argument.arg in SESSION_NAMES or annotation.rpartition(".")[2] == "SparkSession"
-            values[argument.arg] = Session() if is_session else ANNOTATED.get(annotation, Unknown)()
+            values[argument.arg] = v.Session() if is_session else ANNOTATED.get(annotation, v.Unknown)()
         return values
 
 

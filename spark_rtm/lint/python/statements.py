@@ -6,25 +6,10 @@ from collections.abc import Callable
 
 from spark_rtm.lint.problem import spend
 from spark_rtm.lint.python.calls import Calls, name_of
+from spark_rtm.lint.spark import values as v
 from spark_rtm.lint.spark.columns import makes_udf
 from spark_rtm.lint.spark.scope import SESSION_NAMES, State
 from spark_rtm.lint.spark.streams import Writer
-from spark_rtm.lint.spark.values import (
-    Class,
-    Const,
-    Function,
-    Instance,
-    Items,
-    Library,
-    Session,
-    Table,
-    Udf,
-    Unknown,
-    Value,
-    elements,
-    one_of,
-    plain,
-)
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -34,9 +19,9 @@ class Statements(Calls):
 
     def __init__(self) -> None:
         super().__init__()
-        self.definitions: list[tuple[Function, State]] = []
+        self.definitions: list[tuple[v.Function, State]] = []
         self.visited: set[ast.AST] = set()
-        self.returned: list[list[Value]] = [[]]
+        self.returned: list[list[v.Value]] = [[]]
         """The values returned so far by each function on the call stack."""
 
     @abstractmethod
@@ -82,27 +67,27 @@ class Statements(Calls):
         ast.copy_location(combined, statement)
         self._bind(statement.target, self.value(combined, state), state)
 
-    def _bind(self, target: ast.expr, value: Value, state: State) -> None:
+    def _bind(self, target: ast.expr, value: v.Value, state: State) -> None:
         if isinstance(target, ast.Name):
             state.bind(target.id, value)
         elif isinstance(target, ast.Tuple | ast.List):
-            known = value.values if isinstance(value, Items) and len(value.values) == len(target.elts) else ()
+            known = value.values if isinstance(value, v.Items) and len(value.values) == len(target.elts) else ()
             for number, part in enumerate(target.elts):
-                self._bind(part, known[number] if known else Unknown(), state)
+                self._bind(part, known[number] if known else v.Unknown(), state)
         elif isinstance(target, ast.Attribute):
             owner = self.value(target.value, state)
-            if isinstance(owner, Instance):
+            if isinstance(owner, v.Instance):
                 before = owner.attributes.get(target.attr)
                 is_next = before is None or (not state.decided and isinstance(value, Writer) and value.extends(before))
-                owner.attributes[target.attr] = value if is_next or before is None else one_of([before, value])
+                owner.attributes[target.attr] = value if is_next or before is None else v.one_of([before, value])
         elif isinstance(target, ast.Subscript):
             self._bind_item(target, value, state)
 
-    def _bind_item(self, target: ast.Subscript, value: Value, state: State) -> None:
+    def _bind_item(self, target: ast.Subscript, value: v.Value, state: State) -> None:
         owner, key = self.value(target.value, state), self.value(target.slice, state)
-        if isinstance(owner, Table) and isinstance(key, Const) and isinstance(target.value, ast.Name):
-            items = {**owner.items, plain(key.value): (value, target.lineno)}
-            state.bind(target.value.id, Table(items, owner.is_open))
+        if isinstance(owner, v.Table) and isinstance(key, v.Const) and isinstance(target.value, ast.Name):
+            items = {**owner.items, v.plain(key.value): (value, target.lineno)}
+            state.bind(target.value.id, v.Table(items, owner.is_open))
 
     def _follow_if(self, statement: ast.If, state: State) -> None:
         paths = self.paths(statement.test, state)
@@ -119,8 +104,8 @@ class Statements(Calls):
         state.join([*arms, state], dict(state.decided))
 
     def _follow_for(self, statement: ast.For | ast.AsyncFor, state: State) -> None:
-        known = elements(self.value(statement.iter, state))
-        for value in (Unknown(),) if known is None else known:
+        known = v.elements(self.value(statement.iter, state))
+        for value in (v.Unknown(),) if known is None else known:
             self._bind(statement.target, value, state)
             self._follow_loop(statement.body, state)
         self.block(statement.orelse, state)
@@ -164,31 +149,31 @@ class Statements(Calls):
         for alias in statement.names:
             self.spark.module.imports.append((alias.name, statement.lineno))
             name = alias.name if alias.asname else alias.name.partition(".")[0]
-            state.bind(alias.asname or name, Library(name))
+            state.bind(alias.asname or name, v.Library(name))
 
     def _follow_importfrom(self, statement: ast.ImportFrom, state: State) -> None:
         module = "." * statement.level + (statement.module or "")
         for alias in statement.names:
             self.spark.module.imports.append((f"{module}.{alias.name}", alias.lineno))
             if alias.name != "*":
-                value = Session() if alias.name in SESSION_NAMES else Library(f"{module}.{alias.name}")
+                value = v.Session() if alias.name in SESSION_NAMES else v.Library(f"{module}.{alias.name}")
                 state.bind(alias.asname or alias.name, value)
 
     def _follow_functiondef(self, statement: Definition, state: State) -> None:
-        function = Function(statement, tuple(state.scopes[1:]))
+        function = v.Function(statement, tuple(state.scopes[1:]))
         path = State([*state.scopes[:1], *map(dict, state.scopes[1:])], dict(state.decided))
         self.definitions.append((function, path))
-        value: Value = function
+        value: v.Value = function
         for decorator in statement.decorator_list:
             if makes_udf(self.value(decorator, state)):
-                value = Udf()
+                value = v.Udf()
                 self.visited.add(statement)
         state.bind(statement.name, value)
         self._record_flow(statement, function, state)
 
     _follow_asyncfunctiondef = _follow_functiondef
 
-    def _record_flow(self, statement: Definition, function: Function, state: State) -> None:
+    def _record_flow(self, statement: Definition, function: v.Function, state: State) -> None:
         for decorator in statement.decorator_list:
             if isinstance(decorator, ast.Call):
                 for _, given in self.arguments(decorator, state):
@@ -198,20 +183,20 @@ class Statements(Calls):
                         self.spark.flow(self.inline(function, None, state.copy()), given, decorator.lineno)
 
     def _follow_classdef(self, statement: ast.ClassDef, state: State) -> None:
-        made = Class(statement)
+        made = v.Class(statement)
         inner = state.inner([*state.scopes, {}])
         count = len(self.definitions)
         self.block(statement.body, inner)
         made.attributes.update(inner.scopes[-1])
-        instance = Instance(made)
+        instance = v.Instance(made)
         body = set(statement.body)
         for number in range(count, len(self.definitions)):
             function, path = self.definitions[number]
             if function.node in body:
-                self.definitions[number] = (Function(function.node, tuple(state.scopes[1:]), instance), path)
+                self.definitions[number] = (v.Function(function.node, tuple(state.scopes[1:]), instance), path)
         for name, value in made.attributes.items():
-            if isinstance(value, Function):
-                made.attributes[name] = Function(value.node, tuple(state.scopes[1:]))
+            if isinstance(value, v.Function):
+                made.attributes[name] = v.Function(value.node, tuple(state.scopes[1:]))
         state.bind(statement.name, made)
 
 

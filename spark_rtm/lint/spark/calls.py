@@ -4,6 +4,7 @@ import ast
 import re
 from dataclasses import replace
 
+from spark_rtm.lint.spark import values as v
 from spark_rtm.lint.spark.columns import CLOCK_TEXT, LATENCY_NAME, expression_name, frame_of, text_marks
 from spark_rtm.lint.spark.module import Module
 from spark_rtm.lint.spark.scope import State
@@ -20,21 +21,6 @@ from spark_rtm.lint.spark.streams import (
     Trigger,
     Writer,
     options_of,
-)
-from spark_rtm.lint.spark.values import (
-    Column,
-    Const,
-    Mark,
-    Session,
-    Table,
-    Udf,
-    Unknown,
-    Value,
-    alternatives,
-    entries_of,
-    marks_of,
-    text_of,
-    texts_of,
 )
 
 FORMATS = {"parquet", "json", "csv", "orc", "text", "table", "jdbc", "avro", "xml"}
@@ -71,29 +57,29 @@ class SparkCalls:
         """Names of columns that contain the clock."""
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
-        self.sinks: dict[str, tuple[Value, int]] = {}
+        self.sinks: dict[str, tuple[v.Value, int]] = {}
         """The format of each pipeline sink by name."""
         self.receiver = ""
         """The name of the called method's receiver, if it has one."""
 
-    def method(self, value: Value, name: str, given: Arguments, line: int, state: State) -> Value:
+    def method(self, value: v.Value, name: str, given: Arguments, line: int, state: State) -> v.Value:
         """Return the result of a method call."""
         given = self._recorded(name, given, line, state)
         if isinstance(value, Source | Writer):
             follow = self._source_method if isinstance(value, Source) else self._writer_method
             return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each method handles its own kind of value
-        if isinstance(value, Session):
+        if isinstance(value, v.Session):
             return self._session_method(name, given)
-        if isinstance(value, Const) and name in {"alias", "cast"}:
-            value = Column(name=text_of(value))  # `$"name"` of Scala
-        if isinstance(value, Column):
+        if isinstance(value, v.Const) and name in {"alias", "cast"}:
+            value = v.Column(name=v.text_of(value))  # `$"name"` of Scala
+        if isinstance(value, v.Column):
             return self._column_method(value, name, given, line)
-        if isinstance(value, Frame) or (isinstance(value, Unknown) and name in OPERATORS and not value.origin):
+        if isinstance(value, Frame) or (isinstance(value, v.Unknown) and name in OPERATORS and not value.origin):
             return self._frame_method(frame_of(value), name, given, line)
-        if isinstance(value, Unknown) and name in WRITER_METHODS:
+        if isinstance(value, v.Unknown) and name in WRITER_METHODS:
             return self._unknown_writer_method(value, name, given, line, state)
-        marks = marks_of(*given.positional)
-        return Column(marks) if marks else Unknown(value.origin if isinstance(value, Unknown) else "")
+        marks = v.marks_of(*given.positional)
+        return v.Column(marks) if marks else v.Unknown(value.origin if isinstance(value, v.Unknown) else "")
 
     def _recorded(self, name: str, given: Arguments, line: int, state: State) -> Arguments:
         """Record what any method of this name does, and return its arguments."""
@@ -102,9 +88,9 @@ class SparkCalls:
         if name in DELETING and first is not None:
             self.add_deletion(first, line, state)
         # A method of the JVM made this trigger.
-        return Arguments(keywords=first.items) if name == "trigger" and isinstance(first, Table) else given
+        return Arguments(keywords=first.items) if name == "trigger" and isinstance(first, v.Table) else given
 
-    def _unknown_writer_method(self, value: Unknown, name: str, given: Arguments, line: int, state: State) -> Value:
+    def _unknown_writer_method(self, value: v.Unknown, name: str, given: Arguments, line: int, state: State) -> v.Value:
         if name == "trigger" and _asks_for_real_time(given, value.origin) and self._is_writer():
             fragment = Writer(frame_of(value), is_open=True, lines=frozenset({line}), is_guess=True)
             return self._writer_method(fragment, name, given, line, state)
@@ -117,7 +103,7 @@ class SparkCalls:
         attributes = {node.attr for node in ast.walk(self.statement) if isinstance(node, ast.Attribute)}
         return not attributes.isdisjoint(CERTAIN_WRITER_METHODS)
 
-    def add_deletion(self, path: Value, line: int, state: State) -> None:
+    def add_deletion(self, path: v.Value, line: int, state: State) -> None:
         """Record a call that deletes a folder."""
         self.module.deletions.append(Deletion(path, line, len(self.module.queries), tuple(state.decided)))
 
@@ -134,44 +120,44 @@ class SparkCalls:
 
     def _record_settings(self, name: str, given: Arguments, line: int, state: State) -> None:
         path, order = dict(state.decided), len(self.module.queries) if self.is_ordered else 0
-        key = text_of(given.get("key", 0))
+        key = v.text_of(given.get("key", 0))
         if name in {"set", "config", "setConf"} and key is not None and key.startswith("spark."):
-            self.module.settings.append(Setting(key, given.get("value", 1) or Unknown(), line, path, order))
-        if name == "sql" and (match := SET_STATEMENT.match(text_of(given.get("sqlQuery", 0)) or "")):
-            self.module.settings.append(Setting(match[1], Const(match[2].strip(";")), line, path, order))
-        several = entries_of(given.get("map", 0), line) if name in {"config", "setAll"} else {}
+            self.module.settings.append(Setting(key, given.get("value", 1) or v.Unknown(), line, path, order))
+        if name == "sql" and (match := SET_STATEMENT.match(v.text_of(given.get("sqlQuery", 0)) or "")):
+            self.module.settings.append(Setting(match[1], v.Const(match[2].strip(";")), line, path, order))
+        several = v.entries_of(given.get("map", 0), line) if name in {"config", "setAll"} else {}
         self.module.settings += [Setting(text, value, at, path, order) for text, (value, at) in several.items()]
 
-    def _session_method(self, name: str, given: Arguments) -> Value:
-        view = self.views.get(text_of(given.get("tableName", 0)) or "")
+    def _session_method(self, name: str, given: Arguments) -> v.Value:
+        view = self.views.get(v.text_of(given.get("tableName", 0)) or "")
         if name == "Path" and given.positional:
             return given.positional[0]  # Hadoop's `Path` through the JVM gateway of the session
         if name == "table" and view:
             return view
         if name in STATIC_READS:
-            return Frame(frozenset({Unknown()}), is_streaming=False, is_small=name == "range")
+            return Frame(frozenset({v.Unknown()}), is_streaming=False, is_small=name == "range")
         if name == "register" and given.positional:
-            self.registered.update(texts_of(given.positional[0]))
-            return Udf()
+            self.registered.update(v.texts_of(given.positional[0]))
+            return v.Udf()
         if name == "sql":
-            return Unknown()
-        return Session()
+            return v.Unknown()
+        return v.Session()
 
-    def _column_method(self, value: Column, name: str, given: Arguments, line: int) -> Column:
-        marks = value.marks | marks_of(*given.positional)
+    def _column_method(self, value: v.Column, name: str, given: Arguments, line: int) -> v.Column:
+        marks = value.marks | v.marks_of(*given.positional)
         if name not in {"alias", "name"}:
-            return Column(marks, value.name if name in {"cast", "astype", "try_cast"} else f"{name}()")
-        texts = texts_of(given.get("alias", 0))
+            return v.Column(marks, value.name if name in {"cast", "astype", "try_cast"} else f"{name}()")
+        texts = v.texts_of(given.get("alias", 0))
         marks |= _latency_mark(marks, texts, line)
-        return Column(marks, texts[0] if len(texts) == 1 and len(given.positional) == 1 else None)
+        return v.Column(marks, texts[0] if len(texts) == 1 and len(given.positional) == 1 else None)
 
-    def _source_method(self, source: Source, name: str, given: Arguments, line: int, state: State) -> Value:
+    def _source_method(self, source: Source, name: str, given: Arguments, line: int, state: State) -> v.Value:
         if name == "format":
-            changed = replace(source, format=given.get("source", 0) or Unknown(), line=line)
+            changed = replace(source, format=given.get("source", 0) or v.Unknown(), line=line)
         elif name in {"option", "options"}:
             changed = replace(source, options={**source.options, **options_of(name, given, line)})
         elif name == "load" or name in FORMATS:
-            form = Const(name) if name != "load" else given.get("format") or source.format
+            form = v.Const(name) if name != "load" else given.get("format") or source.format
             at = source.line if name == "load" and source.format is not None else line
             options = source.options | options_of("options", given, line)
             loaded = replace(source, format=form, line=at, options=options)
@@ -181,53 +167,53 @@ class SparkCalls:
         state.replace_everywhere(source, changed)
         return changed
 
-    def _frame_method(self, frame: Frame, name: str, given: Arguments, line: int) -> Value:
+    def _frame_method(self, frame: Frame, name: str, given: Arguments, line: int) -> v.Value:
         if name == "agg" or (frame.is_grouped and name in AGGREGATES):
             name = "aggregate"
         elif name not in OPERATORS:
             if name.endswith("TempView"):
-                self.views.update(dict.fromkeys(texts_of(given.get("name", 0)), frame))
-            return Unknown()
-        if name == "hint" and any(text.lower() in BROADCAST_HINTS for text in texts_of(given.get("name", 0))):
+                self.views.update(dict.fromkeys(v.texts_of(given.get("name", 0)), frame))
+            return v.Unknown()
+        if name == "hint" and any(text.lower() in BROADCAST_HINTS for text in v.texts_of(given.get("name", 0))):
             return replace(frame, is_broadcast=True)
-        others = [frame_of(v) for v in given.positional[:1] if isinstance(v, Frame | Unknown)]
+        others = [frame_of(each) for each in given.positional[:1] if isinstance(each, Frame | v.Unknown)]
         other = others[0] if others and name in JOINS | UNIONS else None
         step = Step(name, line, frame, given, self._step_marks(name, given, line), other)
         combined = _combined(frame, other, step)
         is_grouped = name in {"groupBy", "groupby", "cube", "rollup"}
         return replace(combined, is_grouped=is_grouped, is_broadcast=frame.is_broadcast and other is None)
 
-    def _step_marks(self, name: str, given: Arguments, line: int) -> frozenset[Mark]:
+    def _step_marks(self, name: str, given: Arguments, line: int) -> frozenset[v.Mark]:
         values = given.values()
-        marks = marks_of(*values)
+        marks = v.marks_of(*values)
         if name in {"selectExpr", "where", "filter"}:
             marks |= text_marks(values, line)
-        texts = [text for value in values for text in texts_of(value)]
+        texts = [text for value in values for text in v.texts_of(value)]
         if self.registered and not self.registered.isdisjoint(n for text in texts for n in CALLED.findall(text)):
-            marks |= {Mark("udf", line)}
-        named = texts_of(given.get("colName", 0)) if name == "withColumn" else []
+            marks |= {v.Mark("udf", line)}
+        named = v.texts_of(given.get("colName", 0)) if name == "withColumn" else []
         marks |= self.stamp_marks(texts, line) if name == "selectExpr" else frozenset()
         self._record_stamps(named, given, texts if name == "selectExpr" else [])
         return marks | _latency_mark(marks, named, line)
 
     def _record_stamps(self, names: list[str], given: Arguments, expressions: list[str]) -> None:
         columns = dict.fromkeys(names, given.get("col", 1))
-        columns |= {value.name: value for value in given.positional if isinstance(value, Column) and value.name}
+        columns |= {value.name: value for value in given.positional if isinstance(value, v.Column) and value.name}
         for name, value in columns.items():
-            is_stamp = {mark.kind for mark in marks_of(value)} & {"clock", "clock-difference"} == {"clock"}
+            is_stamp = {mark.kind for mark in v.marks_of(value)} & {"clock", "clock-difference"} == {"clock"}
             (self.stamps.add if is_stamp and len(self.stamps) < MAX_STAMPS else self.stamps.discard)(name)
         stamps = [text for text in expressions if CLOCK_TEXT.search(text) and "-" not in text]
         self.stamps.update({expression_name(text) for text in stamps[:MAX_STAMPS]} - {""})
 
-    def stamp_marks(self, texts: list[str], line: int, *, is_difference: bool = False) -> frozenset[Mark]:
+    def stamp_marks(self, texts: list[str], line: int, *, is_difference: bool = False) -> frozenset[v.Mark]:
         """Return the marks of expressions that use a column with the clock."""
         used = [text for text in texts if not self.stamps.isdisjoint(WORD.findall(text))] if self.stamps else []
         if not used:
             return frozenset()
         is_difference |= any(DIFFERENCE.search(text) for text in used)
-        return frozenset({Mark("clock", line), *([Mark("clock-difference", line)] if is_difference else [])})
+        return frozenset({v.Mark("clock", line), *([v.Mark("clock-difference", line)] if is_difference else [])})
 
-    def _writer_method(self, writer: Writer, name: str, given: Arguments, line: int, state: State) -> Value:
+    def _writer_method(self, writer: Writer, name: str, given: Arguments, line: int, state: State) -> v.Value:
         lines = writer.lines | {self.statement.lineno if self.statement else line, line}
         changed = writer.after(name, given, line, lines)
         self.writers[writer] = True
@@ -236,7 +222,7 @@ class SparkCalls:
         if name in {"start", "toTable"}:
             self.writers[changed] = True
             self.module.queries.append(Query(changed, line, dict(state.decided), len(self.module.queries)))
-            return Unknown("a query")
+            return v.Unknown("a query")
         self.writers[changed] = False
         state.replace_everywhere(writer, changed)
         return changed
@@ -245,7 +231,7 @@ class SparkCalls:
         """Record a notebook's `display` call with a real-time trigger as a query."""
         trigger = Trigger(given, line)
         if trigger.is_real_time and given.positional:
-            form, mode = (Const("display"), line), given.keywords.get("outputMode")
+            form, mode = (v.Const("display"), line), given.keywords.get("outputMode")
             self._add_query(Writer(frame_of(given.positional[0]), form, mode, trigger=trigger), line)
 
     def _add_query(self, writer: Writer, line: int) -> None:
@@ -256,28 +242,28 @@ class SparkCalls:
     @staticmethod
     def is_real_time_flow(given: Arguments) -> bool:
         """Return whether the decorator of a pipeline flow sets the real-time trigger."""
-        value, _ = entries_of(given.get("spark_conf"), 0).get("pipelines.trigger", (None, 0))
-        return text_of(value) == "RealTime"
+        value, _ = v.entries_of(given.get("spark_conf"), 0).get("pipelines.trigger", (None, 0))
+        return v.text_of(value) == "RealTime"
 
     def add_sink(self, given: Arguments, line: int) -> None:
         """Record a pipeline sink, the target of flows."""
-        for name in texts_of(given.get("name", 0)):
-            self.sinks[name] = (given.get("format", 1) or Unknown(), line)
+        for name in v.texts_of(given.get("name", 0)):
+            self.sinks[name] = (given.get("format", 1) or v.Unknown(), line)
 
-    def flow(self, result: Value, given: Arguments, line: int) -> None:
+    def flow(self, result: v.Value, given: Arguments, line: int) -> None:
         """Record a pipeline flow as a query."""
-        entries = entries_of(given.get("spark_conf"), line)
-        interval, _ = entries.get("pipelines.trigger.interval", (Const("5 minutes"), line))
+        entries = v.entries_of(given.get("spark_conf"), line)
+        interval, _ = entries.get("pipelines.trigger.interval", (v.Const("5 minutes"), line))
         trigger = Trigger(Arguments(keywords={"realTime": (interval, line)}), line)
-        form = self.sinks.get(text_of(given.get("target", 0)) or "", (Const("flow"), line))
-        for each in alternatives(result):
-            self._add_query(Writer(frame_of(each), form, (Const("update"), line), trigger=trigger), line)
+        form = self.sinks.get(v.text_of(given.get("target", 0)) or "", (v.Const("flow"), line))
+        for each in v.alternatives(result):
+            self._add_query(Writer(frame_of(each), form, (v.Const("update"), line), trigger=trigger), line)
 
 
-def _latency_mark(marks: frozenset[Mark], names: list[str], line: int) -> frozenset[Mark]:
+def _latency_mark(marks: frozenset[v.Mark], names: list[str], line: int) -> frozenset[v.Mark]:
     """Return a mark if a column that depends on the clock has a name that suggests a latency."""
     is_latency = any(map(LATENCY_NAME.search, names)) and any(mark.kind == "clock" for mark in marks)
-    return frozenset({Mark("clock-difference", line)} if is_latency else ())
+    return frozenset({v.Mark("clock-difference", line)} if is_latency else ())
 
 
 def _asks_for_real_time(given: Arguments, origin: str) -> bool:

@@ -2,19 +2,7 @@
 
 import re
 
-from spark_rtm.lint.spark.values import (
-    TRUTH_VALUE,
-    Const,
-    Function,
-    Items,
-    Number,
-    Table,
-    Text,
-    Unknown,
-    Value,
-    quoted,
-    text_of,
-)
+from spark_rtm.lint.spark import values as v
 from spark_rtm.text.finding import OSS
 
 MIN_BATCH_MS = 5000
@@ -76,22 +64,22 @@ def min_batch_ms_in(text: str) -> float | None:
     return min(values, default=None)
 
 
-def not_a_text(value: Value) -> str:
+def not_a_text(value: v.Value) -> str:
     """Describe a value that cannot be a non-empty string. Return an empty string for other values."""
-    if isinstance(value, Const):
+    if isinstance(value, v.Const):
         is_text = isinstance(value.value, str) and value.value.strip()
-        return "" if is_text or value.value is ... else quoted(value.value)
-    if isinstance(value, Unknown):
-        return {"datetime.timedelta": "timedelta(...)", TRUTH_VALUE: "a truth value"}.get(value.origin, "")
-    names = {Number: "a number", Table: "a dictionary", Items: "a list", Function: "a function"}
+        return "" if is_text or value.value is ... else v.quoted(value.value)
+    if isinstance(value, v.Unknown):
+        return {"datetime.timedelta": "timedelta(...)", v.TRUTH_VALUE: "a truth value"}.get(value.origin, "")
+    names = {v.Number: "a number", v.Table: "a dictionary", v.Items: "a list", v.Function: "a function"}
     return next((name for kind, name in names.items() if isinstance(value, kind)), "")
 
 
-def interval_problem(value: Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
+def interval_problem(value: v.Value, min_batch_ms: float) -> tuple[str, str, tuple[str, ...]]:
     """Return the interval, its problem, and the only engine with this problem (empty: both), or else empty values."""
-    if isinstance(value, Text):
+    if isinstance(value, v.Text):
         return _template_problem(value.template)
-    text = text_of(value)
+    text = v.text_of(value)
     if text is None or not text.strip() or PLACEHOLDER.search(text):
         return "", "", ()
     length = interval_ms(text)

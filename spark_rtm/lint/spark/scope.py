@@ -11,40 +11,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from spark_rtm.lint.spark import values as v
 from spark_rtm.lint.spark.streams import Frame, Source, Writer
-from spark_rtm.lint.spark.values import (
-    Const,
-    Guard,
-    Items,
-    Library,
-    OneOf,
-    Session,
-    Table,
-    Unknown,
-    Value,
-    cases_of,
-    chosen,
-)
 
 FUNCTIONS = "pyspark.sql.functions"
 SESSION_NAMES = {"spark", "_spark", "spark_session", "sparkSession", "_spark_session"}
 """Names of parameters, attributes and imports that hold a session."""
-WELL_KNOWN: dict[str, Value] = {
-    "spark": Session(),
-    "F": Library(FUNCTIONS),
-    "sf": Library(FUNCTIONS),
-    "Trigger": Library("pyspark.sql.streaming.Trigger"),
-    "RealTimeTrigger": Library("pyspark.sql.streaming.RealTimeTrigger"),
-    "SparkSession": Library("pyspark.sql.SparkSession"),
+WELL_KNOWN: dict[str, v.Value] = {
+    "spark": v.Session(),
+    "F": v.Library(FUNCTIONS),
+    "sf": v.Library(FUNCTIONS),
+    "Trigger": v.Library("pyspark.sql.streaming.Trigger"),
+    "RealTimeTrigger": v.Library("pyspark.sql.streaming.RealTimeTrigger"),
+    "SparkSession": v.Library("pyspark.sql.SparkSession"),
 }
 """Names that excerpts use without defining them."""
 FRAGMENT = "_fragment"
 """The first object of a method chain whose excerpt omits it."""
 MILLISECONDS = "_milliseconds"
 """The function that adds a unit to the number of a trigger in Scala or Java."""
-WELL_KNOWN[FRAGMENT] = Writer(Frame(frozenset({Unknown()})), is_open=True)
+WELL_KNOWN[FRAGMENT] = Writer(Frame(frozenset({v.Unknown()})), is_open=True)
 BARE_FUNCTIONS = ("udf", "pandas_udf", "broadcast", "session_window", "current_timestamp", "expr", "col", "lit", "now")
-WELL_KNOWN |= {name: Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
+WELL_KNOWN |= {name: v.Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
 
 
 SERIALS = count(1)
@@ -54,7 +42,7 @@ SERIALS = count(1)
 class State:
     """The values of all names at one place in the code: its scopes (module scope first) and decided conditions."""
 
-    scopes: list[dict[str, Value]] = field(default_factory=lambda: [{}])
+    scopes: list[dict[str, v.Value]] = field(default_factory=lambda: [{}])
     decided: dict[str, bool] = field(default_factory=dict)
     """Outcomes of the conditions under which the code runs."""
     serials: dict[str, int] = field(default_factory=dict)
@@ -69,11 +57,11 @@ class State:
         scopes = [dict(scope) for scope in self.scopes]
         return State(scopes, dict(self.decided), dict(self.serials), self.tested, self.has_ended)
 
-    def inner(self, scopes: list[dict[str, Value]]) -> State:
+    def inner(self, scopes: list[dict[str, v.Value]]) -> State:
         """Return the state in a function, class or comprehension with these scopes."""
         return State(scopes, dict(self.decided), dict(self.serials), self.tested)
 
-    def look_up(self, name: str) -> Value:
+    def look_up(self, name: str) -> v.Value:
         """Return the value of a name from the innermost scope that defines it."""
         for scope in reversed(self.scopes):
             if name in scope:
@@ -81,32 +69,32 @@ class State:
         if name in WELL_KNOWN:
             return WELL_KNOWN[name]
         # An excerpt may use undefined names. Store one unknown value per name, so each use of the name has this value.
-        return self.scopes[0].setdefault(name, Unknown())
+        return self.scopes[0].setdefault(name, v.Unknown())
 
-    def bind(self, name: str, value: Value) -> None:
+    def bind(self, name: str, value: v.Value) -> None:
         """Assign a value to a name in the innermost scope."""
         self.scopes[-1][name] = value
         if name in self.tested:
             self.serials[name] = next(SERIALS)
 
-    def refine(self, name: str, value: Value) -> None:
+    def refine(self, name: str, value: v.Value) -> None:
         """Narrow the value of a name by a condition."""
         scope = next((scope for scope in reversed(self.scopes) if name in scope), self.scopes[-1])
         scope[name] = value
 
-    def replace_everywhere(self, old: Source | Writer, new: Value) -> None:
+    def replace_everywhere(self, old: Source | Writer, new: v.Value) -> None:
         """Replace `old` with `new` for every name, because PySpark changes readers and writers in place."""
         for scope in self.scopes:
             for name, value in scope.items():
                 if value is old:
                     scope[name] = new
-                elif isinstance(value, OneOf) and any(each is old for _, each in value.cases):
-                    scope[name] = OneOf(tuple((guard, new if each is old else each) for guard, each in value.cases))
-                elif isinstance(value, Table) and any(each is old for each, _ in value.items.values()):
+                elif isinstance(value, v.OneOf) and any(each is old for _, each in value.cases):
+                    scope[name] = v.OneOf(tuple((guard, new if each is old else each) for guard, each in value.cases))
+                elif isinstance(value, v.Table) and any(each is old for each, _ in value.items.values()):
                     items = {key: (new if each is old else each, line) for key, (each, line) in value.items.items()}
                     scope[name] = replace(value, items=items)
 
-    def guard(self, before: Mapping[str, bool]) -> Guard:
+    def guard(self, before: Mapping[str, bool]) -> v.Guard:
         """Return the conditions that this path has decided in addition to those in `before`."""
         return frozenset(self.decided.items() - before.items())
 
@@ -129,37 +117,37 @@ class State:
         self.decided = dict(set.intersection(*[set(path.decided.items()) for path in going]))
 
 
-def _joined(scopes: list[dict[str, Value]], guards: list[Guard]) -> dict[str, Value]:
+def _joined(scopes: list[dict[str, v.Value]], guards: list[v.Guard]) -> dict[str, v.Value]:
     first = scopes[0]
     changed = {name: None for scope in scopes for name, value in scope.items() if first.get(name) is not value}
     joined = {
-        name: chosen((guard, scope[name]) for guard, scope in zip(guards, scopes, strict=True) if name in scope)
+        name: v.chosen((guard, scope[name]) for guard, scope in zip(guards, scopes, strict=True) if name in scope)
         for name in changed
     }
     return {**first, **joined}
 
 
-def truth(value: Value) -> bool | None:
+def truth(value: v.Value) -> bool | None:
     """Return the truth value of `value`, or None if unknown."""
-    if isinstance(value, Const):
+    if isinstance(value, v.Const):
         return bool(value.value)
-    if isinstance(value, Unknown):
+    if isinstance(value, v.Unknown):
         return value.truth
-    if isinstance(value, Items | Table) and not value.is_open:
-        return bool(value.values if isinstance(value, Items) else value.items)
+    if isinstance(value, v.Items | v.Table) and not value.is_open:
+        return bool(value.values if isinstance(value, v.Items) else value.items)
     return None
 
 
-def narrowed(value: Value, outcome: bool, constant: Const | None = None) -> Value:  # noqa: FBT001
+def narrowed(value: v.Value, outcome: bool, constant: v.Const | None = None) -> v.Value:  # noqa: FBT001
     """Return the alternatives of `value` for which a test (truth, or equality to `constant`) has this outcome."""
     if constant is not None and outcome:
         return constant
-    left: list[tuple[Guard, Value]] = []
-    for guard, each in cases_of(value):
-        if isinstance(each, Unknown):
+    left: list[tuple[v.Guard, v.Value]] = []
+    for guard, each in v.cases_of(value):
+        if isinstance(each, v.Unknown):
             excluded = {constant.value} if constant else set()
             truth_value = each.truth if constant else outcome
             left.append((guard, replace(each, truth=truth_value, excluded=each.excluded | excluded)))
         elif each != constant if constant else truth(each) in {None, outcome}:
             left.append((guard, each))
-    return chosen(left)
+    return v.chosen(left)

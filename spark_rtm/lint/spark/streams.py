@@ -7,19 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from spark_rtm.lint.spark.values import (
-    Const,
-    Entries,
-    Mark,
-    Unknown,
-    Value,
-    alternatives,
-    as_text,
-    texts_of,
-    under,
-)
+from spark_rtm.lint.spark import values as v
+from spark_rtm.lint.spark.values import under
 
-NONE = Const(None)
+NONE = v.Const(None)
 KAFKA_SOURCES = ("kafka", "rtm-kafka")  # `rtm-kafka` is the source of `spark_rtm.realtime.control`
 PARTIAL = "functools.partial"
 MAX_ORDER = 1_000_000
@@ -30,19 +21,19 @@ TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "rea
 
 
 @dataclass(frozen=True, eq=False)
-class Source(Value):
+class Source(v.Value):
     """`spark.readStream` or `spark.read` with its settings. Each call that loads it creates a separate source."""
 
     is_streaming: bool
-    format: Value | None = None
+    format: v.Value | None = None
     line: int = 0
     """The line number of the call that names the format."""
-    options: Entries = field(default_factory=dict)
+    options: v.Entries = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The format's name in lower case, or an empty string if unknown."""
-        return (as_text(self.format) or "").lower()
+        return (v.as_text(self.format) or "").lower()
 
     @property
     def is_kafka(self) -> bool:
@@ -58,15 +49,15 @@ class Step:
     line: int
     left: Frame
     arguments: Arguments
-    marks: frozenset[Mark] = frozenset()
+    marks: frozenset[v.Mark] = frozenset()
     other: Frame | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Frame(Value):
+class Frame(v.Value):
     """A DataFrame: its sources, its operators in order, and whether it is a stream (None if unknown)."""
 
-    sources: frozenset[Source | Unknown] = frozenset()
+    sources: frozenset[Source | v.Unknown] = frozenset()
     steps: tuple[Step, ...] = ()
     is_streaming: bool | None = None
     is_broadcast: bool = False
@@ -78,11 +69,11 @@ class Frame(Value):
 class Arguments:
     """The arguments of one call. If `is_open`, the call may have additional, unknown arguments."""
 
-    positional: tuple[Value, ...] = ()
-    keywords: Entries = field(default_factory=dict)
+    positional: tuple[v.Value, ...] = ()
+    keywords: v.Entries = field(default_factory=dict)
     is_open: bool = False
 
-    def values(self) -> list[Value]:
+    def values(self) -> list[v.Value]:
         """Return the positional and keyword arguments."""
         return [*self.positional, *[value for value, _ in self.keywords.values()]]
 
@@ -91,7 +82,7 @@ class Arguments:
         keywords = {name: (under(value, path), line) for name, (value, line) in self.keywords.items()}
         return Arguments(tuple(under(value, path) for value in self.positional), keywords, self.is_open)
 
-    def get(self, name: str, position: int | None = None) -> Value | None:
+    def get(self, name: str, position: int | None = None) -> v.Value | None:
         """Return the argument with this name or at this position, or None."""
         if name in self.keywords:
             return self.keywords[name][0]
@@ -101,10 +92,10 @@ class Arguments:
 
 
 @dataclass(frozen=True, eq=False)
-class Partial(Value):
+class Partial(v.Value):
     """A function or method whose first arguments are already set."""
 
-    callee: Value
+    callee: v.Value
     method: str
     given: Arguments
 
@@ -138,7 +129,7 @@ class Trigger:
             name for name in self.arguments.keywords if name in TRIGGER_KEYWORDS and self.value(name) is not None
         )
 
-    def value(self, name: str) -> Value | None:
+    def value(self, name: str) -> v.Value | None:
         """Return the value of a keyword, or None if it is absent or None."""
         value = self.arguments.get(name)
         return None if value == NONE else value
@@ -149,13 +140,13 @@ class Trigger:
 
 
 @dataclass(frozen=True, eq=False)
-class Writer(Value):
+class Writer(v.Value):
     """`stream.writeStream` with its settings. If `is_open`, the writer may have additional, unknown settings."""
 
     frame: Frame
-    format: tuple[Value, int] | None = None
-    mode: tuple[Value, int] | None = None
-    options: Entries = field(default_factory=dict)
+    format: tuple[v.Value, int] | None = None
+    mode: tuple[v.Value, int] | None = None
+    options: v.Entries = field(default_factory=dict)
     is_open: bool = False
     trigger: Trigger | None = None
     sinks: tuple[tuple[str, int], ...] = ()
@@ -168,14 +159,14 @@ class Writer(Value):
     @property
     def sink(self) -> str:
         """The format's name in lower case, or an empty string if unknown."""
-        return (as_text(self.format[0]) or "").lower() if self.format else ""
+        return (v.as_text(self.format[0]) or "").lower() if self.format else ""
 
     @property
     def is_kafka(self) -> bool:
         """Whether the writer has the Kafka sink."""
         return self.sink == "kafka" and not self.sinks
 
-    def extends(self, other: Value) -> bool:
+    def extends(self, other: v.Value) -> bool:
         """Return whether this is another writer after more calls, none of which replaces a setting."""
         if not isinstance(other, Writer) or not other.lines <= self.lines:
             return False
@@ -190,9 +181,9 @@ class Writer(Value):
         elif name in {"foreach", "foreachBatch"}:
             changes["sinks"] = (*self.sinks, (name, line))
         elif name == "format":
-            changes["format"] = (given.get("source", 0) or Unknown(), line)
+            changes["format"] = (given.get("source", 0) or v.Unknown(), line)
         elif name == "outputMode":
-            changes["mode"] = (given.get("outputMode", 0) or Unknown(), line)
+            changes["mode"] = (given.get("outputMode", 0) or v.Unknown(), line)
         elif name in {"option", "options"}:
             added = options_of(name, given, line)
             changes["options"] = options = {**self.options, **added}
@@ -208,21 +199,21 @@ class Writer(Value):
         changes["format"], changes["mode"] = rest.pop("format", self.format), rest.pop("outputMode", self.mode)
         options = {key.lower(): entry for key, entry in rest.items()}
         if name == "toTable":
-            changes["format"] = changes["format"] or (Const("table"), line)
+            changes["format"] = changes["format"] or (v.Const("table"), line)
             changes["sinks"] = (*self.sinks, ("toTable", line))
         elif (path := given.get("path", 0)) is not None:
             options["path"] = (path, line)
         return changes | {"options": {**self.options, **options}}
 
 
-def options_of(name: str, given: Arguments, line: int) -> Entries:
+def options_of(name: str, given: Arguments, line: int) -> v.Entries:
     """Return the options that a call of `option` or `options` sets, with lower-case names."""
     if name == "options":
         options = {key.lower(): entry for key, entry in given.keywords.items()}
-        return options | ({UNKNOWN_KEY: (Unknown(), line)} if given.is_open else {})
-    keys, value = given.get("key", 0), given.get("value", 1) or Unknown()
-    known = {text.lower(): (value, line) for text in texts_of(keys)}
-    return known if known and len(alternatives(keys)) == 1 else {UNKNOWN_KEY: (Unknown(), line)} | known
+        return options | ({UNKNOWN_KEY: (v.Unknown(), line)} if given.is_open else {})
+    keys, value = given.get("key", 0), given.get("value", 1) or v.Unknown()
+    known = {text.lower(): (value, line) for text in v.texts_of(keys)}
+    return known if known and len(v.alternatives(keys)) == 1 else {UNKNOWN_KEY: (v.Unknown(), line)} | known
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +231,7 @@ class Query:
         """Return the operators with one of these names."""
         return [step for step in self.writer.frame.steps if step.name in names]
 
-    def marks(self, kind: str) -> list[Mark]:
+    def marks(self, kind: str) -> list[v.Mark]:
         """Return the marks of a kind in all operators."""
         return [mark for step in self.writer.frame.steps for mark in step.marks if mark.kind == kind]
 
@@ -249,7 +240,7 @@ class Query:
 class Deletion:
     """A call that deletes a folder before queries `first` to `end` start."""
 
-    path: Value
+    path: v.Value
     line: int
     first: int
     tests: tuple[str, ...] = ()
@@ -262,7 +253,7 @@ class Setting:
     """One assignment of a setting."""
 
     key: str
-    value: Value
+    value: v.Value
     line: int
     path: Mapping[str, bool] = field(default_factory=dict)
     """Outcomes of the conditions on the path that assigns the setting."""
