@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from spark_rtm.lint.facts import Facts
+from spark_rtm.lint.files.commands import read_shell, read_sql
 from spark_rtm.lint.files.definitions import read_definitions
 from spark_rtm.lint.files.documents import read_json, read_yaml
 from spark_rtm.lint.files.hcl import read_hcl
 from spark_rtm.lint.files.scala import read_jvm
-from spark_rtm.lint.files.sql import read_sql
 
 PARSERS: dict[str, Callable[[str], list[Any]]] = {
     **dict.fromkeys(("json", "jsonc"), read_json),
@@ -26,6 +26,7 @@ READERS: dict[str, Callable[[str], Facts]] = {
     "scala": read_jvm,
     "java": partial(read_jvm, is_java=True),
     "sql": read_sql,
+    **dict.fromkeys(("bash", "sh", "shell", "console"), read_shell),
     **{language: partial(read_definitions, read=parser) for language, parser in PARSERS.items()},
 }
 """The reader of each language that needs no other reader."""

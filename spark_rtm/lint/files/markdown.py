@@ -56,7 +56,7 @@ def _read_fence(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | 
     if fence.language == "diff" or (fence.is_python and re.search(r"^[-+]\s*\S", code, re.MULTILINE)):
         code = _after_diff(code)
     try:
-        if fence.is_python or fence.language in {"", "diff"} or code.startswith(">>> "):
+        if fence.is_python or fence.language in {"", "diff", "text"} or code.startswith(">>> "):
             found = read_python(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms)
             # A fence without a language that is not Python may contain any text.
             return found if fence.is_python or CALL.search(code) else Facts(found.parts)

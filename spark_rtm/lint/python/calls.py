@@ -156,6 +156,8 @@ class Calls(Evaluator):
             return self.method(positional[0], method[1], without_first(given), line, state)
         if path := deleted_folder(name, positional):
             self.spark.add_deletion(path, line, state)
+        if name == "types.SimpleNamespace":
+            return v.Table(given.keywords, given.is_open)
         if name.endswith(".create_sink"):
             self.spark.add_sink(given, line)
             return v.Unknown()

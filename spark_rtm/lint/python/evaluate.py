@@ -157,6 +157,8 @@ class Evaluator(ABC):
             if isinstance(attribute, v.Function) and isinstance(value, v.Instance):
                 return v.Function(attribute.node, attribute.scopes, value)
             return attribute or (v.Session() if name in SESSION_NAMES else v.Unknown())
+        if isinstance(value, v.Table) and name in value.items:  # `SimpleNamespace`
+            return value.items[name][0]
         if isinstance(value, v.Const) and name == "value":
             return value  # of a member of an enumeration
         return columns.attribute(value, name, line)

@@ -5,7 +5,7 @@ Each query keeps its own trigger, so rules about real-time mode do not report mi
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from spark_rtm.lint.problem import ExhaustedError, Problem, spend
@@ -15,11 +15,7 @@ from spark_rtm.lint.spark.scope import SESSION_NAMES, State, narrowed, truth
 from spark_rtm.lint.spark.streams import Arguments
 
 MAX_CALL_DEPTH = 8
-ANNOTATED: dict[str, Callable[[], v.Value]] = {
-    "bool": lambda: v.Unknown(v.TRUTH_VALUE),
-    "int": v.Number,
-    "float": v.Number,
-}
+ANNOTATED: dict[str, v.Value] = {"bool": v.Unknown(v.TRUTH_VALUE), "int": v.Number(), "float": v.Number()}
 """The values of parameters by their annotations."""
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 
@@ -162,6 +158,8 @@ class Interpreter(Statements):
                 default = self.value(defaults[name], state)
                 is_exact = given is not None and not given.is_open
                 scope[name] = default if is_exact else v.one_of([default, value])
+        if given is None and isinstance(function.node, ast.FunctionDef):
+            scope |= {name: value for name, value in self._parametrized(function.node, state) if name in scope}
         if function.bound is not None and names:
             scope[names.pop(0)] = function.bound
         if given is not None:
@@ -172,6 +170,13 @@ class Interpreter(Statements):
                     scope[name] = value
             self._variadic(arguments, names, given, scope)
         return scope
+
+    def _parametrized(self, node: ast.FunctionDef, state: State) -> Iterator[tuple[str, v.Value]]:
+        """Yield the values that `pytest.mark.parametrize` passes to a parameter."""
+        for decorator in node.decorator_list:
+            match decorator:
+                case ast.Call(ast.Attribute(attr="parametrize"), [ast.Constant(str(name)), ast.List() as values]):
+                    yield name, v.one_of(v.elements(self.value(values, state)) or [v.Unknown()])
 
     @staticmethod
     def _variadic(arguments: ast.arguments, names: list[str], given: Arguments, scope: dict[str, v.Value]) -> None:
@@ -188,7 +193,7 @@ class Interpreter(Statements):
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             annotation = ast.unparse(argument.annotation).strip("'\"") if argument.annotation else ""
             is_session = argument.arg in SESSION_NAMES or annotation.rpartition(".")[2] == "SparkSession"
-            values[argument.arg] = v.Session() if is_session else ANNOTATED.get(annotation, v.Unknown)()
+            values[argument.arg] = v.Session() if is_session else ANNOTATED.get(annotation) or v.Unknown()
         return values
 
 

@@ -4,14 +4,20 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
+from importlib import import_module
 
+from spark_rtm.lint.problem import spend
 from spark_rtm.lint.python.evaluate import item
 from spark_rtm.lint.spark import values as v
 from spark_rtm.lint.spark.scope import MILLISECONDS
 from spark_rtm.lint.spark.streams import Arguments
 
 COPIES = {"copy.copy", "copy.deepcopy"}
-PARSERS: dict[str, Callable[[str], object]] = {"json.loads": json.loads, "tomllib.loads": tomllib.loads}
+PARSERS: dict[str, Callable[[str], object]] = {
+    "json.loads": json.loads,
+    "tomllib.loads": tomllib.loads,
+    "yaml.safe_load": lambda text: import_module("yaml").safe_load(text),
+}
 CONVERSIONS: dict[str, v.Value] = {"int": v.Number(), "float": v.Number(), "len": v.Number(),
                                 "bool": v.Unknown(v.TRUTH_VALUE)}  # fmt: skip
 DELETING = {"shutil.rmtree", "os.system", "subprocess.run", "subprocess.check_call", "subprocess.call"}
@@ -28,7 +34,7 @@ def converted(name: str, first: v.Value) -> v.Value | None:
         if isinstance(first, v.Const) and isinstance(first.value, bool):
             return v.Const(str(first.value))
         return first if _is_path(first) else v.Text("\0")
-    return first if name in {"Path", "File"} else None
+    return first if name in {"Path", "File", "vars"} else None
 
 
 def pure_call(name: str, given: tuple[v.Value, ...], line: int) -> v.Value | None:
@@ -75,14 +81,15 @@ def deleted_folder(name: str, given: tuple[v.Value, ...]) -> v.Value | None:
 
 
 def _parsed(parser: str, text: v.Value, line: int) -> v.Value:
-    """Return the value of a JSON or TOML text in the code."""
+    """Return the value of a JSON, TOML or YAML text in the code."""
     try:
         return _converted(PARSERS[parser](v.text_of(text) or ""), line)
-    except (ValueError, RecursionError):
+    except Exception:  # noqa: BLE001  # PyYAML may be missing, and has its own errors
         return v.Unknown()
 
 
 def _converted(content: object, line: int) -> v.Value:
+    spend()  # aliases of YAML can repeat a part many times
     if isinstance(content, dict):
         entries: v.Entries = {str(key): (_converted(value, line), line) for key, value in content.items()}
         return v.Table(entries)

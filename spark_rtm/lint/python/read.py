@@ -14,6 +14,8 @@ from spark_rtm.lint.python.interpreter import Interpreter
 from spark_rtm.lint.python.unresolved import unresolved_triggers
 from spark_rtm.lint.spark.intervals import MIN_BATCH_MS, min_batch_ms_in
 from spark_rtm.lint.spark.module import Module, target_engines
+from spark_rtm.lint.spark.streams import Trigger
+from spark_rtm.lint.spark.values import Const
 from spark_rtm.text.finding import DATABRICKS
 
 SESSION = re.compile(r"SparkSession\s*\.\s*builder|\bgetOrCreate\(")
@@ -84,13 +86,18 @@ def module_of(tree: ast.Module, code: str, **facts: Any) -> Module:
     return replace(interpreter.spark.module, lines=code.splitlines(), local_slots=local_slots, **facts)
 
 
+def _is_python_boolean(trigger: Trigger, module: Module) -> bool:
+    value = trigger.value("realTime")
+    return isinstance(value, Const) and isinstance(value.value, bool) and not module.is_jvm
+
+
 def facts_of(module: Module, marks: Marks) -> Facts:
     """Return a module as a fact. Without a name of Spark, writers without a `writeStream` belong to another library."""
     if not module.is_spark:
         module = replace(
             module,
             queries=[query for query in module.queries if not query.writer.is_guess],
-            triggers=[trigger for trigger in module.triggers if not trigger.is_guess],
+            triggers=[each for each in module.triggers if not each.is_guess or _is_python_boolean(each, module)],
             forms=[],
         )
     is_empty = not (module.queries or module.triggers or module.settings or module.imports or module.flows)
