@@ -53,7 +53,7 @@ def _name_removed_rules(sources: Sources, settings: Settings) -> None:
     comments = (named_rules(text) for _, text in sources.texts() if "rtm:" in text)
     if names := settings.removed | (set().union(*comments) & REMOVED):
         remedy = "delete them from settings and comments; `lint --claims` lists the sentences about real-time mode"
-        print(f"information: these rules exist no more: {', '.join(sorted(names))}; {remedy}", file=sys.stderr)
+        print(f"information: these rules no longer exist: {', '.join(sorted(names))}; {remedy}", file=sys.stderr)
 
 
 def _check(sources: Sources, settings: Settings, options: Options) -> int:

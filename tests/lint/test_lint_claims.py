@@ -76,4 +76,4 @@ def test_removed_rules_in_settings_and_comments_get_one_line(
     assert 0 == main(["lint", str(tmp_path), "--ignore", "claim-delta"])
 
     (line,) = [each for each in capsys.readouterr().err.splitlines() if each.startswith("information: ")]
-    assert "exist no more: claim-continuous, claim-delta; " in line
+    assert "no longer exist: claim-continuous, claim-delta; " in line

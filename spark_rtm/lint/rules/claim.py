@@ -64,7 +64,7 @@ def claim_photon(sentence: Sentence) -> Iterator[Problem]:
     Source: [setup]
     """
     for line in advised(sentence, PHOTON):
-        yield Problem(line, "real-time mode does not run with Photon", "advise readers to turn Photon off")
+        yield Problem(line, "real-time mode does not support Photon", "tell readers to turn Photon off")
 
 
 @RULES.add("claim-serverless", DATABRICKS_ONLY, severity="warning", subject="page")
@@ -89,13 +89,14 @@ def claim_autoscaling(sentence: Sentence) -> Iterator[Problem]:
     """
     Checks for the advice to use autoscaling or spot instances with real-time mode.
 
-    Why: A query holds its task slots for the batch and fails if it loses a node. Databricks discourages both options.
+    Why: A query occupies its task slots for the whole batch, and fails if it loses a node. Databricks discourages both
+    options.
 
     Example: Enable autoscaling for Spark real-time mode clusters.
     Use instead: Turn autoscaling off for real-time mode clusters.
     Source: [setup]
     """
-    message = "autoscaling and spot instances remove task slots that a real-time query holds for a whole batch"
+    message = "autoscaling and spot instances remove task slots that a real-time query occupies for a whole batch"
     for subject in (SCALING, SPOT):
         for line in advised(sentence, subject):
             yield Problem(line, message, "recommend a fixed number of on-demand workers")

@@ -21,7 +21,7 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for autoscaling on clusters that run real-time mode.
 
-    Why: A query holds its task slots for the whole batch, so workers cannot be added or removed during a batch.
+    Why: A query occupies its task slots for the whole batch, so workers cannot be added or removed during a batch.
 
     Reported at: `autoscale`.
 
@@ -32,7 +32,7 @@ def cluster_autoscale(cluster: Cluster) -> Iterator[Problem]:
     Source: [setup]
     """
     if cluster.keys.get("autoscale"):
-        message = "the cluster uses autoscaling, but a real-time query holds its task slots for the whole batch"
+        message = "the cluster uses autoscaling, but a real-time query occupies its task slots for the whole batch"
         yield cluster.problem("autoscale", message, "replace autoscale with num_workers")
 
 
@@ -50,7 +50,7 @@ def cluster_photon(cluster: Cluster) -> Iterator[Problem]:
         {"runtime_engine": "STANDARD", "spark_conf": {"spark.databricks.streaming.realTimeMode.enabled": "true"}}
     Source: [setup]
     """
-    message = "Photon is on, but real-time mode does not run with Photon"
+    message = "Photon is on, but real-time mode does not support Photon"
     for key, value in (("runtime_engine", "photon"), ("spark_version", ".*photon.*"), ("photon", "true")):
         # Serverless pipelines run real-time mode with Photon.
         if cluster.kind != "pipeline" and re.fullmatch(value, cluster.text(key), re.IGNORECASE):
@@ -81,7 +81,7 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
             continue
         value = str(attributes.get("availability", ""))
         if value.upper().startswith(("SPOT", "PREEMPTIBLE")) and not _are_on_demand(cluster, attributes):
-            message = f"the workers have availability {quoted(value)}, so the query fails when one is reclaimed"
+            message = f"the workers have availability {quoted(value)}, so the query fails when the cloud reclaims one"
             yield Problem(attributes.lines["availability"], message, fix)
 
 
@@ -184,7 +184,7 @@ def job_serverless(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for serverless tasks in jobs whose name refers to real-time mode.
 
-    Why: Serverless jobs refuse triggers without an end, such as the real-time trigger.
+    Why: Serverless jobs do not support triggers without an end, such as the real-time trigger.
 
     Reported at: `environment_key`.
 
@@ -194,7 +194,7 @@ def job_serverless(cluster: Cluster) -> Iterator[Problem]:
     Source: [setup]
     """
     if cluster.kind == "serverless task":
-        message = "the task runs on serverless compute, which refuses the real-time trigger"
+        message = "the task runs on serverless compute, which does not support the real-time trigger"
         yield cluster.problem(
             "environment_key", message, "run the task on classic compute with the real-time mode flag"
         )

@@ -19,7 +19,7 @@ MAX_PARTITIONS = 127
 MAX_FOREACH_MS = 10_000
 CONNECTOR = re.compile(r"spark-sql-kafka-0-10_2\.1[23]:(?P<version>\d{1,2}\.\d{1,2})\b")
 ALWAYS = re.compile(r"exists|is_?dir|__name__|\bls\(", re.IGNORECASE)
-"""A condition that is not a wish: the folder exists, or the module is the program."""
+"""A condition that does not express a decision to start again: the folder exists, or the module is the program."""
 TEMPORARY = re.compile(r"(?:file:/*|dbfs:/*|/dbfs/)?/?(?:tmp|temp|var/tmp|local_disk0/tmp)(?:/|$)", re.IGNORECASE)
 ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
 
@@ -27,7 +27,7 @@ ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
 @RULES.add("shuffle-partitions", severity="warning")
 def shuffle_partitions(module: Module) -> Iterator[Problem]:
     """
-    Checks for stateful real-time queries in jobs whose number of shuffle partitions is high or not set.
+    Checks for stateful real-time queries in jobs that set a high number of shuffle partitions, or none.
 
     Why: Each stateful operator needs one task slot per shuffle partition (default 200), or the query does not start.
 
@@ -51,8 +51,8 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
         text = as_text(each.value) or ""
         is_concerned = not queries or any(map(each.concerns, queries))
         if is_concerned and text.isdecimal() and int(text[:9]) > limit:
-            message = f"{SHUFFLE_CONF} is {text[:9]}, and each partition holds a task slot for the whole batch"
-            yield Problem(each.line, message, "set it to a number that fits the task slots, such as 8")
+            message = f"{SHUFFLE_CONF} is {text[:9]}, and each partition occupies a task slot for the whole batch"
+            yield Problem(each.line, message, "set it to the number of task slots that state can use, such as 8")
     if not settings and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
         for query in queries:
             if query.start_line:
@@ -60,14 +60,14 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
                 line = stateful_steps(query.writer.frame)[0].line
                 # Without a session of its own, the code gets its settings from its cluster or from another file.
                 severity = "warning" if module.builds_session else "information"
-                fix = f'set "{SHUFFLE_CONF}" to the number of task slots that you want to spend on state'
+                fix = f'set "{SHUFFLE_CONF}" to the number of task slots that state can use, such as 8'
                 yield Problem(line, message, fix, severity=severity, lines=query.writer.lines)
 
 
 @RULES.add("checkpoint-path", severity="warning")
 def checkpoint_path(module: Module) -> Iterator[Problem]:
     """
-    Checks for jobs whose real-time queries keep their checkpoint in a temporary folder or at a relative path.
+    Checks for jobs whose real-time queries store their checkpoint in a temporary folder or at a relative path.
 
     Why: If the folder is deleted, or the job starts in another folder, the query restarts without its state.
     In notebooks, which are often trials, the severity of the finding is information.
@@ -93,7 +93,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
 @RULES.add("connector-version", OSS_ONLY, "warning")
 def connector_version(module: Module) -> Iterator[Problem]:
     """
-    Checks for Kafka connectors from a Spark version that lacks a feature which the query uses.
+    Checks for Kafka connectors of a Spark version that does not support the query.
 
     Why: Each connector belongs to the Spark version with the same number. Stateful queries run in real-time mode from
     4.3.0, and the trigger exists in Python from 4.2.
@@ -120,7 +120,7 @@ def connector_version(module: Module) -> Iterator[Problem]:
         version = tuple(map(int, match["version"].split("."))) if match else (9, 9)
         if match and version < (4, 3 if stateful else 2) and not line.lstrip().startswith(("#", "//")):
             need = "a stateful query needs 4.3.0" if stateful else "the trigger needs 4.2"
-            message = f"the connector belongs to Spark {match['version']}, but in real-time mode {need}"
+            message = f"the connector is for Spark {match['version']}, but in real-time mode {need}"
             yield Problem(number, message, "use Spark 4.3.0 with the connector of the same version")
 
 
@@ -132,7 +132,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
     Why: Each start then begins without state. With `startingOffsets=latest`, the default, it skips the records that
     have arrived since the last run. With `earliest`, it writes all results again.
 
-    Reported at: the call that deletes the folder, unless a condition such as `if args.reset:` decides about it.
+    Reported at: the call that deletes the folder, except below a condition such as `if args.reset:`.
 
     Example:
         dbutils.fs.rm(checkpoints, True)
@@ -143,10 +143,10 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
     for each in module.deletions if not module.is_test else ():
         conditions = {test for test in each.tests if not ALWAYS.search(test)}
         queries = [query for query in module.queries[each.first : each.end] if query in module.real_time]
-        # A condition is a wish to start over, unless it also decides about the query.
+        # A condition is a decision to start again, unless the query has the same condition.
         queries = [query for query in queries if conditions <= query.path.keys()]
         if any(_deletes(each, query) for query in queries):
-            message = "the job deletes its own checkpoint, so each start loses its state, and skips or repeats records"
+            message = "the job deletes its own checkpoint, so each start loses the state, and skips or repeats records"
             yield Problem(each.line, message, "delete the folder by hand if the query must start without state")
 
 
@@ -177,9 +177,9 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
     """
     Checks for jobs that write the rows of a Kafka source to Kafka without selecting columns.
 
-    Why: The sink uses the columns `partition` and `topic` that the source added. Each record goes to the partition with
-    the number of its source partition, which may not exist in the target topic. Without the option `topic`, the record
-    goes back to the source topic.
+    Why: The source adds the columns `partition` and `topic`, and the sink reads both. Each record goes to the partition
+    with the number of its source partition, which may not exist in the target topic. Without the option `topic`, the
+    record goes back to the source topic.
 
     Reported at: `writeStream`.
 
@@ -193,7 +193,7 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
         is_kept = "partition" in (output_columns(writer.frame) or ()) and ["partition"] not in named
         if query.start_line and writer.is_kafka and is_kept:
             back = "" if "topic" in writer.options or writer.is_open else " and `topic`"
-            message = f"the rows keep the source's `partition`{back}, which the Kafka sink uses as its target"
+            message = f"the rows contain the source's `partition`{back}, so the Kafka sink writes each record there"
             fix = 'write .select("key", "value") before .writeStream'
             yield Problem(writer.line or query.start_line, message, fix, lines=writer.lines)
 
@@ -218,7 +218,7 @@ def foreach_interval(query: Query) -> Iterator[Problem]:
             length = interval_ms(text)
             if isinstance(length, float) and length > MAX_FOREACH_MS:
                 message = (
-                    "Python receives the last rows of a batch only when the batch ends, so they can be "
+                    "Python receives the last rows of a batch only when the batch ends, so they can arrive "
                     f"{plain(text)} late"
                 )
                 fix = 'write to Kafka, or use a short interval such as "5 seconds"'

@@ -19,7 +19,7 @@ def async_trigger(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking together with `availableNow` or `once`.
 
-    Why: A query with either trigger must commit before it ends, so start() refuses asynchronous progress tracking.
+    Why: A query with either trigger must commit before it ends, so asynchronous progress tracking makes start() fail.
 
     Reported at: the option that turns the tracking on, even in a dictionary.
 
@@ -73,7 +73,7 @@ def async_interval(query: Query) -> Iterator[Problem]:
     text = as_text(value)
     is_ignored = stateful_steps(query.writer.frame) and ENABLED not in options
     if text is not None and text.strip() != "0" and not is_ignored:
-        message = f"asyncProgressTrackingCheckpointIntervalMs is {quoted(text)}, which real-time mode refuses"
+        message = f"asyncProgressTrackingCheckpointIntervalMs is {quoted(text)}, but real-time mode requires 0"
         yield Problem(line, message, "remove the option or set it to 0")
 
 
@@ -182,7 +182,7 @@ def pipeline_flow(module: Module) -> Iterator[Problem]:
     Source: [pipelines]
     """
     for name, line in module.flows:
-        message = f"{name} sets the trigger RealTime, but in pipelines only update flows run in real-time mode"
+        message = f"{name} sets the trigger RealTime, but only update flows of pipelines run in real-time mode"
         fix = "define the output with dp.create_sink, and write to it with @dp.update_flow(target=..., spark_conf=...)"
         yield Problem(line, message, fix)
 

@@ -18,7 +18,8 @@ def stream_join(query: Query) -> Iterator[Problem]:
     """
     Checks for joins of two streams.
 
-    Why: OSS refuses all stream-stream joins. Databricks supports inner joins from 18 LTS, with five settings.
+    Why: OSS does not support stream-stream joins in real-time mode. Databricks supports inner joins from 18 LTS, with
+    five settings.
 
     Both engines: outer, semi and anti joins.
     OSS: inner joins, which fail with OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
@@ -33,7 +34,8 @@ def stream_join(query: Query) -> Iterator[Problem]:
         how = [text.lower().replace("_", "") for text in texts_of(step.arguments.get("how", 2))]
         is_inner = step.name == "join" and all(kind in INNER_JOINS for kind in how)
         if joins_streams(step):
-            message = f"real-time mode refuses {'a' if is_inner else 'this'} join of two streams"
+            kind = "a" if is_inner else "this"
+            message = f"real-time mode does not support {kind} join of two streams, so the query fails"
             fix = "union both streams and aggregate by key, or join them in a micro-batch query"
             yield Problem(step.line, message, fix, OSS_ONLY if is_inner else BOTH)
 
@@ -64,7 +66,7 @@ def static_join(query: Query) -> Iterator[Problem]:
             continue
         static = right if right.is_streaming is False else left if left.is_streaming is False else None
         if static and step.name == "crossJoin":
-            message = "real-time mode refuses a cross join, even with a broadcast table"
+            message = "real-time mode does not support cross joins, even with a broadcast table, so the query fails"
             fix = "join on a column that is equal on both sides, and wrap the static side in F.broadcast(...)"
             yield Problem(step.line, message, fix, OSS_ONLY)
         elif static and not static.is_broadcast and not static.is_small:
@@ -108,7 +110,7 @@ def union_after_state(query: Query) -> Iterator[Problem]:
     """
     Checks for stateful operators before a union.
 
-    Why: Real-time mode refuses such a union. On OSS, the condition is STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED.
+    Why: Such a query fails. On OSS, the condition is STATEFUL_OPERATORS_BEFORE_UNION_NOT_SUPPORTED.
 
     Reported at: the union, not the operator that keeps state.
 
@@ -118,7 +120,7 @@ def union_after_state(query: Query) -> Iterator[Problem]:
     """
     for step in query.steps(*UNIONS):
         if stateful_steps(step.left) or (step.other and stateful_steps(step.other)):
-            message = "real-time mode refuses a union after a stateful operator"
+            message = "real-time mode does not support a union after a stateful operator, so the query fails"
             fix = "union first, then aggregate or drop duplicates"
             yield Problem(step.line, message, fix)
 
@@ -142,4 +144,4 @@ def sort_or_coalesce(query: Query) -> Iterator[Problem]:
     later = "sort or limit the results where they are read"
     for step in query.steps("coalesce", "repartitionByRange", "orderBy", "sort", "limit"):
         fix, engines = (later, BOTH) if step.name in {"orderBy", "sort", "limit"} else ("use repartition(n)", OSS_ONLY)
-        yield Problem(step.line, f"real-time mode refuses {step.name}, so the query fails", fix, engines)
+        yield Problem(step.line, f"real-time mode does not support {step.name}, so the query fails", fix, engines)

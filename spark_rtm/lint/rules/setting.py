@@ -14,23 +14,23 @@ from spark_rtm.lint.spark.values import as_text, quoted
 RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
 SOURCE_OPTIONS = {
-    "maxoffsetspertrigger": ("has no effect, because real-time mode reads without a limit; OSS refuses it", ()),
-    "minoffsetspertrigger": ("is refused because real-time mode reads without a limit", OSS_ONLY),
-    "maxtriggerdelay": ("is refused because real-time mode reads without a limit", OSS_ONLY),
-    "minpartitions": ("is refused because each topic partition has exactly one task", OSS_ONLY),
+    "maxoffsetspertrigger": ("has no effect, because real-time mode reads without a limit; OSS rejects it", ()),
+    "minoffsetspertrigger": ("is rejected because real-time mode reads without a limit", OSS_ONLY),
+    "maxtriggerdelay": ("is rejected because real-time mode reads without a limit", OSS_ONLY),
+    "minpartitions": ("is rejected because each topic partition has exactly one task", OSS_ONLY),
     "maxrecordsperpartition": ("has no effect in real-time mode", OSS_ONLY),
     "maxpartitions": ("has no effect, because only Databricks supports it", OSS_ONLY),
     "failondataloss": ("has no effect, so the query fails with OffsetOutOfRange after data loss", OSS_ONLY),
-    "endingoffsets": ("is refused because a stream has no end", ()),
-    "endingtimestamp": ("is refused because a stream has no end", ()),
-    "endingoffsetsbytimestamp": ("is refused because a stream has no end", ()),
-    "kafka.enable.auto.commit": ("is refused because Spark manages the offsets itself", ()),
-    "kafka.auto.offset.reset": ("is refused because Spark uses startingOffsets for this purpose", ()),
+    "endingoffsets": ("is rejected because a stream has no end", ()),
+    "endingtimestamp": ("is rejected because a stream has no end", ()),
+    "endingoffsetsbytimestamp": ("is rejected because a stream has no end", ()),
+    "kafka.enable.auto.commit": ("is rejected because Spark manages the offsets itself", ()),
+    "kafka.auto.offset.reset": ("is rejected because Spark uses startingOffsets for this purpose", ()),
 }
 SINK_OPTIONS = {
     "kafka.transactional.id": ("makes the first row fail, because the Kafka sink has no transactions", OSS_ONLY),
-    "kafka.key.serializer": ("is refused because the sink writes keys as bytes", ()),
-    "kafka.value.serializer": ("is refused because the sink writes values as bytes", ()),
+    "kafka.key.serializer": ("is rejected because the sink writes keys as bytes", ()),
+    "kafka.value.serializer": ("is rejected because the sink writes values as bytes", ()),
 }
 IGNORED_OPTIONS = {"maxrecordsperpartition", "maxpartitions", "failondataloss"}
 KNOWN_OPTIONS = ("asyncProgressTrackingCheckpointIntervalMs", "asyncProgressTrackingEnabled",
@@ -64,9 +64,9 @@ OBSOLETE = ("MultiShuffleManager", "StreamingShuffleManager", "ConcurrentStageDA
 @RULES.add("option", subject="query")
 def option(query: Query) -> Iterator[Problem]:
     """
-    Checks for Kafka options that real-time mode refuses or ignores.
+    Checks for Kafka options that real-time mode rejects or ignores.
 
-    Why: A refused option makes the query fail. An ignored option suggests a limit that does not exist.
+    Why: A rejected option makes the query fail. An ignored option suggests a limit that does not exist.
 
     Both engines: `maxOffsetsPerTrigger`, `endingOffsets`, `kafka.enable.auto.commit`, `kafka.auto.offset.reset`,
     key and value serializers.
@@ -138,7 +138,7 @@ def setting(module: Module) -> Iterator[Problem]:
         return
     for value, line in module.setting("spark.databricks.photon.enabled"):
         if value == "true":
-            message = "Photon is on, but real-time mode does not run with Photon"
+            message = "Photon is on, but real-time mode does not support Photon"
             yield Problem(line, message, "turn Photon off", DATABRICKS_ONLY)
     for value, line in module.setting("spark.sql.streaming.stateStore.providerClass"):
         if value and ".databricks." in value and not value.endswith("StateStoreProvider"):
@@ -160,7 +160,7 @@ def unknown_setting(module: Module) -> Iterator[Problem]:
 
     Why: Spark ignores an unknown key without an error. Only the trigger turns real-time mode on.
 
-    Both engines: an error for a key that can only be meant to turn the mode on; a warning for a misspelled key.
+    Both engines: an error for an unknown key that clearly means to turn the mode on; a warning for a misspelled key.
     OSS: a warning for other unknown keys of real-time mode.
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.
@@ -189,7 +189,7 @@ def check_off(module: Module) -> Iterator[Problem]:
     """
     Checks for settings that switch off a check of real-time mode or of state.
 
-    Why: The check refuses queries that lose, hold back or misread rows. Without the check, such rows cause no error.
+    Why: The check rejects queries that lose, delay or misread rows. Without the check, these faults cause no error.
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.
 
@@ -201,7 +201,7 @@ def check_off(module: Module) -> Iterator[Problem]:
         for text, line in module.setting(key) if "realTimeMode" in key or module.real_time else ():
             if text is not None and text.lower() == value:
                 message = f"{key} is {text}, so {consequence}"
-                yield Problem(line, message, "remove the setting, and correct the code that the check refuses")
+                yield Problem(line, message, "remove the setting, and correct the code that fails the check")
 
 
 @RULES.add("shuffle-manager", severity="warning")
@@ -220,7 +220,7 @@ def shuffle_manager(module: Module) -> Iterator[Problem]:
     for key in ("spark.shuffle.manager", "spark.databricks.dagScheduler.type"):
         for text, line in module.setting(key):
             if text and text.endswith(OBSOLETE):
-                message = f"{key}={text.rpartition('.')[2]} is obsolete: real-time mode sets it automatically"
+                message = f"{key}={text.rpartition('.')[2]} is obsolete: real-time mode chooses it automatically"
                 yield Problem(line, message, "remove the setting")
 
 

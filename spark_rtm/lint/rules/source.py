@@ -118,9 +118,9 @@ def value_column(query: Query) -> Iterator[Problem]:
 @RULES.add("source", subject="query")
 def source(query: Query) -> Iterator[Problem]:
     """
-    Checks for sources that real-time mode refuses.
+    Checks for sources that real-time mode does not support.
 
-    Why: Only sources that can be read row by row are allowed.
+    Why: Real-time mode reads sources row by row, and only some sources support this.
 
     Both engines: files, tables, Delta, Auto Loader, sockets, `rate-micro-batch`, `pubsub`, `pulsar`, and `eventhubs`,
     whose Kafka endpoint you read instead. OSS reports INPUT_STREAM_NOT_SUPPORTED, or DATA_SOURCE_NOT_FOUND for a source
@@ -136,8 +136,8 @@ def source(query: Query) -> Iterator[Problem]:
     """
     for each in query.writer.frame.sources:
         if isinstance(each, Source) and each.name in REFUSED_SOURCES and query.writer.frame.is_streaming:
-            message = f"real-time mode refuses the source {each.name!r}"
-            fix = "read from Kafka, or run this query in micro-batch mode"
+            message = f"real-time mode does not support the source {each.name!r}, so the query fails"
+            fix = "read from Kafka, or use micro-batch mode for this query"
             if each.name == OF_PACK:
                 message = f"the source {OF_PACK!r} exists only on OSS, so the query does not start"
                 fix = "use the source 'kafka'; in Python, control.source_format() returns the source that exists"
@@ -147,9 +147,9 @@ def source(query: Query) -> Iterator[Problem]:
 @RULES.add("sink", subject="query")
 def sink(query: Query) -> Iterator[Problem]:
     """
-    Checks for sinks that real-time mode refuses.
+    Checks for sinks that real-time mode does not support.
 
-    Why: Only sinks that accept rows one by one are allowed.
+    Why: Real-time mode writes rows one by one, and only some sinks accept this.
 
     Both engines: files, Delta, `jdbc`, `memory`, `eventhubs`, `kinesis`, `pubsub`, `pulsar`. For `memory`, OSS reports
     OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
@@ -166,11 +166,11 @@ def sink(query: Query) -> Iterator[Problem]:
     if any(name in {"foreach", "foreachBatch"} for name, _ in writer.sinks):
         return
     if writer.format is None and query.start_line and "path" in writer.options and not writer.is_open:
-        message = "no sink format is set, so Spark uses the default file sink, which real-time mode refuses"
+        message = "no sink format is set, so Spark uses files, which real-time mode does not support"
         yield Problem(query.start_line, message, 'write .format("kafka") or .foreach(...)')
     elif writer.format is not None and writer.sink in REFUSED_SINKS:
-        message = f"real-time mode refuses the sink {writer.sink!r}"
-        fix = "write to Kafka or use foreach, and write tables or files in a separate query"
+        message = f"real-time mode does not support the sink {writer.sink!r}, so the query fails"
+        fix = "write to Kafka or use foreach; write tables and files in a separate micro-batch query"
         yield Problem(writer.format[1], message, fix, REFUSED_SINKS[writer.sink])
 
 
@@ -192,6 +192,6 @@ def foreach_batch(query: Query) -> Iterator[Problem]:
     """
     for name, line in query.writer.sinks:
         if name == "foreachBatch":
-            message = "real-time mode refuses foreachBatch"
+            message = "real-time mode does not support foreachBatch, so the query fails"
             fix = "use foreach, or write to Kafka and run foreachBatch in a micro-batch query"
             yield Problem(line, message, fix)

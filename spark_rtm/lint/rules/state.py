@@ -37,7 +37,7 @@ def dedup_within_watermark(query: Query) -> Iterator[Problem]:
     Why: Not every engine and version supports this method.
 
     OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
-    Databricks: a warning, because the editions of the documentation disagree.
+    Databricks: a warning, because versions of the documentation disagree.
 
     Reported at: the operator.
 
@@ -53,7 +53,7 @@ def dedup_within_watermark(query: Query) -> Iterator[Problem]:
     for step in query.steps("dropDuplicatesWithinWatermark"):
         refused = f"dropDuplicatesWithinWatermark fails in real-time mode with {ALLOWLIST_CONDITION}"
         yield Problem(step.line, refused, fix, OSS_ONLY)
-        uncertain = "not every Databricks Runtime accepts dropDuplicatesWithinWatermark in real-time mode"
+        uncertain = "some Databricks Runtimes do not support dropDuplicatesWithinWatermark in real-time mode"
         yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning")
 
 
@@ -75,7 +75,7 @@ def legacy_state(query: Query) -> Iterator[Problem]:
     """
     fix = "use aggregation, or transformWithState where the engine supports it in real-time mode"
     for step in query.steps("applyInPandasWithState", "mapGroupsWithState", "flatMapGroupsWithState"):
-        yield Problem(step.line, f"real-time mode refuses {step.name}", fix)
+        yield Problem(step.line, f"real-time mode does not support {step.name}, so the query fails", fix)
 
 
 @RULES.add("event-time-timer", DATABRICKS_ONLY, subject="query")
@@ -123,10 +123,10 @@ def map_in_pandas(query: Query) -> Iterator[Problem]:
     """
     Checks for `mapInPandas` and `mapInArrow` in real-time queries.
 
-    Why: Spark calls the function once for a whole partition, so the function decides when to return rows.
+    Why: Spark calls the function once for a whole partition, so the function itself decides when it returns rows.
 
     OSS: an error, OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
-    Databricks: a warning, because the editions of the documentation disagree.
+    Databricks: a warning, because versions of the documentation disagree.
 
     Reported at: the operator.
 
@@ -138,7 +138,7 @@ def map_in_pandas(query: Query) -> Iterator[Problem]:
     for step in query.steps("mapInPandas", "mapInArrow"):
         refused = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
         yield Problem(step.line, refused, fix, OSS_ONLY)
-        uncertain = f"the newest limitations page excludes {step.name} from real-time mode"
+        uncertain = f"the newest limitations page of Databricks excludes {step.name} from real-time mode"
         yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning")
 
 

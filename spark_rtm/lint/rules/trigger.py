@@ -110,7 +110,7 @@ def trigger_several(module: Module) -> Iterator[Problem]:
 
 
 def _in_declarations(module: Module) -> Iterator[Problem]:
-    """Yield forms outside of calls of Python: Scala and Java, imports and options."""
+    """Yield problems of triggers that are not Python calls: Scala and Java code, imports and options."""
     for form, line in module.forms:
         yield Problem(line, f"{form} does not exist, so the code does not compile", JVM_FIX)
     for name, line in module.imports:

@@ -80,7 +80,7 @@ REAL_TIME = re.compile(
     r"(?:real[-_.]?time(?:[-_.]?mode)?|rtm)(?:\.(?:mode\.)?enabled?|\.mode)?",
     re.IGNORECASE,
 )
-"""A key that can only be meant to turn real-time mode on."""
+"""A key whose only possible purpose is to turn real-time mode on."""
 PART = re.compile(r"spark\.(?:sql|databricks|streaming)\.[\w.]*real[-_.]?time[-_.]?mode", re.IGNORECASE)
 CUTOFF = 0.8
 PREFIXES = ("spark.sql.streaming.", "spark.sql.streaming.statestore.", "spark.sql.streaming.realtimemode.",
@@ -92,7 +92,7 @@ def _rest(key: str, prefix: str) -> str:
 
 
 def is_switch(key: str) -> bool:
-    """Return whether a key can only be meant to enable real-time mode."""
+    """Return whether the only possible purpose of a key is to turn real-time mode on."""
     return bool(REAL_TIME.fullmatch(key))
 
 
