@@ -36,14 +36,18 @@ FACTS = {
     "default garbage collector": ("tuning", r"two cores and 1,792 MB"),
     "slow first batches": ("tuning", r"hundred (?:empty|pauses|times)"),
     "rows that are too late": ("state", r"two batches too late"),
-    # Each of these words denies what `control`, `latency`, `joins`, `python_state` or `rtm resize` can do.
+    # Each of these patterns finds text that denies a feature of `control`, `latency`, `joins`, `python_state` or
+    # `rtm resize`.
     "stop in the middle of a batch": ("control", r"`query\.stop\(\)` repeats|stop\(\)` does not wait for a commit"),
     "latency of OSS": ("latency", r"not reported; applying|OSS(?: 4\.3\.0)? reports no latenc"),
-    "refusal of joins": (
+    "missing support for joins": (
         "joins",
         r"stream, inner \| not supported|OSS(?: 4\.3\.0)? (?:refuses|does not support) (?:stream-stream |)joins?\b",
     ),
-    "refusal of Python": ("state", r"refuses? \[?Python (?:UDF|function|processor)|no Python (?:UDF|function)"),
+    "missing support for Python": (
+        "state",
+        r"(?:refuses?|not support) \[?Python (?:UDF|function|processor)|no Python (?:UDF|function)",
+    ),
     "number of state partitions": ("state", r"fixed by the first batch|partitions\S* for each checkpoint"),
 }
 """The page that owns each fact, and a regular expression for the words or numbers that state the fact."""
