@@ -33,7 +33,7 @@ KINDS: dict[str, Callable[[], Sequence[Item]]] = {
     "triggers": items.triggers,
     "tasks": items.tasks,
 }
-# More slots than any task needs. An answer that needs more is refused before its query starts.
+# More slots than any task needs. An answer that needs even more is rejected before its query starts.
 SLOTS = 16
 MAX_LINE = 160
 EXAMPLES = """examples:

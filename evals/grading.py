@@ -35,7 +35,7 @@ def answer_line(reply: str) -> str | None:
     if not found:
         return None
     text = found[-1].lower().replace("\u2019", "'")
-    # The apostrophe of "doesn't" stays.
+    # Keep apostrophes inside words, such as "doesn't".
     text = re.sub(r"[`*\"\u201c\u201d]|(?<!\w)'|'(?!\w)", "", text)
     return " ".join(re.sub(r"(?<=\d),(?=\d{3}\b)", "", text).split())
 

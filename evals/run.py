@@ -26,7 +26,7 @@ def asked(assistant: Assistant, item: Item, folder: Path) -> Reply:
 def graded(
     item: Item, reply: Reply, folder: Path, bench: Callable[[], Bench], seconds: float = TIME_LIMIT_SECONDS
 ) -> Verdict:
-    """Return the verdict on a reply. `bench` returns the environment of solutions, and `seconds` limits each step."""
+    """Return the verdict on a reply. `bench` returns the environment for solutions, and `seconds` limits each step."""
     if reply.error:
         verdict = Verdict(item.name, is_right=False, reason=reply.error)
     elif isinstance(item, Question | Trigger):

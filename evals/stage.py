@@ -27,7 +27,7 @@ from spark_rtm.testing.trial import Trial, read_stream
 Answer = Callable[..., Any]
 DEADLINE_SECONDS = 30.0
 REASON = "expected_reason"
-"""Attribute of a known wrong answer."""
+"""The attribute that stores a known wrong answer's expected reason."""
 
 
 class WrongAnswerError(AssertionError):
@@ -164,7 +164,7 @@ def fields(record: Received) -> dict[str, Any]:
 
 
 def newest(records: Iterable[Received]) -> dict[str, dict[str, Any]]:
-    """Return the fields of each key's newest record, as an upserting reader would keep them."""
+    """Return the fields of each key's newest record, as an upserting consumer would keep them."""
     return {(record.key or b"").decode(): fields(record) for record in records}
 
 

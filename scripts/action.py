@@ -10,7 +10,7 @@ import sys
 EMPTY = '{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "spark-real-time-mode"}}, "results": []}]}\n'
 """A SARIF log without findings, so that the upload step finds a valid file even if nothing could be linted."""
 
-if sys.version_info < (3, 11):  # noqa: UP036  # the image of a job may have an older one
+if sys.version_info < (3, 11):  # noqa: UP036  # the job's image may have an older Python
     if os.environ.get("RTM_SARIF_FILE"):
         with open(os.environ["RTM_SARIF_FILE"], "w") as empty_file:  # noqa: PTH123
             empty_file.write(EMPTY)

@@ -1,7 +1,7 @@
 """
-Check that each commit stands alone: its subject fits a line, and `skills.py validate` passes on its files.
+Check each commit: its subject must fit on one line, and `skills.py validate` must pass on its files.
 
-The checked commits are those since the last tag, at most the last 60, without those that are older than this check.
+The checked commits are those since the last tag, at most the last 60. Commits older than this check are omitted.
 In a checkout without history, only HEAD is checked.
 """
 
@@ -40,10 +40,10 @@ def commits_since_last_tag(root: Path) -> list[str]:
 
 
 def problems_of(root: Path, commit: str) -> list[str]:
-    """Return the problems of one commit, a line each."""
+    """Return the problems of one commit, one per line."""
     subject, problems = _git(root, "log", "-1", "--format=%s", commit), list[str]()
     if len(subject) > MAX_SUBJECT_LETTERS:
-        problems.append(f"its subject has {len(subject)} letters, more than {MAX_SUBJECT_LETTERS}")
+        problems.append(f"its subject has {len(subject)} letters; shorten it to at most {MAX_SUBJECT_LETTERS}")
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(["git", "archive", commit], cwd=root, capture_output=True, check=True).stdout
         subprocess.run(["tar", "-x"], cwd=folder, input=archive, check=True)

@@ -22,16 +22,16 @@ from spark_rtm.text.finding import printable, render
 
 
 def main() -> int:
-    """Lint the file that the JSON on standard input names, and return the exit status."""
+    """Lint the file named in the JSON on standard input, and return the exit status."""
     try:
         event = json.load(sys.stdin.buffer)
         path = _written(event)
     except (ValueError, RecursionError):
-        return _unchecked("standard input is not the JSON of a hook, so nothing was checked")
+        return _unchecked("standard input is not a hook's JSON event, so nothing was checked")
     if path is None or path.suffix.lower() not in SUFFIXES:
         return 0
     if not os.path.isfile(path):  # noqa: PTH113  # a method of `Path` raises below an inaccessible folder
-        return _unchecked(f"{path} is not a file that can be read, so it was not checked")
+        return _unchecked(f"{path} is not a readable file, so it was not checked")
     try:
         findings = lint_paths([path], settings=settings_for([path], [rule.id for rule in RULES], {}))
     except SettingsError as error:
@@ -43,7 +43,7 @@ def main() -> int:
 
 def _hand_over(findings: str, event: dict[str, Any]) -> int:
     """Print the findings in the form that the assistant expects, and return the exit status."""
-    # Events of Copilot CLI have the result of the tool under this name, and Claude Code has `tool_response`.
+    # Copilot CLI stores the tool's result in `tool_result`. Claude Code stores it in `tool_response`.
     for sign, field in (("cursor_version", "additional_context"), ("tool_result", "additionalContext")):
         if sign in event:
             print(json.dumps({field: findings}))
@@ -53,9 +53,9 @@ def _hand_over(findings: str, event: dict[str, Any]) -> int:
 
 
 def _written(event: Any) -> Path | None:
-    """Return the path of the file that the tool has written, or None if the event names no file."""
+    """Return the path of the file that the tool has written, or None if the event contains no path."""
     tool_input = event.get("tool_input") if isinstance(event, dict) else None
-    # Tools of Copilot CLI name the file `path`.
+    # Copilot CLI's tools store the file's path in `path`.
     name = tool_input.get("file_path", tool_input.get("path")) if isinstance(tool_input, dict) else None
     return Path(str(event.get("cwd") or ""), name) if isinstance(name, str) and "\0" not in name else None
 

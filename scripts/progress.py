@@ -31,7 +31,7 @@ def main(arguments: Sequence[str], out: TextIO = sys.stdout) -> int:
             _wait(process, title, lines, out)
         except KeyboardInterrupt:
             process.wait()
-            print("\ninterrupted; the next `make` continues here", file=sys.stderr)
+            print("\ninterrupted; the next `make` continues with this step", file=sys.stderr)
             return 130
         reader.join()
     if process.returncode:

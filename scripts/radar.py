@@ -26,8 +26,8 @@ from spark_rtm.services.cache import cached_folder
 
 CONDITIONS_FILE = "error/error-conditions.json"
 CONDITIONS = re.compile(r"STREAM|STATE_STORE|STATEFUL|KAFKA|REAL_TIME|CHECKPOINT|WATERMARK")
-# Part of the name of a class file, and its relevant strings. The check of operators names some classes as strings,
-# and refers to others.
+# Part of a class file's name, and the class file's relevant strings. The operator check contains some class names as
+# strings, and refers to other classes.
 TEXTS = {
     "settings": ("sql/internal/SQLConf", re.compile(rb"spark\.sql\.streaming\.[\w.]+")),
     "allow list": ("/RealTimeModeAllowlist", re.compile(rb"org\.apache\.spark\.[\w.$]+|org/apache/spark/[\w/]+Exec\b")),

@@ -16,7 +16,7 @@ PYTHON = "3.11.5"
 # These packages install the others. Spark is the only one that is published without a wheel, so pip must build it.
 # The wheel of this repository is built with hatchling.
 BUILD = ("hatchling", "pip", "setuptools", "wheel")
-# `make` installs the files of a group in this order; the last file contains only what the files before it lack.
+# `make` installs the files of a group in this order; the last file contains only packages missing from the others.
 GROUPS = {
     "build": ("build",),
     "base": ("build", "base"),

@@ -138,7 +138,7 @@ def _leads_out(folder: Path, project: Path | None) -> bool:
 
 def _wrong_places(options: InstallOptions, folders: Sequence[Path]) -> str:
     if options.to and options.assistant:
-        return "--to names the folder, so --assistant has no effect; omit one of them"
+        return "--to sets the folder, so --assistant has no effect; omit one of them"
     if options.project and not options.project.is_dir():
         return f"the project {options.project} is not a folder, so nothing was changed; create it first"
     if not options.list and (outside := [folder for folder in folders if _leads_out(folder, options.project)]):

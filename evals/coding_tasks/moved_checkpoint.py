@@ -73,7 +73,7 @@ def right(
 def same_checkpoint(
     spark: SparkSession, servers: str, source: str, target: str, old: str, _new: str, interval: str
 ) -> StreamingQuery:
-    """Change only the trigger, although real-time mode refuses the checkpoint's format."""
+    """Change only the trigger, although real-time mode rejects the checkpoint's format."""
     return start(spark, servers, (source, target), old, interval, None)
 
 

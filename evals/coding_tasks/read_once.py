@@ -1,4 +1,4 @@
-"""A reader that keeps the first record per header `id` gets each source record once, even after a restart."""
+"""A consumer that keeps the first record per header `id` gets each source record once, even after a restart."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F

@@ -37,7 +37,7 @@ def right(records: DataFrame) -> DataFrame:
 
 @wrong(r"ended with STREAMING_REAL_TIME_MODE.IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED")
 def union(records: DataFrame) -> DataFrame:
-    """Union the stream with itself, which real-time mode refuses."""
+    """Union the stream with itself, which real-time mode does not support."""
     ledger = records.select("key", "value", F.lit("ledger").alias("topic"))
     return ledger.union(records.where(is_large()).select("key", "value", F.lit("alerts").alias("topic")))
 

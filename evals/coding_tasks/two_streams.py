@@ -1,4 +1,4 @@
-"""A reader that upserts records gets exactly the pairs whose click is at most two minutes after the impression."""
+"""A consumer that upserts records gets exactly the pairs whose click is at most two minutes after the impression."""
 
 import json
 

@@ -16,7 +16,7 @@ from spark_rtm.lint.rules.rule import LABELS
 Maker = Callable[[Path, str], str]
 ERRORS = "errors_"
 CONNECT = "scripts/pack/tables/connect.json"
-"""What each function of `realtime` that uses Spark does over Spark Connect, as a test compares it."""
+"""The behavior over Spark Connect of each function in `realtime` that uses Spark. A test verifies this file."""
 
 
 def router(root: Path, _: str) -> str:
@@ -28,7 +28,7 @@ def router(root: Path, _: str) -> str:
     order = navigation(root)
     lines: dict[str, str] = {}
     parts = []
-    # A page that the navigation lacks, which `make site` reports, comes last.
+    # A page that is missing from the navigation comes last; `make site` reports such pages.
     names = {files.relative(root, path): path for path in files.references(root)}
     for name in sorted(names, key=lambda name: [*order, name].index(name)):
         path, text = names[name], names[name].read_text(encoding="utf-8")

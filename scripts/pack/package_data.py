@@ -32,7 +32,7 @@ CONDITION = re.compile(r"`((?!PYSPARK_)[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+(?:\.[A-Z0-9
 SYMPTOMS = ("you see", "change", "growing phase")
 """The titles of the first column in tables of symptoms or changes, which contain no messages."""
 MESSAGES = ("message", "symptom")
-"""How the title of a column with messages begins."""
+"""The first words in the titles of columns that contain messages."""
 FIXES = ("fix", "what to do", "do", "remedy", "cause and fix", "cause and remedy")
 
 
@@ -148,7 +148,7 @@ def _on_databricks(path: Path) -> Iterator[KnownError]:
 
 
 def _named(path: Path) -> Iterator[KnownError]:
-    """Yield the conditions in prose, with the text below a quote or the sentence that names the condition."""
+    """Yield the conditions in prose, each with the text below its quote or the sentence that contains it."""
     text = path.read_text(encoding="utf-8")
     lines, engine = text.splitlines(), _engine(path)
     inside = {number for fence in markdown.fences(text) for number in range(fence.line, fence.end_line + 1)}

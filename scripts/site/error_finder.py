@@ -34,7 +34,7 @@ def data(root: Path) -> str:
 
 
 def entries(root: Path) -> list[dict[str, Any]]:
-    """Return what the form compares with a text and shows: each error with a link, and with its fix as HTML."""
+    """Return the errors that the form searches and shows, each with a link and with its fix as HTML."""
     return [
         {
             "condition": each.condition,
@@ -67,6 +67,6 @@ def _rendered(stem: str, text: str) -> str:
     if "<" in (rest := _ALLOWED_TAG.sub("", html)):
         found = rest[rest.index("<") :][:80]
         raise ValueError(
-            f"{stem}.md: a fix contains the HTML {found!r}, which the error finder refuses; write it as Markdown"
+            f"{stem}.md: a fix contains the HTML {found!r}, which the error finder rejects; write it as Markdown"
         )
     return html

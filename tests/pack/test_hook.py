@@ -95,7 +95,7 @@ def test_clean_and_other_files_are_silent(tool_input: Any, project: Path, run: R
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("folder.py", "is not a file that can be read"),
+        ("folder.py", "is not a readable file"),
         ("latin.py", "is not encoded in UTF-8"),
         ("bad.py", "select is 3"),
     ],
@@ -113,7 +113,7 @@ def test_unreadable_file_is_one_line(name: str, reason: str, project: Path, run:
 
 @pytest.mark.parametrize("event", [b"\xff", b"[" * 100_000])
 def test_malformed_input_is_one_line(event: bytes, run: Run) -> None:
-    assert (0, "", "rtm lint: standard input is not the JSON of a hook, so nothing was checked\n") == run(event)
+    assert (0, "", "rtm lint: standard input is not a hook's JSON event, so nothing was checked\n") == run(event)
 
 
 def test_command_of_the_plugin_runs_anywhere(project: Path) -> None:

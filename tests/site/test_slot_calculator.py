@@ -61,7 +61,10 @@ def test_calculator_shows_effect_of_missing_slots_and_of_the_engine(calculator: 
         calculator, "slots_cluster"
     )
     enter(calculator, {"repartitions": "four"})
-    assert ("?", "A field has no valid number.") == (shown(calculator, "slots_needed"), shown(calculator, "slots_sum"))
+    assert ("?", "Enter a valid number in each field.") == (
+        shown(calculator, "slots_needed"),
+        shown(calculator, "slots_sum"),
+    )
 
 
 def test_address_of_the_calculator_shows_the_same_numbers_again(calculator: Page, address: str) -> None:

@@ -6,8 +6,8 @@ which it was read. A link may be a reference such as `[docs]`, with a definition
 cell of a row contains names in code type, each linked module must contain at least one of these names. If the row links
 to tests, one of these tests, or a module that it imports, must contain one of the names.
 
-A sentence beside a table that begins with "Each", "Every", "All" or "No" and speaks of the table's rows needs a link to
-a parametrized test, because the evidence of the rows does not prove it.
+A sentence next to a table needs a link to a parametrized test if it begins with "Each", "Every", "All" or "No" and is
+about the table's rows, because the evidence in single rows does not prove such a sentence.
 """
 
 import re
@@ -65,13 +65,13 @@ def check_evidence(root: Path) -> Iterator[Finding]:
 
 
 def check_sentences(root: Path) -> Iterator[Finding]:
-    """Yield sentences about all rows of the table beside them that link no parametrized test."""
+    """Yield each sentence that is about all rows of an adjacent table but links no parametrized test."""
     for path in files.references(root):
         for line, words, targets in _about_all_rows(path.read_text(encoding="utf-8")):
             tests = ((path.parent / target.partition("#")[0]).resolve() for target in targets)
             if not any(test.suffix == ".py" and "parametrize" in test.read_text(encoding="utf-8") for test in tests):
-                problem = f"the sentence {words!r} speaks of all rows of a table without a parametrized test"
-                remedy = "link the test whose cases are the rows, or name them"
+                problem = f"the sentence {words!r} is about all rows of a table, but links no parametrized test"
+                remedy = "link the test whose cases are the rows, or name the rows"
                 yield Finding(files.relative(root, path), line, "evidence", problem, remedy)
 
 
@@ -90,7 +90,7 @@ def _sources(text: str) -> dict[str, str]:
 
 
 def _about_all_rows(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    """Yield the line, the first words and the links of each sentence about all rows of the table beside it."""
+    """Yield the line, the first words and the links of each sentence about all rows of an adjacent table."""
     lines, sources = hand_written(text), _sources(text)
     heads = {table.line - 1: table.header[0] for table in markdown.tables(text)}
     parts = [[*group] for is_text, group in groupby(range(len(lines)), lambda n: bool(lines[n].strip())) if is_text]

@@ -26,7 +26,7 @@ def since(outcomes: Mapping[str, str | None]) -> str:
     """
     Return the minor version since which a row has had its current outcome, or "-" if an outcome is missing.
 
-    A Python exception of the probe, such as for a class that moved, is no outcome of the engine.
+    A Python exception in the probe, for example because a class has moved, is not an outcome of the engine.
     """
     known = (None if outcome and outcome.startswith(UNKNOWN) else outcome for outcome in outcomes.values())
     versions, runs = list(outcomes), [outcome and outcome.startswith(RUNS) for outcome in known]

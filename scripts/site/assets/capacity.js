@@ -1,4 +1,4 @@
-// Estimates what a query needs with the command `capacity` itself, in Python that the first press of the button loads.
+// Runs the command `capacity` in Python, which the page loads when the button is first pressed.
 "use strict";
 (() => {
   const form = document.getElementById("capacity-form");

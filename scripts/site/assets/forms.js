@@ -1,7 +1,7 @@
-// What several forms of the site need: an address that holds the numbers of a form, and Python in a worker.
+// Shared by the site's forms: stores a form's values in the address, and runs Python in a worker.
 "use strict";
 window.rtmForms = {
-  // Keeps the changed values of a form in the last part of the address, which no server sees, so a link shows a result.
+  // Stores changed values in the address after `#`, which browsers do not send to servers, so a link reproduces a result.
   share(form, update) {
     const mark = `#${form.id}?`;
     const initial = new Map([...form.querySelectorAll("input, select")].map(({ id, value }) => [id, value]));
@@ -24,7 +24,7 @@ window.rtmForms = {
     update();
   },
 
-  // Sends messages to Python; the first one loads it. The answer has a `problem` if Python did not load.
+  // Sends a message to Python; the first message loads Python. The reply contains a `problem` if Python did not load.
   python(form) {
     const script = new URL("python_worker.mjs", this.place);
     let worker = null;
@@ -34,7 +34,7 @@ window.rtmForms = {
         worker.postMessage({ base: new URL(form.dataset.base, location.href).href });
       }
       worker.onmessage = ({ data }) => resolve(data);
-      worker.onerror = () => resolve({ problem: "Python did not load. A page that was opened from a file cannot load it; use the command." });
+      worker.onerror = () => resolve({ problem: "Python did not load. Pages opened from a file cannot load Python; use the command instead." });
       worker.postMessage(message);
     });
   },

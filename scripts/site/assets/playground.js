@@ -1,4 +1,4 @@
-// Checks a text with the linter itself, in Python that the first press of the button loads.
+// Runs the linter in Python, which the page loads when the button is first pressed.
 "use strict";
 (() => {
   const form = document.getElementById("playground");

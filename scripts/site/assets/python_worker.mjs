@@ -1,5 +1,5 @@
-// Runs the modules of this repository in Python. The first message names the folder of Python; each other one has either
-// a text to lint with its name and an engine, or the arguments of a command.
+// Runs the modules of this repository in Python. The first message contains the address of Python's folder. Each later
+// message contains either a text to lint, with its name and an engine, or the arguments of a command.
 const FUNCTIONS = `
 import contextlib, io, sys
 sys.path.insert(0, "/rtm")

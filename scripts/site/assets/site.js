@@ -15,7 +15,7 @@ document.querySelectorAll("[data-copy]").forEach((button) => {
   });
 });
 
-// Tables that are wider than the page can be scrolled with the keyboard, and say that they scroll. The theme wraps tables while the page loads,
+// Makes tables that are wider than the page scrollable with the keyboard, and labels them as scrollable. The theme wraps tables while the page loads,
 // so observe them only after the page has loaded.
 const wrapObserver = new ResizeObserver((entries) => {
   for (const { target } of entries) {

@@ -50,7 +50,7 @@
   function update() {
     if (!form.checkValidity()) {
       show("slots_needed", "?");
-      show("slots_sum", "A field has no valid number.");
+      show("slots_sum", "Enter a valid number in each field.");
       show("slots_outcome", "");
       show("slots_cluster", "");
       return;
