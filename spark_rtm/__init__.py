@@ -1,6 +1,7 @@
 """Tools and building blocks for Apache Spark real-time mode."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from spark_rtm.moved import MovedModules
@@ -9,6 +10,7 @@ sys.meta_path.append(MovedModules())
 __version__ = "0.1.0"
 DOCUMENTATION = "https://your-organization.github.io/spark-real-time-mode"
 """The address of the site."""
+HOW = "pip install 'spark-real-time-mode[{extra}]', or `make setup` in a checkout"
 
 
 def page(path: str) -> str:
@@ -17,3 +19,20 @@ def page(path: str) -> str:
     if not name or Path(__file__).parents[1].joinpath(name).is_file():
         return path
     return f"{DOCUMENTATION}/{name.removesuffix('.md')}.html{hash_sign}{anchor}"
+
+
+def require(part: str, extra: str, *packages: str) -> None:
+    """Raise ModuleNotFoundError with the name of `extra` if a package is missing. Call this before the import."""
+    for name in packages:
+        if find_spec(name) is None:
+            problem = f"spark_rtm.{part} needs the package {name!r}, which is not installed"
+            raise ModuleNotFoundError(f"{problem}; run {HOW.format(extra=extra)}", name=name)
+
+
+def require_or_exit(part: str, extra: str, *packages: str) -> None:
+    """End a program with status 2 and the name of `extra` if a package is missing. Call this before the import."""
+    try:
+        require(part, extra, *packages)
+    except ModuleNotFoundError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)

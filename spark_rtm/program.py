@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_rtm import __version__
+from spark_rtm import HOW, __version__
 from spark_rtm.command_line import add_arguments, built, rest_of
-from spark_rtm.requirement import HOW
 from spark_rtm.text import finding
 
 SHOWN = 4

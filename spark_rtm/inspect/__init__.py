@@ -37,7 +37,7 @@ class Options:
 
 
 def _run(options: Options) -> int:
-    from spark_rtm.inspect.command import run  # noqa: PLC0415
+    from spark_rtm.inspect.inspection import run  # noqa: PLC0415
 
     return run(options)
 

@@ -1,22 +1,39 @@
-"""Inspect a checkpoint: read its files, query the broker if requested, and report problems."""
+"""Run `inspect`: read a checkpoint's files, query the broker if requested, and report problems."""
 
 import json
 import time
 from itertools import pairwise
 from statistics import median
 
-from spark_rtm.inspect import findings, mode, start
-from spark_rtm.inspect.broker import Connection, partitions_of
+from spark_rtm.inspect import Options, findings, mode, start
 from spark_rtm.inspect.files.content import Checkpoint, read_checkpoint
 from spark_rtm.inspect.files.folder import UnreadableError, open_folder
 from spark_rtm.inspect.files.logs import NUMBER
-from spark_rtm.inspect.report import LogSize, Pace, Report
-from spark_rtm.inspect.sources import Broker, Offsets, kafka_offsets, replay_of, sources_of
+from spark_rtm.inspect.report import LogSize, Pace, Report, render
+from spark_rtm.inspect.sources import Broker, Connection, Offsets, kafka_offsets, partitions_of, replay_of, sources_of
 from spark_rtm.inspect.start import SHUFFLE_PARTITIONS
+from spark_rtm.program import UsageError
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 EARLIEST = -2
 """The first record of a partition, as `startingOffsets` writes it."""
+
+
+def run(options: Options) -> int:
+    """Inspect a checkpoint, print the result to standard output, and return the exit status."""
+    servers = options.bootstrap_servers
+    if options.command_config and not servers:
+        raise UsageError("--command-config has no effect without --bootstrap-servers; add --bootstrap-servers")
+    kafka = Connection(servers, options.command_config) if servers else None
+    try:
+        if options.as_starting_offsets:
+            print("\n".join(starting_offsets(options.checkpoint, kafka)))
+            return 0
+        report = inspect(options.checkpoint, kafka)
+    except UnreadableError as error:
+        raise UsageError(str(error)) from error
+    print(json.dumps(report.content(), indent=2) if options.format == "json" else render(report, time.time()))
+    return 1 if report.has_problem else 0
 
 
 def inspect(target: str, kafka: Connection | None = None) -> Report:

@@ -2,7 +2,7 @@
 
 import signal
 
-from spark_rtm.requirement import require_or_exit
+from spark_rtm import require_or_exit
 
 if __name__ == "__main__":  # Ctrl-C during the following imports ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)

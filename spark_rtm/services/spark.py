@@ -20,10 +20,9 @@ from pyspark.sql import SparkSession
 
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import PLUGIN
-from spark_rtm.services.files import class_archive
-from spark_rtm.services.files.run_folder import jvm_folder, new_folder
-from spark_rtm.services.java import java_home
+from spark_rtm.services.java import class_archive, class_archive_options, java_home, record_archive
 from spark_rtm.services.packages import connector
+from spark_rtm.services.run_folder import jvm_folder, new_folder
 from spark_rtm.services.scala import SPARK_HOME, compiled
 
 STATE_STORE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -126,7 +125,7 @@ def build_session(
     }
     session_confs[JAVA_OPTIONS] += f' "-Djava.io.tmpdir={jvm_folder()}"'
     if is_here:
-        options = " ".join(archive_options or class_archive.using(archive()))
+        options = " ".join(archive_options or class_archive_options(archive()))
         session_confs[JAVA_OPTIONS] += f" {options}"
         session_confs[EXECUTOR_JAVA_OPTIONS] += f" {options}"
     with _signals_later(), _own_configuration() if is_local else nullcontext():
@@ -192,7 +191,7 @@ def control_jar() -> Path:
 
 def archive() -> Path:
     """Return the path of the class archive of Spark's JVMs. `record_classes` writes it."""
-    return class_archive.archive("spark", [compiled(LOCAL_FILES), *sorted(SPARK_HOME.glob("jars/*.jar"))])
+    return class_archive("spark", [compiled(LOCAL_FILES), *sorted(SPARK_HOME.glob("jars/*.jar"))])
 
 
 def class_path() -> str:
@@ -218,7 +217,7 @@ def record_classes() -> Path:
         session.stop()
         _end_jvm(os.getpid(), RECORDING_SECONDS)
 
-    return class_archive.record(archive(), run)
+    return record_archive(archive(), run)
 
 
 def _private(url: str) -> dict[str, str]:

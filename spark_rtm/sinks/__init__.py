@@ -1,6 +1,6 @@
 """Sinks that Spark does not have: upsert rows of a streaming query into PostgreSQL (on Databricks: Lakebase)."""
 
-from spark_rtm.requirement import require
+from spark_rtm import require
 
 require("sinks", "postgres", "psycopg", "pyspark")
 

@@ -36,7 +36,7 @@ STRANGER = 54321
 LIMITS = ((resource.RLIMIT_CPU, 12), (resource.RLIMIT_AS, 4_000_000_000), (resource.RLIMIT_FSIZE, 100_000_000))
 """Limits that only protect this machine."""
 MAX_WAIT_SECONDS = 60
-MODULES = ["spark_rtm.lint.command", "spark_rtm.inspect.command", "spark_rtm.services", "scripts.pack.install"]
+MODULES = ["spark_rtm.lint.command", "spark_rtm.inspect.inspection", "spark_rtm.services", "scripts.pack.install"]
 MAX_COMPARED_BYTES = 5_000_000
 MAX_PARSED_BYTES = 300_000
 Files = dict[str, tuple[int, bytes]]

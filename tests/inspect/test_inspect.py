@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from scripts import skills
 from scripts.pack import files
-from spark_rtm.inspect.broker import Connection
 from spark_rtm.inspect.inspection import inspect, starting_offsets
+from spark_rtm.inspect.sources import Connection
 from spark_rtm.realtime.queries import stop_completely, wait_until
 from spark_rtm.realtime.slots import slots_total
 from spark_rtm.text import markdown

@@ -105,7 +105,7 @@ def test_object_store_without_fsspec_names_the_package(tmp_path: Path) -> None:
 def test_unreachable_broker_is_named(
     checkpoint: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_rtm.inspect.broker.TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("spark_rtm.inspect.sources.TIMEOUT_SECONDS", 0.2)
 
     status, out, err = run_inspect(capsys, checkpoint, "--bootstrap-servers", "127.0.0.1:1")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.inspect.broker import Connection
 from spark_rtm.inspect.inspection import inspect, starting_offsets
+from spark_rtm.inspect.sources import Connection
 from spark_rtm.realtime.queries import QueryFailedError
 from tests.helpers import add_partition
 from tests.pages.jobs import FORMAT, PREPARED, PROVIDER, ROCKSDB, Mode, ModeJob, run_until, send, written

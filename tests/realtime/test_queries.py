@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from scripts.pack import files
-from spark_rtm.inspect.broker import Connection
 from spark_rtm.inspect.inspection import inspect
+from spark_rtm.inspect.sources import Connection
 from spark_rtm.realtime.queries import drain, has_tasks, stop_completely, wait_until
 from spark_rtm.realtime.slots import slots_free
 from tests.conftest import SLOTS

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from scripts.pack import files
+from spark_rtm.services import job_archive
 from spark_rtm.services.cluster import job_confs, standalone_cluster
-from spark_rtm.services.files import job_archive
 from spark_rtm.services.java import java_home
 from spark_rtm.services.spark import control_jar
 from tests.pages.examples import spark_submit_of

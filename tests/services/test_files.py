@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.services.files import job_archive
+from spark_rtm.services import job_archive
 
 FILL_SLOWLY = """
 import sys, threading
@@ -22,7 +22,7 @@ def fill(folder):
 
 print(cached_folder("thing", fill), flush=True)
 """
-PRINT_FOLDER = "from spark_rtm.services.files.run_folder import run_folder; print(run_folder(), flush=True)"
+PRINT_FOLDER = "from spark_rtm.services.run_folder import run_folder; print(run_folder(), flush=True)"
 WAIT_FOREVER = "import threading; threading.Event().wait()"
 
 

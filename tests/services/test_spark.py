@@ -18,9 +18,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from spark_rtm.services.files import class_archive
-from spark_rtm.services.files.run_folder import run_folder
-from spark_rtm.services.java import java_home
+from spark_rtm.services.java import class_archive_options, java_home
+from spark_rtm.services.run_folder import run_folder
 from spark_rtm.services.spark import WORKER_START, archive, class_path
 
 RPC_REQUEST, RPC_FAILURE = 3, 5
@@ -96,7 +95,7 @@ def test_only_the_default_file_system_of_hadoop_needs_chmod(tmp_path: Path, impl
     """Without its native library, Hadoop starts `chmod` for every file that it creates."""
     file = tmp_path / "file"
     (tmp_path / "core-site.xml").write_text(SETTINGS.format(implementation))
-    options = [*class_archive.using(archive()), "-cp", f"{class_path()}:{tmp_path}"]
+    options = [*class_archive_options(archive()), "-cp", f"{class_path()}:{tmp_path}"]
     command = [str(java_home() / "bin" / "java"), *options]
     command += ["org.apache.hadoop.fs.FsShell", "-touchz", f"file:{file}"]
 

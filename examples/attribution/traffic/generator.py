@@ -16,8 +16,8 @@ from typing import Any
 
 from examples.attribution.correlation.windows import Windows
 from examples.attribution.events import STEPS
+from examples.attribution.settings import TrafficSettings
 from examples.attribution.topics import ERASURES_TOPIC
-from examples.attribution.traffic.settings import TrafficSettings
 from spark_rtm.realtime.limits import MAX_RECORD_BYTES
 
 CREATIVE_SHARE = 0.25

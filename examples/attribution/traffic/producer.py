@@ -14,8 +14,8 @@ from itertools import takewhile
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from examples.attribution.settings import TrafficSettings
 from examples.attribution.traffic.generator import ScheduledRecord, TrafficGenerator
-from examples.attribution.traffic.settings import TrafficSettings
 from spark_rtm.kafka.consumer import CLIENT
 
 FLUSH_TIMEOUT_SECONDS = 60

@@ -14,7 +14,7 @@ from pyspark.errors import ParseException, PySparkException
 
 from spark_rtm.prove.job.placeholders import Anything
 from spark_rtm.prove.job.recorders import Recording
-from spark_rtm.services.files.run_folder import new_folder
+from spark_rtm.services.run_folder import new_folder
 
 WRITES = {
     r"\w*": r"save\w*",

@@ -16,7 +16,7 @@ from importlib.metadata import distribution, distributions
 from importlib.util import find_spec
 from pathlib import Path
 
-LIBRARY = Path(__file__).parents[2]
+LIBRARY = Path(__file__).parents[1]
 """The folder `spark_rtm`."""
 WORKER_PACKAGES = ("confluent-kafka", "pandas", "protobuf", "pyarrow")
 """Packages of Python workers: PySpark's state processors need the last three, our processors the first."""

@@ -1,1 +1,0 @@
-"""Temporary files of a run, and verification of downloaded jars."""
