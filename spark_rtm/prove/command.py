@@ -111,7 +111,7 @@ def _sent(child: Child, path: Path, progress: "_Progress") -> Iterator[tuple[str
 
 
 def lost(log: str, target: str, status: int) -> str:
-    """Return why the child process has ended without an answer. `log` is its output."""
+    """Return why the child process ended without a result. `log` is its output."""
     lines = [line for line in log.splitlines() if line.strip()]
     if re.search(r"^Timeout \(\d+:\d+:\d+", log, re.MULTILINE):
         found = re.search(rf'File "[^"]*{re.escape(Path(target).name)}", line (\d+)', log)

@@ -12,14 +12,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_rtm.lint.engine import lint_paths
 from spark_rtm.prove.checks.access import secrets, topics
 from spark_rtm.prove.checks.flow import expected_output, flow
+from spark_rtm.prove.checks.function import function_of_sink
 from spark_rtm.prove.checks.input import hostile_input
 from spark_rtm.prove.checks.restart import order_of, restart
 from spark_rtm.prove.checks.state import state
 from spark_rtm.prove.engine.bench import DEFAULT_SLOTS
 from spark_rtm.prove.engine.other_process import OtherProcess, other_process
-from spark_rtm.prove.evaluate import with_results
 from spark_rtm.prove.job.settings import SHUFFLES
-from spark_rtm.prove.query import Query
+from spark_rtm.prove.query import Query, with_results
 from spark_rtm.prove.verdicts.failure import failed
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
 from spark_rtm.realtime.queries import QueryFailedError
@@ -77,7 +77,7 @@ def _started(query: Query, options: Options, say: Callable[[str], None]) -> Iter
     try:
         yield from _running(query, running, options, say)
     except QueryFailedError as error:
-        yield query.place.failed("flow", "the samples make the query fail", error)
+        yield query.place.failed("flow", "a record makes the query fail", error)
     finally:
         query.trial.stop(running)
 
@@ -113,6 +113,11 @@ def _expected(run: Run) -> Iterator[Verdict]:
         yield expected_output(run.query, run.running, run.options.expect)
 
 
+def _input(run: Run) -> Iterator[Verdict]:
+    yield from hostile_input(run.query, run.running)
+    yield from function_of_sink(run.query)
+
+
 def _restarted(run: Run) -> Iterator[Verdict]:
     run.query.trial.stop(run.running)
     if run.process:
@@ -126,10 +131,10 @@ OF_RUNNING_QUERY: Mapping[str, tuple[str, Callable[[Run], Iterator[Verdict]]]] =
         lambda run: iter([flow(run.query, run.running, run.options.duration, run.options.rate)]),
     ),
     "state": ("watching the state", lambda run: iter([state(run.query, run.running)])),
-    "input": ("sending hostile records", lambda run: hostile_input(run.query, run.running)),
+    "input": ("sending hostile records", _input),
     "restart": ("killing the query during a batch and restarting it", _restarted),
 }
-"""The checks that need a running query, in their order, with the step that is printed."""
+"""The checks of a running query in their order, each with the step to print."""
 BEFORE_OTHER_PROCESS = ("expect", "flow")
 
 

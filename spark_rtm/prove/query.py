@@ -1,14 +1,16 @@
-"""Build a query of a job for the checks: its streaming DataFrame, its trial, its samples and its evaluation."""
+"""Build a query of a job for the checks, with its trial and samples, and evaluate records in a batch query."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine.bench import Bench, in_time
 from spark_rtm.prove.job import runner
 from spark_rtm.prove.job.recorders import Recording
 from spark_rtm.prove.job.settings import sink_options
@@ -17,9 +19,16 @@ from spark_rtm.prove.records.parseable_strings import adapted
 from spark_rtm.prove.records.samples import made_samples, other_samples
 from spark_rtm.prove.verdicts.failure import Place
 from spark_rtm.realtime.slots import slots_needed
-from spark_rtm.testing.records import Sent
+from spark_rtm.testing.records import Received, Sent
 from spark_rtm.testing.trial import ANY_SIZE, Trial, new_checkpoints, read_table
 
+EVALUATION_SECONDS = 120.0
+MAX_TEXT = 80
+KEPT_BYTES = 1_000
+"""Length of the beginning of a record's value that a reject topic keeps."""
+
+Result = list[Received] | Exception
+"""The rows of a record, or the error of its expressions."""
 SIZE, DEFAULT_SIZE = "kafka.max.request.size", "1048576"
 
 
@@ -29,7 +38,7 @@ class Samples:
 
     records: list[Sent]
     others: list[Sent]
-    """Records to try if generated records produce no result, or the generated records that these records replaced."""
+    """Records to try if the generated records produce no result; afterwards, the records that they replaced."""
     is_made: bool
     is_accepted: bool = False
     """Whether a record is known to produce a result that does not contain its bytes."""
@@ -137,3 +146,100 @@ def topics_of(rows: DataFrame) -> list[str]:
             options = {key: leaf.extraOptions().get(key) for key in ("subscribe", "subscribePattern", "assign")}
             found += subscribed({key: value for key, value in options.items() if value})[0]
     return list(dict.fromkeys(found))
+
+
+def evaluated(query: Query, records: list[Sent]) -> list[tuple[Sent, Result]]:
+    """
+    Return each record with its result.
+
+    Records are evaluated together if each produces exactly one row or none does, and otherwise in halves.
+    """
+    return list(zip(records, _results(query, records) if records else (), strict=True))
+
+
+def results_of(query: Query, records: list[Sent]) -> list[tuple[Sent, Received]]:
+    """Return each row together with its record. Failing records have no rows."""
+    found = evaluated(query, records)
+    return [(record, output) for record, result in found if isinstance(result, list) for output in result]
+
+
+def failing(query: Query) -> str:
+    """Return the beginning of the first sample that makes the query fail, or an empty string."""
+    failed = (record for record, result in evaluated(query, query.samples.records) if isinstance(result, Exception))
+    return next(((record.value or b"null").decode(errors="replace")[:MAX_TEXT] for record in failed), "")
+
+
+def with_results(query: Query) -> Query:
+    """Return the query with other samples if the generated ones produce no result or are all rejected."""
+    own = query.samples
+    if not own.others:
+        return query
+    useful, accepted = _useful(query, own.records)
+    if accepted:
+        return replace(query, samples=replace(own, is_accepted=True))
+    others, accepted = _useful(query, own.others)
+    found = accepted or ([] if useful else others)
+    if not found:
+        return query
+    samples = replace(own, records=found[: len(own.records)], others=own.records, is_accepted=bool(accepted))
+    return replace(query, samples=samples)
+
+
+def holds(output: Received, record: Sent) -> bool:
+    """Return whether an output contains a record's bytes, or the beginning that a reject topic keeps."""
+    value = (record.value or b"")[:KEPT_BYTES]
+    return value in (output.value or b"") and (record.value is not None or output.value is None)
+
+
+def _useful(query: Query, records: list[Sent]) -> tuple[list[Sent], list[Sent]]:
+    """Return the records with a result, and among them those whose result does not contain their bytes."""
+    useful = [(record, found) for record, found in evaluated(query, records) if found and isinstance(found, list)]
+    accepted = [record for record, found in useful if not any(holds(output, record) for output in found)]
+    return [record for record, _ in useful], accepted
+
+
+def _results(query: Query, records: list[Sent]) -> list[Result]:
+    size = max(1, len(records) // 2)
+    try:
+        rows = query.rows_of(records)
+        found = [_output(row.asDict()) for row in in_time(rows, rows.collect, EVALUATION_SECONDS)]
+    except (PySparkException, Py4JJavaError) as error:
+        if len(records) == 1:
+            return [error]
+    else:
+        query.topics.update(output.topic for output in found if output.topic)
+        if len(records) == 1:
+            return [found]
+        if not found:
+            return [[] for _ in records]
+        if len(found) == len(records):
+            # Without a shuffle, the rows keep the order of the records.
+            return [[output] for output in (_paired(records, found) if query.is_stateful else found)]
+        # State would merge the records of halves, too.
+        size = 1 if query.is_stateful else size
+    parts = (records[start : start + size] for start in range(0, len(records), size))
+    return [result for part in parts for result in _results(query, part)]
+
+
+def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
+    """Return the outputs in the order of the records whose bytes they contain, then all other outputs."""
+    remaining, places = list(outputs), dict[int, Received]()
+    # Long values are paired first, because many outputs contain short ones.
+    for number in sorted(range(len(records)), key=lambda number: -len(records[number].value or b"")):
+        if match := next((output for output in remaining if holds(output, records[number])), None):
+            places[number] = match
+            remaining.remove(match)
+    return [places[number] if number in places else remaining.pop() for number in range(len(records))]
+
+
+def _output(row: dict[str, object]) -> Received:
+    headers = row.get("headers") or ()
+    kept = tuple((str(h["key"]), _binary(h["value"])) for h in headers)  # type: ignore[attr-defined]
+    topic = row.get("topic") if "topic" in row else ""
+    return Received(topic, _binary(row.get("key")), _binary(row["value"]), kept, 0)  # type: ignore[arg-type]
+
+
+def _binary(value: object) -> bytes | None:
+    if value is None:
+        return None
+    return value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload]

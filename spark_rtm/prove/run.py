@@ -11,7 +11,6 @@ from spark_rtm.lint.engine import lint_paths
 from spark_rtm.prove.checks.access import fetch, login
 from spark_rtm.prove.engine.bench import Bench
 from spark_rtm.prove.job import runner
-from spark_rtm.prove.job.placeholders import PACKAGES
 from spark_rtm.prove.job.recorders import Caught, Recording
 from spark_rtm.prove.job.target import Job, TargetError
 from spark_rtm.prove.loop import ON_RECORDS, Options, checked, refused
@@ -29,7 +28,6 @@ PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its trans
 NO_CONNECTOR = ("DATA_SOURCE_NOT_FOUND", "ClassNotFoundException")
 FROM_KAFKA = "read the stream from Kafka; on OSS, real-time mode has no other source"
 DEBUGGING = ("console", "memory", "noop")
-FUNCTIONS = ("foreach", "foreachBatch")
 SINKS = "Kafka, or `foreach` for a store"
 BY_TEXT = {
     "DECLARATIVE_PIPELINE": PIPELINE,
@@ -39,7 +37,7 @@ BY_TEXT = {
     "ClassNotFoundException": "pass the package of the class: --packages GROUP:ARTIFACT:VERSION",
     "PATH_NOT_FOUND": "put some of its rows at this path, or give the reader a schema, so prove can generate rows",
 }
-CALL = "PySpark also refuses this call without prove; correct it"
+CALL = "PySpark rejects this call also without prove; correct it"
 BY_KIND = {
     FileNotFoundError: "start prove in the folder that contains the files of the job",
     OSError: "start the server that the job calls",
@@ -49,7 +47,7 @@ BY_KIND = {
 }
 REFUSALS = (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError)
 PAGE = "references/prove.md#a-job-that-starts-its-queries"
-ALLOW = "--side-effects allows it"
+ALLOW = "pass --side-effects to execute them"
 SOURCES_PAGE = "references/sources_sinks_operators.md"
 
 
@@ -116,11 +114,11 @@ def runs_of_code(job: Job, checks: Collection[str]) -> str:
 def _verdicts_of_job(bench: Bench, recording: Recording, options: Options, say: Say) -> Iterator[Verdict]:
     if recording.skipped:
         writes = ", ".join(f"{written} (line {line})" for written, line in recording.skipped)
-        yield Verdict("mode", GOOD, f"not executed, because a job may not write: {writes}", ALLOW)
+        yield Verdict("mode", GOOD, f"prove skipped these writes of the job: {writes}", ALLOW)
     yield from _stand_ins(recording)
     yield from _sources(bench, recording)
     if not recording.caught:
-        fix = "name the file that calls start(), and start the servers that it needs first"
+        fix = "pass the file that calls start(), and start the servers that the job needs"
         yield _of_job(UNCHECKED, "the job starts no query", fix, recording, 0)
     shown = set[Verdict]()
     for number in _chosen(recording, options.query):
@@ -145,18 +143,19 @@ def _chosen(recording: Recording, query: str) -> list[int]:
 
 def _stand_ins(recording: Recording) -> Iterator[Verdict]:
     for name, line in recording.missing.items():
-        evidence = f"the module {name!r} is not installed, so a placeholder accepted the calls of the job"
+        evidence = f"the module {name!r} is not installed, so a placeholder accepted the job's calls"
         yield _of_job(UNCHECKED, evidence, _install(name), recording, line)
     for table, line in recording.absent.items():
-        evidence = f"the table {table} is not here, so two generated rows replace it"
-        yield _of_job(UNCHECKED, evidence, "put some of its rows there", recording, line)
+        evidence = f"the table {table} does not exist here, so prove uses two generated rows instead"
+        yield _of_job(UNCHECKED, evidence, "put some of its rows at this path", recording, line)
 
 
 def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
     for kind, line in recording.other_sources:
-        yield _of_job(WRONG, f"the job reads the stream {kind!r}, which prove cannot feed", FROM_KAFKA, recording, line)
+        evidence = f"the job reads the stream {kind!r}, to which prove cannot send records"
+        yield _of_job(WRONG, evidence, FROM_KAFKA, recording, line)
     for name, line in recording.refused.items():
-        evidence = f"real-time mode on OSS refuses the option {name!r}; the remaining checks omit it"
+        evidence = f"real-time mode on OSS does not support the option {name!r}; the remaining checks omit it"
         wrong = _of_job(WRONG, evidence, "remove it: a batch reads all records that arrive", recording, line)
         yield replace(wrong, page=f"{SOURCES_PAGE}#options-and-settings")
     if recording.topics:
@@ -179,7 +178,6 @@ def _of_query(bench: Bench, recording: Recording, number: int, options: Options,
     try:
         if not caught.is_to_kafka:
             yield _of_sink(bench, recording, caught)
-            yield from _not_tried(recording, caught, options)
         if recording.topics and not recording.other_sources:
             with query_of_job(bench, recording, number, options.samples) as query:
                 yield from checked(query, options, say)
@@ -209,13 +207,6 @@ def _is_deliberate(recording: Recording, caught: Caught) -> bool:
     return has_real_time and not caught.is_real_time and (bool(caught.trigger) or not caught.is_to_kafka)
 
 
-def _not_tried(recording: Recording, caught: Caught, options: Options) -> Iterator[Verdict]:
-    if caught.sink in FUNCTIONS and "input" in options.checks:
-        evidence = f"the function of {caught.sink} never runs under prove, so no check tries it with a record"
-        fix = "call it in a test with rows that it cannot parse"
-        yield replace(_of_job(UNCHECKED, evidence, fix, recording, caught.line), check="input")
-
-
 def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
     try:
         query = caught.writer.really_start(f"file:{new_checkpoints(bench.folder)}")
@@ -240,7 +231,8 @@ def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
 
 
 def _install(name: str) -> str:
-    return f"pip install {PACKAGES.get(name, name)} into the virtual environment of this skill"
+    package = f"the package of the module {name!r}"
+    return f"install {package} into the virtual environment of this skill, or set PYTHONPATH to its folder"
 
 
 def _stop(error: Exception, recording: Recording) -> str:
@@ -253,12 +245,11 @@ def _stop(error: Exception, recording: Recording) -> str:
 
 def _fix(error: Exception, recording: Recording) -> str:
     if recording.other_sources:
-        return f"prove cannot feed the stream {recording.other_sources[0][0]!r}: {FROM_KAFKA}"
+        return f"prove cannot send records to the stream {recording.other_sources[0][0]!r}: {FROM_KAFKA}"
     if found := next((fix for text, fix in BY_TEXT.items() if text in str(error)), ""):
         return found
     if isinstance(error, ModuleNotFoundError):
-        install = f"{_install(str(error.name))}, or set PYTHONPATH to the folder that has it"
-        return PIPELINE if error.name in {"dlt", "dp"} else install
+        return PIPELINE if error.name in {"dlt", "dp"} else _install(str(error.name))
     fix = next((fix for kind, fix in BY_KIND.items() if isinstance(error, kind)), "")
     if recording.missing and not isinstance(error, OSError):
         names = ", ".join(map(repr, recording.missing))

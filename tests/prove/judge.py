@@ -47,9 +47,10 @@ class JobFile:
     A job of `jobs`, with comments for the tests in its first lines.
 
     `checks` names the checks to run, `function` a function to prove, `arguments` those of the command line, and
-    `options` other options. `stops` is part of the message with which `prove` stops, and `recorded` is what a run of
-    the job records. `expect: STATUS CHECK TEXT` describes a verdict without a line. In the other lines, such a comment
-    describes a verdict on its line, or on the next line that is not such a comment. ` ... ` stands for any text.
+    `options` other options; `side effects` allows them. `stops` is part of the message with which `prove` stops, and
+    `recorded` is what a run of the job records. `expect: STATUS CHECK TEXT` describes a verdict without a line. In the
+    other lines, such a comment describes a verdict on its line, or on the next line that is not such a comment.
+    ` ... ` stands for any text.
     """
 
     name: str

@@ -27,7 +27,8 @@ def _with(key: str) -> pytest.MarkDecorator:
 
 @_with("checks")
 def test_job_gets_the_expected_verdicts(file: JobFile, judge: Judge) -> None:
-    job = judge.load(file.code, file.header("function"), arguments=shlex.split(file.header("arguments")))
+    arguments, side_effects = shlex.split(file.header("arguments")), bool(file.header("side effects"))
+    job = judge.load(file.code, file.header("function"), arguments=arguments, side_effects=side_effects)
 
     verdicts = judge(job, *file.header("checks").split(", "), **file.options())
 

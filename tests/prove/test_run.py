@@ -7,11 +7,10 @@ from pyspark.sql import functions as F
 
 from scripts.pack import files
 from spark_rtm.prove.engine.bench import in_time
-from spark_rtm.prove.evaluate import with_results
 from spark_rtm.prove.job.recorders import Recording
 from spark_rtm.prove.job.runner import record
 from spark_rtm.prove.job.target import load
-from spark_rtm.prove.query import query_of_job
+from spark_rtm.prove.query import query_of_job, with_results
 from spark_rtm.prove.records.samples import read_samples
 from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG
 from tests.prove.judge import Judge

@@ -1,4 +1,4 @@
-"""Check a job's topics, login and passwords."""
+"""Check a job's topics, Kafka login and passwords."""
 
 import ast
 import re

@@ -7,8 +7,7 @@ from pathlib import Path
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.measure.percentiles import percentiles
-from spark_rtm.prove.evaluate import evaluated
-from spark_rtm.prove.query import Query
+from spark_rtm.prove.query import Query, evaluated, failing
 from spark_rtm.prove.records.plan import filters_of
 from spark_rtm.prove.records.samples import read_samples
 from spark_rtm.prove.verdicts.verdict import GOOD, Verdict
@@ -21,14 +20,12 @@ MAX_FILTERS = 2
 
 def flow(query: Query, running: StreamingQuery, duration: float, rate: float) -> Verdict:
     """Send the samples at `rate` records/s for `duration` seconds, and return the verdict on the results."""
-    predicted = evaluated(query, query.samples.records)
-    counts = [len(result) for _, result in predicted if not isinstance(result, Exception)]
-    if len(counts) < len(predicted):
-        failing = next(record.value or b"null" for record, result in predicted if isinstance(result, Exception))
-        text = failing.decode(errors="replace")[:80]
+    if text := failing(query):
         if query.samples.is_made:
             return query.place.unchecked("flow", f"the generated record {text} makes the query fail", PAGE)
         return query.place.wrong("flow", f"the sample {text} makes the query fail", "correct it with --samples", PAGE)
+    results = (result for _, result in evaluated(query, query.samples.records))
+    counts = [len(result) for result in results if isinstance(result, list)]
     if not sum(counts):
         filters = " and ".join(filters_of(query.trial.rows)[:MAX_FILTERS])
         tried = len(counts) + len(query.samples.others)

@@ -11,8 +11,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.prove.checks.slow import fields_to_fill, slow_fields, verdict_on
-from spark_rtm.prove.evaluate import KEPT_BYTES, Result, evaluated, holds, results_of
-from spark_rtm.prove.query import SIZE, Query
+from spark_rtm.prove.query import KEPT_BYTES, SIZE, Query, Result, evaluated, holds, results_of
 from spark_rtm.prove.records.decoding import NONE, decoding
 from spark_rtm.prove.records.hostile import MISSING, Hostile, hostile_records, too_large
 from spark_rtm.prove.records.samples import DEFAULT
@@ -48,7 +47,7 @@ class Outcome:
 
 def hostile_input(query: Query, running: StreamingQuery) -> Iterator[Verdict]:
     """Yield verdicts on slow fields, on each error that makes the query fail, and on all other records."""
-    sample, found = _best_sample(query), decoding(query.trial.rows)
+    sample, found = best_sample(query), decoding(query.trial.rows)
     if ended := _sample_ends(query, sample):
         # Hostile records have the same fields, and would fail for the same reason.
         yield ended
@@ -167,7 +166,7 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
     dropped = [name for name in outcome.vanished if kinds[name].breaks]
     verdicts = list[Verdict]()
     if dropped:
-        evidence = f"{len(dropped)} kinds of broken record are dropped without a trace: {_list(dropped)}"
+        evidence = f"{len(dropped)} kinds of broken record are dropped without a trace: {listed(dropped)}"
         fix = "send them to a reject topic with their bytes and the reason"
         verdicts.append(Verdict("input", WRONG, evidence, fix, PAGE))
     counts = (
@@ -183,7 +182,7 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
         fix = "send a record to a reject topic if it cannot be parsed, or if a field that the job needs is null"
         verdicts.append(Verdict("input", WRONG, evidence, fix, REJECTS_PAGE))
     elif not outcome.ends:
-        accepted = f": {_list(outcome.accepted)}" if outcome.accepted else ""
+        accepted = f": {listed(outcome.accepted)}" if outcome.accepted else ""
         verdicts.append(Verdict("input", GOOD, f"{counts}, 0 broken{accepted}; {ends}{tried}", page=PAGE))
     return verdicts
 
@@ -238,7 +237,7 @@ def _sample_ends(query: Query, sample: Sent) -> Verdict | None:
 def _ended(query: Query, failure: Failure, names: Sequence[str]) -> Verdict:
     evidence = (
         f"{failure.condition}: these kinds of record make the query fail, again after each restart: "
-        f"{_list(names)} ({failure.message[:MAX_MESSAGE]})"
+        f"{listed(names)} ({failure.message[:MAX_MESSAGE]})"
     )
     return Verdict("input", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line or query.place.line)
 
@@ -258,12 +257,13 @@ def _size_of(output: Received) -> int:
     return RECORD_OVERHEAD + sum(len(part or b"") for part in (output.key, output.value, *headers))
 
 
-def _list(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the first kinds of record for a message, and the number of the others."""
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return ", ".join(names[:MAX_NAMES]) + more
 
 
-def _best_sample(query: Query) -> Sent:
+def best_sample(query: Query) -> Sent:
     """Return the first sample with a result. Results that contain the sample's bytes come last: they may be rejects."""
     found = evaluated(query, query.samples.records)
     useful = [(sample, result) for sample, result in found if isinstance(result, list) and result]

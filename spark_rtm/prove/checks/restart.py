@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from spark_rtm.prove.engine.other_process import Order, OtherProcess
-from spark_rtm.prove.evaluate import evaluated, results_of
-from spark_rtm.prove.query import Query
+from spark_rtm.prove.query import Query, evaluated, results_of
 from spark_rtm.prove.records.samples import compared_texts, fields_of, is_time
 from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
 from spark_rtm.realtime import control
@@ -75,13 +74,13 @@ def compared(before: list[Received], again: list[Received], expected: int) -> Ve
         evidence = counts + more if is_repeated else counts
         return Verdict("restart", WRONG, evidence, "make the function deterministic", PAGE)
     if different:
-        evidence = f"{counts}, {different} of them with different bytes, so a reader cannot recognize duplicates"
+        evidence = f"{counts}, {different} of them with different bytes, so a consumer cannot recognize duplicates"
         fix = "derive every result from its source record alone: no clock, no random values, no engine-generated ids"
         return Verdict("restart", WRONG, evidence, fix, PAGE)
     # Each record was sent twice, so a result that occurs more often belongs to several records.
     is_unique = max(first.values()) <= 2
     how = "comparing whole records" if is_unique else "an id in the value, because different records have equal results"
-    evidence = f"{counts}, byte for byte identical; a reader can drop duplicates by {how}"
+    evidence = f"{counts}, byte for byte identical; a consumer can drop duplicates by {how}"
     return Verdict("restart", GOOD, evidence, page=PAGE)
 
 
@@ -89,6 +88,8 @@ def _killed(query: Query, process: OtherProcess) -> tuple[list[Received], int]:
     """Return the uncommitted results at the kill, and the number of results expected after it (0 if unknown)."""
     trial = query.trial
     samples = _useful(query, query.samples.records)
+    if not samples:
+        return [], 0
     names = set(compared_texts(trial.rows).values())
     trial.forget()
     process.run()

@@ -11,8 +11,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.prove.checks.input import are_rejected
-from spark_rtm.prove.evaluate import evaluated, results_of
-from spark_rtm.prove.query import Query
+from spark_rtm.prove.query import Query, evaluated, failing, results_of
 from spark_rtm.prove.records.samples import fields_of, is_time
 from spark_rtm.prove.verdicts.failure import Place
 from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, Verdict
@@ -32,9 +31,16 @@ SECONDS_RANGE = (10**9, 4 * 10**9)
 
 
 def state(query: Query, running: StreamingQuery) -> Verdict:
-    """Send the same records in several batches, then records with later times, and count the rows of state."""
+    """Return the verdict on the query's state, which needs records that do not make the query fail."""
     if not query.is_stateful:
         return Verdict("state", GOOD, "the query keeps no state")
+    if text := failing(query):
+        return query.place.unchecked("state", f"the record {text} makes the query fail", PAGE)
+    return _growth(query, running)
+
+
+def _growth(query: Query, running: StreamingQuery) -> Verdict:
+    """Send the same records in several batches, then records with later times, and count the rows of state."""
     query.trial.use_producer_times()
     records, is_accepted = _records(query)
     query = replace(query, samples=replace(query.samples, records=records))

@@ -1,1 +1,1 @@
-"""Run the file of a stranger: replace what it has in production, and record its queries instead of starting them."""
+"""Run a user's job with replacements for its services, and record its queries instead of starting them."""

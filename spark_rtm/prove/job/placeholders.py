@@ -1,4 +1,4 @@
-"""Replace objects that a job has in production: `dbutils`, running queries and missing modules."""
+"""Replace what a job has in production: `dbutils`, running queries, missing modules and files."""
 
 import contextlib
 import os
@@ -20,19 +20,6 @@ SECRET = "prove-secret"
 # Classes, and functions such as `connect` and `get_session`.
 CLIENT = re.compile(r"[A-Z]|(?i:\w*(?:connect|client|session|cursor|create|build))")
 ARGUMENT = re.compile(r"""\$(\w+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
-
-
-NAMES = (
-    "authlib avro azure=azure-identity boto3 botocore cachetools cassandra=cassandra-driver "
-    "clickhouse_connect=clickhouse-connect clickhouse_driver=clickhouse-driver confluent_kafka=confluent-kafka "
-    "delta=delta-spark dotenv=python-dotenv elasticsearch fastavro findspark google=google-cloud-storage httpx "
-    "influxdb_client=influxdb-client joblib jsonschema kafka=kafka-python loguru minio mlflow "
-    "mysql=mysql-connector-python nltk pendulum prometheus_client=prometheus-client psycopg psycopg2=psycopg2-binary "
-    "pymongo pymysql=PyMySQL redis requests schema_registry=python-schema-registry-client sklearn=scikit-learn "
-    "snowflake sqlalchemy=SQLAlchemy tensorflow textblob torch transformers vaderSentiment yaml=PyYAML"
-)
-PACKAGES = {name: package or name for name, _, package in (text.partition("=") for text in NAMES.split())}
-"""Packages of clients and models that a Spark query can do without, by the name of their module."""
 
 
 class JobEndedError(BaseException):

@@ -25,6 +25,8 @@ PLAINTEXT = {"kafka.security.protocol": "PLAINTEXT"}
 FROM_START = {"startingOffsets": "earliest"}
 # A job that sleeps more often in the same line is waiting in a loop.
 MAX_SLEEPS = 3
+FUNCTIONS = ("foreach", "foreachBatch")
+"""Sinks that call a function of the job."""
 REFUSED = {"maxoffsetspertrigger", "minoffsetspertrigger", "minpartitions", "maxtriggerdelay"}
 
 
@@ -65,7 +67,7 @@ class Caught:
 
 @dataclass
 class Recording:
-    """Everything that a run of the job read and started."""
+    """What a run of the job reads and starts."""
 
     spark: SparkSession
     kafka: str
@@ -92,7 +94,7 @@ class Recording:
     missing: dict[str, int] = field(default_factory=dict)
     """Missing packages with placeholders, with the lines of the job."""
     refused: dict[str, int] = field(default_factory=dict)
-    """Options of Kafka streams that real-time mode refuses, with the lines of the job."""
+    """Options of Kafka streams that real-time mode does not support, with the lines of the job."""
     absent: dict[str, int] = field(default_factory=dict)
     """Missing tables with generated rows, with the lines of the job."""
 
@@ -188,7 +190,7 @@ class StreamReader(Options, DataStreamReader):
     """Replaces `spark.readStream`."""
 
     def option(self, key: str, value: Any) -> Any:
-        """Record the option, and drop it if real-time mode refuses it."""
+        """Record the option, and drop it if real-time mode does not support it."""
         if key.lower() not in REFUSED:
             return super().option(key, value)
         self.recording.refused[key] = self.recording.line()
@@ -217,6 +219,7 @@ class StreamWriter(Options, DataStreamWriter):
 
     def __init__(self, frame: DataFrame) -> None:
         self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
+        self.function: Any = None
         if frame._jdf.isStreaming():  # noqa: SLF001 - a job on static rows sees another answer
             DataStreamWriter.__init__(self, frame)
         else:
@@ -239,12 +242,12 @@ class StreamWriter(Options, DataStreamWriter):
 
     def foreach(self, f: Any) -> Any:
         """Record the sink."""
-        self.noted["format"] = "foreach"
+        self.noted["format"], self.function = "foreach", f
         return super().foreach(f)
 
     def foreachBatch(self, func: Any) -> Any:
         """Record the sink."""
-        self.noted["format"] = "foreachBatch"
+        self.noted["format"], self.function = "foreachBatch", func
         return self if isinstance(self._jwrite, Anything) else super().foreachBatch(func)
 
     def start(  # type: ignore[override]
@@ -279,7 +282,7 @@ class StreamWriter(Options, DataStreamWriter):
         DataStreamWriter.outputMode(self, "update")
         DataStreamWriter.trigger(self, realTime="5 seconds")  # type: ignore[call-overload]
         if not self.recording.job.side_effects:
-            # The engine accepts or refuses the kind of a sink, so no store of the user is needed.
+            # The engine decides by the kind of the sink, so it does not need the user's store.
             DataStreamWriter.option(self, "path", f"{checkpoint}-sink")
         sink = self.noted.get("format", "")
         if sink == "foreach" and not self.recording.job.side_effects:

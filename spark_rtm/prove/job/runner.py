@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from py4j.java_gateway import JavaMember
 from pyspark import SparkConf
@@ -27,7 +26,6 @@ from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.query import StreamingQueryManager
 
 from spark_rtm.prove.job.placeholders import (
-    PACKAGES,
     Dbutils,
     JobEndedError,
     databricks_modules,
@@ -58,6 +56,9 @@ JOB_SECONDS = 300.0
 limit_seconds = 0.0
 """Time limit of a job, after which the process ends. The child process of the command sets it."""
 DELETIONS = ((os, "remove"), (os, "unlink"), (shutil, "rmtree"))
+ABSENT = object()
+ENGINES = ("pyspark", "dlt", "dp")
+"""Modules of an engine, for which no placeholder can run."""
 CANNOT = "prove could not run this"
 
 
@@ -76,7 +77,7 @@ def record(recording: Recording) -> None:
     """
     Run the job, and store in `recording` what it reads and starts.
 
-    If a common package is missing, the job runs again with a placeholder.
+    If a module is missing, the job runs again with a placeholder.
     """
     while True:
         try:
@@ -84,7 +85,7 @@ def record(recording: Recording) -> None:
                 _run(recording)
         except ModuleNotFoundError as error:
             name = (error.name or "").partition(".")[0]
-            if name not in PACKAGES or name in recording.missing:
+            if name in {"", *ENGINES, *recording.missing}:
                 raise
             recording.forget()
             recording.missing[name] = recording.line_of(error)
@@ -102,11 +103,9 @@ def _run(recording: Recording) -> None:
     sys.dont_write_bytecode = True
     try:
         with (
-            _replaced(recording),
+            replaced(recording),
             _as_program(recording),
             databricks_modules(names),
-            # The job's sources and sinks use the local broker anyway.
-            patch.dict(os.environ, {SERVERS: os.environ.get(SERVERS, recording.kafka)}),
             contextlib.suppress(JobEndedError),
             contextlib.nullcontext() if recording.job.function else own_shuffles(recording),
             _limited(),
@@ -167,25 +166,30 @@ def _limited() -> Iterator[None]:
 @contextlib.contextmanager
 def _as_program(recording: Recording) -> Iterator[None]:
     job, log = recording.job, logging.getLogger()
-    handlers, level = log.handlers[:], log.level
+    handlers, level, variables = log.handlers[:], log.level, os.environ.copy()
+    # The job's sources and sinks use the local broker anyway.
+    os.environ.setdefault(SERVERS, recording.kafka)
     folders = [str(folder) for folder in roots_of(job)]
     try:
         with (
-            patch.object(sys, "argv", [str(job.path), *job.arguments]),
-            patch.object(sys, "path", [*folders, *sys.path]),
+            attribute(sys, "argv", [str(job.path), *job.arguments]),
+            attribute(sys, "path", [*folders, *sys.path]),
             contextlib.redirect_stdout(io.StringIO()),
         ):
             yield
     finally:
         log.handlers[:] = handlers
         log.setLevel(level)
+        os.environ.clear()
+        os.environ.update(variables)
 
 
 @contextlib.contextmanager
-def _replaced(recording: Recording) -> Iterator[None]:
+def replaced(recording: Recording) -> Iterator[None]:
+    """Replace parts of PySpark and Python, so that the code of a job reaches only the broker of `prove`."""
     session, frame = type(recording.spark), type(recording.spark.range(0))
     roots = roots_of(recording.job)
-    replaced: list[tuple[Any, str, Any]] = [
+    parts: list[tuple[Any, str, Any]] = [
         (session, "readStream", recorder(StreamReader, recording)),
         (session, "read", recorder(TableReader, recording)),
         (session, "stop", end_job),
@@ -203,13 +207,27 @@ def _replaced(recording: Recording) -> Iterator[None]:
         (StreamingQueryManager, "awaitAnyTermination", end_job),
     ]
     if recording.static is not None:
-        replaced.append((frame, "isStreaming", property(lambda _frame: True)))
+        parts.append((frame, "isStreaming", property(lambda _frame: True)))
     if not recording.job.side_effects:
-        replaced.append((JavaMember, "__call__", guarded(recording, JavaMember.__call__)))
+        parts.append((JavaMember, "__call__", guarded(recording, JavaMember.__call__)))
     with contextlib.ExitStack() as stack:
-        for owner, name, value in replaced:
-            stack.enter_context(patch.object(owner, name, value, create=True))
+        for part in parts:
+            stack.enter_context(attribute(*part))
         yield
+
+
+@contextlib.contextmanager
+def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Replace an attribute of an object in the block."""
+    own = vars(owner).get(name, ABSENT)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if own is ABSENT:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, own)
 
 
 def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[[float], None]:

@@ -1,1 +1,1 @@
-"""Make records for a query from its plan: good ones, others that pass its filters, and hostile ones."""
+"""Make records for a query from its plan: good records, records that pass its filters, and hostile records."""

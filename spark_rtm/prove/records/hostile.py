@@ -29,6 +29,7 @@ FIELD_CHANGES: dict[str, Any] = {
     "a fraction": 0.5,
     "true": True,
 }
+TIMES = {"the earliest time": "0001-01-01T00:00:00Z", "the latest time": "9999-12-31T23:59:59Z"}
 FORM, TYPE, MISSING, NOTHING = "the form", "the type of a field", "a field", ""
 TEXT, INTEGER, FRACTION, TIME, FLAG, NESTED = "text", "integer", "fraction", "time", "flag", "nested"
 OBJECTS, TEXTS = {"an object", "a list", "nested lists"}, {"text", "empty text"}
@@ -160,12 +161,13 @@ def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) 
     for name, before in fields.items():
         # Records without a field that the query does not read are good.
         missing = MISSING if name in decoding.schema.names or not decoding.schema.fields else NOTHING
-        lost = LOST[_kind_of(decoding, name, before)]
+        kind = _kind_of(decoding, name, before)
+        lost, changes = LOST[kind], FIELD_CHANGES | (TIMES if kind == TIME else {})
         yield f"no {name}", hostile(json.dumps({k: v for k, v in fields.items() if k != name}), missing)
         for change, literal in {"NaN": "NaN", "a huge exponent": EXPONENT}.items():
             text = json.dumps({**fields, name: float("nan")}).replace(": NaN", f": {literal}")
             yield f"{name}: {change}", hostile(text, TYPE if change in lost else NOTHING)
-        for change, value in FIELD_CHANGES.items():
+        for change, value in changes.items():
             if value != before:
                 breaks = missing if value is None else TYPE if change in lost else NOTHING
                 yield f"{name}: {change}", hostile(json.dumps({**fields, name: value}), breaks)

@@ -199,7 +199,7 @@ def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> Any
 
 def _of(kind: DataType, choice: _Choice, name: str = "") -> Any:
     if isinstance(kind, StructType):
-        # The field that holds malformed text is never sent.
+        # No record contains the field for malformed text.
         return {f.name: _of(f.dataType, choice, f.name) for f in kind if "corrupt" not in f.name}
     if isinstance(kind, ArrayType | MapType):
         inner = _of(kind.elementType if isinstance(kind, ArrayType) else kind.valueType, choice, name)

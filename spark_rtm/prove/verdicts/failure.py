@@ -17,6 +17,7 @@ PYTHON_PAGE = "references/errors_in_rows.md#python-udf"
 CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
 # The advice of an expression that fails by the rules of ANSI SQL.
 BETTER = re.compile(r"`try_(\w+)`")
+ANSI = "; Spark 3 returned null here, because spark.sql.ansi.enabled was false by default"
 ROWS_PAGE = "references/errors_in_rows.md#expressions-that-cannot-fail"
 PYTHON_NODES = ("BatchEvalPython", "ArrowEvalPython", "MapInPandas", "MapInArrow", "FlatMapGroups", "PythonUDF")
 
@@ -59,7 +60,7 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     page = PYTHON_PAGE if is_python else page_of(condition)
     if better and key == "":
         fix, page = f"use try_{better[1]}, and send rows with a null result to a reject topic", ROWS_PAGE
-    return Failure(condition, _message(text, condition), place, number, fix, page)
+    return Failure(condition, _message(text, condition), place, number, fix + (ANSI if better else ""), page)
 
 
 def failed(check: str, problem: str, error: BaseException, path: Path, line: int = 0) -> Verdict:

@@ -19,7 +19,7 @@ def test_batch_write_of_job_reaches_no_server_of_the_user(judge: Judge, tmp_path
             production.accept()
 
     assert "good" == next(verdict.status for verdict in verdicts if verdict.check == "flow")
-    (skipped,) = [verdict.evidence for verdict in verdicts if "not executed" in verdict.evidence]
+    (skipped,) = [verdict.evidence for verdict in verdicts if "prove skipped these writes" in verdict.evidence]
     names = ["text", "jdbc", "table runs", "table runs", "SQL InsertInto"]
     assert names == re.findall(r"(?:: |, )([\w ]+) \(line \d+\)", skipped)
     assert not (tmp_path / "written").exists()
