@@ -43,7 +43,8 @@ def read_page(layout: Layout, *, min_batch_ms: float | None = None) -> Facts:
             inner = Facts(inner.parts)
             changes["mark"] = mark
         else:
-            facts.parts += map(Fact, comments(layout, fence))
+            for comment in comments(layout, fence):
+                facts.parts += [Fact(comment), *_spans(comment, min_batch_ms)]
         facts.add(inner, partial(add, fence.line), **changes)
     for sentence in sentences(layout):
         # Advice over several lines is left to `lint --claims`.

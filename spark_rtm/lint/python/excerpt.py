@@ -92,7 +92,12 @@ def _salvaged_block(block: list[str]) -> list[str]:
     plain = textwrap.dedent("\n".join(line.rstrip().removesuffix("\\") for line in block)).splitlines()
     first_dot = next((number for number, line in enumerate(plain) if line.strip().startswith(".")), len(plain))
     chain = _in_brackets(plain[first_dot:], FRAGMENT)
-    candidates = [plain, _in_brackets(plain, ""), [*plain[:first_dot], *chain], [*[""] * first_dot, *chain]]
+    candidates = [
+        textwrap.dedent("\n".join(block)).splitlines(),
+        _in_brackets(plain, ""),
+        [*plain[:first_dot], *chain],
+        [*[""] * first_dot, *chain],
+    ]
     if not any("Stream" in line for line in plain[:first_dot]):
         candidates.insert(1, candidates.pop(2))  # the chain does not continue the lines above it
     candidates.append([line if tree_of(line) else "" for line in block])
