@@ -12,7 +12,6 @@ from spark_rtm.lint.spark.scope import State
 from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, without_first
 from spark_rtm.lint.spark.values import both
 
-STRING_METHODS = {"format", "strip", "lower", "upper", "replace", "join", "removeprefix", "removesuffix"}
 UNKNOWN_TABLE = v.Table({}, is_open=True)
 METHOD = re.compile(r"pyspark\.sql(?:\.\w+)*\.(?:DataFrame|DataStreamWriter)\.(\w+)")
 """A method that is called as a function of its class."""
@@ -39,10 +38,6 @@ class Calls(Evaluator):
         self.spark.receiver = root
         if _is_jvm_trigger(node.func):
             return v.Table({"realTime": (calls[0][1].get("", 0) or v.Const("5 minutes"), line)})
-        if isinstance(node.func, ast.Name):
-            method = node.args[0] if node.args else None
-            if isinstance(method, ast.Attribute) and receivers == v.Library(PARTIAL):
-                return Partial(self.value(method.value, state), method.attr, without_first(calls[0][1]))
         results: list[tuple[v.Guard, v.Value]] = []
         before = state.decided
         try:
@@ -64,8 +59,6 @@ class Calls(Evaluator):
             return self.call(self.attribute(value, name, line), given, line, state, name)
         if isinstance(value, v.Const) and isinstance(value.value, bool):
             return value  # `trigger(realTime=True .start()` without its bracket
-        if isinstance(value, v.Const | v.Text) and name in STRING_METHODS:
-            return v.Text("\0")
         if isinstance(value, v.Table):
             return table_method(value, name, given, line)
         if name == "transform" and given.positional and isinstance(given.positional[0], v.Function | Partial):
