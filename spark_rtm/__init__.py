@@ -7,7 +7,7 @@ from pathlib import Path
 from spark_rtm.moved import MovedModules
 
 sys.meta_path.append(MovedModules())
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 DOCUMENTATION = "https://your-organization.github.io/spark-real-time-mode"
 """The address of the site."""
 HOW = "pip install 'spark-real-time-mode[{extra}]', or `make setup` in a checkout"

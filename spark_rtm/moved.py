@@ -37,5 +37,5 @@ class MovedModules(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Make the old name refer to the module with the new name."""
         old, new = module.__name__, MOVED[module.__name__]
-        warnings.warn(f"{old} is now {new}; the next version removes the old name", DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{old} is now {new}; version 0.3.0 removes the old name", DeprecationWarning, stacklevel=2)
         sys.modules[old] = importlib.import_module(new)

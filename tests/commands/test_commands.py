@@ -121,5 +121,5 @@ def test_old_name_of_a_module_works_with_a_warning(old: str, new: str) -> None:
 
     done = subprocess.run([sys.executable, "-c", code.format(old=old)], capture_output=True, text=True, check=True)
 
-    warning = f"<string>:1: DeprecationWarning: {old} is now {new}; the next version removes the old name\n"
+    warning = f"<string>:1: DeprecationWarning: {old} is now {new}; version 0.3.0 removes the old name\n"
     assert ("True\n", warning) == (done.stdout, done.stderr)
