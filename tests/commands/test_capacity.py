@@ -60,13 +60,3 @@ def test_inputs_outside_of_the_range_are_named(
     output, warnings = capsys.readouterr()
     assert output.startswith("source partitions")
     assert warning in warnings
-
-
-@pytest.mark.parametrize(("name", "problem"), [("none.json", "does not exist"), ("", "is not a file")])
-def test_missing_runs_are_wrong_usage(
-    name: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert 2 == skills.main(["capacity", "--rate=1000", f"--measured={tmp_path / name}"])
-    printed = capsys.readouterr().err
-    assert f"{tmp_path / name} {problem}, so there is no cost model" in printed
-    assert "`make bench-growth PUBLISH=1`" in printed

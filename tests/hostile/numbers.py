@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 from spark_rtm.commands.capacity import PUBLISHED
-from tests.hostile.case import Build, Case, file, link, pipe, sparse, together, without_access
+from tests.hostile.case import Build, Case, file, sparse, together, without_access
 
 LONG = "9" * 5000
 NUMBERS = ["0", "-1", LONG, "٣", "²", "0x10", "nan", "\x1b[2J", "\udcff", ""]
@@ -14,11 +14,7 @@ FILES: dict[str, Build] = {
     "bytes": file("m.json", b"\xff\xfe"),
     "control letters": file("m.json", json.dumps(MODEL | {"conditions": CONDITIONS})),
     "endless": file("m.json", json.dumps(MODEL).replace("0.", "1e999, 0.", 1)),
-    "pipe": pipe("m.json"),
     "sparse": sparse("m.json", 3_000_000_000),
-    "folder": file("m.json/x", ""),
-    "device": link("m.json", "/dev/zero"),
-    "missing": file("x", ""),
     "no access": together(file("m.json", json.dumps(MODEL)), without_access("m.json")),
 }
 CALLS = [

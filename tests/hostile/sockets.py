@@ -4,7 +4,7 @@ import socket
 import threading
 from pathlib import Path
 
-from tests.hostile.case import INPUT, Build, Case, file, link, pipe, together, without_access
+from tests.hostile.case import INPUT, Build, Case, file, link, together, without_access
 
 GOOD = {"ok": True, "text": "q: done"}
 MEGABYTE = 1_000_000
@@ -56,12 +56,7 @@ def _unused(folder: Path) -> None:
 PATHS: dict[str, Build] = {
     "no job": _unused,
     "no access": together(_unused, without_access("s")),
-    "file": file("s", "x"),
-    "pipe": pipe("s"),
-    "folder": file("s/x", ""),
-    "device": link("s", "/dev/zero"),
     "circle": link("s", "s"),
-    "missing": file("x", ""),
 }
 NAMES = ["a" * 300, "../" * 500, "/dev/stdin", "\udcff", "\x1b[2J", "", "a\udcff\x1b[2J" * 9]
 NUMBERS = ["nan", "inf", "-1", "0", "1e20", "9" * 5000, "٣", "\x1b[2J", "\udcff", ""]

@@ -39,18 +39,6 @@ def test_folder_that_is_not_a_checkpoint_is_named(
     assert str(tmp_path) in err
 
 
-@pytest.mark.parametrize(("name", "message"), [("none", "does not exist"), ("file", "is a file, but a checkpoint is")])
-def test_path_without_folder_is_wrong(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, message: str
-) -> None:
-    (tmp_path / "file").touch()
-
-    status, _, err = run_inspect(capsys, tmp_path / name)
-
-    assert 2 == status
-    assert message in err
-
-
 DELETE_COMMIT = "delete it, and a restart runs batch 2 again"
 DELETE_OFFSETS = "delete it, and a restart plans batch 3 again"
 RESTORE = "restore it from a copy"
