@@ -64,7 +64,7 @@ class Program:
         _open_closed_streams()
         given = list(sys.argv[1:] if arguments is None else arguments)
         if not given:
-            self.parser().print_help()
+            self.parser([]).print_help()
             return 0
         command, options = self.parsed(given)
         try:
@@ -106,8 +106,8 @@ class Program:
         command, parser = values.pop("command"), values.pop("parser")
         return command, built(parser, command.options, values)
 
-    def parser(self, arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
-        """Return a parser of all commands, or of only those options that the given arguments need."""
+    def parser(self, arguments: Sequence[str]) -> argparse.ArgumentParser:
+        """Return a parser of all commands, with the options of those that the arguments name."""
         parser = argparse.ArgumentParser(
             prog=self.name,
             description=self.description,
@@ -127,7 +127,7 @@ class Program:
             )
             one.set_defaults(command=command, parser=one)
             # Reading the docstrings of all commands takes longer than `--help` of one.
-            if arguments is None or command.name in arguments:
+            if command.name in arguments:
                 add_arguments(one, command.options)
         return parser
 

@@ -12,11 +12,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from scripts.pack import files
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.monitoring.query_listener import QueryMetrics
 from spark_rtm.monitoring.topic_watcher import Canary, TopicWatcher
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import stop_completely
+from spark_rtm.text import markdown
 from tests.helpers import eventually, kafka_rows, new_topic, produce, start_to_kafka
 from tests.monitoring.prometheus import FOLDER, RULES, Prometheus, program, prometheus
 
@@ -30,6 +32,25 @@ NAME = "monitored"
 def rules() -> dict[str, str]:
     groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     return {rule["alert"]: rule["expr"] for group in groups for rule in group["rules"]}
+
+
+def test_limits_on_the_page_are_those_of_the_rules() -> None:
+    groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+    found = {rule["alert"]: rule for group in groups for rule in group["rules"]}
+    limits = {name: rule["expr"].rpartition("> ")[2] for name, rule in found.items()}
+    text = files.ROOT.joinpath("references/monitoring.md").read_text(encoding="utf-8")
+    [table] = [table for table in markdown.tables(text) if table.header[0] == "rule"]
+    conditions = {cells[0]: cells[1] for _, cells in table.rows}
+
+    assert found.keys() == conditions.keys()
+    for name, beginning in {
+        "CanaryMissing": f"no result for {limits['CanaryMissing']} s",
+        "NoProgressReport": f"no progress report for {limits['NoProgressReport']} s",
+        "PartitionLag": f"more than {int(limits['PartitionLag']):,} records",
+        "RecordsRejected": f"more than {100 * float(limits['RecordsRejected']):g} %",
+        "ResultsLate": f"p99 above {limits['ResultsLate']} s for {found['ResultsLate']['for'][:-1]} minutes",
+    }.items():
+        assert conditions[name].startswith(beginning)
 
 
 class Scene:
