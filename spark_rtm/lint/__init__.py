@@ -31,7 +31,7 @@ RULES = Argument("RULES", _names)
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `lint`. None leaves the choice to the settings of the project."""
+    """The options of `lint`. None means that the project settings decide."""
 
     paths: Annotated[tuple[Path, ...], Argument(is_positional=True)] = ()
     """Files and folders (default: the current folder), or - for standard input."""
@@ -54,7 +54,7 @@ class Options:
     as_real_time: bool = False
     """Check queries in micro-batch mode as if they ran in real-time mode."""
     claims: bool = False
-    """List the sentences about real-time mode without a verdict, and exit."""
+    """List the sentences about real-time mode without judging them, and exit."""
     explain: Annotated[str | None, Argument("RULE")] = None
     """Print the section of a rule (ALL lists the rules), and exit."""
     format: Annotated[str, Argument(choices=STYLES)] = "text"

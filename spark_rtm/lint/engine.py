@@ -28,10 +28,10 @@ RULES: list[Rule] = [rule for module in MODULES for rule in module.RULES]
 KINDS = {Cluster: "cluster", Sentence: "page"}
 PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
-"""A code word in a message: a name such as `mapInPandas`, or a quoted value."""
+"""A name such as `mapInPandas`, or a quoted value, in a message."""
 CODE_OF_MODE = re.compile(r"realTime|RealTime")
 MAX_LINE = 2000
-"""Maximum length of a line in which a finding has its own columns."""
+"""Maximum length of a line for which a finding states columns."""
 DEFAULTS = Settings()
 
 

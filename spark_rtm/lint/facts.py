@@ -1,4 +1,4 @@
-"""Define what readers return: facts for the rules, with their places in the file, and the parts that stay unread."""
+"""Define the facts that readers return: what rules judge, where it is in the file, and which parts were not read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DENIED = re.compile(
     r"while|but|than|micro-?batch|batch|default\s+trigger|advice|checks?\s+for)\b|n't\b|\?\W{0,20}$",
     re.IGNORECASE,
 )
-"""A word that negates the advice, makes it conditional, or applies it to another mode."""
+"""Words that deny advice, make it conditional, or apply it to another mode."""
 SILENT_COLUMN = re.compile(
     r"\b(?:causes?|symptoms?|errors?|before|wrong|problems?|messages?|conditions?|not|reasons?|why|old|previous|legacy|"
     r"incorrect|bad|avoid|don'?ts?|explanations?|refused|limitations?)\b|[\u274c\u2717\u2718]",
@@ -58,7 +58,7 @@ class Array(list[Any]):
 
 @dataclass
 class Cluster:
-    """One cluster in a definition file that has the flag of real-time mode, or a name that refers to the mode."""
+    """A cluster in a definition file that sets the real-time mode flag, or has a name that refers to the mode."""
 
     keys: Object
     kind: str
@@ -90,9 +90,9 @@ class Sentence:
     line: int
     text: str
     is_about: bool
-    """Whether the sentence, its column or the nearest heading with a mode names real-time mode."""
+    """Whether the nearest mode named in the sentence, its column or the headings above is real-time mode."""
     is_below: bool = True
-    """Whether the nearest heading with a mode names real-time mode."""
+    """Whether the nearest heading that names a mode names real-time mode."""
     column: str = ""
     around: str = ""
     """The row of a table cell, or the next sentence if it refers to this one."""
@@ -110,7 +110,7 @@ class Sentence:
 
 @lru_cache(maxsize=100)  # all cells of a row have the same text around them
 def denies(text: str) -> bool:
-    """Return whether a text has a word, a sign or an error condition that denies advice."""
+    """Return whether a text contains a word, a sign or an error condition that denies advice."""
     said = markdown.replace_code_spans(text, lambda _: "x")
     return bool(DENIED.search(said) or SIGN.search(said) or CONDITION.search(text))
 
@@ -125,17 +125,17 @@ def _same(line: int) -> int:
 
 @dataclass
 class Fact:
-    """One thing that rules judge, and what limits the rules."""
+    """One object for the rules, and the limits for these rules."""
 
     subject: Module | Cluster | Sentence
     marks: Marks = field(default_factory=Marks)
     mark: str | None = None
-    """The mark of the whole part as a wrong example, or None."""
+    """The text that marks the whole part as a wrong example, or None."""
     engines: tuple[str, ...] = ENGINES
     only: tuple[str, ...] = ()
-    """The beginnings of the ids of the rules that apply; empty means all."""
+    """Prefixes of the ids of the rules that apply; empty means all rules."""
     severity: str = ""
-    """The severity of all findings, if it is not that of the rules."""
+    """The severity of all findings, if it differs from that of the rules."""
     line_of: LineOf = _same
 
 

@@ -74,7 +74,7 @@ def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
 
 
 def _on_line(text: str, pattern: re.Pattern[str], template: str, first: int, end: int) -> list[Edit]:
-    """Return the edits of a line. Of several statements on it, either all are real-time queries, or one can change."""
+    """Return the edits of a line. If several statements can change, all of them must be real-time queries."""
     edits, in_real_time = list[Edit](), list[bool]()
     for match in pattern.finditer(text, first, end + MAX_CALL):
         new = _new(match, template)

@@ -23,7 +23,7 @@ WRONG = re.compile(
     re.IGNORECASE,
 )
 TITLE = re.compile(r"\b(?:wrong|(?:mistake|anti-?pattern|pitfall|counter-?example)s?|don'?ts?)\b", re.IGNORECASE)
-"""A word that marks the code below a heading, wherever it stands in the heading."""
+"""A word that marks the code below a heading, at any place in the heading."""
 RIGHT = re.compile(
     r"^\W*(?:right|correct(?:ed|ly)?|good|fix(?:ed)?|do\b(?! not)|use\b|works?|after|better|instead|"
     r"valid|ok(?:ay)?|new|solution|recommended|preferred)\b",
@@ -48,7 +48,7 @@ SUBJECTS = {
     "static-join": r"\bjoins?\b",
     "cluster": r"\bclusters?\b|\bphoton\b",
 }
-"""Beginnings of rule ids, each with a pattern for the words that name its subject."""
+"""Prefixes of rule ids, each with a pattern for the words that name its subject."""
 
 
 def is_wrong(text: str) -> bool:

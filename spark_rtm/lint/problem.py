@@ -1,4 +1,4 @@
-"""Define what readers and rules report: problems of a text, and parts that limits of work leave unchecked."""
+"""Define what readers and rules report: problems of a text, and parts that were not checked."""
 
 from __future__ import annotations
 

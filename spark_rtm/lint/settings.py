@@ -53,7 +53,7 @@ class Settings:
 
     @property
     def removed(self) -> set[str]:
-        """The named rules that exist no more."""
+        """The named rules that no longer exist."""
         named = {*self.select, *self.ignore, *(rule for rules in self.per_file_ignores.values() for rule in rules)}
         return named & REMOVED
 

@@ -33,7 +33,7 @@ RELEVANT = re.compile(
     r"real[-_ ]?time|\brtm\b|[-_]rtm\b|\brtm[-_]|continuous|asyncProgress|ForeachWriter", re.IGNORECASE
 )
 ABOUT_MODE = re.compile(r"real[-_ ]?time[-_ ]?mode|realTime|\brtm\b|[-_]rtm\b|\brtm[-_]", re.IGNORECASE)
-"""What a text contains that is reported if it cannot be checked. `continuous` or `real-time` alone is too common."""
+"""A text that matches is reported if it cannot be checked. `continuous` or `real-time` alone is too common."""
 RTM = re.compile(r"\brtm\b")
 NEEDLES = ("realtime", "real-time", "real_time", "real time", "rtm", "continuous", "asyncprogress", "foreachwriter")
 """

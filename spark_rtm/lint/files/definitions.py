@@ -1,4 +1,4 @@
-"""Check cluster and job definitions in JSON and, if PyYAML is installed, in YAML."""
+"""Read cluster and job definitions in JSON and Terraform, and in YAML if PyYAML is installed."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ PIPELINE_KEYS = {"continuous", "edition", "channel", "libraries", "development",
 NAME_KEYS = ("cluster_name", "job_cluster_key", "name", "task_key", "description",
              "notebook_path", "python_file", "run_name")  # fmt: skip
 OBJECTS = ("spark_conf", "aws_attributes", "azure_attributes", "gcp_attributes", "autoscale", "custom_tags")
-"""The objects of a cluster whose keys a policy flattens."""
+"""The objects of a cluster whose keys policies write with a dot, such as `autoscale.max_workers`."""
 LOCAL = re.compile(r"^\$\{local\.(\w+)\}$")
 MAX_DEPTH = 40
 KEY_RULES = ("unknown-setting", "check-off", "shuffle-manager")
@@ -48,11 +48,11 @@ def _facts(content: Object, kind: str, names: list[tuple[str, int]]) -> Iterator
 
 
 Found = tuple[Object, str, list[tuple[str, int]]]
-"""A definition, its kind, and the names that apply to it with their lines, the nearest last."""
+"""A definition, its kind, and its names with their lines, the nearest name last."""
 
 
 class _Clusters:
-    """Finds the clusters of one document. A YAML object can be part of several others, so steps are limited."""
+    """Finds the clusters of one document. A YAML object can be part of several others, so it counts steps."""
 
     def __init__(self) -> None:
         self.known: dict[int, list[Found]] = {}
@@ -78,7 +78,7 @@ class _Clusters:
 
 
 def _with_names(names: list[tuple[str, int]], found: list[Found]) -> list[Found]:
-    """Add a job's names to its cluster. With several clusters, the names do not show which one runs real-time mode."""
+    """Add the names of a job to its only cluster. For several clusters, the names do not tell which one is meant."""
     return [(content, kind, [*names, *inner]) for content, kind, inner in found] if len(found) == 1 else found
 
 

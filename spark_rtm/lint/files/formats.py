@@ -29,9 +29,9 @@ READERS: dict[str, Callable[[str], Facts]] = {
     **dict.fromkeys(("bash", "sh", "shell", "console"), read_shell),
     **{language: partial(read_definitions, read=parser) for language, parser in PARSERS.items()},
 }
-"""The reader of each language that needs no other reader."""
+"""The reader of each language that contains no other language."""
 PROGRAMS = {"scala": partial(read_jvm, is_excerpt=False), "java": partial(read_jvm, is_java=True, is_excerpt=False)}
-"""The readers of whole files whose excerpts are read differently."""
+"""Readers for complete files of languages whose excerpts are read differently."""
 SUFFIXES = {
     ".py": "python",
     ".ipynb": "notebook",

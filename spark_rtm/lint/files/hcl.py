@@ -113,7 +113,7 @@ class _Parser:
         return CONSTANTS.get(word, word if word.isdecimal() else f"${{{word}}}")
 
     def _merged(self) -> Any:
-        """Return the objects of a call of `merge` as one. Other arguments become keys that begin with `<<`."""
+        """Return the objects in a call of `merge` as one object. Other arguments become keys that begin with `<<`."""
         merged = Object()
         self.take()
         while self.text not in {"", ")", "}", "]"}:

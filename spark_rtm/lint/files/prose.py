@@ -52,7 +52,7 @@ def sentences(layout: Layout) -> Iterator[Sentence]:
 
 
 def comments(layout: Layout, fence: markdown.Fence) -> Iterator[Sentence]:
-    """Yield the comments of a code block. A comment about a mode also concerns those below it."""
+    """Yield the comments of a code block. A comment that names a mode also applies to the comments below it."""
     nearest = ""
     for number, line in enumerate(fence.code.splitlines(), fence.first_code_line):
         if match := COMMENT.search(line):

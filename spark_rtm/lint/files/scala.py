@@ -29,7 +29,7 @@ SPARK = re.compile(
 OTHER_TRIGGER = re.compile(
     r"^[ \t]*import[ \t]+(?!static\b|org\.apache\.spark\b)[\w.]+\.Trigger[ \t]*;?[ \t]*$", re.MULTILINE
 )
-"""A trigger class of another library with the name of Spark's."""
+"""A class `Trigger` of another library."""
 TEST = re.compile(r"\borg\.(?:scalatest|junit|testng)\b|@Test\b|\bextends\s+\w*(?:Suite|Spec|TestBase)\b")
 
 

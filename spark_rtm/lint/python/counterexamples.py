@@ -9,7 +9,7 @@ from spark_rtm.text import numbered
 
 EXPECTATIONS = {"raises", "assertRaises", "assertRaisesRegex", "suppress"}
 EXPECTS = re.compile(r"raises|xfail|assertRaises|suppress|\.exception\(|intercept|assertThrows|[Tt]hrownBy|expected")
-"""Words in code that expects a failure, also in Scala and Java. Code without them needs no search."""
+"""Words of tests that expect a failure, also in Scala and Java. Code without them is not searched."""
 WRONG_NAME = re.compile(
     r"^_?(?:bad|wrong|incorrect|anti_?pattern|counter_?example)(?:_|$)|_(?:bad|wrong)$", re.IGNORECASE
 )

@@ -1,4 +1,4 @@
-"""Find real-time triggers with a constant that is not a duration where the interpreter did not follow the code."""
+"""Find `realTime` constants that are not durations in code that the interpreter did not follow."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from spark_rtm.lint.spark.values import Const
 
 NAME = "realTime"
 MAKERS = {"dict", "partial", "functools.partial", "methodcaller", "operator.methodcaller", "SimpleNamespace"}
-"""Functions that keep keywords for another call."""
+"""Functions that store keyword arguments for a later call."""
 
 
 def unresolved_triggers(tree: ast.Module, module: Module, followed: set[ast.AST]) -> list[Trigger]:

@@ -52,9 +52,9 @@ class SparkCalls:
         self.statement: ast.stmt | None = None
         self.registered: set[str] = set()
         self.is_ordered = True
-        """Whether the code runs in the followed order."""
+        """Whether the code runs in the order in which it is followed."""
         self.stamps: set[str] = set()
-        """Names of columns that contain the clock."""
+        """Names of columns that contain the current time."""
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
         self.sinks: dict[str, tuple[v.Value, int]] = {}
@@ -82,7 +82,7 @@ class SparkCalls:
         return v.Column(marks) if marks else v.Unknown(value.origin if isinstance(value, v.Unknown) else "")
 
     def _recorded(self, name: str, given: Arguments, line: int, state: State) -> Arguments:
-        """Record what any method of this name does, and return its arguments."""
+        """Record the effects that every method of this name has, and return its arguments."""
         self._record_settings(name, given, line, state)
         first = given.get("", 0)
         if name in DELETING and first is not None:
@@ -108,7 +108,7 @@ class SparkCalls:
         self.module.deletions.append(Deletion(path, line, len(self.module.queries), tuple(state.decided)))
 
     def end_deletions(self) -> None:
-        """Limit earlier deletions to the queries so far, because the next function may run separately."""
+        """Relate earlier deletions only to the queries so far, because the next function may run separately."""
         for each in self.module.deletions:
             each.end = len(self.module.queries) if each.end is None else each.end
 
@@ -206,7 +206,7 @@ class SparkCalls:
         self.stamps.update({expression_name(text) for text in stamps[:MAX_STAMPS]} - {""})
 
     def stamp_marks(self, texts: list[str], line: int, *, is_difference: bool = False) -> frozenset[v.Mark]:
-        """Return the marks of expressions that use a column with the clock."""
+        """Return the marks of expressions that use a column with the current time."""
         used = [text for text in texts if not self.stamps.isdisjoint(WORD.findall(text))] if self.stamps else []
         if not used:
             return frozenset()
@@ -261,7 +261,7 @@ class SparkCalls:
 
 
 def _latency_mark(marks: frozenset[v.Mark], names: list[str], line: int) -> frozenset[v.Mark]:
-    """Return a mark if a column that depends on the clock has a name that suggests a latency."""
+    """Return a mark if a column that depends on the current time has a name such as `latency`."""
     is_latency = any(map(LATENCY_NAME.search, names)) and any(mark.kind == "clock" for mark in marks)
     return frozenset({v.Mark("clock-difference", line)} if is_latency else ())
 

@@ -93,7 +93,7 @@ def interval_problem(value: v.Value, min_batch_ms: float) -> tuple[str, str, tup
 
 
 def written_out(text: str) -> str:
-    """Return a duration in the form that Spark reads, or a usual one if it is too short or has another form."""
+    """Return a duration in the form that Spark reads, or "5 minutes" if it is too short or cannot be parsed."""
     milliseconds = time_conf_ms(text) or 0
     if milliseconds < MIN_BATCH_MS:
         return "5 minutes"

@@ -1,4 +1,4 @@
-"""Collect the facts of one piece of code that rules judge."""
+"""Collect the facts of one piece of code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Module:
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS
     flows: list[tuple[str, int]] = field(default_factory=list)
-    """Places outside an update flow that set the real-time trigger of a pipeline."""
+    """Places that set the real-time trigger of a pipeline but are not update flows."""
     forms: list[tuple[str, int]] = field(default_factory=list)
     """Triggers of Scala or Java that do not compile."""
     is_for_real_time: bool = False

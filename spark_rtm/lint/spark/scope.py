@@ -16,7 +16,7 @@ from spark_rtm.lint.spark.streams import Frame, Source, Writer
 
 FUNCTIONS = "pyspark.sql.functions"
 SESSION_NAMES = {"spark", "_spark", "spark_session", "sparkSession", "_spark_session"}
-"""Names of parameters, attributes and imports that hold a session."""
+"""Names of parameters, attributes and imports that mean a Spark session."""
 WELL_KNOWN: dict[str, v.Value] = {
     "spark": v.Session(),
     "F": v.Library(FUNCTIONS),

@@ -167,7 +167,7 @@ class Writer(v.Value):
         return self.sink == "kafka" and not self.sinks
 
     def extends(self, other: v.Value) -> bool:
-        """Return whether this is another writer after more calls, none of which replaces a setting."""
+        """Return whether this writer is the other one after further calls that replace no setting."""
         if not isinstance(other, Writer) or not other.lines <= self.lines:
             return False
         pairs = [(other.trigger, self.trigger), (other.mode, self.mode), (other.format, self.format)]

@@ -54,7 +54,7 @@ class Unknown(Value):
     truth: bool | None = None
     """The truth value that conditions on the path imply, if known."""
     excluded: frozenset[object] = frozenset()
-    """Constants that the value does not equal on the path."""
+    """Constants that the value cannot equal on the path."""
 
 
 @dataclass(frozen=True)
