@@ -38,12 +38,14 @@ BY_TEXT = {
     "PATH_NOT_FOUND": "put some of its rows at this path, or give the reader a schema, so prove can generate rows",
 }
 CALL = "PySpark rejects this call also without prove; correct it"
+SETTINGS = "pass the settings of the job (--conf KEY=VALUE, arguments after `--`, variables of the environment)"
 BY_KIND = {
     FileNotFoundError: "start prove in the folder that contains the files of the job",
     OSError: "start the server that the job calls",
     PySparkTypeError: CALL,
     PySparkValueError: CALL,
-    Exception: "pass the settings of the job (--conf KEY=VALUE, arguments after `--`, variables of the environment)",
+    SyntaxError: "run prove with the Python version of the job",
+    Exception: SETTINGS,
 }
 REFUSALS = (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError)
 PAGE = "references/prove.md#a-job-that-starts-its-queries"
@@ -250,7 +252,9 @@ def _fix(error: Exception, recording: Recording) -> str:
         return found
     if isinstance(error, ModuleNotFoundError):
         return PIPELINE if error.name in {"dlt", "dp"} else _install(str(error.name))
-    fix = next((fix for kind, fix in BY_KIND.items() if isinstance(error, kind)), "")
+    # An OSError without a number is an error that the job itself raises.
+    is_own = type(error) is OSError and error.errno is None
+    fix = SETTINGS if is_own else next((fix for kind, fix in BY_KIND.items() if isinstance(error, kind)), "")
     if recording.missing and not isinstance(error, OSError):
         names = ", ".join(map(repr, recording.missing))
         install = _install(next(iter(recording.missing)))

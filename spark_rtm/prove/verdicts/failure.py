@@ -72,7 +72,9 @@ def failed(check: str, problem: str, error: BaseException, path: Path, line: int
 
 def _message(text: str, condition: str) -> str:
     """Return the first useful line of an error's text, without its condition and the advice to bypass the check."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [
+        line.strip(" :") for line in text.splitlines() if line.strip() and "error occurred while calling" not in line
+    ]
     useful = [line for line in lines if CONDITION.search(line) and "STREAM_FAILED" not in line]
     line = (useful or lines or [""])[0]
     return (line.partition(f"[{condition}] ")[2] or line).partition(" To bypass this check")[0][:300]
