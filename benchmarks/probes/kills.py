@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
@@ -57,7 +57,6 @@ STEPS = {
 """Steps of the protocol, and the operations in the checkpoint at which a JVM ends: now, and after restarts."""
 RANDOM = "a random moment"
 WAIT_SECONDS = 180.0
-DOWN_SECONDS = 5.0
 PRESETS = {"quick": {"series": 1, "kills": 3}}
 
 
@@ -134,9 +133,8 @@ class Job:
     def end(self) -> None:
         """Drain and stop the queries, and wait for the end of the process."""
         (self.folder / "end").touch()
-        child = self.child
-        assert child
-        wait_until(lambda: not child.is_running(), WAIT_SECONDS, "the end of the job")
+        if child := self.child:
+            wait_until(lambda: not child.is_running(), 3 * WAIT_SECONDS, "the end of the job")
         (self.folder / "end").unlink()
 
 
@@ -158,8 +156,8 @@ def measure(options: Options, console: Console) -> Outcome:
 def _ended(options: Options) -> list[dict[str, Any]]:
     """Return the series in the log that this command has already ended."""
     lines = options.log.read_text(encoding="utf-8").splitlines() if options.log.exists() else []
-    own = [one for one in map(json.loads, lines) if (one["name"], one["seed"]) == (options.probe, options.seed)]
-    return [one for one in own if "results" in one]
+    ended = [one for one in map(json.loads, lines) if "results" in one]
+    return [one for one in ended if (one["name"], one["seed"]) == (options.probe, options.seed)]
 
 
 def _series(options: Options, series: int, broker: LocalKafka, job: Job, console: Console) -> None:
@@ -200,32 +198,30 @@ def _series(options: Options, series: int, broker: LocalKafka, job: Job, console
 def _kill_broker(broker: LocalKafka) -> None:
     if broker.child:
         broker.child.kill()
-    threading.Event().wait(random.random() * DOWN_SECONDS)
+    threading.Event().wait(5 * random.random())
     broker.start()
 
 
 def kill(job: Job, step: str, who: str = "both") -> None:
     """Kill the job, or only a part of it on a cluster, at a step or now, and restart it."""
     is_in_executor = not job.master or step not in STEPS or "transactions" in STEPS[step][0]
-    if step in STEPS:
-        first, *others = STEPS[step]
-        _at_step(first, job)
-        for pattern in others:
-            job.kill()
-            job.order.write_text(pattern)
-            job.start()
-            wait_until(lambda: not job.order.exists(), WAIT_SECONDS, f"the step {pattern!r}")
-    elif who != "driver":
+    for number, pattern in enumerate(STEPS.get(step, ())):
+        _at_step(pattern, job, restarts=number > 0)
+    if step not in STEPS and who != "driver":
         job.kill_executor()
     if who != "executor" or not is_in_executor or step == RECOVERY:
         job.kill()
         job.start()
 
 
-def _at_step(pattern: str, job: Job) -> None:
+def _at_step(pattern: str, job: Job, *, restarts: bool) -> None:
+    if restarts:
+        job.kill()
     draft = job.order.with_suffix(".draft")
     draft.write_text(pattern)
     draft.rename(job.order)
+    if restarts:
+        job.start()
     wait_until(lambda: not job.order.exists(), WAIT_SECONDS, f"the step {pattern!r}")
 
 
@@ -239,23 +235,28 @@ def wait_for_flow(job: Job, names: dict[str, str]) -> None:
     wait_until(flow, WAIT_SECONDS, f"results in {', '.join(marks)}")
 
 
+def read(servers: str, topic: str, level: str = "read_committed") -> list[Message]:
+    """Return the records that a reader with this isolation level gets now."""
+    confs = {"bootstrap.servers": servers, "group.id": "kills", "isolation.level": level}
+    consumer = Consumer({**confs, "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    found, ends = list[Message](), 0
+    while ends < PARTITIONS:
+        if (message := consumer.poll(WAIT_SECONDS)) is None:
+            raise TimeoutError(f"timed out reading {topic!r}")
+        ends += bool(message.error())
+        found += [] if message.error() else [message]
+    consumer.close()
+    return found
+
+
 def differences(servers: str, name: str, topic: str, sent: list[str]) -> tuple[int, int]:
     """Return the numbers of missing and repeated results for readers of committed records."""
     expected = Counter(sent)
     if name == "counts":
         expected = Counter(f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent)))
-    found, ends = Counter[str](), 0
-    confs = {"group.id": "kills", "isolation.level": "read_committed", "enable.partition.eof": True}
-    consumer = Consumer({"bootstrap.servers": servers, **confs})
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
-    while ends < PARTITIONS:
-        message = consumer.poll(WAIT_SECONDS)
-        if message is None:
-            raise TimeoutError(f"timed out reading {topic!r}")
-        ends += bool(message.error())
-        pair = [(part or b"").decode() for part in (message.key(), message.value())]
-        found += Counter() if message.error() else Counter([" ".join(pair) if name == "counts" else pair[1]])
-    consumer.close()
+    pairs = ((one.key() or b"", one.value() or b"") for one in read(servers, topic))
+    found = Counter((b"%b %b" % pair if name == "counts" else pair[1]).decode() for pair in pairs)
     return (expected - found).total(), (found - expected).total()
 
 
@@ -276,7 +277,7 @@ def main() -> None:
         ended.set()
 
     threading.Thread(target=end, daemon=True).start()
-    keep(spark, starters, ended, commit_every=0.5)
+    keep(spark, starters, ended, deadline_seconds=WAIT_SECONDS, commit_every=0.5)
     wait_until(lambda: not [*folder.glob("*/transactions/[0-9]*")], WAIT_SECONDS, "the commit of all transactions")
 
 

@@ -218,9 +218,12 @@ def _commit_every(keeper: Keeper, name: str, seconds: float, stop: threading.Eve
         try:
             if query.isActive:
                 commit(query)
-        except (ControlError, QueryFailedError, TimeoutError) as error:
+        except ControlError as error:
             if query.isActive and not stop.is_set():
                 LOG.warning("query %r commits only at its interval, not every %g s: %s", name, seconds, error)
+                return
+        except (QueryFailedError, TimeoutError) as error:
+            LOG.debug("query %r has not committed: %s", name, error)
 
 
 def keep(

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
 from scripts.pack import files
+from spark_rtm.realtime.exactly_once import ExactlyOnceError, to_kafka
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import judge
 from spark_rtm.realtime.limits import MAX_KEY_BYTES, MAX_RAW_BYTES
@@ -196,6 +197,23 @@ def test_right_login_with_two_rights_copies_a_record_and_others_end_the_query(
 ) -> None:
     """The error names the topic, unless the query may not describe its source or may not write to any topic."""
     assert outcomes[case].startswith(CASES[case][-1])
+
+
+def test_sink_in_transactions_names_its_missing_right(
+    spark: SparkSession, secured: SecuredKafka, tmp_path: Path
+) -> None:
+    """Rights to both topics are not enough."""
+    source, target = new_topic(secured.setup, 1), new_topic(secured.setup, 1)
+    secured.allow((source, "READ"), (target, "WRITE"))
+    rows = kafka_rows(spark, "", source, **password(secured)).select("value")
+    writer = to_kafka(
+        rows, transactional_prefix="copy", checkpoint=str(tmp_path), topic=target, options=password(secured)
+    )
+
+    with pytest.raises(
+        ExactlyOnceError, match=r"EXACTLY_ONCE_NOT_AUTHORIZED\] .* begin with 'copy'; grant WRITE and DESCRIBE"
+    ):
+        writer.outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
 
 
 def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, tmp_path: Path) -> None:

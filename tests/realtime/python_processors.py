@@ -84,3 +84,23 @@ class Reporting(StatefulProcessor):
 
     def _report(self, key: Any, number: int, report: str) -> Row:
         return Row(key=key[0], number=number, report=report, pid=os.getpid())
+
+
+class Counting(Reporting):
+    """Reports the count after each row, and once per key that a timer has fired."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._count = handle.getValueState("count", "n long")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+        for _ in rows:
+            before = self._count.get()
+            count = before[0] + 1 if before else 1
+            if count == 1:
+                self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs())
+            self._count.update((count,))
+            yield Row(key=key[0], value=f"{key[0]} {count}")
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+        yield Row(key=key[0], value=f"{key[0]} timer")

@@ -2,24 +2,27 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Producer
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import broadcast, expr
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.probes import drains, kills
+from benchmarks.probes.kills import read
 from spark_rtm.realtime import control
-from spark_rtm.realtime.exactly_once import ExactlyOnceError, to_kafka
+from spark_rtm.realtime.exactly_once import ExactlyOnceError, repeat_lost, to_kafka
 from spark_rtm.realtime.failures import SECOND_WRITER, failure_of
+from spark_rtm.realtime.python_state import transform_with_state
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
 from spark_rtm.realtime.warm_up import warm_up_silently
 from tests.helpers import eventually, kafka_rows, new_topic, produce, start_to_kafka
+from tests.realtime.python_processors import Counting
 from tests.realtime.test_control import COUNTS, traffic
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
@@ -41,21 +44,6 @@ def start(
     return query
 
 
-def read(kafka: str, topic: str, level: str = "read_committed", partitions: int = 2) -> list[Message]:
-    consumer = Consumer(
-        {"bootstrap.servers": kafka, "group.id": level, "isolation.level": level, "enable.partition.eof": True}
-    )
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
-    found, ends = list[Message](), 0
-    while ends < partitions:
-        message = consumer.poll(20)
-        assert message is not None, f"timed out reading {topic}"
-        ends += bool(message.error())
-        found += [] if message.error() else [message]
-    consumer.close()
-    return found
-
-
 def values(kafka: str, topic: str, level: str = "read_committed") -> Counter[str]:
     return Counter((message.value() or b"").decode() for message in read(kafka, topic, level))
 
@@ -66,10 +54,6 @@ def visible(kafka: str, topic: str) -> int:
 
 def records(checkpoint: Path) -> list[str]:
     return [path.name for path in (checkpoint / "transactions").glob("[0-9]*")]
-
-
-def counted(sent: list[str]) -> Counter[str]:
-    return Counter(f"{number % 10} {number // 10 + 1}" for number in range(len(sent)))
 
 
 def counts(spark: SparkSession, kafka: str, source: str) -> DataFrame:
@@ -116,7 +100,7 @@ def test_batch_that_is_stopped_in_the_middle_is_written_once(spark: SparkSession
             stop_completely(spark, query)
     query = start(counts(spark, kafka, source), kafka, target, checkpoint)
     control.stop(query)
-    eventually(lambda: values(kafka, target) == counted(sent), 10, "each count once")
+    eventually(lambda: values(kafka, target) == texts(range(len(sent)), "{key} {count}"), 10, "each count once")
     assert visible(kafka, target) > len(sent)
 
     produce(kafka, source, [(0, b"x")])
@@ -127,6 +111,57 @@ def test_batch_that_is_stopped_in_the_middle_is_written_once(spark: SparkSession
     query = start(counts(spark, kafka, source), kafka, target, checkpoint)
     control.stop(query)
     eventually(lambda: values(kafka, target).total() == len(sent) + 1, 10, "the row after the plain sink")
+
+
+def texts(numbers: Iterable[int], form: str) -> Counter[str]:
+    return Counter(form.format(number=number, key=number % 10, count=number // 10 + 1) for number in numbers)
+
+
+ALL = 10**9
+KINDS: dict[str, tuple[Callable[[DataFrame], DataFrame], dict[str, int]]] = {
+    "deduplication": (lambda rows: rows.dropDuplicates(["key"]).selectExpr("string(value) value"), {"{number}": 10}),
+    "join with a table": (
+        lambda rows: rows.join(broadcast(rows.sparkSession.range(10)), expr("key = string(id)")).select("value"),
+        {"{number}": ALL},
+    ),
+    "clock and random value": (
+        lambda rows: rows.selectExpr("string(value) || ' ' || uuid() || current_timestamp() value"),
+        {"{number}": ALL},
+    ),
+    "Python processor with timers": (
+        lambda rows: transform_with_state(
+            rows.selectExpr("string(key) key"), ["key"], Counting(), "key string, value string"
+        ),
+        {"{key} {count}": ALL, "{key} timer": 10},
+    ),
+}
+"""For each kind: the query, and the most numbers of the traffic for which it writes a result of a form."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_result_of_each_kind_is_committed_once(spark: SparkSession, kafka: str, tmp_path: Path, kind: str) -> None:
+    """The query is stopped in the middle of a batch. A random value is that of the last attempt."""
+    source, target, (transform, forms) = new_topic(kafka, 2), new_topic(kafka, 2), KINDS[kind]
+
+    def start_kind() -> StreamingQuery:
+        return start(transform(kafka_rows(spark, kafka, source, control.SOURCE)), kafka, target, tmp_path / "kind")
+
+    with traffic(kafka, source) as sent:
+        query = start_kind()
+        wait_until(lambda: visible(kafka, target) > 5, 60, "rows", [query])
+        control.commit(query)
+        at_commit = len(sent)
+        wait_until(lambda: len(sent) > at_commit + 100, 60, "more rows", [query])
+        stop_completely(spark, query)
+    query = start_kind()
+    control.stop(query)
+
+    def found() -> Counter[str]:
+        committed = values(kafka, target)
+        return Counter(text.partition(" ")[0] for text in committed.elements()) if "random" in kind else committed
+
+    expected = sum((texts(range(min(len(sent), most)), form) for form, most in forms.items()), Counter[str]())
+    eventually(lambda: found() == expected, 20, "each result once")
 
 
 def test_columns_choose_topic_partition_and_headers(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
@@ -150,36 +185,32 @@ def test_columns_choose_topic_partition_and_headers(spark: SparkSession, kafka: 
 
 
 @pytest.mark.parametrize(
-    ("columns", "options", "problem"),
+    ("column", "options", "problem"),
     [
-        (["key"], {}, "no column 'value'"),
-        (["offset as value"], {}, "column 'value' is bigint instead of"),
-        (["value"], {"topic": ""}, "neither a column nor the option names the topic"),
-        (["value"], {"client": {"checkpointLocation": "x"}}, "no option 'checkpointLocation'"),
+        ("key", {}, "no column 'value'"),
+        ("offset as value", {}, "column 'value' is bigint instead of"),
+        ("value", {"topic": ""}, "neither a column nor the option names the topic"),
+        ("value", {"client": {"checkpointLocation": "x"}}, "no option 'checkpointLocation'"),
+        (
+            "value",
+            {"timeout_seconds": 599},
+            r"EXACTLY_ONCE_TIMEOUT\] a batch lasts 300 s, .* timeout_seconds to .* 600",
+        ),
+        (
+            "value",
+            {"timeout_seconds": 901},
+            r"EXACTLY_ONCE_TIMEOUT\] .* up to 901 s, but the brokers allow at most 900 s",
+        ),
+        ("value", {"topic": "missing"}, r"EXACTLY_ONCE_NO_TOPIC\] topic 'missing' does not exist"),
     ],
 )
-def test_wrong_columns_and_options_are_named(
-    spark: SparkSession, kafka: str, tmp_path: Path, columns: list[str], options: dict[str, Any], problem: str
+def test_query_that_cannot_write_exactly_once_does_not_start(
+    spark: SparkSession, kafka: str, tmp_path: Path, column: str, options: dict[str, Any], problem: str
 ) -> None:
-    with pytest.raises(ValueError, match=problem):
-        start(kafka_rows(spark, kafka, "clicks").selectExpr(*columns), kafka, "target", tmp_path, **options)
+    rows, target = kafka_rows(spark, kafka, new_topic(kafka, 1)).selectExpr(column), new_topic(kafka, 2)
 
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"timeout_seconds": 599}, r"TIMEOUT\] a batch lasts 300 s, .* 599 s; set timeout_seconds to at least 600"),
-        ({"timeout_seconds": 901}, r"TIMEOUT\] .* up to 901 s, but the brokers allow at most 900 s"),
-        ({"topic": "missing"}, r"NO_TOPIC\] topic 'missing' does not exist"),
-    ],
-)
-def test_query_whose_transactions_cannot_hold_does_not_start(
-    spark: SparkSession, kafka: str, tmp_path: Path, options: dict[str, Any], problem: str
-) -> None:
-    source, target = new_topic(kafka, 1), new_topic(kafka, 2)
-
-    with pytest.raises(ExactlyOnceError, match=rf"\[EXACTLY_ONCE_{problem}"):
-        start(kafka_rows(spark, kafka, source), kafka, target, tmp_path / "long", **options)
+    with pytest.raises((ValueError, ExactlyOnceError), match=problem):
+        start(rows, kafka, target, tmp_path / "wrong", **options)
 
 
 def test_second_query_with_the_same_prefix_ends_the_first(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
@@ -225,27 +256,37 @@ def test_record_above_the_limit_leaves_nothing_of_its_batch(spark: SparkSession,
     assert Counter() == values(kafka, target)
 
 
-@contextmanager
-def lost(checkpoint: Path) -> Iterator[None]:
-    """Add the record of a transaction of batch 0 whose producer the broker does not know."""
-    began = (checkpoint / "offsets/0").read_text().partition('"batchTimestampMs":')[2].partition(",")[0]
-    record = checkpoint / f"transactions/1-0-{began}-987654321-0"
-    record.write_text("v1\n")
-    yield
-    record.unlink()
-
-
-def test_aborted_transaction_and_another_prefix_stop_the_start(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+def test_lost_transaction_stops_the_start_until_its_batch_is_repeated(
+    spark: SparkSession, kafka: str, tmp_path: Path
+) -> None:
+    """The record of a transaction that the broker does not know stands for an aborted one."""
     source, target, checkpoint = new_topic(kafka, 2), new_topic(kafka, 2), tmp_path / "lost"
-    rows = copied(spark, kafka, source)
-    produce(kafka, source, [(0, b"a"), (1, b"b")])
-    control.stop(start(rows, kafka, target, checkpoint))
+    rows = kafka_rows(spark, kafka, source, control.SOURCE).groupBy("value").count()
+    rows = rows.selectExpr("string(value) || ' ' || count as value")
+    query = start(rows, kafka, target, checkpoint)
+    for batch in range(2):
+        produce(kafka, source, [(0, b"a"), (1, b"b")])
+        wait_until(lambda n=batch: visible(kafka, target) == 2 * n + 2, 60, "rows", [query])  # type: ignore[misc]
+        assert batch == control.commit(query)
+    stop_completely(spark, query)
     eventually(lambda: not records(checkpoint), 10, "no record of a transaction")
+    with pytest.raises(ValueError, match="nothing to repeat"):
+        repeat_lost(checkpoint)
+    began = (checkpoint / "offsets/1").read_text().partition('"batchTimestampMs":')[2].partition(",")[0]
+    (checkpoint / f"transactions/1-1-{began}-987654321-0").write_text("v1\n")
 
-    problem = r"\[EXACTLY_ONCE_TRANSACTION_LOST\] batch 0 is in the commit log.* Aborted: partitions 1 of batch 0"
-    with lost(checkpoint), pytest.raises(ExactlyOnceError, match=problem):
+    problem = r"\[EXACTLY_ONCE_TRANSACTION_LOST\] batch 1 is in the commit log.* Aborted: partitions 1 of batch 1"
+    with pytest.raises(ExactlyOnceError, match=problem):
         start(rows, kafka, target, checkpoint)
-    with pytest.raises(ExactlyOnceError, match=rf"OTHER_PREFIX\] .* belongs to the transactional prefix '{target}'"):
+    assert "repeats the batches 1 to 1" in repeat_lost(checkpoint)
+    produce(kafka, source, [(0, b"a")])
+    control.stop(start(rows, kafka, target, checkpoint))
+
+    expected = Counter(["a 1", "b 1", "a 2", "b 2", "a 2", "b 2", "a 3"])
+    eventually(lambda: values(kafka, target) == expected, 10, "the second batch again, and the row after it")
+    with pytest.raises(
+        ExactlyOnceError, match=rf"EXACTLY_ONCE_OTHER_PREFIX\] .* belongs to the transactional prefix '{target}'"
+    ):
         start(rows, kafka, target, checkpoint, transactional_prefix="other")
 
 
@@ -257,7 +298,9 @@ def test_session_that_cannot_write_exactly_once_is_refused(
     rows = copied(spark, kafka, "clicks")
     monkeypatch.setattr(SparkContext, "_active_spark_context", None)
 
-    with pytest.raises(ExactlyOnceError, match=r"UNSUPPORTED\] .*'p' cannot write exactly once over Spark Connect"):
+    with pytest.raises(
+        ExactlyOnceError, match=r"EXACTLY_ONCE_UNSUPPORTED\] .*'p' cannot write exactly once over Spark Connect"
+    ):
         to_kafka(rows, transactional_prefix="p", checkpoint=str(tmp_path), options={})
 
 

@@ -250,20 +250,3 @@ def test_signal_ends_the_call_with_all_queries_drained(
     assert ["1", "2", "3"] == texts_of(kafka, topics[1])
     messages = [record.getMessage() for record in caplog.records]
     assert ["query 'numbers' stops in the middle of a batch"] == [text.partition(",")[0] for text in messages]
-
-
-def test_query_commits_periodically(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Its interval of five minutes is longer than the test."""
-    topics, started, ended = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery](), threading.Event()
-
-    def starter() -> StreamingQuery:
-        started.append(start(spark, kafka, topics, tmp_path, SOURCE))
-        return started[-1]
-
-    keeping = threading.Thread(target=keep, args=(spark, {"numbers": starter}, ended), kwargs={"commit_every": 0.5})
-    keeping.start()
-    try:
-        eventually(lambda: started and len(started[0].recentProgress) > 2, 60, "three commits")
-    finally:
-        ended.set()
-        keeping.join()

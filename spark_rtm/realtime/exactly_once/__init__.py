@@ -11,6 +11,9 @@ which the client does not publish. A cluster also needs `spark.plugins` with `co
 
 from __future__ import annotations
 
+import re
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkContext
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_SECONDS = 900
 """The longest transaction that a broker allows by default (`transaction.max.timeout.ms`)."""
+
+
+RECORD = re.compile(r"(?P<partition>\d+)-(?P<batch>\d+)-\d+-\d+-\d+")
+"""Name of the record of a transaction that waits for its commit: partition, batch, start, producer id and epoch."""
 
 
 class ExactlyOnceError(RuntimeError):
@@ -83,6 +90,39 @@ class _Writer(DataStreamWriter):
         if problem := self._sink.beforeStart(session, *self._target):
             raise ExactlyOnceError(problem)
         return super().start(*arguments, **named)
+
+
+def repeat_lost(checkpoint: Path) -> str:
+    """
+    Prepare the repetition of the batches whose transactions the brokers have aborted, and return what it repeats.
+
+    Call it after `EXACTLY_ONCE_TRANSACTION_LOST`, while no process runs the query. `checkpoint` is a local folder; in
+    an object store, delete the same files in the same order. The next start reads the records of these batches again.
+    """
+    newest = max((int(name) for name in _names(checkpoint / "commits") if name.isdecimal()), default=-1)
+    records = [match for match in map(RECORD.fullmatch, _names(checkpoint / "transactions")) if match]
+    lost = [one for one in records if int(one["batch"]) <= newest]
+    if not lost:
+        raise ValueError(f"no committed batch of {checkpoint} waits for a transaction, so there is nothing to repeat")
+    first = min(int(one["batch"]) for one in lost)
+    # At each point, a killed call leaves a checkpoint whose start repeats all of these batches or is refused.
+    for batch in range(newest, first - 1, -1):
+        for log in ("commits", "offsets"):
+            for name in (f"{batch}", f".{batch}.crc"):
+                (checkpoint / log / name).unlink(missing_ok=True)
+    if not first:
+        shutil.rmtree(checkpoint / "state", ignore_errors=True)
+    for one in lost:
+        (checkpoint / "transactions" / one[0]).unlink()
+    aborted = ", ".join(sorted({one["partition"] for one in lost if int(one["batch"]) == first}, key=int))
+    return (
+        f"the next start repeats the batches {first} to {newest} of {checkpoint}: it writes the missing rows of "
+        f"partitions {aborted}, and a second time the rows that other partitions or later batches had committed"
+    )
+
+
+def _names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
 
 def _seconds(interval: str) -> float:

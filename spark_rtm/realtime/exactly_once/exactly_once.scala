@@ -111,7 +111,8 @@ object Sink {
     }.map { case (batch, error) => (ones.head.partition, batch, error) }) }
     val (bad, good) = Await.result(settled, Wait.Inf).flatten.partition(_._3.nonEmpty)
     if (bad.isEmpty) ""
-    else s"${bad.head._3.get}. Aborted: ${listed(bad)}. Committed: ${listed(good)}"
+    else s"${bad.head._3.get}. Aborted: ${listed(bad)}. Committed: ${listed(good)}. Repeat the batch with " +
+      s"exactly_once.repeat_lost('${settings.checkpoint}'), or delete its records in transactions/ to go on without these rows"
   }
 
   private def listed(ones: Seq[(Long, Long, Option[String])]): String =
