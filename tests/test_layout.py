@@ -32,12 +32,12 @@ FOLDERS = {
     "spark_rtm": (24_700, 1_150, 220),
     "spark_rtm/lint": (7_880, 0, 61),  # the aim is 6,600
     "spark_rtm/prove": (4_900, 0, 40),  # 4,000 once it has its three rooms
-    "examples": (6_900, 300, 80),
+    "examples": (7_400, 400, 95),
     "benchmarks": (6_700, 550, 90),
     "scripts": (3_600, 0, 75),
     "evals": (1_950, 0, 30),
     "databricks": (200, 0, 5),
-    "tests": (28_500, 200, 360),  # 28,000 is the aim; the jobs of `tests/prove` are files
+    "tests": (28_900, 200, 360),  # 28,000 is the aim; the jobs of `tests/prove` are files
 }
 TOTALS = {
     "Python lines": 73_000,

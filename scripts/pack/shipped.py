@@ -32,8 +32,9 @@ OF_THE_CHECKOUT = (
     *(f"spark_rtm/services/{name}.py" for name in ("cluster", "tcp_proxy")),
 )
 """Modules that are imported only by benchmarks, tests and other modules that a copy does not contain."""
-MACHINERY = tuple(
-    f"examples/{name}/" for name in ("attribution/audit", "attribution/demo", "attribution/traffic", "migrate")
+MACHINERY = (
+    *(f"examples/{name}/" for name in ("attribution/audit", "attribution/demo", "attribution/traffic", "migrate")),
+    *(f"examples/{name}/__main__.py" for name in ("acknowledgements", "attribution/lake")),
 )
 """Programs and their parts, which a copy contains only if other examples import them."""
 

@@ -1,0 +1,161 @@
+"""
+Match each ad request with its acknowledgements in real-time mode.
+
+An acknowledgement may arrive before its request. A timer bounds the time that the query waits for either of them, so
+the state of every transaction ends. `matcher.scala` contains the same processor in Scala.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+
+from spark_rtm.realtime.limits import MAX_RECORD_BYTES
+from spark_rtm.realtime.python_state import transform_with_state, with_ticks
+from spark_rtm.services.scala import scala_object
+
+REQUESTS, ACKS, TICKS, MATCHES, REJECTED = "requests", "acks", "ticks", "matches", "rejected"
+RECORD = "transaction_id string, id string"
+"""The JSON value of a request and of an acknowledgement. `id` is unique within its topic."""
+RESULT = "transaction_id string, request_id string, ack_id string, status string, key binary, value binary"
+"""
+A result. `status` is `matched`, `unanswered` (no acknowledgement in time), `orphan` (no request in time) or `rejected`.
+
+Only a rejected record has `key` and `value`, which are those of the source record.
+"""
+Result = tuple[str, str | None, str | None, str]
+"""The transaction, request, acknowledgement and status of a result."""
+SCALA = Path(__file__).with_suffix(".scala")
+
+
+class Matcher(StatefulProcessor):
+    """Waits for each transaction's request and acknowledgements until `wait_ms` after its first record was read."""
+
+    def __init__(self, wait_ms: int) -> None:
+        self._wait_ms = wait_ms
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare the state. The timer clears it; the TTL removes what would be left if the timer were lost."""
+        self._handle = handle
+        self._request = handle.getValueState("request", "id string, answered boolean", 2 * self._wait_ms)
+        self._waiting = handle.getListState("waiting", "id string", 2 * self._wait_ms)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: D102, N802, N803
+        for row in rows:
+            if row.kind == "rejected":
+                yield _result(status=row.kind, key=row.key, value=row.value)
+                continue
+            # One timer per key: only the first row sets it, and `handleExpiredTimer` clears all state of the key.
+            if not self._request.exists() and not self._waiting.exists():
+                self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + self._wait_ms)
+            yield from (self._requested if row.kind == REQUESTS else self._acknowledged)(key[0], row.id)
+
+    def _requested(self, key: str, request_id: str) -> Iterator[Row]:
+        if self._request.exists():
+            return  # a repeat
+        early = [ack_id for (ack_id,) in self._waiting.get()]
+        self._waiting.clear()
+        self._request.update((request_id, bool(early)))
+        yield from (_result(key, request_id, ack_id, "matched") for ack_id in early)
+
+    def _acknowledged(self, key: str, ack_id: str) -> Iterator[Row]:
+        if not self._request.exists():
+            self._waiting.appendValue((ack_id,))
+            return
+        request_id: Any = self._request.get()[0]  # type: ignore[index] # it exists
+        self._request.update((request_id, True))
+        yield _result(key, request_id, ack_id, "matched")
+
+    def handleExpiredTimer(self, key: Any, timerValues: TimerValues, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002, D102, N802, N803
+        if self._request.exists() and not self._request.get()[1]:  # type: ignore[index] # it exists
+            yield _result(key[0], self._request.get()[0], status="unanswered")  # type: ignore[index] # it exists
+        for (ack_id,) in self._waiting.get():
+            yield _result(key[0], ack_id=ack_id, status="orphan")
+        self._request.clear()
+        self._waiting.clear()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _result(
+    transaction_id: str | None = None,
+    request_id: str | None = None,
+    ack_id: str | None = None,
+    status: str = "",
+    key: bytes | None = None,
+    value: bytes | None = None,
+) -> Row:
+    names = ("transaction_id", "request_id", "ack_id", "status", "key", "value")
+    return Row(*names)(transaction_id, request_id, ack_id, status, key, value)
+
+
+def arrivals_of(records: DataFrame, prefix: str = "") -> DataFrame:
+    """Decode Kafka source rows of both topics. A record without both ids gets the kind `rejected`."""
+    text = F.when(F.length("value") <= MAX_RECORD_BYTES, F.col("value").cast("string"))
+    record = F.from_json(text, RECORD)
+    is_valid = F.coalesce(F.length("record.transaction_id").between(1, 100), F.lit(False)) & F.coalesce(
+        F.length("record.id").between(1, 100), F.lit(False)
+    )
+    decoded = records.withColumn("record", record)
+    return decoded.select(
+        # A rejected row passes through without state, so it can have any key.
+        F.when(is_valid, F.col("record.transaction_id")).otherwise("").alias("transaction_id"),
+        F.when(is_valid, F.substring("topic", len(prefix) + 1, 100)).otherwise("rejected").alias("kind"),
+        F.col("record.id").alias("id"),
+        *("key", "value"),
+    )
+
+
+def matches_in_python(arrivals: DataFrame, ticks: DataFrame, wait_ms: int) -> DataFrame:
+    """Return the results of the processor in Python."""
+    return transform_with_state(arrivals, ["transaction_id"], Matcher(wait_ms), RESULT, ticks)
+
+
+def matches_in_scala(arrivals: DataFrame, ticks: DataFrame, wait_ms: int) -> DataFrame:
+    """Return the results of the processor in Scala."""
+    spark = arrivals.sparkSession
+    scala = scala_object(spark, SCALA, "acknowledgements.Matcher")
+    rows = with_ticks(arrivals, ["transaction_id"], ticks).drop("_tick")
+    return DataFrame(scala.of(rows._jdf, wait_ms), spark)  # noqa: SLF001 - for Scala
+
+
+def sink_rows_of(results: DataFrame, prefix: str = "") -> DataFrame:
+    """Convert results to Kafka sink rows. All copies of one result have the same key."""
+    is_rejected = F.col("status") == "rejected"
+    record_id = F.concat_ws(
+        "/", "transaction_id", F.coalesce("request_id", F.lit("-")), F.coalesce("ack_id", F.lit("-"))
+    )
+    value = F.to_json(F.struct("transaction_id", "request_id", "ack_id", "status"))
+    return results.select(
+        F.when(is_rejected, F.col("key")).otherwise(record_id.cast("binary")).alias("key"),
+        F.when(is_rejected, F.col("value")).otherwise(value.cast("binary")).alias("value"),
+        F.when(is_rejected, prefix + REJECTED).otherwise(prefix + MATCHES).alias("topic"),
+    )
+
+
+def replay(requests: Iterable[bytes | None], acks: Iterable[bytes | None]) -> set[Result]:
+    """Return the results of the records' values in both topics, if none arrives after its transaction has ended."""
+    request_of: dict[str, str] = {}
+    for transaction, identity in _ids(requests):
+        request_of.setdefault(transaction, identity)
+    found, answered = set[Result](), set[str]()
+    for transaction, identity in _ids(acks):
+        request_id = request_of.get(transaction)
+        found.add((transaction, request_id, identity, "matched" if request_id else "orphan"))
+        answered.add(transaction)
+    return found | {(name, request_of[name], None, "unanswered") for name in request_of.keys() - answered}
+
+
+def _ids(values: Iterable[bytes | None]) -> Iterator[tuple[str, str]]:
+    for value in values:
+        try:
+            record: Mapping[str, Any] = json.loads(value or b"")
+            transaction, identity = record["transaction_id"], record["id"]
+        except (ValueError, TypeError, KeyError):
+            continue
+        yield transaction, identity

@@ -1,0 +1,162 @@
+"""The processor equals the replay in both languages and modes. Each fault of the older public demo is noticed."""
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.stateful_processor import TimerValues
+
+from examples.acknowledgements.__main__ import Options, results_in, send, start, traffic
+from examples.acknowledgements.matcher import (
+    ACKS,
+    REQUESTS,
+    RESULT,
+    SCALA,
+    TICKS,
+    Matcher,
+    Result,
+    matches_in_scala,
+    replay,
+)
+from scripts.pack.files import ROOT
+from spark_rtm.kafka.ticks import ticking
+from spark_rtm.realtime.python_state import transform_with_state, with_ticks
+from spark_rtm.realtime.queries import stop_completely, wait_until
+from spark_rtm.services.scala import scala_object
+
+OPTIONS = Options(transactions=20, wait_ms=2_000)
+MODES: dict[str, dict[str, str]] = {
+    "real-time": {"realTime": "5 seconds"},
+    "micro-batch": {"processingTime": "1 second"},
+}
+
+
+class Leaking(Matcher):
+    """Clears nothing if the request is missing, and has no TTL."""
+
+    def init(self, handle: Any) -> None:
+        self._handle = handle
+        self._request = handle.getValueState("request", "id string, answered boolean")
+        self._waiting = handle.getListState("waiting", "id string")
+
+    def handleExpiredTimer(self, key: Any, timerValues: TimerValues, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+        if self._request.exists():
+            yield from super().handleExpiredTimer(key, timerValues, expiredTimerInfo)
+
+
+class TimerForEachRow(Matcher):
+    """Sets another timer for each row."""
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+        for row in rows:
+            self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + 3_600_000)
+            yield from super().handleInputRows(key, iter([row]), timerValues)
+
+
+def in_python(processor: Matcher) -> Callable[..., DataFrame]:
+    return lambda rows, ticks: transform_with_state(rows, ["transaction_id"], processor, RESULT, ticks)
+
+
+def run(
+    spark: SparkSession, kafka: str, matches: Callable[..., DataFrame], mode: str = "real-time"
+) -> tuple[set[Result], set[Result], StreamingQuery]:
+    """Run until all timers are due and the next batch has begun; return expected and found results, and the query."""
+    prefix = f"test-{uuid.uuid4().hex[:8]}."
+    with ticking(kafka, prefix + TICKS):
+        query = start(spark, kafka, prefix, matches, MODES[mode])
+        expected = send(kafka, prefix, OPTIONS)
+        last = {result for result in expected if result[-1] == "unanswered"}
+        wait_until(lambda: last <= results_in(kafka, prefix), 120, "the results of the timers", [query])
+        batch = query.lastProgress.batchId if query.lastProgress else -1
+        wait_until(lambda: query.lastProgress and query.lastProgress.batchId > batch + 1, 60, "two batches", [query])
+        stop_completely(spark, query)
+    return expected, results_in(kafka, prefix), query
+
+
+def one_row_per_call(spark: SparkSession, folder: Path) -> Callable[..., DataFrame]:
+    """Return the Scala processor, changed to handle only the first row of each call."""
+    source = folder / "faulty.scala"
+    text = SCALA.read_text().replace("package acknowledgements", "package faulty")
+    source.write_text(text.replace("rows.flatMap", "rows.take(1).flatMap"))
+    scala = scala_object(spark, source, "faulty.Matcher")
+
+    def matches(rows: DataFrame, ticks: DataFrame) -> DataFrame:
+        ticking_rows = with_ticks(rows, ["transaction_id"], ticks).drop("_tick")
+        return DataFrame(scala.of(ticking_rows._jdf, OPTIONS.wait_ms), spark)  # noqa: SLF001 - for Scala
+
+    return matches
+
+
+def state_of(query: StreamingQuery) -> tuple[int, int]:
+    """Return the rows of state at the end, and the number of timers that the run has set and not deleted."""
+    operators = [operator for progress in query.recentProgress for operator in progress.stateOperators]
+    timers = sum(o.customMetrics["numRegisteredTimers"] - o.customMetrics["numDeletedTimers"] for o in operators)
+    return operators[-1].numRowsTotal, timers
+
+
+def test_traffic_has_every_status_a_repeat_and_an_early_acknowledgement() -> None:
+    """The demo's generator computes a negative number of unmatched records, so it sends none."""
+    records = list(traffic(OPTIONS))
+
+    results = replay(*([value for topic, _, value in records if topic == name] for name in (REQUESTS, ACKS)))
+
+    assert {"matched", "unanswered", "orphan"} == {status for *_, status in results}
+    topics_of = {key: [topic for topic, other, _ in records if other == key] for _, key, _ in records}
+    assert any(topics.count(REQUESTS) == 2 for topics in topics_of.values())
+    assert any(topics[0] == ACKS and REQUESTS in topics for topics in topics_of.values())
+
+
+@pytest.mark.spark
+@pytest.mark.services
+@pytest.mark.timeout(200)
+def test_command_prints_no_difference_from_the_replay() -> None:
+    command = [sys.executable, "-m", "examples.acknowledgements", "--transactions", "50", "--wait-ms", "2000"]
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
+
+    assert 0 == done.returncode, done.stderr
+    expected = "matched         76\nunanswered      10\norphan           8\n0 differences of 94 results"
+    assert expected in done.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.services
+@pytest.mark.timeout(300)
+class TestEngine:
+    @pytest.mark.parametrize("mode", MODES)
+    def test_scala_processor_equals_the_replay_and_leaves_no_state(
+        self, spark: SparkSession, kafka: str, mode: str
+    ) -> None:
+        expected, found, query = run(spark, kafka, partial(matches_in_scala, wait_ms=OPTIONS.wait_ms), mode)
+
+        assert expected == found
+        assert (0, 0) == state_of(query)
+
+    def test_python_processor_equals_the_replay_and_leaves_no_state(self, spark: SparkSession, kafka: str) -> None:
+        expected, found, query = run(spark, kafka, in_python(Matcher(OPTIONS.wait_ms)))
+
+        assert expected == found
+        assert (0, 0) == state_of(query)
+
+    def test_faults_that_only_state_and_timers_show_are_noticed(self, spark: SparkSession, kafka: str) -> None:
+        """Acknowledgements without a request stay in state for ever, or each row leaves a timer."""
+        leaking, timing = (run(spark, kafka, in_python(each(OPTIONS.wait_ms))) for each in (Leaking, TimerForEachRow))
+
+        orphans = {result for result in leaking[0] if result[-1] == "orphan"}
+        assert (orphans, 2) == (leaking[0] - leaking[1], state_of(leaking[2])[0])
+        assert timing[0] == timing[1]
+        assert len(list(traffic(OPTIONS))) == state_of(timing[2])[1]
+
+    def test_processor_that_expects_one_row_per_call_loses_rows_in_micro_batch_mode(
+        self, spark: SparkSession, kafka: str, tmp_path: Path
+    ) -> None:
+        expected, found, _ = run(spark, kafka, one_row_per_call(spark, tmp_path), "micro-batch")
+
+        assert expected - found
