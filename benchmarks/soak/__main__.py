@@ -29,7 +29,7 @@ from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
 from examples.attribution.demo.report import Report, print_report, print_table, report_console
-from examples.attribution.demo.run import run_all
+from examples.attribution.demo.run import Copies, run_all
 from examples.attribution.settings import DemoSettings
 from spark_rtm.command_line import arguments_of
 from spark_rtm.measure import page
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     try:
         view = SamplingView(checkpoints := new_folder("checkpoints"))
-        [report] = run_all(replace(options, checkpoint_dir=str(checkpoints)), view)
+        [report] = run_all(replace(options, checkpoint_dir=str(checkpoints)), view, Copies())
         print_report(report)
         result = result_of(report, view.samples, command_of(options, "soak", PROGRAM, ("duration", "rate", "publish")))
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:

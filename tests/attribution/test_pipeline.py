@@ -55,7 +55,7 @@ def test_invented_result_fails_an_otherwise_correct_run(kafka: str, settings: Se
     # Windows of minutes take a second or two, so the run is drained sooner. On a busy machine, the timeouts can be
     # minutes behind; with the default slack, they would count as late.
     options = ["--duration=0", "--warm-up-seconds=1", "--rate=30", "--time-scale=600", "--watermark-slack-ms=600000"]
-    options += ["--python-interval-seconds=10"]  # each commit plans the queries again
+    options += ["--table=parquet", "--python-interval-seconds=10"]  # each commit plans the queries again
 
     with demo_process(tmp_path, kafka, *options, "--compare", "--topic-prefix", settings.topic_prefix) as (
         process,
@@ -77,9 +77,13 @@ def test_invented_result_fails_an_otherwise_correct_run(kafka: str, settings: Se
         count,
         f"slots: input is {slots[1]}, but the outcomes add up to {int(slots[1]) + 1}",
     } == set(found)
-    assert "4 differences from the replay of" in output
+    # The record has no key, so its row in the table has another id than its row in PostgreSQL.
+    in_table = re.findall(r"^table: result (\S+) has version 2$", output, re.MULTILINE)
+    assert [f"{settings.topic('ad-attributed')}:0:0", "invented"] == sorted(in_table, key="invented".__eq__)
+    assert "6 differences from the replay of" in output
     # The query beside the pipeline has decoded the same records.
     assert "decode, both modes side by side: p50" in output
+    assert re.search(r"^table: [\d,]+ results in parquet format, \d+ batches; age", output, re.MULTILINE)
     assert "pauses of events_to_attributed at batch boundaries" in output
 
 

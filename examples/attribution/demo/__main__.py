@@ -13,6 +13,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import psycopg
 from confluent_kafka import KafkaException
@@ -21,7 +22,7 @@ from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import PROGRAM, publish
 from examples.attribution.demo.report import exit_status, print_report, print_verdict
-from examples.attribution.demo.run import HIGH_RATE, run_all
+from examples.attribution.demo.run import HIGH_RATE, Copies, run_all
 from examples.attribution.settings import DemoSettings
 from spark_rtm.command_line import arguments_of
 from spark_rtm.measure.machine import describe_machine
@@ -52,6 +53,8 @@ class DemoOptions(DemoSettings):
 
     The latencies of both runs are written to references/measured/demo.json.
     """
+    table: Literal["", "parquet", "delta"] = ""
+    """Also copy the results into a table of this format with a second query, and compare the table with PostgreSQL."""
     cluster: bool = False
     """Start a standalone Spark cluster with two workers, and run the queries on it."""
 
@@ -73,8 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         view = LiveView()
         view.print_line(introduction(options))
-        beside = options.compare and not options.publish
-        reports = run_all(options, view, beside=beside, in_both_modes=options.publish, on_cluster=options.cluster)
+        copies = Copies(options.compare and not options.publish, options.table)
+        reports = run_all(options, view, copies, in_both_modes=options.publish, on_cluster=options.cluster)
         for report in reports:
             print_report(report)
         if len(reports) > 1:

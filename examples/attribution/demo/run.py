@@ -15,12 +15,14 @@ from rich.markup import escape
 
 from examples.attribution.attributed_table import stored_results
 from examples.attribution.attributed_to_postgres import ResultsConsumer, attributed_to_postgres
-from examples.attribution.audit.latency import hop_latencies, timer_latencies
+from examples.attribution.audit.latency import Latency, hop_latencies, timer_latencies
 from examples.attribution.audit.reconciliation import reconcile
+from examples.attribution.audit.run_log import RunLog
 from examples.attribution.audit.run_log_reader import RunLogReader
 from examples.attribution.demo.beside import micro_batch_beside, slots_beside
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.report import Report
+from examples.attribution.demo.table import SLOTS, copied_to_table
 from examples.attribution.pacing.goals import campaign_goals
 from examples.attribution.pacing.throttle import DeliveryThrottle, delivery_throttle
 from examples.attribution.pipeline import (
@@ -97,6 +99,16 @@ class RunMonitor:
         return all(_has_read(self.keeper.queries[name], ends) for name in self.micro_batch)
 
 
+@dataclass(frozen=True)
+class Copies:
+    """The queries that read the same topics as the pipeline, or its results."""
+
+    beside: bool = False
+    """Whether the first query also runs in micro-batch mode."""
+    table: str = ""
+    """The format of a table into which a second query copies the results, or an empty text."""
+
+
 def run(
     settings: Settings,
     spark: SparkSession,
@@ -104,8 +116,7 @@ def run(
     dsn: str,
     view: LiveView,
     stop: threading.Event,
-    *,
-    beside: bool = False,
+    copies: Copies,
 ) -> Report:
     """Send traffic for the configured duration or until `stop` is set, wait for all results, and reconcile them."""
     with ExitStack() as stack:
@@ -114,7 +125,9 @@ def run(
         stack.callback(reader.close)
         results = stack.enter_context(attributed_to_postgres(bootstrap_servers, dsn, settings))
         keeper = stack.enter_context(_queries(settings, spark, bootstrap_servers, partitions, view))
-        view.beside = stack.enter_context(micro_batch_beside(settings, spark, bootstrap_servers)) if beside else None
+        if copies.beside:
+            view.beside = stack.enter_context(micro_batch_beside(settings, spark, bootstrap_servers))
+        copied = stack.enter_context(copied_to_table(copies.table, settings, spark, bootstrap_servers, view))
         # Event, transaction and campaign ids contain the run id, so they differ between runs on the same topics.
         sent = SendLog(started_at=time.time())
         traffic = TrafficGenerator(settings, settings.windows, f"{int(sent.started_at):x}", sent.started_at)
@@ -133,29 +146,31 @@ def run(
         )
         view.print_line("stopping the queries, and comparing all results with the replay")
         results.finish()
-        boundaries = list(_boundaries(keeper, settings, sent))
-    reconciliation = reconcile(reader.log, settings, RULES, throttle.goals.values(), stored_results(dsn, settings))
-    rules = RULES.scaled(settings.time_scale)
-    latencies = [*hop_latencies(reader.log, measured_from), *timer_latencies(reader.log, rules, measured_from)]
-    return Report(
-        *(settings, reconciliation, latencies, sent, reader.log, results.metrics, throttle.notices, cpu),
-        boundaries=boundaries,
-        beside=view.beside,
-    )
+        boundaries, stored = list(_boundaries(keeper, settings, sent)), stored_results(dsn, settings)
+        in_table = copied(stored)
+    reconciliation = reconcile(reader.log, settings, RULES, throttle.goals.values(), stored)
+    reconciliation.differences.extend(in_table)
+    latencies = _latencies(reader.log, settings, measured_from)
+    outcome = settings, reconciliation, latencies, sent, reader.log, results.metrics, throttle.notices, cpu
+    return Report(*outcome, boundaries=boundaries, beside=view.beside)
 
 
 def run_all(
-    settings: Settings, view: LiveView, *, beside: bool = False, in_both_modes: bool = False, on_cluster: bool = False
+    settings: Settings,
+    view: LiveView,
+    copies: Copies,
+    *,
+    in_both_modes: bool = False,
+    on_cluster: bool = False,
 ) -> list[Report]:
     """
     Start the servers and Spark, and run the pipeline once.
 
-    With `beside`, the first query also runs in micro-batch mode. With `in_both_modes`, the whole pipeline runs again in
-    micro-batch mode, with separate topics.
+    With `in_both_modes`, the whole pipeline runs again in micro-batch mode, with separate topics and without copies.
     """
     stop = threading.Event()
-    if beside:
-        settings = replace(settings, slots=settings.slots + slots_beside(settings))
+    further = (slots_beside(settings) if copies.beside else 0) + (SLOTS if copies.table else 0)
+    settings = replace(settings, slots=settings.slots + further)
     with ExitStack() as stack:
         stack.enter_context(view)
         # The JVM's optimizing compiler saves more CPU time than it uses only at a high rate or in a run of hours.
@@ -179,11 +194,11 @@ def run_all(
             )
         stack.callback(spark.stop)
         stop_on_interrupt(stop)
-        reports = [run(settings, spark, *servers, view, stop, beside=beside)]
+        reports = [run(settings, spark, *servers, view, stop, copies)]
         if in_both_modes and not stop.is_set():
             prefix = f"{settings.topic_prefix}micro-batch."
             slow = replace(settings, topic_prefix=prefix, trigger="micro-batch", python_trigger="micro-batch")
-            reports.append(run(slow, spark, *servers, view, stop))
+            reports.append(run(slow, spark, *servers, view, stop, Copies()))
     return reports
 
 
@@ -205,6 +220,11 @@ def _queries(
         for name in _real_time(settings):
             assert_real_time(keeper.queries[name])
         yield keeper
+
+
+def _latencies(log: RunLog, settings: Settings, measured_from: float) -> list[Latency]:
+    rules = RULES.scaled(settings.time_scale)
+    return [*hop_latencies(log, measured_from), *timer_latencies(log, rules, measured_from)]
 
 
 def _real_time(settings: Settings) -> list[str]:
