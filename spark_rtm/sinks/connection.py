@@ -8,6 +8,7 @@ the network lost.
 """
 
 import os
+import random
 import socket
 import threading
 import time
@@ -20,7 +21,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.numeric import Int8BinaryDumper
 
-from spark_rtm.sinks.errors import STATEMENT_TIMEOUT_SQLSTATE, is_refused_login, is_transient, pause_seconds
+from spark_rtm.sinks.errors import STATEMENT_TIMEOUT_SQLSTATE, is_refused_login, is_transient
 from spark_rtm.sinks.metrics import Metrics
 from spark_rtm.sinks.statement import FIND_TRUNCATING_TYPES
 
@@ -29,6 +30,8 @@ Connect = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 READ_ONLY_SQLSTATE = "25006"
 MAX_LOCK_WAIT_MS = 5_000
 CHECKS_PER_TIMEOUT = 8
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 2.0
+JITTER = random.SystemRandom()
 
 
 @dataclass
@@ -79,7 +82,7 @@ class BatchConnection:
                 self._disconnect()
                 raise
             self.metrics.retries += 1
-            self._is_abandoned.wait(pause_seconds(attempt))
+            self._is_abandoned.wait(_pause_seconds(attempt))
             attempt += 1
 
     def abandon(self) -> None:
@@ -214,3 +217,8 @@ class Watchdog:
     def _run(self) -> None:
         while not self._is_stopped.wait(self._timeout_seconds / CHECKS_PER_TIMEOUT):
             self.cut(only_late=True)
+
+
+def _pause_seconds(attempt: int) -> float:
+    """Return a random pause, so that tasks reconnect at different times. Its upper bound doubles with each attempt."""
+    return JITTER.uniform(0, min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 16)))

@@ -1,11 +1,10 @@
 """
-Decide which PostgreSQL errors to retry and when, and describe them without values of rows.
+Decide which PostgreSQL errors to retry, and describe them without values of rows.
 
 A task should survive a failover, but must fail immediately if the database can never store a row. PostgreSQL's messages
 quote values. The error of a task reaches Spark's logs, and values may be personal data.
 """
 
-import random
 import struct
 
 import psycopg
@@ -19,9 +18,6 @@ MAX_REFUSED_LOGINS = 2
 """Number of rejected logins after which the sink stops retrying, because more attempts can lock the account."""
 LOGIN_REFUSED = "authentication failed for user"
 """Part of the server's message. The client library hides the SQLSTATE of a refused connection."""
-FIRST_PAUSE_SECONDS = 0.05
-MAX_PAUSE_SECONDS = 2.0
-JITTER = random.SystemRandom()
 SQLSTATES_WITHOUT_VALUES = ("08", "21", "25", "28", "3D", "3F", "40", "42", "53", "54", "55", "57", "58")
 """
 Classes whose messages name only connections, tables and settings. Other messages can quote values or come from users.
@@ -44,11 +40,6 @@ def is_transient(error: psycopg.Error, *, timeouts: int, refused_logins: int) ->
     if code is None:
         return isinstance(error, psycopg.OperationalError) and refused_logins < MAX_REFUSED_LOGINS
     return code.startswith(TRANSIENT_SQLSTATES) or (code == STATEMENT_TIMEOUT_SQLSTATE and timeouts < MAX_TIMEOUTS)
-
-
-def pause_seconds(attempt: int) -> float:
-    """Return a random pause, so that tasks reconnect at different times. Its upper bound doubles with each attempt."""
-    return JITTER.uniform(0, min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 16)))
 
 
 def without_values(error: Exception) -> Exception:
