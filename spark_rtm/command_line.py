@@ -2,7 +2,7 @@
 Derive a program's command-line flags from a documented dataclass, so `--help` always matches the code.
 
 The field `max_rows: int = 10` becomes the flag `--max-rows`, and the docstring below the field becomes the help text.
-An `Argument` in the annotation states what does not follow from the type.
+An `Argument` in the annotation supplies what the type does not tell.
 """
 
 import argparse

@@ -50,7 +50,9 @@ class ChaosOptions(DemoSettings):
     interval_seconds: int = 10
     """Seconds between two commits in real-time mode. A restart repeats at most the output of one interval."""
     watermark_slack_ms: int = 600_000
-    """Maximum time (ms) that one partition may be read ahead of another before rows count as late (not time-scaled)."""
+    """
+    Maximum time (ms) by which one partition may be read ahead of another before rows count as late (not time-scaled).
+    """
     drain_seconds: float = 180
     """Number of seconds without progress after which the run no longer waits for the last results."""
     seed: int = 1

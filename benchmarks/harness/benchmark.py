@@ -2,8 +2,8 @@
 Options of all benchmarks, and the program that runs a benchmark and publishes its results.
 
 The module of a benchmark has a docstring for `--help`, a dataclass `Options`, and `measure(options, console)`, which
-returns an `Outcome`. `PRESETS` maps flags to values that replace the defaults. Only this module writes files, so no
-benchmark can publish invalid runs.
+returns an `Outcome`. `PRESETS` maps flags to values that replace the defaults. Only this module writes result files,
+and it rejects invalid runs, so no benchmark can publish them.
 """
 
 import json

@@ -48,7 +48,10 @@ def modes(root: Path, workload: str) -> str:
         ratios = [factor(case[name]) for name in RATIOS]
         rows.append((case["engine"], *latencies(case), in_engine, *ratios, f"{case['cpu_seconds_per_million']:,.0f}"))
     header = (f"{workload}: mode", *PERCENTILES, "broker append to append, p50 / p99", *RATIOS.values())
-    rule = _rule(content, "Each ratio is the larger of two, and compares runs of one repetition.")
+    rule = _rule(
+        content,
+        "Each cell is the larger ratio of the two repetitions; each ratio compares runs of the same repetition.",
+    )
     known = conditions(content, COMMAND, f"{LATENCY_UNIT} {rule}")
     notes = [known, table((*header, "CPU s per million records"), rows)]
     merged = [case for case in of_workload(content["cases"], workload) if case["outputs_per_record"] < 0.995]

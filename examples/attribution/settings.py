@@ -102,7 +102,7 @@ class Settings(TrafficSettings):
     """
     watermark_slack_ms: int = 120_000
     """
-    Maximum time (ms) that one partition may be read ahead of another before rows count as late (not time-scaled).
+    Maximum time (ms) by which one partition may be read ahead of another before rows count as late (not time-scaled).
 
     `attributed_to_pacing` also drops timeouts as late if `events_to_timeouts` is behind by more than this time.
     """

@@ -145,7 +145,7 @@ class Migration:
         return offsets
 
     def run_real_time_job(self, offsets: str, old: StreamingQuery) -> tuple[StreamingQuery, StreamingQuery]:
-        """Start the new job beside the old one, compare their results while payments arrive, and stop the old job."""
+        """Start the new job alongside the old one, compare results while payments arrive, and stop the old job."""
         new = start_after(self.spark, self.places, offsets, {"realTime": self.interval}, PARTITIONS + 1)
         queries = new, start_consumer(self.spark, self.places, upsert_into(self.places.dsn, AFTER))
         self.pay(BEFORE, old, *queries)

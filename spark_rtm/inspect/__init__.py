@@ -50,7 +50,7 @@ COMMANDS = [
         _run,
         {
             "inspect checkpoints/clicks": "explain a checkpoint",
-            "inspect s3://bucket/clicks --format json": "print the report of a remote checkpoint as JSON",
+            "inspect s3://bucket/clicks --format json": "print the report on a remote checkpoint as JSON",
             "inspect checkpoints/clicks --bootstrap-servers host:9092": "compare with Kafka",
             "inspect checkpoints/clicks --as-starting-offsets": "continue with a new query",
         },

@@ -72,7 +72,7 @@ def partitions_of(
         from confluent_kafka.admin import AdminClient, OffsetSpec  # noqa: PLC0415
     except ModuleNotFoundError:
         raise UnreadableError(
-            "--bootstrap-servers needs the package confluent-kafka; run `pip install confluent-kafka` (extra `kafka`), "
+            "--bootstrap-servers needs the confluent-kafka package; run `pip install confluent-kafka` (extra `kafka`), "
             "or omit the option to inspect only the files"
         ) from None
     specs: list[OffsetSpec] = [OffsetSpec.earliest(), OffsetSpec.latest()]  # type: ignore[no-untyped-call]
@@ -169,7 +169,7 @@ def replay_of(checkpoint: Checkpoint, partitions: Sequence[PartitionState], mode
     if not asked:
         return Replay(None, "that were processed after the last commit; --bootstrap-servers counts them")
     lag = sum(each.lag or 0 for each in partitions)
-    return Replay(lag, "at most: those that were processed after the last commit")
+    return Replay(lag, "at most the records that were processed after the last commit")
 
 
 def _between(checkpoint: Checkpoint, planned: Planned) -> int | None:

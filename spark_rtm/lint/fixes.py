@@ -87,7 +87,7 @@ def _on_line(text: str, pattern: re.Pattern[str], template: str, first: int, end
 
 
 def _pattern(finding: Finding) -> tuple[re.Pattern[str], str] | None:
-    """Return the pattern of the code that a correction replaces, and the template of the new code after the call."""
+    """Return a pattern that matches the code that a fix replaces, and a template of the code that it writes."""
     if finding.rule == "trigger-form":
         return (IMPORT, "") if finding.fix.startswith("delete") else (TRIGGER, "realTime={given}")
     if finding.rule == "output-mode":

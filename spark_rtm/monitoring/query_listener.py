@@ -33,7 +33,7 @@ class QueryMetrics(StreamingQueryListener):
         self.reported = gauge("last_report_timestamp_seconds", "Time of the last report")
         self.rows = counter("rows", "Number of rows that finished batches have read")
         self.batch = gauge("batch_seconds", "Duration of the last batch")
-        self.behind = gauge("offsets_behind", "Largest lag of a partition at the last commit")
+        self.behind = gauge("offsets_behind", "Largest lag of any partition at the last commit")
         self.state = gauge("state_rows", "Number of rows in the state")
         self.latency = Gauge(
             "realtime_query_latency_seconds",

@@ -40,7 +40,7 @@ BY_TEXT = {
 CALL = "PySpark rejects this call also without prove; correct it"
 SETTINGS = "pass the settings of the job (--conf KEY=VALUE, arguments after `--`, variables of the environment)"
 BY_KIND = {
-    FileNotFoundError: "start prove in the folder that contains the files of the job",
+    FileNotFoundError: "run prove in the folder that contains the job's files",
     OSError: "start the server that the job calls",
     PySparkTypeError: CALL,
     PySparkValueError: CALL,

@@ -30,7 +30,7 @@ _PYTHON = {"python", "py", "python3", "pyspark", "ipython", "ipython3", "pycon",
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced code block. `line` is the line of its opening mark."""
+    """A fenced code block. `line` is the line number of the opening fence."""
 
     line: int
     end_line: int

@@ -1,4 +1,4 @@
-"""Parse Python code, or an excerpt such as a method chain without its first object or its parentheses."""
+"""Parse Python code, or an excerpt such as a method chain that lacks its receiver or the parentheses around it."""
 
 import ast
 import re
