@@ -92,7 +92,8 @@ def when_due(items: Iterable[tuple[float, T]]) -> Iterator[T]:
 
 def produce(servers: str, records: Iterable[Record]) -> None:
     """Send each record when the iterable yields it, and wait until the broker has stored all of them."""
-    confs = {"linger.ms": 0, "queue.buffering.max.messages": MAX_QUEUED}
+    # Otherwise, a restart of the broker can write a record twice.
+    confs = {"linger.ms": 0, "queue.buffering.max.messages": MAX_QUEUED, "enable.idempotence": True}
     producer = Producer({"bootstrap.servers": servers, **confs})
     for record in records:
         producer.produce(*record)
