@@ -74,6 +74,7 @@ def test_rows_are_visible_at_once_and_committed_with_their_batch(
 ) -> None:
     source, target, checkpoint = new_topic(kafka, 2), new_topic(kafka, 2), tmp_path / "copy"
     query = start(copied(spark, kafka, source), kafka, target, checkpoint)
+    assert "MicroBatchExecution" == query._jsq.streamingQuery().getClass().getSimpleName()  # noqa: SLF001 - Scala
     produce(kafka, source, [(0, b"a"), (1, b"b")])
 
     eventually(lambda: visible(kafka, target) == 2, 60, "uncommitted rows")
@@ -96,7 +97,8 @@ def test_batch_that_is_stopped_in_the_middle_is_written_once(spark: SparkSession
             before = visible(kafka, target)
             wait_until(lambda n=before: visible(kafka, target) > n + 50, 60, "rows", [query])  # type: ignore[misc]
             control.commit(query)
-            wait_until(lambda n=before: visible(kafka, target) > n + 100, 60, "more rows", [query])  # type: ignore[misc]
+            before = visible(kafka, target)
+            wait_until(lambda n=before: visible(kafka, target) > n + 50, 60, "more rows", [query])  # type: ignore[misc]
             stop_completely(spark, query)
     query = start(counts(spark, kafka, source), kafka, target, checkpoint)
     control.stop(query)

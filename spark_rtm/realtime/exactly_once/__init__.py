@@ -89,7 +89,9 @@ class _Writer(DataStreamWriter):
         session = self._df.sparkSession._jsparkSession  # noqa: SLF001 - for Scala
         if problem := self._sink.beforeStart(session, *self._target):
             raise ExactlyOnceError(problem)
-        return super().start(*arguments, **named)
+        # By default, a stateless query in real-time mode reports a batch and begins the next one before another thread
+        # has written the logs. Its transaction would be committed although a restart could repeat the batch.
+        return super().start(*arguments, **{**named, "asyncProgressTrackingEnabled": "false"})
 
 
 def repeat_lost(checkpoint: Path) -> str:
