@@ -30,7 +30,7 @@ MAX_LINES_WITHOUT_CONTENTS = 120
 # folder: lines of Python, lines of Scala, Java and SQL, files
 FOLDERS = {
     "spark_rtm": (24_700, 1_150, 220),
-    "spark_rtm/lint": (7_880, 0, 61),  # the aim is 6,600
+    "spark_rtm/lint": (7_910, 0, 61),  # the aim is 6,600
     "spark_rtm/prove": (4_900, 0, 40),  # 4,000 once it has its three rooms
     "examples": (7_400, 400, 95),
     "benchmarks": (6_700, 550, 90),

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-MAX_STEPS = 300_000
-"""Limit of the work for a file: each followed statement or expression is one step."""
+MAX_STEPS = 1_000_000
+"""Limit of the work for a file: each followed statement or expression and each copied entry of a value is one step."""
 MAX_SECONDS = 4.0
 """Limit of the processor time for a file."""
 REPEAT_SECONDS = 0.1

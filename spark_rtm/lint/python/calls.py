@@ -4,12 +4,13 @@ import ast
 import re
 from itertools import product
 
+from spark_rtm.lint.problem import spend
 from spark_rtm.lint.python.evaluate import Evaluator
 from spark_rtm.lint.python.library import converted, deleted_folder, pure_call, table_method
 from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark import values as v
-from spark_rtm.lint.spark.scope import State
-from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, without_first
+from spark_rtm.lint.spark.scope import State, size_of_state
+from spark_rtm.lint.spark.streams import PARTIAL, Arguments, Partial, Source, Writer, size_of, without_first
 from spark_rtm.lint.spark.values import both
 
 UNKNOWN_TABLE = v.Table({}, is_open=True)
@@ -64,6 +65,8 @@ class Calls(Evaluator):
         if name == "transform" and given.positional and isinstance(given.positional[0], v.Function | Partial):
             rest = Arguments((value, *given.positional[1:]), given.keywords, given.is_open)
             return self.call(given.positional[0], rest, line, state)
+        if isinstance(value, Source | Writer):
+            spend(size_of_state(state))
         return self.spark.method(value, name, given, line, state)
 
     def arguments(self, node: ast.Call, state: State) -> list[tuple[v.Guard, Arguments]]:
@@ -82,6 +85,8 @@ class Calls(Evaluator):
                 for (first, given), (second, table) in product(calls, choices)
                 if (guard := both(first, second)) is not None
             ][: v.MAX_ALTERNATIVES]
+        for _, given in calls:
+            spend(sum(map(size_of, given.values())))
         return [each for guard, given in calls for each in self._split(guard, given, state)]
 
     def _split(self, guard: v.Guard, given: Arguments, state: State) -> list[tuple[v.Guard, Arguments]]:
@@ -90,6 +95,7 @@ class Calls(Evaluator):
         for value in given.values():
             guards = [each for each, _ in v.cases_of(v.under(value, state.decided))]
             if any(guards):
+                spend(len(paths) * sum(1 + len(each) // 4 for each in guards))
                 found = [together for path in paths for each in guards if (together := both(path, each)) is not None]
                 paths = list(dict.fromkeys(found))[: v.MAX_CASES]
         return [(path, given.under({**state.decided, **dict(path)}) if path else given) for path in paths]

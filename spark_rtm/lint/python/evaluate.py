@@ -8,7 +8,7 @@ from spark_rtm.lint.spark import columns
 from spark_rtm.lint.spark import values as v
 from spark_rtm.lint.spark.calls import SparkCalls
 from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES, State, truth
-from spark_rtm.lint.spark.streams import Arguments, Frame
+from spark_rtm.lint.spark.streams import Arguments, Frame, size_of
 
 
 class Evaluator(ABC):
@@ -26,7 +26,7 @@ class Evaluator(ABC):
         """Follow a function of the module and return its result. `given` is None if the arguments are unknown."""
 
     def value(self, node: ast.expr | None, state: State) -> v.Value:
-        """Return the value of `node`, or the constant None if `node` is None."""
+        """Return the value of `node`, or the constant None if `node` is None. Each entry of the value costs a step."""
         if node is None:
             return v.Const(None)
         spend()
@@ -34,6 +34,8 @@ class Evaluator(ABC):
         value: v.Value = v.under(method(node, state), state.decided)
         if isinstance(value, v.Column) and value.name in self.spark.stamps:  # `df.read_at`
             value = v.Column(value.marks | {v.Mark("clock", node.lineno)}, value.name)
+        if not isinstance(node, ast.Name):
+            spend(size_of(value))
         return value
 
     def _value_of_parts(self, node: ast.expr, state: State) -> v.Value:
@@ -171,6 +173,7 @@ class Evaluator(ABC):
         results = []
         for item_value in (v.Unknown(),) if known is None else known:
             inner = state.inner([*state.scopes, {}])
+            spend(1 + len(state.decided))
             if isinstance(loop.target, ast.Name):
                 inner.scopes[-1][loop.target.id] = item_value
             results.append(self.value(node.elt, inner))

@@ -67,7 +67,7 @@ class Interpreter(Statements):
         for statement in statements:
             if state.has_ended:
                 break
-            spend()
+            spend(1 + len(state.decided) // 8)
             self.spark.statement = statement
             try:
                 self.follow(statement, state)
@@ -114,6 +114,7 @@ class Interpreter(Statements):
         if test not in self.conditions:
             plain, is_negated = _without_not(test)
             text = ast.unparse(plain)
+            spend(len(text) // 8)
             names = {node.id for node in ast.walk(plain) if isinstance(node, ast.Name)}
             state.tested.update(names)
             self.conditions[test] = Condition(plain, is_negated, text, sorted(names))
@@ -127,6 +128,7 @@ class Interpreter(Statements):
             return v.Unknown()
         self.calls.append(node)
         statement, scope = self.spark.statement, self._parameters(function, given, state)
+        spend(1 + (len(state.decided) + len(state.serials)) // 8)
         inner = state.inner([*state.scopes[:1], *function.scopes, {}])
         for name, value in scope.items():
             inner.bind(name, value)

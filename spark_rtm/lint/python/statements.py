@@ -8,7 +8,7 @@ from spark_rtm.lint.problem import spend
 from spark_rtm.lint.python.calls import Calls, name_of
 from spark_rtm.lint.spark import values as v
 from spark_rtm.lint.spark.columns import makes_udf
-from spark_rtm.lint.spark.scope import SESSION_NAMES, State
+from spark_rtm.lint.spark.scope import SESSION_NAMES, State, size_of_state
 from spark_rtm.lint.spark.streams import Writer
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -30,7 +30,7 @@ class Statements(Calls):
 
     def copied(self, state: State) -> State:
         """Copy a state, and count the steps of the copy."""
-        spend(1 + sum(map(len, state.scopes)) // 8)
+        spend(size_of_state(state))
         return state.copy()
 
     def follow(self, statement: ast.stmt, state: State) -> None:
@@ -86,6 +86,7 @@ class Statements(Calls):
     def _bind_item(self, target: ast.Subscript, value: v.Value, state: State) -> None:
         owner, key = self.value(target.value, state), self.value(target.slice, state)
         if isinstance(owner, v.Table) and isinstance(key, v.Const) and isinstance(target.value, ast.Name):
+            spend(len(owner.items))
             items = {**owner.items, v.plain(key.value): (value, target.lineno)}
             state.bind(target.value.id, v.Table(items, owner.is_open))
 
@@ -161,6 +162,7 @@ class Statements(Calls):
 
     def _follow_functiondef(self, statement: Definition, state: State) -> None:
         function = v.Function(statement, tuple(state.scopes[1:]))
+        spend(sum(map(len, state.scopes[1:])) + len(state.decided))
         path = State([*state.scopes[:1], *map(dict, state.scopes[1:])], dict(state.decided))
         self.definitions.append((function, path))
         value: v.Value = function

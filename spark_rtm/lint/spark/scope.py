@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from spark_rtm.lint.problem import spend
 from spark_rtm.lint.spark import values as v
-from spark_rtm.lint.spark.streams import Frame, Source, Writer
+from spark_rtm.lint.spark.streams import Frame, Source, Writer, size_of
 
 FUNCTIONS = "pyspark.sql.functions"
 SESSION_NAMES = {"spark", "_spark", "spark_session", "sparkSession", "_spark_session"}
@@ -99,7 +100,7 @@ class State:
         return frozenset(self.decided.items() - before.items())
 
     def join(self, paths: Sequence[State], before: Mapping[str, bool]) -> None:
-        """Merge the values of all open paths that began under the same conditions."""
+        """Merge the values of all open paths that began under the same conditions. Each entry costs a step."""
         going = [path for path in paths if not path.has_ended]
         self.has_ended = not going
         if not going:
@@ -115,6 +116,7 @@ class State:
             for name, serial in path.serials.items()
         }
         self.decided = dict(set.intersection(*[set(path.decided.items()) for path in going]))
+        spend(sum(size_of(value) for scope in self.scopes for value in scope.values() if isinstance(value, v.OneOf)))
 
 
 def _joined(scopes: list[dict[str, v.Value]], guards: list[v.Guard]) -> dict[str, v.Value]:
@@ -125,6 +127,11 @@ def _joined(scopes: list[dict[str, v.Value]], guards: list[v.Guard]) -> dict[str
         for name in changed
     }
     return {**first, **joined}
+
+
+def size_of_state(state: State) -> int:
+    """Return the cost of a copy of a state in steps: its number of names and conditions, divided by 8."""
+    return 1 + (sum(map(len, state.scopes)) + len(state.decided)) // 8
 
 
 def truth(value: v.Value) -> bool | None:

@@ -265,3 +265,18 @@ class Setting:
         return self.order <= query.order and all(
             query.path.get(test, outcome) is outcome for test, outcome in self.path.items()
         )
+
+
+def size_of(value: v.Value) -> int:
+    """Return the number of entries in a changed copy of the value."""
+    if isinstance(value, v.OneOf):  # each case is compared with all others, and each guard with all other guards
+        return len(value.cases) ** 2 + sum(len(guard) + size_of(each) for guard, each in value.cases)
+    if isinstance(value, Source | Writer):
+        return len(value.options) + len(getattr(value, "lines", ()))
+    if isinstance(value, Frame):
+        return len(value.steps) + len(value.sources)
+    if isinstance(value, v.Items):
+        return len(value.values)
+    if isinstance(value, v.Table):
+        return len(value.items)
+    return len(value.marks) if isinstance(value, v.Column) else 0
