@@ -15,7 +15,19 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from spark_rtm import realtime
-from spark_rtm.realtime import control, decoding, joins, keeper, latency, proof, python_state, queries, slots, warm_up
+from spark_rtm.realtime import (
+    control,
+    decoding,
+    exactly_once,
+    joins,
+    keeper,
+    latency,
+    proof,
+    python_state,
+    queries,
+    slots,
+    warm_up,
+)
 from tests.helpers import kafka_rows, new_topic, produce, start_to_kafka
 
 RUNS = "runs"
@@ -66,6 +78,9 @@ def calls(session: SparkSession, servers: str, folder: Path) -> dict[str, Callab
         "control.stagger": lambda: _staggered(query),
         "decoding.parse": lambda: parsed.schema,
         "decoding.route": lambda: decoding.route(parsed, "t", kept_headers=F.array(), topic="u", **columns).schema,
+        "exactly_once.to_kafka": lambda: exactly_once.to_kafka(
+            keyed, transactional_prefix="p", checkpoint="c", topic=target, options={"kafka.bootstrap.servers": servers}
+        ),
         "joins.inner_join": lambda: joins.inner_join(side, side, joins.TimeBound(1, 1)).schema,
         "keeper.keep": lambda: keeper.keep(session, {}, stop=threading.Event()),
         "latency.with_latency": lambda: latency.with_latency(rows).schema,
