@@ -60,7 +60,7 @@ def test_exhausted_steps_keep_the_findings_before() -> None:
 
 
 def test_fences_of_a_page_share_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problem, "MAX_STEPS", 10_000)
+    monkeypatch.setattr(problem, "MAX_STEPS", 20_000)
     lines = ["f0 = lambda: 1", *[f"f{n} = lambda: [{f'f{n - 1}(), ' * 14}]" for n in range(1, 4)]]
     fence = "\n".join(["```python", *lines, "f3()", "w.writeStream.trigger(realTime='5 s')", "```", ""])
 
