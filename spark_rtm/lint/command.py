@@ -151,7 +151,8 @@ def _written(path: Path, text: str) -> str:
 def _changes(findings: Sequence[Finding], sources: Sources, settings: Settings) -> Changes:
     changes = {}
     for path, found in _by_path(findings).items():
-        before = _original(path, sources) if is_complete(found) else ""
+        if not (before := _original(path, sources) if is_complete(found) else ""):
+            continue
         mark = MARK if before.startswith(MARK) else ""
         after = mark + fixed(before.removeprefix(mark), str(path), found, settings)
         if after != before:

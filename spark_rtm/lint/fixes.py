@@ -67,8 +67,6 @@ def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
     ends = [*starts[1:], len(text)]
     edits = list[list[Edit]]()
     for finding, (pattern, template) in patterns:
-        if finding.line > len(starts):  # Python also ends a line at characters such as the form feed
-            continue
         first, end = starts[finding.line - 1], ends[finding.line - 1]
         first = max(0, first - 2) if pattern is NO_MODE else first  # with the line end before it
         edits.append(_on_line(text, pattern, template, first, end))
