@@ -61,13 +61,15 @@ def to_kafka(
     sink = _sink(transactional_prefix)
     if problem := sink.wrongColumns(rows._jdf, topic):  # noqa: SLF001 - for Scala
         raise ValueError(f"{problem}; the columns of the Kafka sink are key, value, headers, topic and partition")
-    client = _java_map({**_client(options), "transaction.timeout.ms": str(timeout_seconds * 1000)})
+    client = {**_client(options), "transaction.timeout.ms": str(timeout_seconds * 1000)}
     writer = _Writer(rows, sink, (transactional_prefix, checkpoint, topic, client), timeout_seconds)
     return writer.option("checkpointLocation", checkpoint)
 
 
 class _Writer(DataStreamWriter):
-    def __init__(self, rows: DataFrame, sink: Any, target: tuple[str, str, str, Any], timeout_seconds: int) -> None:
+    def __init__(
+        self, rows: DataFrame, sink: Any, target: tuple[str, str, str, dict[str, str]], timeout_seconds: int
+    ) -> None:
         super().__init__(rows)
         self._sink, self._target, self._timeout_seconds = sink, target, timeout_seconds
         self._jwrite = sink.writer(rows._jdf, *target)  # noqa: SLF001 - for Scala
@@ -154,11 +156,3 @@ def _sink(prefix: str) -> Any:
     if obstacle := sink.obstacle():
         raise ExactlyOnceError(f"{subject}: {obstacle}")
     return sink
-
-
-def _java_map(texts: dict[str, str]) -> Any:
-    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - no public API
-    java = context._jvm.java.util.HashMap()  # noqa: SLF001
-    for key, value in texts.items():
-        java.put(key, value)
-    return java
