@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 from spark_rtm.realtime.limits import MAX_RECORD_BYTES
-from spark_rtm.realtime.python_state import transform_with_state, with_ticks
+from spark_rtm.realtime.python_state import TICK, transform_with_state, with_ticks
 from spark_rtm.services.scala import scala_object
 
 REQUESTS, ACKS, TICKS, MATCHES, REJECTED = "requests", "acks", "ticks", "matches", "rejected"
@@ -116,11 +116,13 @@ def matches_in_python(arrivals: DataFrame, ticks: DataFrame, wait_ms: int) -> Da
     return transform_with_state(arrivals, ["transaction_id"], Matcher(wait_ms), RESULT, ticks)
 
 
-def matches_in_scala(arrivals: DataFrame, ticks: DataFrame, wait_ms: int) -> DataFrame:
-    """Return the results of the processor in Scala."""
+def matches_in_scala(
+    arrivals: DataFrame, ticks: DataFrame, wait_ms: int, source: Path = SCALA, name: str = "acknowledgements.Matcher"
+) -> DataFrame:
+    """Return the results of the processor in Scala, which is the object `name` in the file `source`."""
     spark = arrivals.sparkSession
-    scala = scala_object(spark, SCALA, "acknowledgements.Matcher")
-    rows = with_ticks(arrivals, ["transaction_id"], ticks).drop("_tick")
+    scala = scala_object(spark, source, name)
+    rows = with_ticks(arrivals, ["transaction_id"], ticks).drop(TICK)
     return DataFrame(scala.of(rows._jdf, wait_ms), spark)  # noqa: SLF001 - for Scala
 
 

@@ -27,9 +27,8 @@ from examples.acknowledgements.matcher import (
 )
 from scripts.pack.files import ROOT
 from spark_rtm.kafka.ticks import ticking
-from spark_rtm.realtime.python_state import transform_with_state, with_ticks
+from spark_rtm.realtime.python_state import transform_with_state
 from spark_rtm.realtime.queries import stop_completely, wait_until
-from spark_rtm.services.scala import scala_object
 
 OPTIONS = Options(transactions=20, wait_ms=2_000)
 MODES: dict[str, dict[str, str]] = {
@@ -80,18 +79,12 @@ def run(
     return expected, results_in(kafka, prefix), query
 
 
-def one_row_per_call(spark: SparkSession, folder: Path) -> Callable[..., DataFrame]:
+def one_row_per_call(folder: Path) -> Callable[..., DataFrame]:
     """Return the Scala processor, changed to handle only the first row of each call."""
     source = folder / "faulty.scala"
     text = SCALA.read_text().replace("package acknowledgements", "package faulty")
     source.write_text(text.replace("rows.flatMap", "rows.take(1).flatMap"))
-    scala = scala_object(spark, source, "faulty.Matcher")
-
-    def matches(rows: DataFrame, ticks: DataFrame) -> DataFrame:
-        ticking_rows = with_ticks(rows, ["transaction_id"], ticks).drop("_tick")
-        return DataFrame(scala.of(ticking_rows._jdf, OPTIONS.wait_ms), spark)  # noqa: SLF001 - for Scala
-
-    return matches
+    return partial(matches_in_scala, wait_ms=OPTIONS.wait_ms, source=source, name="faulty.Matcher")
 
 
 def state_of(query: StreamingQuery) -> tuple[int, int]:
@@ -157,6 +150,6 @@ class TestEngine:
     def test_processor_that_expects_one_row_per_call_loses_rows_in_micro_batch_mode(
         self, spark: SparkSession, kafka: str, tmp_path: Path
     ) -> None:
-        expected, found, _ = run(spark, kafka, one_row_per_call(spark, tmp_path), "micro-batch")
+        expected, found, _ = run(spark, kafka, one_row_per_call(tmp_path), "micro-batch")
 
         assert expected - found
