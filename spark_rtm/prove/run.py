@@ -8,6 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, PySparkTypeError, PySparkValueError
 
 from spark_rtm.lint.engine import lint_paths
+from spark_rtm.lint.sources import is_micro_batch, read_text
 from spark_rtm.prove.checks.access import fetch, login
 from spark_rtm.prove.engine.bench import Bench
 from spark_rtm.prove.job import runner
@@ -50,6 +51,7 @@ BY_KIND = {
 REFUSALS = (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError)
 PAGE = "references/prove.md#a-job-that-starts-its-queries"
 ALLOW = "pass --side-effects to execute them"
+MICRO_BATCH = "no queries in real-time mode; `rtm lint --as-real-time` checks the queries in micro-batch mode"
 SOURCES_PAGE = "references/sources_sinks_operators.md"
 
 
@@ -81,7 +83,8 @@ def _verdicts(bench: Bench, job: Job, options: Options, say: Say) -> Iterator[Ve
         found = lint_paths([job.path], finding.OSS)
         yield from (Verdict("lint", WRONG, f"{f.rule}: {f.message}", f.fix, "", f.path, f.line) for f in found)
         if not found:
-            yield Verdict("lint", GOOD, "no findings")
+            is_unchecked = is_micro_batch(read_text(job.path), job.path.suffix.lower())
+            yield Verdict("lint", GOOD, MICRO_BATCH if is_unchecked else "no findings")
     recording = Recording(bench.spark.newSession(), bench.kafka, job, options.partitions)
     say("building the query" if job.function else "running the job to catch its queries")
     try:
