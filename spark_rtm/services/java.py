@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -41,6 +42,10 @@ Log lines without a fault. Spark requests an incubator module of Java, and the f
 Python processor logs its steps and all schemas. OSS 4.3.0 has no setting that prevents either.
 """
 ARCHIVE = "classes.jsa"
+# HotSpot writes the header of an archive last. A JVM that was killed before leaves zeros there.
+ARCHIVE_MAGIC = (0xF00BABA8).to_bytes(4, sys.byteorder)
+# A JVM writes its archive when it ends, which took over a minute on a busy machine.
+RECORDING_SECONDS = 600.0
 # Otherwise, a JVM that cannot use its archive would write a warning to the standard output of the program.
 NO_WARNINGS = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
@@ -114,25 +119,38 @@ def class_archive(kind: str, jars: Iterable[Path]) -> Path:
     return cache_root() / "archives" / f"{kind}-{digest}" / ARCHIVE
 
 
-def class_archive_options(path: Path) -> list[str]:
-    """Return JVM options that load classes from an archive, if it exists."""
+def _is_complete(path: Path) -> bool:
     if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(ARCHIVE_MAGIC)) == ARCHIVE_MAGIC
+
+
+def class_archive_options(path: Path) -> list[str]:
+    """Return JVM options that load classes from an archive, if it exists and is complete."""
+    if not _is_complete(path):
         return []
     refuse_foreign_writers(path.parents[:3])
     return [f"-XX:SharedArchiveFile={path}", *NO_WARNINGS]
 
 
 def record_archive(path: Path, run: Callable[[list[str]], object]) -> Path:
-    """Return the folder of an archive. On the first call, `run` starts a JVM that writes its classes when it exits."""
+    """
+    Return the folder of an archive. On the first call, `run` starts a JVM that writes its classes when it exits.
+
+    An incomplete archive is removed and recorded again.
+    """
 
     def fill(folder: Path) -> None:
         run([f"-XX:ArchiveClassesAtExit={folder / ARCHIVE}", *NO_WARNINGS])
-        if not (folder / ARCHIVE).is_file():
+        if not _is_complete(folder / ARCHIVE):
             raise RuntimeError(
-                "a JVM wrote no archive of its classes, so JVMs would keep starting slowly; run `python -m "
+                "a JVM wrote no complete archive of its classes, so JVMs would keep starting slowly; run `python -m "
                 "spark_rtm.services archives` again when the machine has more processor time and free disk space"
             )
 
+    if path.parent.is_dir() and not _is_complete(path):
+        shutil.rmtree(path.parent)
     return cached_folder(f"archives/{path.parent.name}", fill)
 
 

@@ -20,8 +20,23 @@ from typing import ClassVar
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from spark_rtm.services.child import LocalServer, free_ports, log_tail, open_log, running, start_child, wait_until_ready
-from spark_rtm.services.java import class_archive, class_archive_options, java_home, record_archive
+from spark_rtm.services.child import (
+    GRACE_SECONDS,
+    LocalServer,
+    free_ports,
+    log_tail,
+    open_log,
+    running,
+    start_child,
+    wait_until_ready,
+)
+from spark_rtm.services.java import (
+    RECORDING_SECONDS,
+    class_archive,
+    class_archive_options,
+    java_home,
+    record_archive,
+)
 from spark_rtm.services.packages import broker_jars
 from spark_rtm.services.run_folder import jvm_folder, new_folder
 
@@ -46,7 +61,7 @@ def record_classes() -> Path:
     """Return the folder of the broker's class archive. The first call starts a broker to record it."""
 
     def run(options: list[str]) -> None:
-        with running(LocalKafka(archive_options=options)):
+        with running(LocalKafka(archive_options=options, grace_seconds=RECORDING_SECONDS)):
             pass
 
     return record_archive(archive(), run)
@@ -79,6 +94,7 @@ class LocalKafka(LocalServer):
     folder: Path = field(default_factory=lambda: new_folder("kafka"))
     ports: list[int] = field(default_factory=lambda: free_ports(2))
     archive_options: list[str] = field(default_factory=lambda: class_archive_options(archive()))
+    grace_seconds: float = GRACE_SECONDS
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further broker properties, for example a listener with authentication. They override `broker.properties`."""
 
@@ -93,7 +109,7 @@ class LocalKafka(LocalServer):
         if not properties.exists():
             self._format(properties)
         command = _java_command(self.archive_options, "kafka.Kafka", str(properties))
-        self.child = start_child("Kafka broker", command, log_path=self.log_path)
+        self.child = start_child("Kafka broker", command, log_path=self.log_path, grace_seconds=self.grace_seconds)
         servers = self.bootstrap_servers
         wait_until_ready(self.child, lambda: _is_available(servers, PROBE_TIMEOUT_SECONDS), START_TIMEOUT_SECONDS)
 

@@ -20,7 +20,13 @@ from pyspark.sql import SparkSession
 
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import PLUGIN
-from spark_rtm.services.java import class_archive, class_archive_options, java_home, record_archive
+from spark_rtm.services.java import (
+    RECORDING_SECONDS,
+    class_archive,
+    class_archive_options,
+    java_home,
+    record_archive,
+)
 from spark_rtm.services.packages import connector
 from spark_rtm.services.run_folder import jvm_folder, new_folder
 from spark_rtm.services.scala import SPARK_HOME, compiled
@@ -85,8 +91,6 @@ CLUSTER_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPAR
 
 JVM_END_SECONDS = 60.0
 QUERY_SECONDS = 60
-# A JVM that records its classes writes them when it ends, which took over a minute on a busy machine.
-RECORDING_SECONDS = 600.0
 
 
 def build_session(

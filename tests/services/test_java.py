@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.services.java import filter_stderr, system_java_home
+from spark_rtm.services.java import (
+    ARCHIVE_MAGIC,
+    class_archive_options,
+    filter_stderr,
+    record_archive,
+    system_java_home,
+)
 from tests.helpers import without_java
 
 OLD_JAVA = """\
@@ -73,6 +79,28 @@ def test_missing_java_is_an_error_that_names_the_remedy(tmp_path: Path) -> None:
     assert "Spark and Kafka cannot start" in result.stderr
     assert "pip install --require-hashes -r requirements/java.txt" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("content", [b"", bytes(4096) + b"classes", ARCHIVE_MAGIC[:3]], ids=["empty", "zeros", "cut"])
+def test_incomplete_class_archive_is_not_used_and_recorded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """A JVM that is killed while it records its classes leaves zeros at the head."""
+    monkeypatch.setenv("RTM_CACHE", str(tmp_path))
+    path = tmp_path / "archives" / "broker-1" / "classes.jsa"
+
+    def record(written: bytes) -> None:
+        record_archive(path, lambda options: Path(options[0].partition("=")[2]).write_bytes(written))
+
+    with pytest.raises(RuntimeError, match="no complete archive of its classes"):
+        record(content)
+    assert not path.parent.exists()
+    path.parent.mkdir()
+    path.write_bytes(content)
+    assert [] == class_archive_options(path)
+    record(ARCHIVE_MAGIC)
+
+    assert f"-XX:SharedArchiveFile={path}" == class_archive_options(path)[0]
 
 
 def test_filter_drops_only_known_lines_of_a_child(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
