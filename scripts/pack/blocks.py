@@ -75,6 +75,7 @@ BLOCKS: dict[str, Maker] = {
     **registry.BLOCKS,
     "measured-demo": demo.comparison,
     "folders": folders.folders,
+    "modules": folders.modules,
     "router": router,
     "assistants": assistant_folders,
     "commands": commands_table,

@@ -3,7 +3,7 @@ import subprocess
 from pathlib import Path
 
 from scripts.pack import files
-from scripts.pack.tables.folders import folders
+from scripts.pack.tables.folders import folders, modules
 
 MAP = (files.ROOT / files.ARCHITECTURE).read_text(encoding="utf-8")
 
@@ -30,3 +30,11 @@ def test_folder_is_described_by_its_docstring_and_counted(tmp_path: Path) -> Non
         "| [`examples/new`](examples/new/) | Jobs of a kind. | 3 |",
         "| [`examples/new/deep`](examples/new/deep/) | Deep. | 2 |",
     ] == (folders(tmp_path, "").splitlines()[2:])
+
+
+def test_module_is_described_by_the_first_paragraph_of_its_docstring(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/__init__.py").touch()
+    (tmp_path / "scripts/hook.py").write_text('"""Lint\neach file.\n\nMore."""')
+
+    assert "- `scripts/hook.py`: Lint each file." == modules(tmp_path, "")
