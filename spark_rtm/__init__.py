@@ -25,7 +25,7 @@ def require(part: str, extra: str, *packages: str) -> None:
     """Raise ModuleNotFoundError with the name of `extra` if a package is missing. Call this before the import."""
     for name in packages:
         if find_spec(name) is None:
-            problem = f"spark_rtm.{part} needs the package {name!r}, which is not installed"
+            problem = f"spark_rtm.{part} requires the {name!r} package, which is not installed"
             raise ModuleNotFoundError(f"{problem}; run {HOW.format(extra=extra)}", name=name)
 
 

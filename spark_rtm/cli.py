@@ -20,8 +20,8 @@ RTM = Program(
     "rtm",
     "Lint and prove code for Spark real-time mode, inspect checkpoints, count task slots, estimate capacity,\n"
     "resize state, and commit, drain or stop running queries.\n\n"
-    "prove and resize need Java 17 and the packages of the extra `prove`. The other commands need only Python 3.11;\n"
-    "inspect needs packages for checkpoints in object stores.",
+    "prove and resize require Java 17 and the packages in the `prove` extra. The other commands require only\n"
+    "Python 3.11. To read checkpoints in object stores, inspect also requires a package for the store.",
     COMMANDS,
 )
 

@@ -91,7 +91,7 @@ class Program:
         if isinstance(error, UsageError):
             return [str(line) for line in error.args]
         if isinstance(error, ModuleNotFoundError):
-            problem = f"{command.name} needs the package {error.name!r}, which is not installed"
+            problem = f"{command.name} requires the {error.name!r} package, which is not installed"
             return [f"{problem}; {self.install(command.extra)}"]
         return [f"{error}; the command stopped here"]
 

@@ -196,7 +196,7 @@ def test_wrong_argument_of_a_command_ends_with_status_two(
         (
             ModuleNotFoundError("no", name="psutil"),
             2,
-            "needs the package 'psutil', which is not installed; run get prove",
+            "requires the 'psutil' package, which is not installed; run get prove",
         ),
         (KeyboardInterrupt(), 130, ""),
     ],

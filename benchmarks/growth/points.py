@@ -17,7 +17,7 @@ class Point:
     partitions: int = 2
     """Number of source partitions of the topic, and of state partitions of each query."""
     keys: int = 1_000
-    """Number of different keys in the records."""
+    """Number of distinct keys in the records."""
     state_keys: int = 1_000
     """Number of keys in the state before the run, at least `keys`."""
     record_bytes: int = 200

@@ -22,7 +22,7 @@ MAX_BYTES = 10_000_000
 MIN_NUMBER, MAX_NUMBER = 1e-6, 1e15
 RUN_KEYS = ("rate", "partitions", "kept_up")
 COMMAND = "make bench-growth PUBLISH=1"
-DESCRIPTION = f"""Estimate what real-time queries with an aggregation need, from the published runs of `{COMMAND}`.
+DESCRIPTION = f"""Estimate the resources of real-time aggregation queries from the published runs of `{COMMAND}`.
 
 The numbers apply to OSS 4.3.0 on the benchmark machine. A warning reports each input outside the measured range.
 
@@ -105,12 +105,12 @@ def _outside(model: CostModel, inputs: Mapping[str, Any], highest: float) -> Ite
     for name, (low, high) in model.ranges.items():
         if not low <= inputs[name] <= high:
             value, span = f"{inputs[name]:,.10g} {MODEL_INPUTS[name]}", f"{low:,.10g} to {high:,.10g}"
-            yield f"{value} are outside the measured range, {span}"
+            yield f"{value} are outside the measured range of {span}"
     per_partition = inputs["rate"] / inputs["partitions"]
     if per_partition > highest:
         yield (
-            f"{per_partition:,g} {MODEL_INPUTS['rate_per_partition']} are more than the {highest:,g} at which a run "
-            f"kept up; use {math.ceil(inputs['rate'] / highest)} source partitions"
+            f"{per_partition:,g} {MODEL_INPUTS['rate_per_partition']} exceed {highest:,g}, the highest rate at which "
+            f"a run kept up; use {math.ceil(inputs['rate'] / highest)} source partitions"
         )
 
 
@@ -118,8 +118,8 @@ def _other_interval(content: Mapping[str, Any], demand: Demand) -> Iterator[str]
     measured: float = content["conditions"]["interval_seconds"]
     if demand.interval_seconds != measured:
         yield (
-            f"no run had a trigger interval of {demand.interval_seconds:,g} s; all had {measured:g} s, and the "
-            f"estimate of the pause ignores the interval"
+            f"no published run used a trigger interval of {demand.interval_seconds:,g} s (all used {measured:g} s), "
+            "so the estimated pause does not account for the interval"
         )
 
 
@@ -142,23 +142,23 @@ class Options:
     """The options of `capacity`."""
 
     rate: Annotated[float, NUMBER]
-    """Records per second of the source; each query reads all of them."""
+    """Records per second in the source. Each query reads all records."""
     record_bytes: Annotated[float, NUMBER] = Demand.record_bytes
-    """Size of a record; checked against the range of the runs."""
+    """Record size in bytes. It only determines whether a warning is printed."""
     keys: Annotated[float, NUMBER] = Demand.keys
-    """Number of different keys in the records."""
+    """Number of distinct keys in the records."""
     state_keys: Annotated[float | None, NUMBER] = None
     """Number of keys in the state (default: the value of --keys)."""
     interval: Annotated[float, NUMBER] = Demand.interval_seconds
     """Trigger interval in seconds."""
     queries: Annotated[int, COUNT] = Demand.queries
-    """Number of such queries."""
+    """Number of queries with this load."""
     partitions: Annotated[int | None, COUNT] = None
-    """Source partitions (default: as few as possible)."""
+    """Number of source partitions (default: as few as possible)."""
     price: Annotated[float | None, Argument("P", number)] = None
     """Price of a core per hour."""
     measured: Annotated[Path | None, Argument("FILE")] = None
-    """JSON of `make bench-growth` (default: the published runs)."""
+    """JSON file that `make bench-growth` wrote (default: the published runs)."""
 
 
 def run(options: Options) -> int:
@@ -167,8 +167,7 @@ def run(options: Options) -> int:
     if not path.is_file():
         problem = "is not a file" if path.exists() else "does not exist"
         raise UsageError(
-            f"{path} {problem}, so there is no cost model to estimate with; "
-            f"create it with `{COMMAND}`, which takes about an hour"
+            f"{path} {problem}, so no cost model is available; create it with `{COMMAND}`, which takes about an hour"
         )
     state_keys = max(options.state_keys or 0, options.keys)
     given = {**vars(options), "interval_seconds": options.interval, "state_keys": state_keys}
@@ -178,7 +177,7 @@ def run(options: Options) -> int:
         needed = capacity(content, demand)
         lines = [f"{name:18}{value}" for name, value in _lines(content, demand, needed, options.price)]
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        problem = f"{path} is not the JSON of `{COMMAND}` ({type(error).__name__}: {str(error)[:99]})"
+        problem = f"{path} is not a JSON file from `{COMMAND}` ({type(error).__name__}: {str(error)[:99]})"
         raise UsageError(f"{problem}, so nothing was estimated; create it again") from error
     print("\n".join(map(printable, lines)))
     for sentence in needed.outside:
@@ -225,7 +224,7 @@ COMMANDS = [
         run,
         {
             "capacity --rate 5000 --keys 100000": "estimate slots, cores, memory and pause of an aggregation",
-            "capacity --rate 5000 --price 0.05": "also estimate the price of the busy cores",
+            "capacity --rate 5000 --price 0.05": "also estimate the cost of the busy cores",
         },
         DESCRIPTION,
     )

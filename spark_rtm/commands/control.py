@@ -74,7 +74,7 @@ class Options:
     query: Annotated[str | None, Argument("NAME")] = None
     """Name of the query (default: all queries of the job)."""
     deadline: Annotated[float, Argument("SECONDS", seconds)] = DEADLINE_SECONDS
-    """Time for all queries together. A query that needs longer continues to run."""
+    """Total time limit for all queries. A query that exceeds it keeps running."""
 
 
 def run(command: str, options: Options) -> int:
@@ -96,17 +96,17 @@ def _problem(options: Options, error: OSError) -> str:
     """Return why no job answered, with a remedy."""
     path = options.socket
     if isinstance(error, PermissionError):
-        return f"access to {path} was denied; run the command as the job's user"
+        return f"access to {path} was denied; run the command as the user that runs the job"
     if isinstance(error, BlockingIOError):
         return f"the job at {path} has too many pending commands; repeat the command later"
     if isinstance(error, TimeoutError):
         waited = f"{options.deadline + ANSWER_SECONDS:g} s"
         return f"the job at {path} has not answered for {waited} and may still execute the command; read its log"
     if path.exists() and not path.is_socket():
-        return f"{path} is not a socket; name the file that the job passed to `listen`"
+        return f"{path} is not a socket; pass the file that the job passed to `listen`"
     if type(error) is ConnectionError:
         return f"{path}: {error}"
-    return f"no job answers at {path}: {error.strerror or error}; start the job, or correct the path"
+    return f"no job is listening at {path}: {error.strerror or error}; start the job, or correct the path"
 
 
 COMMANDS = [
@@ -115,7 +115,7 @@ COMMANDS = [
         summary,
         Options,
         partial(run, name),
-        {f"{name} /run/clicks/rtm.sock": f"{name} all queries of the job that listens there"},
+        {f"{name} /run/clicks/rtm.sock": f"{name} all queries of the job that listens on this socket"},
         f"{summary[0].upper()}{summary[1:]}.\n\n{STATUSES}",
     )
     for name, summary in SUMMARIES.items()

@@ -131,8 +131,8 @@ def _executed(query: StreamingQuery, command: str, end: float, deadline_seconds:
 
     left = end - time.monotonic()
     if left <= 0:
-        problem = f"{command} did not start within the {deadline_seconds:g} s for all queries"
-        return _answer(f"{query.name}: {problem}, so it still runs; repeat the command with a longer --deadline")
+        problem = f"{command} did not start within {deadline_seconds:g} s, the time limit for all queries"
+        return _answer(f"{query.name}: {problem}, so it is still running; repeat the command with a longer --deadline")
     try:
         if command == "commit":
             done = f"batch {control.commit(query, left)} is committed"
@@ -141,7 +141,7 @@ def _executed(query: StreamingQuery, command: str, end: float, deadline_seconds:
             done = "drain has ended"
         else:
             unread = control.stop(query, left)
-            done = "stop has ended" + (f"; a restart reads {unread} unread records" if unread else "")
+            done = "stop has ended" + (f"; {unread} records are unread, and a restart reads them" if unread else "")
     except Exception as error:  # noqa: BLE001 - the answer reports every error
         return _answer(f"{query.name}: {error}")
     return _answer(f"{query.name}: {done}", ok=True)

@@ -39,7 +39,7 @@ MICRO_BATCH_OPERATOR = "stateStoreSave"
 DESCRIPTION = """Rewrite the state of a stopped query with a different number of partitions.
 
 exit status:
-  0  the copy was written, and its rows are those of the checkpoint
+  0  the copy was written, and its rows equal those of the checkpoint
   2  no copy was written, or a usage error"""
 UNFINISHED = ".unfinished-"
 """Part of the name of an unfinished copy. A killed command leaves this folder behind."""
@@ -54,7 +54,7 @@ class Options:
     """The options of `resize`."""
 
     checkpoint: Annotated[Path, Argument(is_positional=True)]
-    """Checkpoint folder of a stopped query, which stays unchanged."""
+    """Checkpoint folder of a stopped query. The command does not change it."""
     partitions: int
     """New number of state partitions."""
     to: Annotated[Path, Argument("NEW")]
@@ -80,13 +80,11 @@ def run(options: Options) -> int:
                 spark.stop()  # a running job would write into the deleted folder
     except (UnreadableError, ResizeError, RuntimeError) as error:
         raise UsageError(str(error)) from error
-    print(f"{options.to} has the {rows} rows of state in {options.partitions} partitions, all unchanged")
+    print(f"{options.to} contains all {rows} state rows, unchanged, in {options.partitions} partitions")
     print(f"start the query with checkpointLocation {options.to}; {options.checkpoint} is unchanged")
-    print(f"if the query has ticks, also set {SHUFFLE_PARTITIONS}={options.partitions}, so ticks reach all partitions")
+    print(f"if the query reads ticks, set {SHUFFLE_PARTITIONS}={options.partitions}, so ticks reach all partitions")
     for left in options.to.parent.glob(f"{options.to.name}{UNFINISHED}*"):
-        print(
-            f"delete {left}, unless another `rtm resize` is writing it: a killed command left it, and it is incomplete"
-        )
+        print(f"delete {left}, an incomplete copy of a killed command, unless another `rtm resize` is writing it")
     return 0
 
 
@@ -112,13 +110,13 @@ def unfinished(target: Path) -> Iterator[Path]:
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"{target.name}{UNFINISHED}", dir=target.parent))
     except OSError as error:
-        raise ResizeError(f"cannot write beside {target}: {error}; name another folder with --to") from error
+        raise ResizeError(f"cannot write to the parent folder of {target}: {error}; choose another --to") from error
     try:
         yield folder
         try:
             folder.rename(target)
         except OSError as error:
-            raise ResizeError(f"cannot rename the copy to {target}: {error}; name a new folder with --to") from error
+            raise ResizeError(f"cannot rename the copy to {target}: {error}; choose a new folder with --to") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -153,12 +151,12 @@ def _check_places(checkpoint: Path, target: Path) -> None:
             "machine with the store's own tool, resize the copy, and upload the result to a new address"
         )
     if target.exists():
-        raise ResizeError(f"{target} exists; name a new folder with --to")
+        raise ResizeError(f"{target} exists; choose a new folder with --to")
     if target.resolve().is_relative_to(checkpoint.resolve()):
-        raise ResizeError(f"{target} is inside the checkpoint, which must not change; name a folder outside with --to")
+        raise ResizeError(f"{target} is inside the checkpoint, which must not change; choose another folder with --to")
     for path in checkpoint.rglob("*"):
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
-            raise ResizeError(f"{path} is a link or not a file; replace it with the file that it points to")
+            raise ResizeError(f"{path} is not a regular file; replace it with the file to which it points")
 
 
 def _checked(checkpoint: Path, partitions: int) -> tuple[tuple[Operator, ...], int]:

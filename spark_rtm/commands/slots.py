@@ -10,7 +10,7 @@ from spark_rtm.program import Command
 from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
 COUNT = Argument("N", whole_number(0))
-DESCRIPTION = """Count the task slots of queries in real-time mode, whose stages all run at the same time.
+DESCRIPTION = """Count the task slots that real-time queries need. All stages of a real-time query run at the same time.
 
 exit status:
   0  enough slots are available, or --available is not given
@@ -39,19 +39,19 @@ class Options:
     """The options of `slots`."""
 
     source_partitions: Annotated[int, COUNT]
-    """Partitions of all sources."""
+    """Total number of source partitions."""
     repartition: Annotated[tuple[int, ...], Argument("N", whole_number(0), is_repeated=True)] = ()
-    """Partitions of a `repartition`; may be repeated."""
+    """Number of partitions of a `repartition` call. Repeat the option for each call."""
     stateful_stages: Annotated[int, COUNT] = 0
-    """Number of stages with state, such as groupBy."""
+    """Number of stateful stages, such as groupBy."""
     shuffle_partitions: Annotated[int, COUNT] = 200
     """Value of spark.sql.shuffle.partitions."""
     queries: Annotated[int, COUNT] = 1
-    """Number of such queries."""
+    """Number of queries of this form."""
     max_partitions: Annotated[int | None, COUNT] = None
     """Source option maxPartitions."""
     available: Annotated[int | None, COUNT] = None
-    """Task slots of your cluster."""
+    """Number of task slots on your cluster."""
     engine: Annotated[str, Argument(choices=ENGINES)] = OSS
     """The engine."""
 

@@ -27,11 +27,11 @@ class Options:
     checkpoint: Annotated[str, Argument(is_positional=True)]
     """Value of checkpointLocation: a folder, or a URL that fsspec supports, such as s3://bucket/path."""
     bootstrap_servers: Annotated[str | None, Argument("HOST:PORT")] = None
-    """Kafka brokers, which report the lag, stuck partitions and the replay of a restart."""
+    """Kafka brokers. The report then includes the lag, stuck partitions and the records that a restart repeats."""
     command_config: Annotated[Path | None, Argument("FILE")] = None
     """Properties of the Kafka client (librdkafka) for TLS and login, one key=value per line."""
     as_starting_offsets: bool = False
-    """Print only startingOffsets as JSON for a new query that continues here; one line for each Kafka source."""
+    """Print only the startingOffsets (JSON) from which a new query continues, one line for each Kafka source."""
     format: Literal["text", "json"] = "text"
     """Format of the report."""
 
@@ -52,7 +52,7 @@ COMMANDS = [
             "inspect checkpoints/clicks": "explain a checkpoint",
             "inspect s3://bucket/clicks --format json": "print the report on a remote checkpoint as JSON",
             "inspect checkpoints/clicks --bootstrap-servers host:9092": "compare with Kafka",
-            "inspect checkpoints/clicks --as-starting-offsets": "continue with a new query",
+            "inspect checkpoints/clicks --as-starting-offsets": "print the startingOffsets for a new query",
         },
         DESCRIPTION,
     )

@@ -40,7 +40,7 @@ def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
             NOTE,
             "no batch is committed, so real-time mode would delete offsets/ and begin with batch 0 at the option "
             "startingOffsets",
-            "restore commits/ from a copy, unless the query never committed",
+            "restore commits/ from a copy, unless the query has never committed a batch",
         )
     for batch in sorted({batch for batch, _ in checkpoint.prepared}):
         is_committed = committed is not None and batch <= committed.batch
@@ -49,10 +49,10 @@ def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
             NOTE,
             f"batch {batch} has prepared transactions of partitions {numbers}, which the next start "
             f"{'commits' if is_committed else 'aborts, because the batch is not committed'}",
-            "if no query runs, start it before the brokers abort them" if is_committed else "",
+            "if the query is not running, start it before the brokers abort the transactions" if is_committed else "",
         )
     for damage in checkpoint.skipped:
-        yield Finding(NOTE, f"{damage}, but no start reads it")
+        yield Finding(NOTE, f"{damage}, but no start reads this file")
     for log in (checkpoint.offsets, checkpoint.commits):
         if log.unfinished:
             yield Finding(

@@ -98,7 +98,7 @@ def _partitions(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
         topics = admin.list_topics(timeout=LIST_TIMEOUT_SECONDS).topics
     except KafkaException as error:
         raise RuntimeError(
-            f"no broker responds at {bootstrap_servers!r}, so a query would wait for the broker without an error; "
+            f"no broker responds at {bootstrap_servers!r}, so a query would wait without reporting an error; "
             f"check KAFKA_BOOTSTRAP_SERVERS"
         ) from error
     return {name: len(topic.partitions) for name, topic in topics.items()}

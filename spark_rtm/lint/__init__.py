@@ -11,15 +11,15 @@ from spark_rtm.text.finding import ENGINES, STYLES
 DESCRIPTION = """Check code, notebooks, pages, SQL and cluster definitions for real-time mode mistakes.
 
 exit status:
-  0  everything was checked and there are no errors
-  1  everything was checked and there are errors (with --strict: or warnings); with --diff: there are changes
-  2  a file or a part of it was not checked (finding `unchecked`), or the settings or arguments are invalid
+  0  everything was checked and no errors were found
+  1  everything was checked and errors were found (with --strict, also for warnings; with --diff, for changes)
+  2  a file was not completely checked (finding `unchecked`), or the settings or arguments are invalid
 
-Folders are checked with all their subfolders, except virtual environments, caches such as .git and node_modules,
+Folders are checked recursively, except virtual environments, caches such as .git and node_modules,
 and build, dist, site and spark-warehouse directly below a given folder.
 
-Settings come from the table [tool.rtm-lint] of the nearest pyproject.toml above all paths:
-select, ignore, exclude, per-file-ignores, engine and strict. Arguments replace settings."""
+Settings come from the [tool.rtm-lint] table of the nearest pyproject.toml above all paths:
+select, ignore, exclude, per-file-ignores, engine and strict. Arguments override settings."""
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class Options:
     as_real_time: bool = False
     """Check queries in micro-batch mode as if they ran in real-time mode."""
     claims: bool = False
-    """List the sentences about real-time mode without judging them, and exit."""
+    """List the sentences about real-time mode without checking them, and exit."""
     explain: Annotated[str | None, Argument("RULE")] = None
     """Print the section of a rule (ALL lists the rules), and exit."""
     format: Annotated[str, Argument(choices=STYLES)] = "text"
@@ -79,7 +79,7 @@ COMMANDS = [
             "lint --format github src/": "annotate a pull request",
             "lint --diff jobs/": "show the changes that `--fix` would make",
             "lint --as-real-time job.py": "list what prevents a micro-batch job from running in real-time mode",
-            "lint --claims docs/": "list the sentences about real-time mode to judge yourself",
+            "lint --claims docs/": "list the sentences about real-time mode for your own review",
             "lint --explain output-mode": "print the section of a rule",
             "lint --stdin-filename job.py - < job.py": "check text from an editor",
         },

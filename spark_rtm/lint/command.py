@@ -82,9 +82,7 @@ def _inputs(options: Options) -> tuple[Sources, Settings]:
     paths = list(options.paths) or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:
-        raise SettingsError(
-            "- (standard input) cannot be combined with other paths, so nothing was checked; pass it alone"
-        )
+        raise SettingsError("- (standard input) was combined with other paths, so nothing was checked; pass - alone")
     name = Path(options.stdin_filename or "stdin.py")
     if missing := [str(path) for path in paths if path != STDIN and not path.exists()]:
         raise SettingsError(f"these paths do not exist, so nothing was checked; correct them: {', '.join(missing)}")

@@ -140,7 +140,7 @@ def _check_rules(values: Mapping[str, Any], rules: set[str], place: str) -> None
         if name != ALL and not any(_names([name], rule) for rule in known):
             near = get_close_matches(name, known, 3, 0.5)
             remedy = f"did you mean {' or '.join(near)}?" if near else "`--explain ALL` lists the rules"
-            raise SettingsError(f"{place} names the rule {name!r}, which does not exist; {remedy}")
+            raise SettingsError(f"{place} contains the rule {name!r}, which does not exist; {remedy}")
 
 
 def _names(names: Iterable[str], rule: str) -> bool:

@@ -164,7 +164,7 @@ def _files(roots: list[Path], problems: Unchecked, excludes: Callable[[Path], bo
             if not islink(path) or any(commonpath([realpath(path), real]) == real for real in real_roots):
                 yield path
             elif _may_be_relevant(path):
-                reason = "this link leads to a file outside the given folders, so the file was not checked"
+                reason = "this link points to a file outside the given folders, so the file was not checked"
                 problems.append((path, Problem(1, reason, "pass the file itself")))
 
 

@@ -10,7 +10,7 @@ from spark_rtm.text.finding import STYLES
 
 DESCRIPTION = """Run a function in real-time mode on a local Kafka broker, and report what breaks.
 
-FUNCTION takes a streaming DataFrame of Kafka source rows and returns one of Kafka sink rows. Its further parameters
+FUNCTION takes a streaming DataFrame of Kafka source rows and returns one of Kafka sink rows. Its other parameters
 receive static DataFrames of Kafka source rows. A file without FUNCTION is run until it waits for its queries.
 All files are written to a temporary folder, which is deleted.
 
@@ -27,29 +27,29 @@ class Arguments:
     target: Annotated[str, Argument("TARGET", is_positional=True)]
     """A function, as path/job.py:FUNCTION or package.module:FUNCTION, or a job, as path/job.py."""
     samples: Annotated[tuple[str, ...], Argument("NAME=FILE", is_repeated=True)] = ()
-    """Records for the parameter NAME of FUNCTION, or for the topic NAME of a job, one JSON text per line;
-    {"key": ..., "value": ...} is a record with a key (default: records made from the schema of from_json)."""
+    """Records for FUNCTION's parameter NAME or for a job's topic NAME, one JSON object per line.
+    {"key": ..., "value": ...} adds a key (default: records generated from the from_json schema)."""
     expect: Annotated[Path | None, Argument("FILE")] = None
     """Output expected for the samples, in any order."""
     topics: Annotated[str, Argument("A,B")] = ""
-    """Topics in production; missing ones are reported."""
+    """Topics that exist in production. Other topics that the job uses are reported as missing."""
     side_effects: bool = False
-    """Also run the job's writes through Spark to targets other than Kafka, each time `prove` executes the job's code.
-    Plain Python code of the job always runs, with your rights."""
+    """Also run the job's Spark writes to targets other than Kafka, each time `prove` executes the job's code.
+    The job's plain Python code always runs with your permissions."""
     only: Annotated[str, Argument("A,B")] = ""
     """Run only these checks, such as input,state (default: all)."""
     query: Annotated[str, Argument("LINE|NAME")] = ""
-    """Check only the query that starts on this line or has this name."""
+    """Check only the query with this name, or the query that starts on this line."""
     partitions: int = 2
-    """Source partitions."""
+    """Number of source partitions."""
     slots: int = 0
-    """Task slots of your cluster; 0 stands for 16."""
+    """Number of task slots on your cluster (0 means 16)."""
     duration: float = 10
-    """Duration of the load."""
+    """Duration of the load in seconds."""
     rate: float = 50
     """Records per second."""
     conf: Annotated[tuple[str, ...], Argument("KEY=VALUE", is_repeated=True)] = ()
-    """A setting of the job; may be repeated."""
+    """Spark setting of the job. Repeat the option for each setting."""
     packages: Annotated[str, Argument("G:A:V,...")] = ""
     """Maven packages of the job, as for spark-submit."""
     format: Annotated[str, Argument(choices=STYLES)] = "text"
@@ -73,10 +73,10 @@ COMMANDS = [
         {
             "prove job.py:transform": "run the function and report what breaks",
             "prove job.py": "examine the queries that the unmodified job starts",
-            "prove --samples payments=payments.jsonl job.py:transform": "with your own records",
+            "prove --samples payments=payments.jsonl job.py:transform": "use your own records",
         },
         DESCRIPTION,
-        note="arguments of a job follow `--`: prove job.py -- --brokers x",
+        note="the job's arguments follow `--`: prove job.py -- --brokers x",
         extra="prove",
     )
 ]

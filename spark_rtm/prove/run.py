@@ -29,23 +29,23 @@ PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its trans
 NO_CONNECTOR = ("DATA_SOURCE_NOT_FOUND", "ClassNotFoundException")
 FROM_KAFKA = "read the stream from Kafka; on OSS, real-time mode has no other source"
 DEBUGGING = ("console", "memory", "noop")
-SINKS = "Kafka, or `foreach` for a store"
+SINKS = "Kafka, or `foreach` to write to a data store"
 BY_TEXT = {
     "DECLARATIVE_PIPELINE": PIPELINE,
     "AVRO_NOT_LOADED": "run `make setup`, which fetches the jar of the Avro functions",
     "PROTOBUF_NOT_LOADED": f"pass --packages org.apache.spark:spark-protobuf_2.13:{pyspark.__version__}",
     "DATA_SOURCE_NOT_FOUND": "pass the package of the data source: --packages GROUP:ARTIFACT:VERSION",
     "ClassNotFoundException": "pass the package of the class: --packages GROUP:ARTIFACT:VERSION",
-    "PATH_NOT_FOUND": "put some of its rows at this path, or give the reader a schema, so prove can generate rows",
+    "PATH_NOT_FOUND": "put sample rows at this path, or set the reader's schema, so prove can generate rows",
 }
-CALL = "PySpark rejects this call also without prove; correct it"
-SETTINGS = "pass the settings of the job (--conf KEY=VALUE, arguments after `--`, variables of the environment)"
+CALL = "PySpark also rejects this call without prove; correct the call"
+SETTINGS = "pass the job's settings (--conf KEY=VALUE, arguments after `--`, environment variables)"
 BY_KIND = {
     FileNotFoundError: "run prove in the folder that contains the job's files",
     OSError: "start the server that the job calls",
     PySparkTypeError: CALL,
     PySparkValueError: CALL,
-    SyntaxError: "run prove with the Python version of the job",
+    SyntaxError: "run prove with the job's Python version",
     Exception: SETTINGS,
 }
 REFUSALS = (PySparkException, Py4JJavaError, QueryFailedError, TypeError, ValueError)
@@ -113,7 +113,7 @@ def runs_of_code(job: Job, checks: Collection[str]) -> str:
     """Return a sentence about how often `prove` runs the code of a job."""
     often = "twice" if ON_RECORDS.intersection(checks) else "once"
     again = ", and once more for each query that the check `restart` kills" if "restart" in checks else ""
-    return f"the code of {job.path.name} will run {often}{again}; its plain Python code has your rights"
+    return f"the code of {job.path.name} will run {often}{again}; its plain Python code has your permissions"
 
 
 def _verdicts_of_job(bench: Bench, recording: Recording, options: Options, say: Say) -> Iterator[Verdict]:
@@ -124,7 +124,7 @@ def _verdicts_of_job(bench: Bench, recording: Recording, options: Options, say: 
     yield from _sources(bench, recording)
     if not recording.caught:
         fix = "pass the file that calls start(), and start the servers that the job needs"
-        yield _of_job(UNCHECKED, "the job starts no query", fix, recording, 0)
+        yield _of_job(UNCHECKED, "the job does not start a query", fix, recording, 0)
     shown = set[Verdict]()
     for number in _chosen(recording, options.query):
         caught = recording.caught[number]
@@ -142,7 +142,8 @@ def _chosen(recording: Recording, query: str) -> list[int]:
     chosen = [number for number, one in enumerate(caught) if not query or query in one.names]
     if caught and not chosen:
         known = ", ".join(" ".join(sorted(filter(None, one.names))) for one in caught)
-        raise runner.JobLostError(f"--query {query}: the job has no such query; its lines and names are {known}")
+        problem = f"--query {query}: the job does not start this query"
+        raise runner.JobLostError(f"{problem}; use one of these lines or names: {known}")
     return sorted(chosen, key=lambda number: caught[number].sink in DEBUGGING)
 
 
@@ -152,16 +153,16 @@ def _stand_ins(recording: Recording) -> Iterator[Verdict]:
         yield _of_job(UNCHECKED, evidence, _install(name), recording, line)
     for table, line in recording.absent.items():
         evidence = f"the table {table} does not exist here, so prove uses two generated rows instead"
-        yield _of_job(UNCHECKED, evidence, "put some of its rows at this path", recording, line)
+        yield _of_job(UNCHECKED, evidence, "put sample rows at this path", recording, line)
 
 
 def _sources(bench: Bench, recording: Recording) -> Iterator[Verdict]:
     for kind, line in recording.other_sources:
-        evidence = f"the job reads the stream {kind!r}, to which prove cannot send records"
+        evidence = f"the job reads from the source {kind!r}, to which prove cannot send records"
         yield _of_job(WRONG, evidence, FROM_KAFKA, recording, line)
     for name, line in recording.refused.items():
-        evidence = f"real-time mode on OSS does not support the option {name!r}; the remaining checks omit it"
-        wrong = _of_job(WRONG, evidence, "remove it: a batch reads all records that arrive", recording, line)
+        evidence = f"real-time mode on OSS does not support the {name!r} option; the remaining checks omit it"
+        wrong = _of_job(WRONG, evidence, "remove the option: a batch reads all records that arrive", recording, line)
         yield replace(wrong, page=f"{SOURCES_PAGE}#options-and-settings")
     if recording.topics:
         topic, path = recording.topics[0], str(recording.path)
@@ -197,12 +198,12 @@ def _of_query(bench: Bench, recording: Recording, number: int, options: Options,
 def _refused_settings(recording: Recording, caught: Caught) -> Iterator[Verdict]:
     if not caught.is_real_time:
         own = caught.trigger or "the default"
-        evidence = f"the job's trigger is {own}, so it runs in micro-batches; the remaining checks run it with realTime"
+        evidence = f"the job's trigger is {own}, so it runs in micro-batch mode; the remaining checks use realTime"
         yield _of_job(WRONG, evidence, 'write .trigger(realTime="5 minutes")', recording, caught.line)
     if caught.output_mode.lower() != "update":
         evidence = (
-            f"real-time mode does not support the output mode {caught.output_mode!r}; the remaining checks run the "
-            "query with update"
+            f"real-time mode does not support the output mode {caught.output_mode!r}; the remaining checks run "
+            "the query in update mode"
         )
         yield _of_job(WRONG, evidence, 'write .outputMode("update")', recording, caught.line)
 
@@ -236,7 +237,7 @@ def _of_sink(bench: Bench, recording: Recording, caught: Caught) -> Verdict:
 
 
 def _install(name: str) -> str:
-    package = f"the package of the module {name!r}"
+    package = f"the package that contains the module {name!r}"
     return f"install {package} into the virtual environment of this skill, or set PYTHONPATH to its folder"
 
 
@@ -250,7 +251,7 @@ def _stop(error: Exception, recording: Recording) -> str:
 
 def _fix(error: Exception, recording: Recording) -> str:
     if recording.other_sources:
-        return f"prove cannot send records to the stream {recording.other_sources[0][0]!r}: {FROM_KAFKA}"
+        return f"prove cannot send records to the source {recording.other_sources[0][0]!r}: {FROM_KAFKA}"
     if found := next((fix for text, fix in BY_TEXT.items() if text in str(error)), ""):
         return found
     if isinstance(error, ModuleNotFoundError):
@@ -261,7 +262,7 @@ def _fix(error: Exception, recording: Recording) -> str:
     if recording.missing and not isinstance(error, OSError):
         names = ", ".join(map(repr, recording.missing))
         install = _install(next(iter(recording.missing)))
-        return f"{fix}; the job has only placeholders for the modules {names}: {install}"
+        return f"{fix}; prove replaced the modules {names} with placeholders: {install}"
     return fix
 
 

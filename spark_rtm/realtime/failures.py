@@ -68,7 +68,7 @@ REMEDIES = {
     "INSUFFICIENT_SLOT": "use more task slots, fewer source partitions or a smaller spark.sql.shuffle.partitions",
     "CHECKPOINT_LOCATION_NOT_EMPTY": "if the folder has only hidden files `.0.*.tmp`, the first commit was "
     "interrupted, so delete them; otherwise restore the missing files, or use a new checkpoint",
-    "sink allowlist": "write to Kafka, or with `foreach` to a store",
+    "sink allowlist": "write to Kafka, or use `foreach` to write to a data store",
     "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
 }
 """Remedies for unsupported queries and bad records, by a part of the condition or message. The first match applies."""
@@ -77,7 +77,7 @@ REMEDIES = {
 class Kind(Enum):
     """The effect of a restart on a failure."""
 
-    TRANSIENT = "a restarted query recovers when the cause is gone"
+    TRANSIENT = "a restarted query recovers after the cause is removed"
     PERMANENT = "a restarted query fails again"
     SLOTS = "a restarted query recovers if an executor was lost and another one has registered"
     UNKNOWN = "a restarted query recovers unless a record caused the failure"
@@ -93,7 +93,7 @@ class Cause:
     remedy: str
 
 
-REFUSED = Cause(Kind.PERMANENT, "the engine refuses the query", (), "correct the query according to the message")
+REFUSED = Cause(Kind.PERMANENT, "Spark rejects the query", (), "correct the query according to the message")
 STORAGE = Cause(
     Kind.TRANSIENT,
     "a file of the checkpoint cannot be read or written",

@@ -141,7 +141,7 @@ class Keeper:
         self.history: list[Failure] = []
         if not hasattr(spark, "_jvm"):
             raise RuntimeError(
-                "the keeper cannot see when the tasks of a stopped query end, because this is a Spark Connect session; "
+                "the keeper cannot detect when a stopped query's tasks end, because this is a Spark Connect session; "
                 "use a classic session (on Databricks, dedicated access mode), or restart the job from outside"
             )
         self._spark, self._starters = spark, dict(starters)

@@ -145,7 +145,7 @@ def record_archive(path: Path, run: Callable[[list[str]], object]) -> Path:
         run([f"-XX:ArchiveClassesAtExit={folder / ARCHIVE}", *NO_WARNINGS])
         if not _is_complete(folder / ARCHIVE):
             raise RuntimeError(
-                "a JVM wrote no complete archive of its classes, so JVMs would keep starting slowly; run `python -m "
+                "a JVM did not write a complete class archive, so each JVM would start slowly; run `python -m "
                 "spark_rtm.services archives` again when the machine has more processor time and free disk space"
             )
 

@@ -142,7 +142,7 @@ def kafka_broker() -> Iterator[str]:
         if not _is_available(external, EXTERNAL_PROBE_TIMEOUT_SECONDS):
             raise RuntimeError(
                 f"no Kafka broker responded at {external!r} (KAFKA_BOOTSTRAP_SERVERS) within "
-                f"{EXTERNAL_PROBE_TIMEOUT_SECONDS:g} s, so a query would wait without an error; correct the "
+                f"{EXTERNAL_PROBE_TIMEOUT_SECONDS:g} s, so a query would wait without reporting an error; correct the "
                 "address, or unset KAFKA_BOOTSTRAP_SERVERS to start a local broker"
             )
         yield external

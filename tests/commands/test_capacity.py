@@ -47,9 +47,9 @@ def test_command_prints_needs_errors_and_price(measured: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("options", "warning"),
     [
-        ("--rate 50", "50 records/s are outside the measured range, 100 to 4,000"),
+        ("--rate 50", "50 records/s are outside the measured range of 100 to 4,000"),
         ("--rate 4000 --partitions 1", "use 2 source partitions"),
-        ("--rate 1000 --interval 60", "no run had a trigger interval of 60 s; all had 7 s"),
+        ("--rate 1000 --interval 60", "no published run used a trigger interval of 60 s (all used 7 s)"),
     ],
 )
 def test_inputs_outside_of_the_range_are_named(

@@ -78,13 +78,13 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "pipe": os.mkfifo,
     "device": lambda path: path.symlink_to("/dev/zero"),
 }
-OF_SOCKET = ("; start the job, or correct the path", *["is not a socket; name the file that the job passed"] * 3)
+OF_SOCKET = ("; start the job, or correct the path", *["is not a socket; pass the file that the job passed"] * 3)
 REASONS = {
     "lint": ("do not exist", "", *["this is not a regular file"] * 2),  # an empty folder has no findings
     "inspect": ("does not exist", "is empty", *["is a file, but"] * 2),
     "capacity --rate 1 --measured": (
         "does not exist",
-        *["is not a file, so there is no cost model"] * 3,
+        *["is not a file, so no cost model is available"] * 3,
     ),
     "resize --partitions 2 --to new": ("does not exist", "is empty", *["is a file, but"] * 2),
     **dict.fromkeys(("commit", "drain", "stop"), OF_SOCKET),

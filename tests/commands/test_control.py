@@ -119,14 +119,14 @@ def test_socket_without_a_job_is_named_with_a_remedy(tmp_path: Path, capsys: pyt
     _bind(path)
 
     assert 2 == main(["commit", str(path)])
-    assert f"no job answers at {path}: Connection refused; start the job, or correct" in capsys.readouterr().err
+    assert f"no job is listening at {path}: Connection refused; start the job, or correct" in capsys.readouterr().err
 
 
 def test_path_that_is_too_long_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / ("s" * 200)
 
     assert 2 == main(["commit", str(path)])
-    assert f"no job answers at {path}: AF_UNIX path too long" in capsys.readouterr().err
+    assert f"no job is listening at {path}: AF_UNIX path too long" in capsys.readouterr().err
     with pytest.raises(OSError, match=r"AF_UNIX path too long: .*sss"), listen(NO_SPARK, path):
         pass
 

@@ -87,4 +87,4 @@ def test_stop_tells_how_many_records_it_has_left(spark: SparkSession, kafka: str
 
     assert (0, "") == (done.returncode, done.stderr)
     left = 200 - written(kafka, target)
-    assert f"slow: stop has ended; a restart reads {left} unread records\n" == done.stdout
+    assert f"slow: stop has ended; {left} records are unread, and a restart reads them\n" == done.stdout

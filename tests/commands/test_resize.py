@@ -58,7 +58,7 @@ def resize_after_kills(folder: Path, partitions: int) -> None:
     left = ended(command, folder, signal.SIGKILL)
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert 0 == done.returncode, done.stderr
-    assert re.search(rf"/new has the \d{{2,}} rows of state in {partitions} partitions, all unchanged", done.stdout)
+    assert re.search(rf"/new contains all \d{{2,}} state rows, unchanged, in {partitions} partitions", done.stdout)
     assert f"spark.sql.shuffle.partitions={partitions}" in done.stdout
     assert f"delete {left}, unless" in done.stdout
 
@@ -109,13 +109,13 @@ def test_restart_continues_with_the_state_of_all_keys(
     [
         (["counted", "--partitions", "2", "--to", "new"], "counted already has 2 state partitions"),
         (["counted", "--partitions", "0", "--to", "new"], "--partitions 0 is too small"),
-        (["counted", "--partitions", "3", "--to", "stateless"], "stateless exists; name a new folder with --to"),
+        (["counted", "--partitions", "3", "--to", "stateless"], "stateless exists; choose a new folder with --to"),
         (["stateless", "--partitions", "3", "--to", "new"], "stateless has no committed state"),
         (["nothing", "--partitions", "3", "--to", "new"], "nothing does not exist"),
         (["counted", "--partitions", "3", "--to", "counted/state/new"], "counted/state/new is inside the checkpoint"),
-        (["counted", "--partitions", "3", "--to", "gone/new"], "cannot write beside gone/new"),
-        (["linked", "--partitions", "3", "--to", "new"], "linked/state/0/1/secret is a link"),
-        (["piped", "--partitions", "3", "--to", "new"], "piped/state/pipe is a link or not a file"),
+        (["counted", "--partitions", "3", "--to", "gone/new"], "cannot write to the parent folder of gone/new"),
+        (["linked", "--partitions", "3", "--to", "new"], "linked/state/0/1/secret is not a regular file"),
+        (["piped", "--partitions", "3", "--to", "new"], "piped/state/pipe is not a regular file"),
         (["half", "--partitions", "3", "--to", "new"], "half cannot be continued: STREAMING_UNFINISHED_REPARTITION"),
         (["s3://bucket/x", "--partitions", "3", "--to", "new"], "s3:/bucket/x is an address"),
         (["counted", "--partitions", "3", "--to", "gs://bucket/y"], "gs:/bucket/y is an address"),

@@ -15,7 +15,7 @@ FOREIGN: dict[str, tuple[list[str], str]] = {
     ),
     "several checkpoints": (["a/offsets/0", "b/offsets/0"], "contains 2 checkpoints; pass one of its folders: a, b"),
     "storage of MinIO": (["metadata/xl.meta", "offsets/0/xl.meta"], "is a folder in which MinIO stores objects"),
-    "inside": (["0", "1", ".0.crc"], "is a part of a checkpoint; pass the folder above it"),
+    "inside": (["0", "1", ".0.crc"], "is a subfolder of a checkpoint; pass its parent folder"),
     "nothing planned": (["metadata", "offsets/.0.x.tmp"], "offsets/.0.x.tmp makes each start fail with STATE_STORE_"),
     "only state": (["metadata", "state/0/0/1.delta"], "state/0 makes a start in micro-batch mode fail with STATE_"),
     "commits without offsets": (

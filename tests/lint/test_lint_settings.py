@@ -56,7 +56,7 @@ def test_command_line_replaces_project_settings(tmp_path: Path) -> None:
         ('selct = ["sink"]', "unknown setting 'selct' in [tool.rtm-lint]; use one of engine, exclude, ignore"),
         ('select = "sink"', "select is 'sink'; write a list of rules"),
         ('engine = "flink"', "engine is 'flink'; write 'oss-4.3' or 'databricks'"),
-        ('ignore = ["output-mod"]', "names the rule 'output-mod', which does not exist; did you mean output-mode"),
+        ('ignore = ["output-mod"]', "contains the rule 'output-mod', which does not exist; did you mean output-mode"),
         ("strict = ", "cannot be read"),
     ],
 )

@@ -53,7 +53,7 @@ def test_no_command_prints_the_help_and_the_version_is_known(capsys: pytest.Capt
 
 def test_wrong_usage_exits_with_status_two(capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == main(["lint", "-", "src"])
-    assert "- (standard input) cannot be combined with other paths, so nothing was checked;" in capsys.readouterr().err
+    assert "- (standard input) was combined with other paths, so nothing was checked;" in capsys.readouterr().err
 
 
 def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def test_queries_for_debugging_come_last_and_one_can_be_chosen(judge: Judge) -> 
     assert ["query 2", "query 3", "query 1"] == every
     assert ["query 3", "query 2"] == [one.evidence[:7] for one in judge.shown if one.check == "slots"]
     with pytest.raises(
-        JobLostError, match="--query absent: the job has no such query; its lines and names are 8 shown, 11"
+        JobLostError,
+        match="--query absent: the job does not start this query; use one of these lines or names: 8 shown, 11",
     ):
         judge(code, "slots", query="absent")

@@ -70,7 +70,9 @@ def test_output_of_the_samples_is_compared_with_the_file(judge: Judge, tmp_path:
     verdict = judge.one(judge.load(UPPER, "upper"), "expect", **found)
 
     assert WRONG == verdict.status
-    assert '1 expected records are missing (first: "C"); 1 others were written (first: "A")' in verdict.evidence
+    assert (
+        '1 expected records are missing (first: "C"); 1 unexpected ones were written (first: "A")' in verdict.evidence
+    )
 
 
 def test_evaluation_that_takes_too_long_is_left_behind(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

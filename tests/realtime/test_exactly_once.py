@@ -280,7 +280,7 @@ def test_lost_transaction_stops_the_start_until_its_batch_is_repeated(
     problem = r"\[EXACTLY_ONCE_TRANSACTION_LOST\] batch 1 is in the commit log.* Aborted: partitions 1 of batch 1"
     with pytest.raises(ExactlyOnceError, match=problem):
         start(rows, kafka, target, checkpoint)
-    assert "repeats the batches 1 to 1" in repeat_lost(checkpoint)
+    assert "repeats batches 1 to 1" in repeat_lost(checkpoint)
     produce(kafka, source, [(0, b"a")])
     control.stop(start(rows, kafka, target, checkpoint))
 

@@ -54,7 +54,7 @@ def test_first_failure_starts_again_only_if_a_restart_can_help(
 
 @pytest.mark.parametrize(("state", "is_refusal"), [("0A000", True), ("42K03", True), ("46110", True), ("22018", False)])
 def test_sqlstate_of_a_refusal_ends_the_query(state: str, is_refusal: bool) -> None:
-    """Three classes of SQLSTATE mean that the engine refuses the query; bad data could be transient."""
+    """Three classes of SQLSTATE mean that Spark rejects the query; bad data could be transient."""
     decision = judge(failure_of("copy", RuntimeError(f"[SOME_CONDITION] Some text. SQLSTATE: {state}"), 0), [])
 
     assert is_refusal == (decision.pause_seconds is None)

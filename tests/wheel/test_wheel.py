@@ -106,7 +106,7 @@ def test_prove_without_its_packages_names_the_extra(environment: Path, project: 
     done = _run(environment, "rtm", "prove", "job.py:shouted", cwd=project)
 
     assert 2 == done.returncode
-    assert "rtm: prove needs the package 'psutil', which is not installed; run pip install " in done.stderr
+    assert "rtm: prove requires the 'psutil' package, which is not installed; run pip install " in done.stderr
     assert "'spark-real-time-mode[prove]'" in done.stderr
 
 
@@ -123,7 +123,7 @@ def test_import_without_its_packages_names_the_extra(
 ) -> None:
     done = _run(environment, "python", "-c", f"import spark_rtm.{part}", cwd=project)
 
-    problem = f"spark_rtm.{part} needs the package {package!r}, which is not installed"
+    problem = f"spark_rtm.{part} requires the {package!r} package, which is not installed"
     assert f"ModuleNotFoundError: {problem}; run pip install 'spark-real-time-mode[{extra}]'" in done.stderr
 
 
@@ -133,7 +133,7 @@ def test_program_without_its_packages_ends_with_one_line(
 ) -> None:
     done = _run(environment, "python", "-m", f"spark_rtm.{module}", cwd=project)
 
-    problem = f"spark_rtm.{module} needs the package {package!r}, which is not installed"
+    problem = f"spark_rtm.{module} requires the {package!r} package, which is not installed"
     assert (2, "") == (done.returncode, done.stdout)
     assert done.stderr.startswith(f"{problem}; run pip install 'spark-real-time-mode[{module}]'")
     assert 1 == len(done.stderr.splitlines())

@@ -56,7 +56,7 @@ class Table(Protocol):
 
 
 def table_of(kind: str, folder: Path) -> Table:
-    """Return the table of the kind `parquet` or `delta`. Only `delta` needs the package `deltalake`."""
+    """Return the table of the kind `parquet` or `delta`. Only `delta` requires the `deltalake` package."""
     module: Any = import_module(f"examples.attribution.lake.{kind}_table")
     table: Table = getattr(module, f"{kind.capitalize()}Table")(folder)
     return table

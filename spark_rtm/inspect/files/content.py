@@ -90,7 +90,7 @@ def _reason_against(folder: Folder, target: str) -> str | None:
     if not found:
         reason = f"is empty, so no query has started here; {_PASS_LOCATION}"
     elif "xl.meta" in folder.entries("metadata"):
-        reason = "is a folder in which MinIO stores objects; pass its address, s3://BUCKET/PATH, with AWS_ENDPOINT_URL"
+        reason = "is a folder in which MinIO stores objects; pass s3://BUCKET/PATH, and set AWS_ENDPOINT_URL"
     elif any(part in found for part in ("offsets", "commits")):
         pass
     elif "state" in found or ("metadata" in found and not found["metadata"].is_folder):
@@ -98,7 +98,7 @@ def _reason_against(folder: Folder, target: str) -> str | None:
     elif inner:
         reason = f"contains {len(inner)} checkpoints; pass one of its folders: {_some(inner)}"
     elif all(NUMBER.fullmatch(name) or name.startswith(".") for name in found):
-        reason = "is a part of a checkpoint; pass the folder above it"
+        reason = "is a subfolder of a checkpoint; pass its parent folder"
     else:
         reason = (
             f"contains {_some(list(found))}, but no offsets and no commits, so it is not a checkpoint; {_PASS_LOCATION}"

@@ -76,8 +76,8 @@ class LocalFolder:
             place /= name
             if name in {"", ".", ".."} or place.is_symlink():
                 raise UnreadableError(
-                    f"{place} is a link, or leads out of the checkpoint, so nothing was inspected; replace links "
-                    "with the files that they point to"
+                    f"{place} is a symbolic link or is outside the checkpoint, so nothing was inspected; replace "
+                    "symbolic links with the files to which they point"
                 )
         return place
 
@@ -159,8 +159,8 @@ def _open_store(target: str) -> Folder:
         from fsspec.core import url_to_fs  # noqa: PLC0415 - local checkpoints need no packages
     except ModuleNotFoundError:
         raise UnreadableError(
-            f"{target} is in an object store, which needs the package fsspec; "
-            "run `pip install fsspec` with the package for the store (s3fs, gcsfs or adlfs), or copy the folder to "
+            f"{target} is in an object store, and reading it requires the fsspec package; "
+            "run `pip install fsspec` with the store's package (s3fs, gcsfs or adlfs), or copy the folder to  "
             "this machine"
         ) from None
     with _reported(target):

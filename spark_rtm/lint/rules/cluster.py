@@ -81,7 +81,7 @@ def cluster_spot(cluster: Cluster) -> Iterator[Problem]:
             continue
         value = str(attributes.get("availability", ""))
         if value.upper().startswith(("SPOT", "PREEMPTIBLE")) and not _are_on_demand(cluster, attributes):
-            message = f"the workers have availability {quoted(value)}, so the query fails when the cloud reclaims one"
+            message = f"the workers have availability {quoted(value)}, so the query fails if a worker is reclaimed"
             yield Problem(attributes.lines["availability"], message, fix)
 
 

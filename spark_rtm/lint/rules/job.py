@@ -52,7 +52,7 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
         is_concerned = not queries or any(map(each.concerns, queries))
         if is_concerned and text.isdecimal() and int(text[:9]) > limit:
             message = f"{SHUFFLE_CONF} is {text[:9]}, and each partition occupies a task slot for the whole batch"
-            yield Problem(each.line, message, "set it to the number of task slots that state can use, such as 8")
+            yield Problem(each.line, message, "set it to the number of task slots for stateful stages, such as 8")
     if not settings and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
         for query in queries:
             if query.start_line:
@@ -60,7 +60,7 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
                 line = stateful_steps(query.writer.frame)[0].line
                 # Without a session of its own, the code gets its settings from its cluster or from another file.
                 severity = "warning" if module.builds_session else "information"
-                fix = f'set "{SHUFFLE_CONF}" to the number of task slots that state can use, such as 8'
+                fix = f'set "{SHUFFLE_CONF}" to the number of task slots for stateful stages, such as 8'
                 yield Problem(line, message, fix, severity=severity, lines=query.writer.lines)
 
 
@@ -147,7 +147,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
         queries = [query for query in queries if conditions <= query.path.keys()]
         if any(_deletes(each, query) for query in queries):
             message = "the job deletes its own checkpoint, so each start loses the state, and skips or repeats records"
-            yield Problem(each.line, message, "delete the folder by hand if the query must start without state")
+            yield Problem(each.line, message, "delete the folder manually if the query must start without state")
 
 
 def _deletes(deletion: Deletion, query: Query) -> bool:
@@ -193,7 +193,7 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
         is_kept = "partition" in (output_columns(writer.frame) or ()) and ["partition"] not in named
         if query.start_line and writer.is_kafka and is_kept:
             back = "" if "topic" in writer.options or writer.is_open else " and `topic`"
-            message = f"the rows contain the source's `partition`{back}, so the Kafka sink writes each record there"
+            message = f"the rows contain the source's `partition`{back}, so the sink writes records to that partition"
             fix = 'write .select("key", "value") before .writeStream'
             yield Problem(writer.line or query.start_line, message, fix, lines=writer.lines)
 

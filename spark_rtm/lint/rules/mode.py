@@ -98,7 +98,7 @@ def continuous_operator(module: Module) -> Iterator[Problem]:
         refused += [("the current time", mark.line) for mark in query.marks("clock")]
         for name, line in refused:
             message = f"continuous mode does not support {name}, so start() fails"
-            fix = 'use real-time mode with trigger(realTime="5 minutes"), or use micro-batch mode'
+            fix = 'use real-time mode with trigger(realTime="5 minutes"), or micro-batch mode'
             yield Problem(line, message, fix, lines=query.writer.lines)
 
 
@@ -182,7 +182,7 @@ def pipeline_flow(module: Module) -> Iterator[Problem]:
     Source: [pipelines]
     """
     for name, line in module.flows:
-        message = f"{name} sets the trigger RealTime, but only update flows of pipelines run in real-time mode"
+        message = f"{name} sets a RealTime trigger, but in pipelines only update flows run in real-time mode"
         fix = "define the output with dp.create_sink, and write to it with @dp.update_flow(target=..., spark_conf=...)"
         yield Problem(line, message, fix)
 

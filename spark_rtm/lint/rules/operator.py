@@ -59,8 +59,8 @@ def static_join(query: Query) -> Iterator[Problem]:
     for step in query.steps(*JOINS):
         left, right = step.left, step.other
         if hint := _sort_hint(step):
-            message = f"the join hint {quoted(hint)} makes Spark plan a join other than a broadcast join, which fails"
-            yield Problem(step.line, message, "use the hint broadcast on the static side")
+            message = f"the join hint {quoted(hint)} prevents a broadcast join, so the query fails"
+            yield Problem(step.line, message, "use the broadcast hint on the static side")
             continue
         if right is None or left.is_streaming is False is right.is_streaming:
             continue

@@ -40,7 +40,7 @@ KNOWN_OPTIONS = ("asyncProgressTrackingCheckpointIntervalMs", "asyncProgressTrac
 """Options whose misspellings are reported, because Spark ignores unknown options."""
 SHOWN = {name.lower(): name for name in (*KNOWN_OPTIONS, "minOffsetsPerTrigger", "maxTriggerDelay", "endingOffsets",
          "maxRecordsPerPartition", "endingTimestamp", "endingOffsetsByTimestamp")}  # fmt: skip
-LOSS_FIX = "make the retention of the topic longer than any stop of the query"
+LOSS_FIX = "make the topic's retention longer than the longest downtime of the query"
 CLIENT = re.compile(r"kafka\.(?:consumer|producer)\.(?P<name>.+)")
 OPTION_CUTOFF, ASYNC_CUTOFF = 0.9, 0.6
 TRIGGER = '.trigger(realTime="5 minutes")'
@@ -55,7 +55,7 @@ CHECKS = {
     **{prefix + ALLOWLIST_CHECK: ("false", "Spark accepts operators that delay rows") for prefix in STREAMING},
     **{prefix + CHECKPOINT_V1: ("true", "the query can lose its state") for prefix in STREAMING},
     "spark.sql.streaming.unsupportedOperationCheck": ("false", "unsupported operators return wrong results"),
-    "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "Spark misreads state that has other columns"),
+    "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "Spark misreads state if its columns have changed"),
 }
 """Settings that switch off a check, each with its value and the consequence."""
 OBSOLETE = ("MultiShuffleManager", "StreamingShuffleManager", "ConcurrentStageDAGScheduler")
@@ -87,7 +87,7 @@ def option(query: Query) -> Iterator[Problem]:
                 reason, engines = refused[key]
                 severity = "warning" if key in IGNORED_OPTIONS else "error"
                 fix = LOSS_FIX if key == "failondataloss" else "remove the option"
-                yield Problem(line, f"the option {SHOWN.get(key, key)!r} {reason}", fix, engines, severity)
+                yield Problem(line, f"the {SHOWN.get(key, key)!r} option {reason}", fix, engines, severity)
 
 
 @RULES.add("option-name", severity="warning")
@@ -110,10 +110,10 @@ def option_name(module: Module) -> Iterator[Problem]:
         for key, (_, line) in [entry for options in [*given, query.writer.options] for entry in options.items()]:
             cutoff = ASYNC_CUTOFF if key.startswith("async") else OPTION_CUTOFF
             if key not in names.keys() | SOURCE_OPTIONS.keys() and (near := get_close_matches(key, names, 1, cutoff)):
-                message = f"the option {key!r} does not exist, so Spark ignores it"
+                message = f"the {key!r} option does not exist, so Spark ignores it"
                 yield Problem(line, message, f"did you mean {names[near[0]]!r}?", lines=query.writer.lines)
             if client := CLIENT.fullmatch(key):
-                message = f"the option {key!r} does not exist, so the Kafka client ignores it"
+                message = f"the {key!r} option does not exist, so the Kafka client ignores it"
                 yield Problem(line, message, f"did you mean 'kafka.{client['name']}'?", lines=query.writer.lines)
 
 

@@ -122,7 +122,7 @@ def _in_declarations(module: Module) -> Iterator[Problem]:
         for key in ("realtime", "realtimemode", "trigger", "real_time"):
             value = (text_of(writer.options[key][0]) or "").lower() if key in writer.options else ""
             if key in writer.options and (key != "trigger" or re.search("real[-_ ]?time", value)):
-                message = f"the option {key!r} does not exist, so the query runs in micro-batch mode"
+                message = f"the {key!r} option does not exist, so the query runs in micro-batch mode"
                 yield Problem(writer.options[key][1], message, f"{FIX} in trigger(...)", lines=writer.lines)
 
 

@@ -58,7 +58,7 @@ def login(
     if not sasl:
         return None
     if not calls_others and (why := _calls(sasl)):
-        evidence = f"not checked, because {why} would receive the credentials"
+        evidence = f"the login was not checked, because {why} would receive the credentials"
         return Verdict("login", UNCHECKED, evidence, "check it on your cluster, or allow the call with --side-effects")
     reader = bench.spark.read.format("kafka").option("subscribe", topic).options(**sasl, **TIMEOUTS)
     reader = reader.option("kafka.bootstrap.servers", bench.kafka).option("kafka.security.protocol", "SASL_PLAINTEXT")
@@ -81,7 +81,7 @@ def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
     if not (size.isdigit() and wait_ms.isdigit()) or int(size) <= 1 or int(wait_ms) < MIN_WAIT_MS:
         return None
     evidence = (
-        f"{next(iter(FETCH))}={size}: the broker delays its answer until it has this many bytes, for up to {wait_ms} ms"
+        f"{next(iter(FETCH))}={size}: the broker delays a response until it has this many bytes, at most {wait_ms} ms"
     )
     return Verdict("flow", WRONG, evidence, "remove the option: its default is 1", FETCH_PAGE, path, line)
 

@@ -30,7 +30,7 @@ def flow(query: Query, running: StreamingQuery, duration: float, rate: float) ->
         filters = " and ".join(filters_of(query.trial.rows)[:MAX_FILTERS])
         tried = len(counts) + len(query.samples.others)
         cause = f"; the filter {filters} drops them" if filters else ""
-        return query.place.unchecked("flow", f"no result from {tried} records{cause}", PAGE)
+        return query.place.unchecked("flow", f"{tried} records produced no result{cause}", PAGE)
     warm_up, number = round(WARM_UP_SECONDS * rate), round((WARM_UP_SECONDS + duration) * rate)
     per_record = list(islice(cycle(counts), number))
     sent_ms = query.trial.send(islice(cycle(query.samples.records), number), rate=rate)
@@ -47,7 +47,8 @@ def flow(query: Query, running: StreamingQuery, duration: float, rate: float) ->
         )
         return Verdict("flow", GOOD, evidence, page=PAGE)
     if outputs and running.lastProgress and running.lastProgress.stateOperators:
-        return Verdict("flow", GOOD, f"{what}; latency not measured, because state merges records", page=PAGE)
+        evidence = f"{what}; latency was not measured, because one result can combine several records"
+        return Verdict("flow", GOOD, evidence, page=PAGE)
     fix = "compare the function's results for these samples in a batch query"
     return query.place.wrong("flow", f"{what}, but {sum(per_record)} were expected", fix, PAGE)
 
@@ -71,10 +72,10 @@ def expected_output(query: Query, running: StreamingQuery, path: Path) -> Verdic
         else:
             missing.append(value)
     if not missing and not found:
-        return Verdict("expect", GOOD, f"all {len(expected)} expected records were written, and no others")
+        return Verdict("expect", GOOD, f"exactly the {len(expected)} expected records were written")
     first = f" (first: {missing[0][:80]})" if missing else ""
     surplus = f" (first: {found[0][1][:80]})" if found else ""
-    evidence = f"{len(missing)} expected records are missing{first}; {len(found)} others were written{surplus}"
+    evidence = f"{len(missing)} expected records are missing{first}; {len(found)} unexpected ones were written{surplus}"
     return query.place.wrong("expect", evidence, f"correct the job or {path}")
 
 

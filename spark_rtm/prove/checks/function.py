@@ -40,7 +40,7 @@ def function_of_sink(query: Query) -> Iterator[Verdict]:
     records = [(name, record) for name, (record, result) in results if result and isinstance(result, list)]
     call = _call(query)
     if error := call([sample]):
-        evidence = f"{what} fails for a good record, too: {_text(error)}"
+        evidence = f"{what} fails even for a good record: {_text(error)}"
         fix = "start the servers that it calls, or pass records with --samples"
         yield Verdict("input", UNCHECKED, evidence, fix, PAGE, str(place.path), _line(query, error))
         return
@@ -49,7 +49,7 @@ def function_of_sink(query: Query) -> Iterator[Verdict]:
         failing[type(error).__name__, _line(query, error)].append((name, error))
     for (_, line), found in failing.items():
         names, text = listed([name for name, _ in found]), _text(found[0][1])
-        evidence = f"{what} fails for these kinds of record, again after each restart: {names} ({text})"
+        evidence = f"{what} fails for these kinds of record, also after each restart: {names} ({text})"
         fix = "catch the error for each row, and write the row with its error to a reject topic"
         yield Verdict("input", WRONG, evidence, fix, PAGE, str(place.path), line)
     if not failing:

@@ -166,8 +166,8 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
     dropped = [name for name in outcome.vanished if kinds[name].breaks]
     verdicts = list[Verdict]()
     if dropped:
-        evidence = f"{len(dropped)} kinds of broken record are dropped without a trace: {listed(dropped)}"
-        fix = "send them to a reject topic with their bytes and the reason"
+        evidence = f"{len(dropped)} kinds of broken record are dropped silently: {listed(dropped)}"
+        fix = "send these records to a reject topic with their raw bytes and the reason"
         verdicts.append(Verdict("input", WRONG, evidence, fix, PAGE))
     counts = (
         f"{len(kinds)} kinds of hostile record tried: {len(outcome.rejected)} rejected with their bytes, "
@@ -236,7 +236,7 @@ def _sample_ends(query: Query, sample: Sent) -> Verdict | None:
 
 def _ended(query: Query, failure: Failure, names: Sequence[str]) -> Verdict:
     evidence = (
-        f"{failure.condition}: these kinds of record make the query fail, again after each restart: "
+        f"{failure.condition}: these kinds of record make the query fail, also after each restart: "
         f"{listed(names)} ({failure.message[:MAX_MESSAGE]})"
     )
     return Verdict("input", WRONG, evidence, failure.fix, failure.page, failure.path, failure.line or query.place.line)

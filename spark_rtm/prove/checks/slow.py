@@ -125,10 +125,10 @@ def verdict_on(query: Query, slow: Slow, decoding: Decoding) -> Verdict:
     where = f" in {name}({column}, {pattern!r})" if name else ""
     took = f"{slow.seconds:.1f} s" if slow.seconds < math.inf else f"more than {RECORD_SECONDS:g} s without finishing"
     evidence = (
-        f"{OVERFLOW}: {long} overflows the stack{where} and ends the executor, again after each restart"
+        f"{OVERFLOW}: {long} overflows the stack{where} and ends the executor, also after each restart"
         if slow.overflows
-        else f"{long} takes {took}{where}, a good record takes {slow.good_seconds:.2f} s; the partition waits "
-        "meanwhile, again after each restart"
+        else f"{long} takes {took}{where}, and a good record takes {slow.good_seconds:.2f} s; the partition is blocked "
+        "meanwhile, also after each restart"
     )
     fix = "limit the length before the expression, for example with left(text, 1000), or replace the pattern"
     return query.place.wrong("input", evidence, fix, PAGE, rf"\b{name}\s*\(" if name else "")

@@ -50,7 +50,7 @@ def _growth(query: Query, running: StreamingQuery) -> Verdict:
         evidence = f"the same {len(records)} records make the state grow in each batch: {rows} rows"
         if is_accepted:
             return _wrong(query.place, evidence, "keep one row per key, or give the state a watermark or a TTL")
-        evidence += "; the query rejects the generated records, so each of them may form its own group"
+        evidence += "; the query rejects the generated records, so each record may form its own group"
         return query.place.unchecked("state", evidence, PAGE, "records that it accepts")
     growth = (
         f"each row grows with each record: the same records write {written} bytes of state" if _grows(written) else ""
@@ -59,7 +59,7 @@ def _growth(query: Query, running: StreamingQuery) -> Verdict:
         return by_own_rules(query.place, rows[-1], metrics)
     if _watermark(running):
         return _after_later_times(query, running, rows[-1], growth)
-    evidence = f"{rows[-1]} rows of state never expire, because the query has no watermark: each new key stays forever"
+    evidence = f"{rows[-1]} rows of state never expire, because the query has no watermark: it keeps each new key"
     fix = "add withWatermark, and group by the event time or a window"
     if growth:
         evidence, fix = f"{evidence}, and {growth}", f"{fix}; replace collect_list with an aggregate of fixed size"

@@ -102,7 +102,7 @@ def load(
         return Job(Path(text).resolve(), tuple(arguments), dict(confs or {}), side_effects)
     if arguments or confs:
         raise TargetError(
-            f"{text!r} names a function, so job arguments and settings do not apply; pass the job's file instead"
+            f"{text!r} is a function, so job arguments and settings do not apply; pass the job's file instead"
         )
     named, function = _named(text)
     names, _ = _parameters(text, named, function)
@@ -128,7 +128,7 @@ def _named(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     module_name, _, name = text.rpartition(":")
     if not module_name or not name.isidentifier():
         raise TargetError(
-            f"{text!r} names neither a file nor a function; use path/job.py, path/job.py:FUNCTION or "
+            f"{text!r} is neither a file nor a function; use path/job.py, path/job.py:FUNCTION or "
             "package.module:FUNCTION, where FUNCTION takes a streaming DataFrame of Kafka source rows and returns one "
             "of Kafka sink rows"
         )
@@ -231,5 +231,5 @@ def matching(pattern: str) -> str:
     text = re.sub(r"\[([^\]^\\])[^\]]*\][*+?]?|(?<!\\)\.[*+?]|\\[dw][*+?]?", lambda found: found[1] or "1", text)
     name = text.replace("\\.", ".")
     if not re.fullmatch(pattern, name):
-        raise ValueError(f"no topic matches {pattern!r}; name the topics with the option subscribe")
+        raise ValueError(f"no topic matches {pattern!r}; list the topics in the subscribe option")
     return name

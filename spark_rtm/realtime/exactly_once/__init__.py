@@ -80,9 +80,9 @@ class _Writer(DataStreamWriter):
             seconds = _seconds(interval) if interval else 0
             if 2 * seconds > self._timeout_seconds:
                 raise ExactlyOnceError(
-                    f"[EXACTLY_ONCE_TIMEOUT] a batch lasts {seconds:g} s, so the brokers could abort its transaction, "
-                    f"which may be open for {self._timeout_seconds} s; set timeout_seconds to at least "
-                    f"{2 * seconds:g}, or a shorter interval"
+                    f"[EXACTLY_ONCE_TIMEOUT] a batch lasts {seconds:g} s, so the brokers could abort its transaction "
+                    f"after the timeout of {self._timeout_seconds} s; set timeout_seconds to at least "
+                    f"{2 * seconds:g}, or use a shorter trigger interval"
                 )
         return super().trigger(**kind)
 
@@ -107,7 +107,7 @@ def repeat_lost(checkpoint: Path) -> str:
     records = [match for match in map(RECORD.fullmatch, _names(checkpoint / "transactions")) if match]
     lost = [one for one in records if int(one["batch"]) <= newest]
     if not lost:
-        raise ValueError(f"no committed batch of {checkpoint} waits for a transaction, so there is nothing to repeat")
+        raise ValueError(f"no committed batch of {checkpoint} has an open transaction, so there is nothing to repeat")
     first = min(int(one["batch"]) for one in lost)
     # At each point, a killed call leaves a checkpoint whose start repeats all of these batches or is refused.
     for batch in range(newest, first - 1, -1):
@@ -120,8 +120,8 @@ def repeat_lost(checkpoint: Path) -> str:
         (checkpoint / "transactions" / one[0]).unlink()
     aborted = ", ".join(sorted({one["partition"] for one in lost if int(one["batch"]) == first}, key=int))
     return (
-        f"the next start repeats the batches {first} to {newest} of {checkpoint}: it writes the missing rows of "
-        f"partitions {aborted}, and a second time the rows that other partitions or later batches had committed"
+        f"the next start from {checkpoint} repeats batches {first} to {newest}: it writes the missing rows of "
+        f"partitions {aborted}, and writes again the rows that other partitions or later batches had committed"
     )
 
 
@@ -137,7 +137,7 @@ def _seconds(interval: str) -> float:
 def _client(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options of the Kafka client without their prefix."""
     if unknown := [name for name in options if not name.startswith("kafka.")]:
-        raise ValueError(f"the sink has no option {unknown[0]!r}; options of the client begin with 'kafka.'")
+        raise ValueError(f"the sink does not support {unknown[0]!r}; options of the Kafka client begin with 'kafka.'")
     return {name.removeprefix("kafka."): value for name, value in options.items()}
 
 
@@ -150,7 +150,7 @@ def _sink(prefix: str) -> Any:
     sink = jvm.spark_rtm.exactly_once.Sink
     if type(sink).__name__ == "JavaPackage":
         raise ExactlyOnceError(
-            f"{subject}, because this session has no class of exactly_once.scala; run "
+            f"{subject}, because this session lacks the classes of exactly_once.scala; run "
             "`python -m spark_rtm.services control`, and add the printed path to `spark.jars`"
         )
     if obstacle := sink.obstacle():

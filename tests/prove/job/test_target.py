@@ -15,7 +15,7 @@ from spark_rtm.prove.job.target import TargetError, function_of, load, matching
         ("import no_such_package", "job.py:f", "ModuleNotFoundError"),
         ("", "missing.py", "does not exist"),
         ("", "folder.py:f", "'folder.py' is not a file"),
-        ("", "job", "names neither a file nor a function"),
+        ("", "job", "is neither a file nor a function"),
     ],
 )
 def test_target_that_cannot_be_loaded_is_explained(code: str, target: str, message: str, tmp_path: Path) -> None:
@@ -65,5 +65,5 @@ def test_pattern_of_topics_names_one_topic(pattern: str, topic: str) -> None:
 
 
 def test_pattern_that_is_not_understood_is_named() -> None:
-    with pytest.raises(ValueError, match="name the topics with the option subscribe"):
+    with pytest.raises(ValueError, match="list the topics in the subscribe option"):
         matching("(?!orders).*x{3}")
