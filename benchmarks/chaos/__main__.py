@@ -17,7 +17,7 @@ from confluent_kafka import KafkaException
 
 from benchmarks.chaos.faults import KINDS, plan
 from benchmarks.chaos.parts import disk
-from benchmarks.chaos.report import Outcome, print_outcome, write_page
+from benchmarks.chaos.report import Outcome, print_outcome
 from benchmarks.chaos.run import ChaosOptions, run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
@@ -41,9 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     try:
         outcome = _run(options)
-        page = write_page(outcome, options.seed, describe_machine())
         print_outcome(outcome, options.seed)
-        print(f"page: {page}")
         if options.publish:
             publish(options, outcome)
     except (RuntimeError, ValueError, TimeoutError, KafkaException, psycopg.Error) as error:

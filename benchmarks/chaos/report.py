@@ -1,22 +1,17 @@
-"""The outcome of a run: its faults, its exit status, and the report on the screen and on a page."""
+"""The outcome of a run: its faults, its exit status, and the report."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
 from rich.console import Console
+from rich.table import Table
 
 from benchmarks.chaos.faults import Fault
-from examples.attribution.audit.latency import latencies_by_second
 from examples.attribution.audit.reconciliation import Reconciliation
 from examples.attribution.audit.run_log import RunLog
-from examples.attribution.demo import html_page
-from examples.attribution.demo.report import counts_of, print_reconciliation, print_table, report_console, verdict
-from spark_rtm.measure import page
+from examples.attribution.demo.report import plain_table, print_reconciliation, report_console, verdict
 
-PAGE = Path("build/chaos.html")
 LEGEND = (
     "Seconds from the beginning of a fault until every source partition had a result in the database for a record "
     "that was sent after the fault and after the last restart that the fault caused. Replayed: records that were "
@@ -77,7 +72,7 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
     print_reconciliation(console, outcome.reconciliation, outcome.log)
     console.print(verdict(outcome.reconciliation, outcome.log))
     console.print()
-    print_table(console, _faults_of(outcome))
+    console.print(_faults(outcome))
     console.print(LEGEND, highlight=False, soft_wrap=True)
     interrupted = ", ended by Ctrl-C" if outcome.is_interrupted else ""
     summary = (
@@ -88,23 +83,7 @@ def print_outcome(outcome: Outcome, seed: int, console: Console | None = None) -
     console.print(summary, style="bold red" if outcome.status else "bold green", highlight=False, soft_wrap=True)
 
 
-def write_page(outcome: Outcome, seed: int, machine: Mapping[str, object], path: Path = PAGE) -> Path:
-    """Write a page with the latencies, the faults and the time until each recovery, and return its path."""
-    began_at = html_page.started_at(outcome.log)
-    faults = [(i.fault.kind, i.begun_at - began_at, i.seconds) for i in outcome.incidents]
-    series = html_page.Series("real-time", latencies_by_second(outcome.log, began_at))
-    figure = html_page.timeline([series], faults)
-    tables = [
-        _faults_of(outcome),
-        counts_of(outcome.reconciliation),
-        html_page.differences_of(outcome.reconciliation),
-        page.machine_of(machine),
-    ]
-    verdicts = [(verdict(outcome.reconciliation, outcome.log).plain, not outcome.status)]
-    return page.write(path, f"Ad attribution under faults, seed {seed}", verdicts, figure, tables)
-
-
-def _faults_of(outcome: Outcome) -> page.Table:
+def _faults(outcome: Outcome) -> Table:
     """Return a table with a row for each kind of fault."""
     rows = []
     for kind in sorted({incident.fault.kind for incident in outcome.incidents}):
@@ -113,4 +92,4 @@ def _faults_of(outcome: Outcome) -> page.Table:
         slowest = f"{max(seconds):.1f}" if len(seconds) == len(incidents) else "no recovery"
         middle = f"{median(seconds):.1f}" if seconds else "-"
         rows.append((kind, len(incidents), middle, slowest, sum(incident.replayed for incident in incidents)))
-    return page.Table("Faults", ("fault", "times", "median s", "max s", "replayed"), rows)
+    return plain_table(("fault", "times", "median s", "max s", "replayed"), rows)

@@ -23,7 +23,6 @@ from benchmarks.results import charts
 from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
 from spark_rtm.command_line import arguments_of
-from spark_rtm.measure import page
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.measure.percentiles import PERCENTILES
 
@@ -33,11 +32,9 @@ BUILD_DIR, PUBLISHED_DIR = Path("build/benchmarks"), Path("references/measured")
 INTERRUPTED = 130
 REPOSITORY = Path(__file__).parents[2]
 NUMBER_LIST = re.compile(r"\[[\s\d.,-]+\]")
-PROLOG = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 WIDTH = 160
 WRITTEN = f"""
-The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}; a page with both is written
-to {BUILD_DIR}.
+The JSON and the charts are written to {BUILD_DIR}, and with `--publish` to {PUBLISHED_DIR}.
 The exit status is 1 if a run is invalid; invalid runs are not published."""
 COLUMNS = {
     **{name: name for name in ("workload", "engine", "rate")},
@@ -161,34 +158,16 @@ def plain_console() -> Console:
 
 
 def write(outcome: Outcome, console: Console, *, publish: bool) -> int:
-    """Write the JSON, the charts and a page. If the outcome has problems, do not publish it, and return 1."""
+    """Write the JSON and the charts. If the outcome has problems, do not publish it, and return 1."""
     problems = outcome.problems
     folder = PUBLISHED_DIR if publish and not problems else BUILD_DIR
-    drawn = outcome.draw(folder)
-    written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *drawn, _write_page(outcome, drawn)]
+    written = [write_json(outcome.content, folder / f"{outcome.stem}.json"), *outcome.draw(folder)]
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True)
     if problems:
         found = f"{len(problems)} {'problems invalidate' if len(problems) > 1 else 'problem invalidates'}"
         consequence = "so the results were not published"
         print(f"{found} this benchmark, {consequence}; first problem: {problems[0]}", file=sys.stderr)
     return 1 if problems else 0
-
-
-def _write_page(outcome: Outcome, drawn: Sequence[Path]) -> Path:
-    """Write a page with the charts, a table for each list in the content, and the machine. Omit summarized runs."""
-    content, hidden = outcome.content, {"runs"} if "cases" in outcome.content else set()
-    verdicts = [(problem, False) for problem in outcome.problems] or [("The measurement is valid.", True)]
-    tables = [_table(name, rows) for name, rows in content.items() if isinstance(rows, list) and name not in hidden]
-    figure = "".join(PROLOG.sub("", chart.read_text(encoding="utf-8")) for chart in drawn)
-    path, machine = BUILD_DIR / f"{outcome.stem}.html", page.machine_of(content.get("conditions", {}))
-    return page.write(path, f"Benchmark: {outcome.stem}", verdicts, figure, [*tables, machine])
-
-
-def _table(name: str, rows: Sequence[Mapping[str, Any]]) -> page.Table:
-    scalars = (column for row in rows for column, value in row.items() if not isinstance(value, list | dict))
-    columns = list(dict.fromkeys(scalars))
-    cells = [["" if row.get(column) is None else row[column] for column in columns] for row in rows]
-    return page.Table(name.replace("_", " "), [column.replace("_", " ") for column in columns], cells)
 
 
 def outcome_of(

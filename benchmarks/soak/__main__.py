@@ -25,14 +25,12 @@ from pyspark.sql import SparkSession
 
 from benchmarks.soak.trends import growth, unexpected
 from examples.attribution.audit.run_log import RunLog
-from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
-from examples.attribution.demo.report import Report, print_report, print_table, report_console
+from examples.attribution.demo.report import Report, plain_table, print_report, report_console
 from examples.attribution.demo.run import Copies, run_all
 from examples.attribution.settings import DemoSettings
 from spark_rtm.command_line import arguments_of
-from spark_rtm.measure import page
 from spark_rtm.measure.cpu import OtherPrograms, name_of, process_tree
 from spark_rtm.measure.machine import describe_machine
 from spark_rtm.measure.percentiles import percentiles
@@ -107,12 +105,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (row["title"], row["part"], f"{row['level']:,.0f}", f"{row['per_hour']:+,.1f}", row["trend"])
         for row in result["growth"]
     ]
-    table = page.Table("Growth", ("resource", "part", "level", "per hour", "trend"), rows)
-    print_table(report_console(), table)
+    report_console().print(plain_table(("resource", "part", "level", "per hour", "trend"), rows))
     for problem in unexpected(result["growth"]):
         print(f"growth: {problem}", file=sys.stderr)
-    written = write_demo([report], describe_machine(), FOLDER / "soak.html", "Ad attribution for hours", [table])
-    print(f"result: {write(result, publish=options.publish)}\npage: {written}")
+    print(f"result: {write(result, publish=options.publish)}")
     return exit_status(result)
 
 

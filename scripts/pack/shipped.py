@@ -28,7 +28,7 @@ FIXED = (
 OF_THE_WHEEL = (files.WHEEL, PROGRAM, "spark_rtm/py.typed")
 """Files that only the installed package needs. A copy of the skill has `scripts/skills.py` instead."""
 OF_THE_CHECKOUT = (
-    *(f"spark_rtm/measure/{name}.py" for name in ("cpu", "machine", "page", "palette")),
+    *(f"spark_rtm/measure/{name}.py" for name in ("cpu", "machine", "palette")),
     *(f"spark_rtm/services/{name}.py" for name in ("cluster", "tcp_proxy")),
 )
 """Modules that are imported only by benchmarks, tests and other modules that a copy does not contain."""

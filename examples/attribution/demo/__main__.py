@@ -18,14 +18,12 @@ from typing import Literal
 import psycopg
 from confluent_kafka import KafkaException
 
-from examples.attribution.demo.html_page import write_demo
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import PROGRAM, publish
 from examples.attribution.demo.report import exit_status, print_report, print_verdict
 from examples.attribution.demo.run import HIGH_RATE, Copies, run_all
 from examples.attribution.settings import DemoSettings
 from spark_rtm.command_line import arguments_of
-from spark_rtm.measure.machine import describe_machine
 from spark_rtm.services.java import hide_logged
 
 HIGH_RATE_DEFAULTS = {
@@ -82,8 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print_report(report)
         if len(reports) > 1:
             publish(options, reports[0], reports[1])
-        page = write_demo(reports, describe_machine())
-        print_verdict(reports, [f"page: {page}", *next_steps(options)])
+        print_verdict(reports, next_steps(options))
     except KeyboardInterrupt:
         print("interrupted; the results were not checked", file=sys.stderr)
         return 130

@@ -1,8 +1,8 @@
 """Print the report of a run, and the comparison of two runs."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 
 from rich.console import Console, Group
 from rich.panel import Panel
@@ -18,7 +18,6 @@ from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
 from examples.attribution.traffic.producer import SendLog
-from spark_rtm.measure import page
 from spark_rtm.measure.cpu import MAX_BUSY_SHARE, Cpu
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.services import connector
@@ -48,16 +47,10 @@ class Report:
     """Notices about campaigns that reached their caps or were reopened."""
     cpu: Cpu | None
     """CPU use during the measured part, or None if the run ended before this part."""
-    boundaries: Sequence[tuple[str, float, int]] = ()
-    """The query, the second since the first record, and the length in ms of each pause between two batches."""
+    pauses_ms: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """The length (ms) of each pause between two batches, by query name."""
     beside: Beside | None = None
     """The first query in micro-batch mode, which read the same records at the same time."""
-
-    @property
-    def pauses_ms(self) -> dict[str, list[int]]:
-        """Return the length (ms) of each pause between two batches, by query name."""
-        names = dict.fromkeys(name for name, _, _ in self.boundaries)
-        return {name: [pause_ms for query, _, pause_ms in self.boundaries if query == name] for name in names}
 
     def side_by_side(self) -> list[Latency]:
         """Return the latencies of the first query in both modes, or an empty list after a run in one mode."""
@@ -86,8 +79,8 @@ def print_report(report: Report) -> None:
         f"were replaced by newer versions before the upsert; time from sink to commit: p50 {p50_ms:.0f} "
         f"p99 {p99_ms:.0f} max {max_ms:.0f} ms\n",
     )
-    for table in (campaigns_of(report), latencies_of(report)):
-        print_table(console, table)
+    for table in (_campaigns(report), _latencies(report)):
+        console.print(table)
         console.print()
     for name, pauses_ms in report.pauses_ms.items():
         _print(console, f"pauses of {name} at batch boundaries: {', '.join(map(str, pauses_ms[-MAX_PAUSES:]))} ms")
@@ -97,7 +90,7 @@ def print_report(report: Report) -> None:
 
 def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog) -> None:
     """Print the counts, the duplicates, the checked credit and the first differences of one run."""
-    print_table(console, counts_of(outcome))
+    console.print(_counts(outcome))
     duplicates = ", ".join(f"{topic} {count}" for topic, count in sorted(log.duplicates.items()))
     _print(
         console, f"ad-attributed: {log.written[ATTRIBUTED_TOPIC]} records; duplicates by topic: {duplicates or 'none'}"
@@ -111,24 +104,24 @@ def print_reconciliation(console: Console, outcome: Reconciliation, log: RunLog)
         console.print(difference, style="red", highlight=False, soft_wrap=not console.is_terminal)
 
 
-def print_table(console: Console, table: page.Table) -> None:
-    """Print a table of a page, without its title."""
-    printed = Table(*table.header, box=None)
-    for row in table.rows:
-        printed.add_row(*map(str, row))
-    console.print(printed)
+def plain_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """Return a table without borders."""
+    table = Table(*header, box=None)
+    for row in rows:
+        table.add_row(*map(str, row))
+    return table
 
 
-def counts_of(outcome: Reconciliation) -> page.Table:
+def _counts(outcome: Reconciliation) -> Table:
     """Return the table of input records and results, with one row per kind of event."""
     rows = []
     for family, codes in outcome.counts.items():
         results = ", ".join(f"{code} {count}" for code, count in sorted(codes.items()) if code != "in" and count)
         rows.append((family, codes["in"], results))
-    return page.Table("Records", ("kind", "input", "results"), rows)
+    return plain_table(("kind", "input", "results"), rows)
 
 
-def campaigns_of(report: Report) -> page.Table:
+def _campaigns(report: Report) -> Table:
     """Return the table of campaigns with goal, delivery and cap, and a row with the totals."""
     reached = {notice.campaign_id: notice.at_ms for notice in reversed(report.notices) if notice.code == "cap_reached"}
     reopened = Counter(notice.campaign_id for notice in report.notices if notice.code == "cap_reopened")
@@ -147,14 +140,14 @@ def campaigns_of(report: Report) -> page.Table:
     goal = sum(campaign.goal.impressions for campaign in campaigns)
     rows.append(("all", goal, "", report.reconciliation.over_delivered, "", ""))
     header = ("campaign", "goal", "delivered", "over-delivered", "cap first reached", "reopened")
-    return page.Table("Caps", header, rows)
+    return plain_table(header, rows)
 
 
-def latencies_of(report: Report) -> page.Table:
+def _latencies(report: Report) -> Table:
     """Return the table of latencies in the measured part, including those of the copy in micro-batch mode."""
     rows = [astuple(row) for row in report.latencies]
     rows += [(f"{row.hop}, micro-batch mode", *astuple(row)[1:]) for row in report.side_by_side()[1:]]
-    return page.Table("Latency", ("latency, ms", "records", "p50", "p90", "p99", "max"), rows)
+    return plain_table(("latency, ms", "records", "p50", "p90", "p99", "max"), rows)
 
 
 def verdict(outcome: Reconciliation, log: RunLog) -> Text:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -146,13 +145,13 @@ def run(
         )
         view.print_line("stopping the queries, and comparing all results with the replay")
         results.finish()
-        boundaries, stored = list(_boundaries(keeper, settings, sent)), stored_results(dsn, settings)
+        pauses_ms, stored = _pauses_ms(keeper, settings), stored_results(dsn, settings)
         in_table = copied(stored)
     reconciliation = reconcile(reader.log, settings, RULES, throttle.goals.values(), stored)
     reconciliation.differences.extend(in_table)
     latencies = _latencies(reader.log, settings, measured_from)
     outcome = settings, reconciliation, latencies, sent, reader.log, results.metrics, throttle.notices, cpu
-    return Report(*outcome, boundaries=boundaries, beside=view.beside)
+    return Report(*outcome, pauses_ms=pauses_ms, beside=view.beside)
 
 
 def run_all(
@@ -231,13 +230,13 @@ def _real_time(settings: Settings) -> list[str]:
     return [query.name for query in pipeline_queries(settings) if is_real_time(query, settings)]
 
 
-def _boundaries(keeper: Keeper, settings: Settings, sent: SendLog) -> Iterator[tuple[str, float, int]]:
-    """Yield the query name, the start (second of the run) and the length (ms) of each pause between two batches."""
-    for name in _real_time(settings):
-        for progress in keeper.queries[name].recentProgress:
-            began_at = datetime.fromisoformat(progress.timestamp).timestamp() + settings.interval_seconds
-            pause_ms = progress.durationMs["triggerExecution"] - 1000 * settings.interval_seconds
-            yield name, began_at - sent.started_at, pause_ms
+def _pauses_ms(keeper: Keeper, settings: Settings) -> dict[str, list[int]]:
+    """Return the length (ms) of each pause between two batches, by query name."""
+    interval_ms = 1000 * settings.interval_seconds
+    batches = {name: keeper.queries[name].recentProgress for name in _real_time(settings)}
+    return {
+        name: [each.durationMs["triggerExecution"] - interval_ms for each in found] for name, found in batches.items()
+    }
 
 
 def poll_until_settled(

@@ -36,5 +36,5 @@ def report(
             Notice(41_000, "cap_reopened", "1f-campaign-0", 9, 0, 1),
         ],
         IDLE_CPU,
-        boundaries=[("kafka_to_events", 1.5, 250), ("kafka_to_events", 16.8, 90)],
+        pauses_ms={"kafka_to_events": [250, 90]},
     )
