@@ -158,7 +158,7 @@ bench-latency: ## compare the latency of all execution modes; DURATION RATE QUIC
 bench-throughput: ## find the highest rate that each mode sustains; options as for bench-latency
 bench-settings: ## vary one setting at a time: latency and CPU time (90 min); options as for bench-latency
 bench-growth: ## measure how cost grows with rate, state and size (1 h); QUICK=1 FILTER=dimension PUBLISH=1
-bench-other-engines: ## compare with Kafka Streams, Flink and Quix Streams; BENCH=--long-interval or BENCH=--limits for two other measurements
+bench-other-engines: ## compare with Kafka Streams and Flink; BENCH=--long-interval or BENCH=--limits for two other measurements
 bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latency
 bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
 bench-drains: ## measure how long a stop without repeated results takes, even if jobs are killed during it; QUICK=1 PUBLISH=1 BENCH=--cluster

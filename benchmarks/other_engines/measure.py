@@ -1,5 +1,5 @@
 """
-Compare Kafka Streams, Flink and Quix Streams with real-time mode and the baseline.
+Compare Kafka Streams and Flink with real-time mode and the baseline.
 
 With `--long-interval`, the program writes `other_engines_interval.json`.
 With `--limits`, it writes `other_engines_limits.json`.
@@ -20,11 +20,10 @@ from benchmarks.harness.run import Case, baseline_case
 from benchmarks.harness.workloads import Workload
 from benchmarks.other_engines.flink import FLINK
 from benchmarks.other_engines.kafka_streams import KAFKA_STREAMS
-from benchmarks.other_engines.quix import QUIX
 from benchmarks.results.run_result import MAX_FOREIGN_CORES, Traffic, busy_machine
 from benchmarks.spark.variants import recommended, spark_case, two_copies
 
-OTHER_ENGINES = (KAFKA_STREAMS, FLINK, QUIX)
+OTHER_ENGINES = (KAFKA_STREAMS, FLINK)
 LONG_INTERVAL_BOUNDARIES = 2
 WORKLOADS: tuple[Workload, ...] = ("stateless", "stateful")
 MAX_BASELINE_SECONDS = 60.0
@@ -104,12 +103,12 @@ def cases_of(options: Options) -> list[Case]:
     """
     Return the cases of a measurement: the baseline, each engine with each workload, and two copies of the query.
 
-    `--limits` omits the baseline and the copies. `--long-interval` omits the copies, Quix Streams and stateless cases.
+    `--limits` omits the baseline and the copies. `--long-interval` omits the copies and stateless cases.
     """
     real_time = recommended(options.interval_seconds, quick=options.quick or options.limits)
     if options.long_interval:
         case = spark_case("real-time", "stateful", real_time)
-        others = [engine.case("stateful", options.interval_seconds) for engine in OTHER_ENGINES if engine != QUIX]
+        others = [engine.case("stateful", options.interval_seconds) for engine in OTHER_ENGINES]
         return [baseline_case(), replace(case, min_boundaries=LONG_INTERVAL_BOUNDARIES), *others]
     cases = list[Case]()
     for workload in WORKLOADS:

@@ -1,4 +1,4 @@
-"""Kafka Streams gives the answers of the replay; `make bench-other-engines` verifies Flink and Quix Streams too."""
+"""Kafka Streams gives the answers of the replay; `make bench-other-engines` verifies Flink too."""
 
 import pytest
 from confluent_kafka.admin import AdminClient
