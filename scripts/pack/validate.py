@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scripts.pack import files, generate
 from scripts.pack.checks.commands import check_commands
+from scripts.pack.checks.coordinates import check_coordinates
 from scripts.pack.checks.evidence import check_evidence, check_sentences
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
@@ -54,6 +55,7 @@ CHECKS = (
     check_evidence,
     check_sentences,
     check_commands,
+    check_coordinates,
     check_advice,
 )
 

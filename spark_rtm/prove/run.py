@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
-import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, PySparkTypeError, PySparkValueError
 
@@ -33,7 +32,7 @@ SINKS = "Kafka, or `foreach` to write to a data store"
 BY_TEXT = {
     "DECLARATIVE_PIPELINE": PIPELINE,
     "AVRO_NOT_LOADED": "run `make setup`, which fetches the jar of the Avro functions",
-    "PROTOBUF_NOT_LOADED": f"pass --packages org.apache.spark:spark-protobuf_2.13:{pyspark.__version__}",
+    "PROTOBUF_NOT_LOADED": "pass --packages org.apache.spark:spark-protobuf_2.13:VERSION, in a published version",
     "DATA_SOURCE_NOT_FOUND": "pass the package of the data source: --packages GROUP:ARTIFACT:VERSION",
     "ClassNotFoundException": "pass the package of the class: --packages GROUP:ARTIFACT:VERSION",
     "PATH_NOT_FOUND": "put sample rows at this path, or set the reader's schema, so prove can generate rows",

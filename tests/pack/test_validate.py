@@ -8,6 +8,7 @@ import pytest
 
 from scripts.pack import files
 from scripts.pack.checks.commands import check_commands
+from scripts.pack.checks.coordinates import check_coordinates
 from scripts.pack.checks.evidence import check_evidence, check_sentences
 from scripts.pack.checks.fences import check_blocking, check_fences
 from scripts.pack.checks.links import check_links, check_orphans
@@ -48,6 +49,14 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
             ("make services", SKILL, "until Ctrl-C", "for trials"),
             ("notify lifts.* blocks", "references/alerts.md", "runs until Ctrl-C; reads", "reads"),
             (r"keep\(.* blocks", "references/production.md", " The job's last call blocks.", ""),
+        ],
+    ),
+    (
+        check_coordinates,
+        [
+            ("spark-avro_2.13:4.3.0 may not .*avro_2.13:4.1.1", PAGE, "", "\norg.apache.spark:spark-avro_2.13:4.3.0\n"),
+            ("no version of it", PAGE, "", "\norg.apache.spark:spark-protobuf_2.13:4.1.1\n"),
+            ("clients:9", SETTINGS, "", "\n# org.apache.kafka:kafka-clients:9.0.0\n"),
         ],
     ),
     (
