@@ -9,12 +9,12 @@ from spark_rtm.moved import MovedModules
 sys.meta_path.append(MovedModules())
 __version__ = "0.2.0"
 DOCUMENTATION = "https://your-organization.github.io/spark-real-time-mode"
-"""The address of the site."""
+"""URL of the documentation site."""
 HOW = "pip install 'spark-real-time-mode[{extra}]', or `make setup` in a checkout"
 
 
 def page(path: str) -> str:
-    """Return the path of a page in a checkout or a copy of the skill, or its address on the site."""
+    """Return a page's path in a checkout or an installed skill, or the page's URL on the documentation site."""
     name, hash_sign, anchor = path.partition("#")
     if not name or Path(__file__).parents[1].joinpath(name).is_file():
         return path
@@ -22,7 +22,7 @@ def page(path: str) -> str:
 
 
 def require(part: str, extra: str, *packages: str) -> None:
-    """Raise ModuleNotFoundError with the name of `extra` if a package is missing. Call this before the import."""
+    """Raise ModuleNotFoundError with an installation hint for `extra` if any of `packages` is missing."""
     for name in packages:
         if find_spec(name) is None:
             problem = f"spark_rtm.{part} requires the {name!r} package, which is not installed"
@@ -30,7 +30,7 @@ def require(part: str, extra: str, *packages: str) -> None:
 
 
 def require_or_exit(part: str, extra: str, *packages: str) -> None:
-    """End a program with status 2 and the name of `extra` if a package is missing. Call this before the import."""
+    """Exit with status 2 and an installation hint for `extra` if any of `packages` is missing."""
     try:
         require(part, extra, *packages)
     except ModuleNotFoundError as error:

@@ -1,8 +1,8 @@
 """
-The commands of `rtm`, which `python scripts/skills.py` shares.
+The `rtm` commands, which `python scripts/skills.py` also provides.
 
-A module or a folder of a command exports `COMMANDS`. The command's own modules are imported when it runs, so `lint`
-needs no package.
+Each command's module or package exports `COMMANDS`. A command imports its other modules only when it runs, so `lint`
+needs no third-party package.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from spark_rtm.program import Program
 COMMANDS = [
     command for tool in (lint, prove, inspect, errors, slots, capacity, resize, control) for command in tool.COMMANDS
 ]
-"""The commands that `rtm` and `skills.py` share, in the order of their help."""
+"""Commands that `rtm` and `skills.py` share, in `--help` order."""
 RTM = Program(
     "rtm",
     "rtm",

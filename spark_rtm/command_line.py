@@ -2,7 +2,7 @@
 Derive a program's command-line flags from a documented dataclass, so `--help` always matches the code.
 
 The field `max_rows: int = 10` becomes the flag `--max-rows`, and the docstring below the field becomes the help text.
-An `Argument` in the annotation supplies what the type does not tell.
+An `Argument` in the annotation supplies details that the type cannot express.
 """
 
 import argparse
@@ -22,16 +22,16 @@ WHOLE = re.compile("[0-9]{1,9}")
 
 @dataclass(frozen=True)
 class Argument:
-    """The form of a field on the command line, such as `Annotated[Path, Argument("FILE")]`."""
+    """Describe a field's command-line argument, as in `Annotated[Path, Argument("FILE")]`."""
 
     metavar: str | None = None
-    """The name of the value in the help."""
+    """Name of the value in the help text."""
     parse: Callable[[str], object] | None = None
-    """Convert a string to a value, or raise `argparse.ArgumentTypeError`. The default is the field's type."""
+    """Converts a string to a value or raises `argparse.ArgumentTypeError` (default: the field's type)."""
     choices: Iterable[str] | None = None
     is_positional: bool = False
     is_repeated: bool = False
-    """Whether each flag has one value, and may be repeated. By default, the flag of a tuple has one or more values."""
+    """Whether a flag takes one value and may be repeated. By default, a tuple's flag takes one or more values."""
     is_rest: bool = False
     """Whether the field takes the arguments after `--`."""
 
@@ -74,7 +74,7 @@ def add_arguments(
     fixed: Iterable[str] = (),
     presets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Add an argument for each field of the dataclass `kind` that is not in `fixed`. Omitted arguments set nothing."""
+    """Add an argument for each field of `kind` that is not in `fixed`. The namespace lacks omitted arguments."""
     texts, types = docstrings_of(kind), get_type_hints(kind, include_extras=True)
     for field in fields(kind):
         form, given_type = _form(types[field.name])
@@ -91,7 +91,7 @@ def add_arguments(
 
 
 def built(parser: argparse.ArgumentParser, kind: type[T], given: Mapping[str, Any]) -> T:
-    """Return an instance with the parsed values. If the constructor raises ValueError, the program exits."""
+    """Return an instance of `kind` with the parsed values. Exit with status 2 if the constructor raises ValueError."""
     try:
         return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
     except ValueError as error:
@@ -105,7 +105,7 @@ def rest_of(kind: type) -> str | None:
 
 
 def whole_number(least: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers from `least` to 999,999,999."""
+    """Return a parser for integers from `least` to 999,999,999."""
 
     def parse(text: str) -> int:
         if not WHOLE.fullmatch(text) or int(text) < least:
@@ -129,7 +129,7 @@ def docstrings_of(kind: type) -> dict[str, str]:
 
 
 def _form(kind: Any) -> tuple[Argument, Any]:
-    """Return the form and the type in an annotation."""
+    """Return an annotation's `Argument` and its type."""
     if get_origin(kind) is not Annotated:
         return Argument(), kind
     kind, *notes = get_args(kind)
@@ -137,7 +137,7 @@ def _form(kind: Any) -> tuple[Argument, Any]:
 
 
 def _options(field: "Field[Any]", kind: Any, form: Argument, *, is_required: bool) -> dict[str, Any]:
-    """Return the keyword arguments of `add_argument` for a field."""
+    """Return a field's keyword arguments for `add_argument`."""
     if get_origin(kind) in {Union, UnionType}:
         (kind,) = (part for part in get_args(kind) if part is not NoneType)
     if kind is bool:

@@ -1,4 +1,4 @@
-"""Import modules by the names that they had in 0.1.0, with a DeprecationWarning. Version 0.3.0 removes this module."""
+"""Import modules by their 0.1.0 names, with a DeprecationWarning. Version 0.3.0 will remove this module."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ MOVED = {
 
 
 class MovedModules(MetaPathFinder, Loader):
-    """Finds each module by its old name. Python calls this finder last."""
+    """An import finder for the old module names. Python calls this finder last."""
 
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return a specification for an old name."""
+        """Return a module spec for an old name."""
         return ModuleSpec(fullname, self) if fullname in MOVED else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Make the old name refer to the module with the new name."""
+        """Make the old name refer to the renamed module."""
         old, new = module.__name__, MOVED[module.__name__]
         warnings.warn(f"{old} is now {new}; version 0.3.0 removes the old name", DeprecationWarning, stacklevel=2)
         sys.modules[old] = importlib.import_module(new)

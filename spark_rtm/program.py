@@ -1,4 +1,4 @@
-"""A command-line program, whose commands derive their flags from a dataclass."""
+"""A command-line program whose commands derive their flags from dataclasses."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from spark_rtm.command_line import add_arguments, built, rest_of
 from spark_rtm.text import finding
 
 SHOWN = 4
-"""Number of commands whose examples appear in the program's help."""
+"""Number of commands with an example in the program's help."""
 
 
 class UsageError(Exception):
-    """Raised if a command cannot run. Each argument is one line of the message. The program exits with status 2."""
+    """Raised if a command cannot run, which sets exit status 2. Each exception argument is one line of the message."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command and its options."""
+    """A command of a program, with its options."""
 
     name: str
     summary: str
     options: type
-    """A dataclass, whose fields become the arguments and whose docstrings become their help."""
+    """Dataclass whose fields become the arguments and whose field docstrings become the help text."""
     run: Callable[[Any], int]
-    """Run the command with its options and return its exit status. The function imports the command's modules."""
+    """Imports the command's modules, runs the command and returns its exit status."""
     examples: Mapping[str, str] = field(default_factory=dict)
-    """Example arguments with their effect. The first example appears in the table of commands."""
+    """Example arguments and their effects. The first example appears in the command table."""
     description: str = ""
-    """The text above the arguments, if the summary is too short."""
+    """Help text above the arguments, if the summary is too short."""
     note: str = ""
-    """The text below the examples."""
+    """Help text below the examples."""
     extra: str = ""
-    """The extra of the wheel that the command needs."""
+    """Packaging extra that the command needs."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A command-line program."""
+    """A command-line program with several commands."""
 
     name: str
     """Prefix of the program's messages."""
@@ -52,7 +52,7 @@ class Program:
     description: str
     commands: Sequence[Command]
     install: Callable[[str], str] = lambda extra: f"run {HOW.format(extra=extra)}"
-    """Return how to install the packages of an extra."""
+    """Returns instructions for installing an extra."""
 
     @property
     def names(self) -> list[str]:
@@ -82,7 +82,7 @@ class Program:
         return status
 
     def wrong(self, *messages: str) -> int:
-        """Print why a command cannot run, and return 2, the exit status of a usage error."""
+        """Print why a command cannot run, and return 2, the exit status for usage errors."""
         for message in messages:
             print(f"{self.name}: {finding.printable(message)}", file=sys.stderr)
         return 2
@@ -96,7 +96,7 @@ class Program:
         return [f"{error}; the command stopped here"]
 
     def parsed(self, arguments: Sequence[str]) -> tuple[Command, Any]:
-        """Return the command in the arguments and its options. Exit with status 2 if an argument is wrong."""
+        """Parse the arguments into a command and its options. Exit with status 2 if an argument is invalid."""
         given, rest = list(arguments), {}
         named = next((one for one in self.commands if one.name == given[0]), None)
         if named and "--" in given and (name := rest_of(named.options)):
@@ -107,7 +107,7 @@ class Program:
         return command, built(parser, command.options, values)
 
     def parser(self, arguments: Sequence[str]) -> argparse.ArgumentParser:
-        """Return a parser of all commands, with the options of those that the arguments name."""
+        """Return a parser for all commands. Only commands that occur in `arguments` have their options."""
         parser = argparse.ArgumentParser(
             prog=self.name,
             description=self.description,
@@ -126,7 +126,7 @@ class Program:
                 formatter_class=argparse.RawDescriptionHelpFormatter,
             )
             one.set_defaults(command=command, parser=one)
-            # Reading the docstrings of all commands takes longer than `--help` of one.
+            # Reading every command's docstrings would delay `--help`.
             if command.name in arguments:
                 add_arguments(one, command.options)
         return parser
@@ -137,7 +137,7 @@ class Program:
 
 
 def _open_closed_streams() -> None:
-    """Replace closed streams, which are None in Python, for example after `rtm lint >&-`."""
+    """Replace closed standard streams, which Python sets to None, for example after `rtm lint >&-`."""
     for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115

@@ -1,1 +1,1 @@
-"""The commands of `rtm` that need no folder of their own. Each module of a command exports a list `COMMANDS`."""
+"""The `rtm` commands that consist of a single module. Each module exports a `COMMANDS` list."""

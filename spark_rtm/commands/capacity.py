@@ -1,4 +1,4 @@
-"""Estimate slots, cores, memory, pause, replay and price of a query from the measured cost model."""
+"""Estimate a query's slots, cores, memory, pause, replay and price from the measured cost model."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ from spark_rtm.program import Command, UsageError
 from spark_rtm.text.finding import printable
 
 PUBLISHED = Path(__file__).with_suffix(".json")
-"""The cost model of the published runs, which `skills.py generate` copies from the JSON of the benchmark."""
+"""Cost model of the published benchmark runs. `skills.py generate` copies it from the benchmark's JSON."""
 MODEL_KEYS = ("conditions", "model", "ranges", "errors")
 MAX_BYTES = 10_000_000
 MIN_NUMBER, MAX_NUMBER = 1e-6, 1e15
@@ -42,7 +42,7 @@ MODEL_INPUTS = {
 
 @dataclass(frozen=True)
 class Demand:
-    """The load of the queries. Each query reads all records."""
+    """The expected load. Each query reads all records."""
 
     rate: float
     record_bytes: float = 200
@@ -51,12 +51,12 @@ class Demand:
     interval_seconds: float = 300
     queries: int = 1
     partitions: int | None = None
-    """Number of source partitions. If it is None, the rate determines the number."""
+    """Number of source partitions (None: derived from the rate)."""
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """The estimate for a demand."""
+    """The estimated resources for a `Demand`."""
 
     partitions: int
     slots: int
@@ -70,7 +70,7 @@ class Capacity:
 
 
 def capacity(content: Mapping[str, Any], demand: Demand) -> Capacity:
-    """Estimate the resources for a demand from the JSON of the benchmark."""
+    """Estimate the resources for a `Demand` from the benchmark's JSON."""
     model, highest = model_of(content), highest_rate_per_partition(content)
     partitions = demand.partitions or math.ceil(demand.rate / highest)
     inputs = {**asdict(demand), "partitions": partitions}
@@ -78,12 +78,12 @@ def capacity(content: Mapping[str, Any], demand: Demand) -> Capacity:
     pause_ms = model.predict("pause_ms", inputs)
     return Capacity(
         partitions=partitions,
-        # The state stage of the aggregation has as many partitions as the source.
+        # The aggregation's stateful stage has as many partitions as the source.
         slots=demand.queries * Query(partitions, (), partitions, stateful_stages=1).slots,
         busy_cores=cores,
         memory_mb=model.predict("memory_mb", inputs),
         pause_ms=pause_ms,
-        # Spark stores offsets only at the end of a batch, so a failure just before it repeats the whole batch.
+        # Spark stores offsets only at the end of a batch, so a failure just before the end repeats the whole batch.
         replay_records=demand.rate * (demand.interval_seconds + pause_ms / 1000),
         cpu_seconds_per_million=1e6 * cores / demand.rate,
         outside=(*_outside(model, inputs, highest), *_other_interval(content, demand)),
@@ -97,7 +97,7 @@ def model_content(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def highest_rate_per_partition(content: Mapping[str, Any]) -> float:
-    """Return the highest rate per source partition at which a run kept up."""
+    """Return the highest rate per source partition at which a benchmark run kept up with its input."""
     return float(max(row["rate"] / row["partitions"] for row in content["runs"] if row["kept_up"]))
 
 
@@ -139,7 +139,7 @@ NUMBER, COUNT = Argument("N", number), Argument("N", whole_number(1))
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `capacity`."""
+    """Options of the `capacity` command."""
 
     rate: Annotated[float, NUMBER]
     """Records per second in the source. Each query reads all records."""
@@ -194,7 +194,7 @@ def _content(path: Path) -> Any:
 def _lines(
     content: Mapping[str, Any], demand: Demand, needed: Capacity, price: float | None
 ) -> Iterator[tuple[str, str]]:
-    # Outside the range, the error is unknown.
+    # The model's error is unknown outside the measured range.
     known_errors = () if needed.outside else content["errors"]
     errors = {
         row["quantity"]: f" (largest error in {row['points']} runs that were not fitted: {row['max_error']:.0%})"

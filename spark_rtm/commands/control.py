@@ -37,7 +37,7 @@ STATUSES = """exit status:
 
 
 def send(path: Path, command: str, query: str | None, deadline_seconds: float) -> list[Answer]:
-    """Send a command to the job that listens at `path`, and return the result of each query."""
+    """Send a command to the job that listens at `path`, and return each query's result."""
     request = {"command": command, "query": query, "deadline_seconds": deadline_seconds}
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(deadline_seconds + ANSWER_SECONDS)
@@ -54,7 +54,7 @@ def send(path: Path, command: str, query: str | None, deadline_seconds: float) -
 
 
 def seconds(text: str) -> float:
-    """Parse a deadline from the command line, in seconds."""
+    """Parse a command-line deadline in seconds."""
     try:
         value = float(text)
     except ValueError:
@@ -67,7 +67,7 @@ def seconds(text: str) -> float:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the three commands."""
+    """Options of the `commit`, `drain` and `stop` commands."""
 
     socket: Annotated[Path, Argument("SOCKET", is_positional=True)]
     """Socket file that the job passed to `listen`."""
@@ -93,7 +93,7 @@ def run(command: str, options: Options) -> int:
 
 
 def _problem(options: Options, error: OSError) -> str:
-    """Return why no job answered, with a remedy."""
+    """Return the reason why no job replied, with a remedy."""
     path = options.socket
     if isinstance(error, PermissionError):
         return f"access to {path} was denied; run the command as the user that runs the job"

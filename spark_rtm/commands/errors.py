@@ -1,4 +1,4 @@
-"""The command `errors`: find the cause and the fix of a pasted exception, a condition or a description."""
+"""The `errors` command: find the cause and the fix for a pasted exception, an error condition or a description."""
 
 import json
 import re
@@ -16,32 +16,32 @@ from spark_rtm.command_line import Argument
 from spark_rtm.program import Command, UsageError
 
 NAME = re.compile(r"_?[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?|(?:\w+\.)*[A-Z]\w*(?:Exception|Error)")
-"""An error condition or a class of exceptions."""
+"""Pattern for an error condition or an exception class."""
 WRAPPERS = {"STREAM_FAILED", "StreamingQueryException", "STREAMING_ASYNC_OPERATION_FAILED"}
 PLACEHOLDER = re.compile(r"<\w+>|\.\.\.|…")
 TRACE = re.compile(r"\[[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*\]|[A-Za-z0-9](?:Exception|Error)\b")
-"""Pattern that distinguishes an exception from a description in words."""
+"""Pattern that distinguishes a pasted exception from a description."""
 WORD = re.compile(r"[a-z0-9]{3,}")
 COMMON = {"the", "and", "not", "with", "was", "are", "for", "from", "that", "this", "has", "have", "its", "can",
           "after", "before", "when", "into", "does", "what", "why", "how", "which", "may"}  # fmt: skip
 IDENTIFIER = re.compile(r"\w*[a-z][A-Z]\w*")
-"""Pattern of names in a fix, such as classes and options."""
+"""Pattern for identifiers in a fix, such as classes and options."""
 INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "  "}
 INDENTED |= {"break_on_hyphens": False, "break_long_words": False}
 PAGE = re.compile(r"references/\w+\.md(?:#[\w-]+)?")
 DATA = Path(__file__).with_name("errors.json")
 DEFAULT_PAGE = "references/errors.md"
 MAX_BYTES = 2_000_000
-# The site has these numbers and `find` as `error_finder.js`; a test compares the results of both.
+# The site's `error_finder.js` repeats these numbers and `find`. A test compares the results.
 MAX_FOUND = 4
 CONDITION_POINTS, CLASS_POINTS, MESSAGE_POINTS = 6, 1, 4
 MAX_DISTANCE = 2
-"""Maximum difference between the best score and the score of a reported error."""
+"""Maximum difference between the best score and a reported error's score."""
 MAX_GAP = 300
 """Maximum number of characters that replace a placeholder in a message."""
 UNKNOWN_WEIGHT = 2.0
 MIN_SHARE = 0.5
-"""Weighted share of the words in a description that an entry must contain."""
+"""Minimum weighted share of a description's words that an entry must contain."""
 DESCRIPTION = """Find the cause and the fix of an error.
 
 TEXT is a pasted exception, the name of a condition, or a few words such as "topic was deleted and created again".
@@ -54,50 +54,50 @@ exit status:
 
 @dataclass(frozen=True)
 class KnownError:
-    """An error that a page explains."""
+    """An error that a documentation page explains."""
 
     condition: str
     engine: str
-    """The engine that raises it."""
+    """Engine that raises the error."""
     title: str
-    """The title of the section that explains it."""
+    """Title of the section that explains the error."""
     page: str
-    """The page and the anchor of the section."""
+    """Page and anchor of the section that explains the error."""
     messages: tuple[str, ...]
-    """Parts of the engine's message. Placeholders such as `<className>` have real values in an exception."""
+    """Parts of the engine's message. In an exception, values replace placeholders such as `<className>`."""
     fix: str
 
     @cached_property
     def names(self) -> list[str]:
-        """The names that identify the error in a text. Spark wraps most exceptions in other exceptions."""
+        """The full and the short condition name, unless Spark uses the condition only to wrap other exceptions."""
         names = dict.fromkeys((self.condition, self.condition.rpartition(".")[2]))
         return [name for name in names if NAME.fullmatch(name) and self.condition not in WRAPPERS]
 
     @cached_property
     def points(self) -> int:
-        """The score of each name. A class counts only if no message or condition matches."""
+        """The score of a matching name. A class name scores only if no message or condition matches."""
         return CLASS_POINTS if any(letter.islower() for letter in self.condition) else CONDITION_POINTS
 
     @cached_property
     def parts(self) -> list[list[str]]:
-        """The texts between the placeholders of each message."""
+        """Each message, split at its placeholders."""
         messages = (PLACEHOLDER.split(" ".join(message.lower().split())) for message in self.messages)
         return [found for parts in messages if (found := [part for part in parts if part])]
 
     @cached_property
     def identifiers(self) -> list[str]:
-        """The names in the fix, which decide between sections that explain the same condition."""
+        """The identifiers in the fix, which distinguish sections that explain the same condition."""
         return list(dict.fromkeys(IDENTIFIER.findall(self.fix)))
 
     @cached_property
     def words(self) -> set[str]:
-        """The stems of all words that describe the error."""
+        """The word stems of the error's condition, title, messages and fix."""
         return stems(" ".join([self.condition.replace("_", " "), self.title, *self.messages, self.fix]))
 
 
 @cache
 def known() -> tuple[KnownError, ...]:
-    """Return all explained errors, in the order of the pages."""
+    """Return all documented errors, in page order."""
     entries = json.loads(DATA.read_text(encoding="utf-8"))
     return tuple(KnownError(**{**entry, "messages": tuple(entry["messages"])}) for entry in entries)
 
@@ -111,7 +111,7 @@ def find(text: str) -> list[KnownError]:
     """
     Return the errors that match a text, best first.
 
-    Words count only in a description, in which no message, condition or class matches.
+    Single words are compared only if no message, condition or class matches.
     """
     flat = " ".join(text.split())
     low = flat.lower()
@@ -122,7 +122,7 @@ def find(text: str) -> list[KnownError]:
     }
     least = max(1, max(scores.values()) - MAX_DISTANCE)
     shared = {each: sum(name in flat for name in each.identifiers) for each in known() if scores[each] >= least}
-    # A message distinguishes causes with the same condition. The innermost failure comes last in a trace.
+    # Messages distinguish causes that share a condition. The innermost failure comes last in a stack trace.
     ranked = sorted(shared, key=lambda each: (scores[each], shared[each], places[each]), reverse=True)
     return ranked[:MAX_FOUND] if ranked or TRACE.search(flat) else _by_words(low)
 
@@ -159,7 +159,7 @@ def _contains(text: str, parts: list[str]) -> bool:
 
 @cache
 def words() -> dict[str, list[int]]:
-    """Return, for each word, the indexes of the errors that contain the word."""
+    """Return the indexes of the errors that contain each word."""
     found: dict[str, list[int]] = {}
     for number, each in enumerate(known()):
         for word in sorted(each.words):
@@ -168,7 +168,7 @@ def words() -> dict[str, list[int]]:
 
 
 def _by_words(text: str) -> list[KnownError]:
-    """Return the errors that share most words of a description. A rare word weighs more."""
+    """Return the errors that share the most words with a description. Rare words weigh more."""
     scores, total = dict[int, float](), 0.0
     for word in sorted(stems(text)):  # a floating-point sum depends on the order of its terms
         numbers = words().get(word, [])
@@ -188,7 +188,7 @@ def stems(text: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Options:
-    """The arguments of `errors`."""
+    """Arguments of the `errors` command."""
 
     text: Annotated[tuple[str, ...], Argument("TEXT", is_positional=True)]
     """The exception or description; `-` reads standard input."""

@@ -1,4 +1,4 @@
-"""The job's side of `rtm commit`, `rtm drain` and `rtm stop`: a private Unix domain socket that accepts commands."""
+"""The server side of `rtm commit`, `rtm drain` and `rtm stop`: a private Unix domain socket in the job's process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAMES = ("commit", "drain", "stop")
 MAX_DEADLINE_SECONDS = 86_400.0
-# A request is one line. A longer one is not from `rtm`.
+# A request is one line. `rtm` never sends a longer line.
 MAX_REQUEST_BYTES = 10_000
 MAX_REQUEST_SECONDS = 10.0
 MAX_TEXT = 2_000
@@ -34,7 +34,7 @@ Answer = dict[str, Any]
 @contextmanager
 def listen(spark: SparkSession, path: Path) -> Iterator[None]:
     """
-    Execute commands that other processes of this user send to the socket `path`, while the block runs.
+    While the block runs, execute commands that this user's other processes send to the socket `path`.
 
     Only this user can open the socket, which is deleted when the block ends. Raises OSError if another process already
     listens on it.
@@ -53,12 +53,12 @@ def listen(spark: SparkSession, path: Path) -> Iterator[None]:
         server.shutdown()
         server.server_close()
         with suppress(FileNotFoundError):
-            if path.stat().st_ino == own:  # another job may have replaced it
+            if path.stat().st_ino == own:  # another job may have replaced the socket
                 path.unlink()
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    # Where Python has no such sockets, as on Windows and in a browser, all other commands still work.
+    # Python lacks Unix domain sockets on Windows and in browsers, where the other commands must still work.
     address_family = getattr(socket, "AF_UNIX", socket.AF_INET)
     daemon_threads = True
     request_queue_size = 128
@@ -78,7 +78,7 @@ class _Handler(socketserver.BaseRequestHandler):
     server: _Server
 
     def handle(self) -> None:
-        """Read one request and send a reply of one line."""
+        """Read one request and send a one-line reply."""
         try:
             answers = _obey(self.server.spark, **_checked(json.loads(_line(self.request))))
         except (OSError, ValueError, TypeError, RecursionError) as error:
@@ -127,7 +127,7 @@ def _obey(spark: SparkSession, *, command: str, query: str | None, deadline_seco
 
 
 def _executed(query: StreamingQuery, command: str, end: float, deadline_seconds: float) -> Answer:
-    from spark_rtm.realtime import control  # noqa: PLC0415 - the sender of a command needs no PySpark
+    from spark_rtm.realtime import control  # noqa: PLC0415 - clients need no PySpark
 
     left = end - time.monotonic()
     if left <= 0:
@@ -142,7 +142,7 @@ def _executed(query: StreamingQuery, command: str, end: float, deadline_seconds:
         else:
             unread = control.stop(query, left)
             done = "stop has ended" + (f"; {unread} records are unread, and a restart reads them" if unread else "")
-    except Exception as error:  # noqa: BLE001 - the answer reports every error
+    except Exception as error:  # noqa: BLE001 - the reply reports every error
         return _answer(f"{query.name}: {error}")
     return _answer(f"{query.name}: {done}", ok=True)
 

@@ -1,9 +1,9 @@
 """
-Rewrite the state of a stopped query for another number of partitions: `rtm resize`.
+Rewrite a stopped query's state for a different number of partitions: `rtm resize`.
 
-Spark's non-public class `StreamingCheckpointManager` (4.3.0) rewrites the state, but writes into the checkpoint even if
-it fails later. Therefore, this command first checks for everything that Spark rejects, works on a copy, and finally
-compares all rows of the state.
+Spark's non-public class `StreamingCheckpointManager` (4.3.0) rewrites the state in place and can fail halfway.
+Therefore, this command first checks for everything that Spark rejects, works on a copy, and finally compares all state
+rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 STATE_STORE = "spark.sql.streaming.stateStore"
 MICRO_BATCH_OPERATOR = "stateStoreSave"
-"""Name of the micro-batch aggregation, whose state has the same format. Spark rejects the real-time name."""
+"""Operator name of micro-batch aggregations, which Spark accepts. Real-time aggregations have the same state format."""
 
 DESCRIPTION = """Rewrite the state of a stopped query with a different number of partitions.
 
@@ -42,7 +42,7 @@ exit status:
   0  the copy was written, and its rows equal those of the checkpoint
   2  no copy was written, or a usage error"""
 UNFINISHED = ".unfinished-"
-"""Part of the name of an unfinished copy. A killed command leaves this folder behind."""
+"""Infix of an unfinished copy's folder name. A killed command leaves such a folder behind."""
 
 
 class ResizeError(Exception):
@@ -51,7 +51,7 @@ class ResizeError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `resize`."""
+    """Options of the `resize` command."""
 
     checkpoint: Annotated[Path, Argument(is_positional=True)]
     """Checkpoint folder of a stopped query. The command does not change it."""
@@ -62,13 +62,13 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Write the copy, print its content, and return the exit status."""
+    """Write the resized copy, print the next steps, and return the exit status."""
     try:
         _check_places(options.checkpoint, options.to)
         _checked(options.checkpoint, options.partitions)  # invalid input is reported at once, without starting Java
         from spark_rtm.services.spark import build_session  # noqa: PLC0415
 
-        # A background job of a shell ignores SIGINT, and SIGTERM would leave the unfinished folder.
+        # A shell's background jobs ignore SIGINT, and SIGTERM would leave the unfinished folder behind.
         signal.signal(signal.SIGINT, _interrupt)
         signal.signal(signal.SIGTERM, _interrupt)
         with unfinished(options.to) as folder:
@@ -96,7 +96,7 @@ def resize(spark: SparkSession, checkpoint: Path, partitions: int, target: Path)
     """
     Write a copy of `checkpoint` with `partitions` state partitions, and return its number of state rows.
 
-    The query must be stopped. Records that it read after its last commit are read again, as after each restart.
+    The query must be stopped. As after any restart, records read after the last commit are read again.
     Raises `ResizeError` or `UnreadableError` with the reason and a remedy. After an error, `target` does not exist.
     """
     _check_places(checkpoint, target)
@@ -106,7 +106,7 @@ def resize(spark: SparkSession, checkpoint: Path, partitions: int, target: Path)
 
 @contextmanager
 def unfinished(target: Path) -> Iterator[Path]:
-    """Yield a new folder beside `target`. Rename it to `target` at the end, or delete it after an error."""
+    """Yield a new folder next to `target`. Rename the folder to `target` at the end, or delete it after an error."""
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"{target.name}{UNFINISHED}", dir=target.parent))
     except OSError as error:
@@ -122,7 +122,7 @@ def unfinished(target: Path) -> Iterator[Path]:
 
 
 def _rewritten(spark: SparkSession, checkpoint: Path, partitions: int, target: Path) -> int:
-    from spark_rtm.services.spark import STATE_STORE_PROVIDER  # noqa: PLC0415 - a refusal needs no PySpark
+    from spark_rtm.services.spark import STATE_STORE_PROVIDER  # noqa: PLC0415 - rejections need no PySpark
 
     operators, batch = _checked(checkpoint, partitions)
     session = spark.newSession()
@@ -185,7 +185,7 @@ def _rename(checkpoint: Path, operators: list[int], name: str) -> None:
 
 
 def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int) -> int:
-    """Return an operator's number of state rows. Raise `ResizeError` if the rows changed after `batch`."""
+    """Return the number of an operator's state rows. Raise `ResizeError` if the rows changed after `batch`."""
     after = _rows(session, checkpoint, operator)
     before = _rows(session, checkpoint, operator, batchId=batch)
     count = before.count()
@@ -195,7 +195,7 @@ def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int)
 
 
 def _rows(session: SparkSession, checkpoint: Path, operator: int, **options: int) -> DataFrame:
-    """Return an operator's state, by default the newest, as bytes of the keys and values of all column families."""
+    """Return an operator's state (default: the newest) as key and value bytes from all column families."""
     reader = session.read.format("statestore").options(operatorId=operator, _readAllColumnFamilies=True, **options)
     rows = reader.load(str(checkpoint.absolute()))
     return rows.select("column_family_name", "key_bytes", "value_bytes")

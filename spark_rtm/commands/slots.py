@@ -1,4 +1,4 @@
-"""Count the task slots of real-time queries from their numbers of partitions, without Spark: `rtm slots`."""
+"""Compute the task slots that real-time queries need from their partition counts: `rtm slots`."""
 
 import math
 import sys
@@ -20,23 +20,23 @@ exit status:
 
 @dataclass(frozen=True)
 class Query:
-    """The partitions of one query."""
+    """The partition counts of one query."""
 
     source_partitions: int
     repartitions: tuple[int, ...]
-    """Partitions of each `repartition`."""
+    """Partition count of each `repartition`."""
     shuffle_partitions: int
     stateful_stages: int
 
     @property
     def slots(self) -> int:
-        """The task slots that the query needs."""
+        """The number of task slots that the query needs."""
         return self.source_partitions + sum(self.repartitions) + self.shuffle_partitions * self.stateful_stages
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `slots`."""
+    """Options of the `slots` command."""
 
     source_partitions: Annotated[int, COUNT]
     """Total number of source partitions."""
@@ -49,7 +49,7 @@ class Options:
     queries: Annotated[int, COUNT] = 1
     """Number of queries of this form."""
     max_partitions: Annotated[int | None, COUNT] = None
-    """Source option maxPartitions."""
+    """Value of the maxPartitions source option."""
     available: Annotated[int | None, COUNT] = None
     """Number of task slots on your cluster."""
     engine: Annotated[str, Argument(choices=ENGINES)] = OSS
