@@ -1,5 +1,5 @@
 """
-Read the checkpoint of a streaming query without changing it.
+Inspect a streaming query's checkpoint without changing the checkpoint.
 
 `mode` finds the execution mode that wrote the checkpoint. `start` finds the modes in which a query can resume from
 the checkpoint. `findings` reports problems.
@@ -29,11 +29,11 @@ class Options:
     bootstrap_servers: Annotated[str | None, Argument("HOST:PORT")] = None
     """Kafka brokers. The report then includes the lag, stuck partitions and the records that a restart repeats."""
     command_config: Annotated[Path | None, Argument("FILE")] = None
-    """Properties of the Kafka client (librdkafka) for TLS and login, one key=value per line."""
+    """Kafka client (librdkafka) properties for TLS and authentication, one key=value per line."""
     as_starting_offsets: bool = False
     """Print only the startingOffsets (JSON) from which a new query continues, one line for each Kafka source."""
     format: Literal["text", "json"] = "text"
-    """Format of the report."""
+    """Report format."""
 
 
 def _run(options: Options) -> int:

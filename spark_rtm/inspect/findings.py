@@ -1,4 +1,4 @@
-"""Report the problems (exit status 1) and notes of an inspected checkpoint."""
+"""Report an inspected checkpoint's problems (exit status 1) and notes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,12 +10,12 @@ from spark_rtm.inspect.start import NEW_CHECKPOINT, Move
 
 # `spark.sql.streaming.minBatchesToRetain` is 100, and Spark deletes older entries after each batch.
 RETAINED_BATCHES = 100
-# A query that commits every `pace` and is silent for this many times as long has probably stopped.
+# Number of usual commit intervals without a commit after which a query has probably stopped.
 MAX_SILENT_INTERVALS = 10
 
 
 def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iterator[Finding]:
-    """Yield findings from the files alone."""
+    """Yield the findings that require only the checkpoint files."""
     if not real_time.is_possible and real_time == micro_batch:
         yield Finding(PROBLEM, f"neither mode can continue: {real_time.reason}", real_time.remedy)
     elif not real_time.is_possible and not micro_batch.is_possible:
@@ -71,7 +71,7 @@ def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
 def of_time(
     pace: Pace | None, last_commit_seconds: float | None, now: float, modes: Sequence[Span]
 ) -> Iterator[Finding]:
-    """Yield findings from the commit times."""
+    """Yield the findings about commit times."""
     age = None if last_commit_seconds is None else now - last_commit_seconds
     # A micro-batch query without input commits nothing, so a long silence is normal.
     is_regular = bool(modes) and modes[-1].mode in {"real-time", "continuous"}
@@ -84,7 +84,7 @@ def of_time(
 
 
 def of_broker(partitions: Sequence[PartitionState]) -> Iterator[Finding]:
-    """Yield findings from the broker's offsets."""
+    """Yield the findings that require the broker's offsets."""
     for topic in sorted({each.topic for each in partitions if each.end is None}):
         numbers = [str(each.partition) for each in partitions if each.topic == topic and each.end is None]
         yield Finding(

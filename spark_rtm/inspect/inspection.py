@@ -1,4 +1,4 @@
-"""Run `inspect`: read a checkpoint's files, query the broker if requested, and report problems."""
+"""Run `rtm inspect`: read a checkpoint's files, query the broker if requested, and report problems."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from spark_rtm.program import UsageError
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 EARLIEST = -2
-"""The first record of a partition, as `startingOffsets` writes it."""
+"""The offset with which `startingOffsets` denotes a partition's first record."""
 
 
 def run(options: Options) -> int:
@@ -37,7 +37,7 @@ def run(options: Options) -> int:
 
 
 def inspect(target: str, kafka: Connection | None = None) -> Report:
-    """Inspect a checkpoint. Raise `UnreadableError` if it cannot be inspected."""
+    """Inspect a checkpoint. Raise `UnreadableError` if the inspection is impossible."""
     checkpoint = read_checkpoint(open_folder(target), target)
     known = ask_broker(checkpoint, kafka) if kafka else None
     sources = sources_of(checkpoint, known)
@@ -81,11 +81,10 @@ def inspect(target: str, kafka: Connection | None = None) -> Report:
 
 def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
     """
-    Return the option `startingOffsets` for each Kafka source of a new query that continues this checkpoint.
+    Return the `startingOffsets` option for each Kafka source of a new query that continues this checkpoint.
 
-    The offsets come from the last committed batch, or are the first offsets of the query if no batch is committed.
-    Results of a planned batch may be missing in the sink, so the new query must process the records of this batch
-    again.
+    The offsets come from the last committed batch. If no batch is committed, they are the query's first offsets. The
+    sink may lack results of a planned batch, so the new query must process that batch's records again.
     """
     checkpoint = read_checkpoint(open_folder(target), target)
     position = checkpoint.position
@@ -101,7 +100,7 @@ def starting_offsets(target: str, kafka: Connection | None = None) -> list[str]:
 
 
 def ask_broker(checkpoint: Checkpoint, kafka: Connection) -> Broker:
-    """Query the broker for the partitions of all topics in a checkpoint."""
+    """Query the broker for the partitions of all topics that a checkpoint mentions."""
     position = checkpoint.position
     newest = checkpoint.last_planned.sources if checkpoint.last_planned else {}
     topics = {topic for offsets in newest.values() for topic in kafka_offsets(offsets) or ()}

@@ -1,7 +1,7 @@
 """
 Determine which execution mode wrote each batch of a checkpoint.
 
-No file contains the mode. Each mode leaves different traces, which `test_checkpoint_moves.py` observes on OSS 4.3.0:
+No file contains the mode. Each mode leaves different traces, which `test_checkpoint_moves.py` verifies on OSS 4.3.0:
 
 | mode | trace |
 |---|---|
@@ -19,7 +19,7 @@ from spark_rtm.inspect.files.logs import Committed, Planned
 
 REAL_TIME, MICRO_BATCH, CONTINUOUS = "real-time", "micro-batch", "continuous"
 ASYNC = "async progress tracking"
-# With async progress tracking, most batches of a busy query are missing. A query without input leaves no gaps.
+# With async progress tracking, the logs of a busy query lack most batches. A query without input leaves no gaps.
 MICRO_BATCH_OR_ASYNC = f"{MICRO_BATCH} or {ASYNC}"
 REAL_TIME_OR_ASYNC = f"{REAL_TIME} or {ASYNC}"
 REAL_TIME_OR_MICRO_BATCH = f"{REAL_TIME} or {MICRO_BATCH}"
@@ -27,9 +27,9 @@ REAL_TIME_OR_MICRO_BATCH = f"{REAL_TIME} or {MICRO_BATCH}"
 MIN_REAL_TIME_SECONDS = 0.9
 # In real-time mode the offsets are written at the end of the batch, shortly before the commit.
 MIN_SHARE = 0.7
-# The clocks of an object store and of the driver may differ.
+# The clocks of an object store and the driver may differ.
 CLOCK_SKEW_SECONDS = 2.0
-# Only the aggregation of real-time mode has this name. A checkpoint keeps the name that its first batch wrote.
+# Only real-time aggregations have this name. A checkpoint keeps the name that its first batch wrote.
 REAL_TIME_OPERATOR = "StatefulStreamlineAggregate"
 
 
@@ -52,8 +52,8 @@ def spans(
     """
     Return spans of consecutive batches that the same mode wrote, oldest first.
 
-    `created_seconds` is the time of the file `metadata`, which Spark writes before the first batch. If this time is
-    later than the batches, the checkpoint is a copy, and the times of its files are ignored.
+    `created_seconds` is the modification time of `metadata`, which Spark writes before the first batch. A later time
+    than the batches' means that the checkpoint is a copy, and all file times are ignored.
     """
     batches = sorted(set(planned) & set(committed))
     has_gaps = any(after - before > 1 for before, after in pairwise(batches))
@@ -109,7 +109,7 @@ def _is_original(planned: Planned, created_seconds: float | None) -> bool:
 
 
 def _times(planned: Planned, committed: Committed) -> tuple[float | None, float | None]:
-    """Return the seconds from the start of a batch until Spark wrote its offset log entry and its commit log entry."""
+    """Return the seconds from a batch's start until Spark wrote the offset log entry and the commit log entry."""
     if planned.started_ms is None or planned.written_seconds is None or committed.written_seconds is None:
         return None, None
     start = planned.started_ms / 1000

@@ -1,4 +1,4 @@
-"""The result of an inspection: its fields, which `report.schema.json` describes, and its text for people."""
+"""The inspection report: its JSON fields, which `report.schema.json` describes, and its human-readable text."""
 
 import datetime
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ PROBLEM, NOTE = "problem", "note"
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem or note of the report. A problem makes the exit status 1."""
+    """A problem or note in the inspection report. A problem sets exit status 1."""
 
     level: str
     text: str
@@ -24,12 +24,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class PartitionState:
-    """The position of a query in a Kafka partition. Broker fields are None without `--bootstrap-servers`."""
+    """A query's position in a Kafka partition. Broker fields are None without `--bootstrap-servers`."""
 
     topic: str
     partition: int
     committed: int | None
-    """End offset of the last committed batch: the next record to read."""
+    """End offset of the last committed batch: the offset of the next record to read."""
     planned: int | None
     first: int | None = None
     end: int | None = None
@@ -40,13 +40,13 @@ class PartitionState:
 
 @dataclass(frozen=True)
 class Source:
-    """A source of the query."""
+    """A source of the inspected query."""
 
     name: str
     is_kafka: bool
     partitions: tuple[PartitionState, ...]
     offsets: Any = None
-    """The committed offsets of a source that is not Kafka."""
+    """The committed offsets, if the source is not Kafka."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class LogSize:
-    """The size of a log or folder."""
+    """The size of a checkpoint log or folder."""
 
     name: str
     entries: int
@@ -108,7 +108,7 @@ class Report:
         return any(finding.level == PROBLEM for finding in self.findings)
 
     def content(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
+        """Return the report as a JSON-serializable dictionary."""
         return {**asdict(self), "has_problem": self.has_problem}
 
 
@@ -117,7 +117,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def render(report: Report, now: float) -> str:
-    """Return a report as aligned lines. `now` is the time in seconds since 1970."""
+    """Format a report as aligned text. `now` is the time in seconds since 1970."""
     lines = [f"{label:{LABEL_WIDTH}}{text}".rstrip() for label, text in _lines(report, now)]
     return "\n".join(printable(line) for line in lines)
 
@@ -190,7 +190,7 @@ def _table(partitions: Sequence[PartitionState]) -> Iterator[str]:
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        # Names are aligned on the left, numbers on the right.
+        # Names are left-aligned, numbers right-aligned.
         numbers = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         yield "  ".join([row[0].ljust(widths[0]), *numbers])
 

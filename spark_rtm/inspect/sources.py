@@ -1,9 +1,9 @@
 """
-For each source, report the committed offsets, the broker's offsets and the replay after a restart.
+Report each source's committed offsets, the broker's offsets and the records that a restart replays.
 
-`spark_rtm/realtime/positions.py` reads only undamaged local checkpoints and returns only the starting offsets of a new
-query. This command also reads damaged checkpoints and object stores.
-The broker's offsets need the package `confluent_kafka`.
+`spark_rtm/realtime/positions.py` reads only undamaged local checkpoints and returns only a new query's starting
+offsets. This command also reads damaged checkpoints and object stores. Querying the broker requires the
+`confluent_kafka` package.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,30 +26,30 @@ TIMEOUT_SECONDS = 10
 
 @dataclass(frozen=True)
 class Partition:
-    """The offsets that a broker reports for a partition."""
+    """A partition's offsets, as reported by the broker."""
 
     first: int
-    """Offset of the oldest record that the broker still has."""
+    """Offset of the oldest record in the partition."""
     end: int
     newer: int
-    """Offset of the first record newer than the requested time, or the end."""
+    """Offset of the first record newer than the requested time, or else the end offset."""
 
 
 Broker = Mapping[str, Mapping[int, Partition]]
-"""The partitions of each topic."""
+"""The broker's partitions, by topic and partition number."""
 Offsets = Mapping[str, Mapping[str, int]]
-"""Kafka offsets of a checkpoint, by topic and by partition number as text."""
+"""A checkpoint's Kafka offsets, by topic and by partition number as a string."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """How to connect to Kafka."""
+    """The connection settings for Kafka."""
 
     bootstrap_servers: str
     config: Path | None = None
 
     def properties(self) -> dict[str, str]:
-        """Return the properties of the Kafka client. Raise `UnreadableError` if the file `config` cannot be read."""
+        """Return the Kafka client properties. Raise `UnreadableError` if the `config` file is unreadable."""
         try:
             content = LocalFolder(self.config.resolve().parent).read(self.config.resolve().name) if self.config else b""
             lines = content.decode().splitlines()
@@ -65,7 +65,7 @@ def partitions_of(
     """
     Return the partitions of each existing topic, keyed by topic and partition number.
 
-    `Partition.newer` refers to the time `since_ms`. Raise `UnreadableError` if the broker does not answer.
+    `Partition.newer` refers to the time `since_ms`. Raises `UnreadableError` if the broker does not respond.
     """
     try:
         from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - local checkpoints need no packages
@@ -80,7 +80,7 @@ def partitions_of(
         specs.append(OffsetSpec.for_timestamp(since_ms))
     try:
         admin = AdminClient({**connection.properties(), "log_level": "0"})
-        # Metadata of all topics: a request for one topic could create it.
+        # Request metadata for all topics, because a request for a single topic could create the topic.
         known = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
         wanted = [
             TopicPartition(topic, number) for topic in topics if topic in known for number in known[topic].partitions
@@ -107,7 +107,7 @@ def _offsets(admin: "AdminClient", wanted: list["TopicPartition"], spec: "Offset
 
 
 def kafka_offsets(value: Any) -> Offsets | None:
-    """Return `value` if it has the format of Kafka offsets, else None."""
+    """Return `value` if it consists of Kafka offsets, else None."""
     is_kafka = isinstance(value, dict) and all(
         isinstance(numbers, dict) and all(map(_is_offset, numbers, numbers.values())) for numbers in value.values()
     )
@@ -119,7 +119,7 @@ def _is_offset(partition: str, offset: object) -> bool:
 
 
 def sources_of(checkpoint: Checkpoint, known: Broker | None) -> list[Source]:
-    """Return the sources of a query. `known` contains the broker's partitions, or is None without a broker."""
+    """Return a query's sources. `known` contains the broker's partitions, or is None without a broker."""
     planned, position = checkpoint.last_planned, checkpoint.position
     found = []
     for name, end in (planned.sources if planned else {}).items():
@@ -160,7 +160,7 @@ def _moved(checkpoint: Checkpoint, source: str, topic: str, partition: str) -> b
 
 
 def replay_of(checkpoint: Checkpoint, partitions: Sequence[PartitionState], mode: str | None, *, asked: bool) -> Replay:
-    """Return the records that a restart replays. `mode` is the execution mode of the last batch."""
+    """Return the records that a restart replays. `mode` is the last batch's execution mode."""
     planned, committed = checkpoint.last_planned, checkpoint.last_committed
     if planned and (committed is None or planned.batch > committed.batch):
         return Replay(_between(checkpoint, planned), f"of batch {planned.batch}, which is planned but not committed")

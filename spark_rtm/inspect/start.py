@@ -1,10 +1,10 @@
 """
-Decide in which execution modes of OSS 4.3.0 a query can resume from a checkpoint, and how a start fails in the others.
+Predict in which OSS 4.3.0 execution modes a query can resume from a checkpoint, and how a start fails otherwise.
 
-`refused_start` checks what a start reads, in the order of the engine; `tests/inspect/test_inspect_start.py` compares
-each answer with a start. Real-time mode first deletes the offsets of batches that are not committed. Therefore, a start
-in that mode does not read them again, but without a committed batch it finds a folder that must be empty.
-`to_real_time` and `to_micro_batch` judge the format; `tests/pages/test_checkpoint_moves.py` compares them.
+`refused_start` checks the files that Spark reads at a start, in the same order. Real-time mode first deletes the
+offsets of uncommitted batches and does not read them again. If no batch is committed, the start fails unless certain
+folders are empty. `to_real_time` and `to_micro_batch` check the format. `tests/inspect/test_inspect_start.py` and
+`tests/pages/test_checkpoint_moves.py` compare the predictions with Spark.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CHANGES = {
     "unnoticed": "another column of the same type, or another function with the same type: old and new values mix in "
     "the state",
 }
-"""Effect of code changes on a start with existing state. `tests/pages/test_state_changes.py` tries each."""
+"""Effects of code changes on a start with existing state, tested in `tests/pages/test_state_changes.py`."""
 NO_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
 NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 UNFINISHED = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
@@ -67,7 +67,7 @@ class Move:
 
 
 def refused_start(checkpoint: Checkpoint, *, is_real_time: bool) -> Move | None:
-    """Return why a start in a mode fails because of the files of this checkpoint, or None."""
+    """Return why a start in this mode fails on the checkpoint's files, or None if no check finds a reason."""
     checks: tuple[Callable[[Checkpoint, bool], Iterator[Move]], ...] = (_metadata, _logs, _order, _sources, _state)
     return next((move for check in checks for move in check(checkpoint, is_real_time)), None)
 
@@ -117,7 +117,7 @@ def _order(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # noq
     if newest > max(committed, 0) and _partitions(checkpoint, newest) != _partitions(checkpoint, newest - 1):
         reason = f"{UNFINISHED}: a program stopped while it rewrote the state for another number of partitions"
         yield Move(False, reason, "run `rtm resize` again on the old checkpoint, and delete this copy")
-    # A stateless query in real-time mode reads only one entry.
+    # A stateless real-time query reads only one entry.
     read = [newest] if not is_real_time else [newest, committed] if checkpoint.operators else []
     for batch in read:
         if batch > 0 and batch - 1 not in checkpoint.planned:
@@ -175,7 +175,7 @@ def _state(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # noq
 def to_real_time(
     planned: Planned | None, committed: Committed | None, operators: Iterable[str], other_sources: Iterable[str]
 ) -> Move:
-    """Return whether a query in real-time mode can resume from this checkpoint. `other_sources` are not Kafka."""
+    """Return whether a real-time query can resume from this checkpoint. `other_sources` are the non-Kafka sources."""
     if refusal := _refusal(operators, list(other_sources)):
         return refusal
     if _is_continuous(planned):
@@ -203,7 +203,7 @@ def _refusal(operators: Iterable[str], other_sources: list[str]) -> Move | None:
 
 
 def to_micro_batch(planned: Planned | None) -> Move:
-    """Return whether a query in micro-batch mode can resume from this checkpoint."""
+    """Return whether a micro-batch query can resume from this checkpoint."""
     if _is_continuous(planned):
         return Move(
             False,

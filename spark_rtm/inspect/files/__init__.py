@@ -1,1 +1,1 @@
-"""Read the files of a checkpoint, in a local folder or an object store."""
+"""Read checkpoint files from a local folder or an object store."""

@@ -1,4 +1,4 @@
-"""Read all checkpoint files that an inspection needs."""
+"""Read all the checkpoint files that `rtm inspect` needs."""
 
 import contextlib
 import re
@@ -13,19 +13,19 @@ from spark_rtm.inspect.files.state import Operator, read_operators
 
 MAX_NAMES = 5
 PREPARED = re.compile(r"(\d+)-(\d+)-\d+-\d+-\d+")
-"""Name of the record of a transaction: partition, batch, start of the batch, producer id and epoch."""
+"""Pattern for a transaction record's file name: partition, batch, batch start, producer id and epoch."""
 NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 _PASS_LOCATION = "pass the value of the query's checkpointLocation"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The parsed files of a checkpoint, with the newest entries of each log."""
+    """The parsed checkpoint files, with the newest entries of each log."""
 
     target: str
     query_id: str | None
     created_seconds: float | None
-    """Time of the file `metadata`, or None if the store reports no times."""
+    """Modification time of the `metadata` file, or None if the store reports no times."""
     has_metadata: bool
     offsets: Log
     commits: Log
@@ -34,18 +34,18 @@ class Checkpoint:
     first_offsets: Mapping[str, Any]
     operators: tuple[Operator, ...]
     stale: tuple[str, ...] = ()
-    """Files that differ from their checksum files, and would make a start fail."""
+    """Files that make a start fail because they differ from their checksum files."""
     metadata_damage: str = ""
     lost_operators: tuple[str, ...] = ()
-    """Operators without a folder below `state/`, although the last commit names their files."""
+    """Operators that the last commit lists, but that have no folder below `state/`."""
     state_version: int = 0
-    """The version of the state that the next batch begins with."""
+    """State version from which the next batch starts."""
     leftovers: str = ""
-    """A file that makes batch 0 of real-time mode fail, if no batch is committed."""
+    """A file that makes real-time batch 0 fail, if no batch is committed."""
     skipped: tuple[str, ...] = ()
-    """Damaged entries of the logs that no start reads."""
+    """Damaged log entries that Spark does not read at a start."""
     source_damage: str = ""
-    """The damage of the first offsets, which a start reads if no batch is committed."""
+    """Error in the first offsets, which Spark reads at a start if no batch is committed."""
     prepared: tuple[tuple[int, int], ...] = ()
     """Batch and partition of each transaction that `exactly_once` has not committed yet."""
 
@@ -107,7 +107,7 @@ def _reason_against(folder: Folder, target: str) -> str | None:
 
 
 def _never_planned(folder: Folder) -> str:
-    """Return what a start does with a checkpoint without a planned batch."""
+    """Describe how a query starts from a checkpoint without a planned batch."""
     if any(NUMBER.fullmatch(name) for name in folder.entries("commits")):
         return "commits/ has entries, so each start fails; restore offsets/ from a copy, or start a new checkpoint"
     if left := leftovers(folder, "offsets", "commits"):
@@ -121,7 +121,7 @@ def _never_planned(folder: Folder) -> str:
 
 
 def leftovers(folder: Folder, *names: str) -> str:
-    """Return the first entry of some folders that must be empty when batch 0 begins."""
+    """Return the first entry in the folders that must be empty when batch 0 begins."""
     left = ((name, entry) for name in names for entry in folder.entries(name) if not entry.endswith(".crc"))
     return next((f"{name}/{entry}" for name, entry in left if name == "state" or not NUMBER.fullmatch(entry)), "")
 
@@ -136,7 +136,7 @@ def _read(folder: Folder, target: str) -> Checkpoint:
         query_id = logs.read_query_id(folder)
     except DamagedError as error:
         query_id, metadata_damage = None, str(error)
-    # A running query writes offsets before commits, so reading them in the other order never misses offsets.
+    # A running query writes offsets before commits. Reading commits first ensures that their offsets exist.
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
     if not offsets.entries:
         raise UnreadableError(f"{target} contains no planned batch: {_never_planned(folder)}")
@@ -183,7 +183,7 @@ def _prepared(folder: Folder) -> tuple[tuple[int, int], ...]:
 
 
 def _first_offsets(folder: Folder, names: Iterable[str]) -> tuple[dict[str, Any], str]:
-    """Return the first offsets of each source, and the damage of the last one that cannot be read."""
+    """Return each source's first offsets, and the error for the last source whose offsets cannot be read."""
     found, damage = dict.fromkeys(names), ""
     for name in found:
         try:
@@ -194,9 +194,9 @@ def _first_offsets(folder: Folder, names: Iterable[str]) -> tuple[dict[str, Any]
 
 
 def _stale(folder: Folder, planned: list[int], last_commit: int) -> Iterator[str]:
-    """Yield the files that a start reads, and that differ from their checksum files."""
+    """Yield the files that Spark reads at a start and that differ from their checksum files."""
     read = ["metadata", *(f"offsets/{batch}" for batch in planned[-2:]), f"commits/{last_commit}"]
-    # A start reads the description of an operator only for transformWithState.
+    # At a start, Spark reads operator metadata only for transformWithState.
     read += [path for path, _ in walk(folder, "state") if "/_metadata/v2/" in path and not path.endswith(".crc")]
     for path in read:
         parent, _, name = path.rpartition("/")
@@ -205,13 +205,13 @@ def _stale(folder: Folder, planned: list[int], last_commit: int) -> Iterator[str
 
 
 def _lost(folder: Folder, there: set[str]) -> tuple[str, ...]:
-    """Return operator 0 if the folder `state` exists without any operator. A stateless query has no such folder."""
+    """Return operator 0 if the `state` folder exists but is empty. Stateless queries have no `state` folder."""
     return ("0",) if "state" in folder.entries() and not there else ()
 
 
 @contextlib.contextmanager
 def _skipping(skipped: list[str], *, is_read: bool) -> Iterator[None]:
-    """Record a damaged entry, unless a start reads the entry."""
+    """Record a damaged entry instead of raising an error, unless Spark reads the entry at a start."""
     try:
         yield
     except DamagedError as error:

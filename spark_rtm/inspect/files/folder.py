@@ -1,5 +1,5 @@
 """
-List and read the files of a checkpoint, in a local folder or in an object store.
+List and read checkpoint files in a local folder or an object store.
 
 The module reads only regular files of limited size inside the folder. It writes nothing and follows no links, because
 another user may have created the folder. Only paths with a scheme need `fsspec`.
@@ -18,12 +18,12 @@ from urllib.parse import unquote, urlsplit
 
 # A Windows drive is one letter, so a scheme has at least two.
 SCHEME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9+.-]+):/")
-# The keys under which the file systems of fsspec report the time of the last change.
+# Keys under which fsspec file systems report the modification time.
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 
 
 MAX_BYTES = 10_000_000
-"""Files of the logs are much smaller: 10,000 Kafka partitions need 0.3 MB."""
+"""Maximum file size. Log files are much smaller: 10,000 Kafka partitions need 0.3 MB."""
 MAX_FILES = 1_000_000
 
 
@@ -38,7 +38,7 @@ class Entry:
     is_folder: bool
     bytes: int
     modified_seconds: float | None
-    """Time of the last change in seconds since 1970, or None if the store does not report it."""
+    """Modification time in seconds since 1970, or None if the store reports no times."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class LocalFolder:
             return {}
         found = {}
         for child in sorted(folder.iterdir()):
-            # A running query deletes files at any time.
+            # A running query can delete files at any time.
             with contextlib.suppress(FileNotFoundError):
                 status = child.lstat()
                 found[child.name] = Entry(stat.S_ISDIR(status.st_mode), status.st_size, status.st_mtime)
@@ -70,7 +70,7 @@ class LocalFolder:
             return _limited(opened.read(MAX_BYTES + 1), str(file))
 
     def _inside(self, path: str) -> Path:
-        """Return the path of a file. Raise `UnreadableError` for a link, or for a path that leaves the folder."""
+        """Return a file's absolute path. Raise `UnreadableError` for a link or a path outside the folder."""
         place = self.root
         for name in path.split("/") if path else ():
             place /= name
@@ -84,7 +84,7 @@ class LocalFolder:
 
 @dataclass(frozen=True)
 class StoreFolder:
-    """A folder in a file system of fsspec."""
+    """A folder in an fsspec file system."""
 
     system: Any
     root: str
@@ -114,7 +114,7 @@ Folder = LocalFolder | StoreFolder
 
 
 def open_folder(target: str) -> Folder:
-    """Return the folder at a path or URL. Raise `UnreadableError` if it does not exist or cannot be reached."""
+    """Open the folder at a path or URL. Raise `UnreadableError` if the folder is missing or unreachable."""
     scheme = SCHEME.match(target)
     if scheme and scheme["name"].lower() != "file":
         return _open_store(target)
@@ -173,7 +173,7 @@ def _open_store(target: str) -> Folder:
 
 @contextlib.contextmanager
 def _reported(target: str) -> Iterator[None]:
-    """Convert each exception of an object store to `UnreadableError`, because every store raises its own types."""
+    """Convert object store exceptions, whose types differ between stores, to `UnreadableError`."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError, UnreadableError):

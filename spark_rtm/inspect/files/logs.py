@@ -1,5 +1,5 @@
 """
-Parse the logs of a checkpoint: `metadata`, `offsets/`, `commits/` and the first offsets in `sources/`.
+Parse a checkpoint's logs: `metadata`, `offsets/`, `commits/` and the first offsets in `sources/`.
 
 Spark plans batch N by writing `offsets/N` and commits it by writing `commits/N`.
 A log file is complete or absent, unless the machine failed or the file was edited.
@@ -20,15 +20,15 @@ T = TypeVar("T")
 MAX_ENTRIES = 20
 MAX_LONG = 2**63 - 1
 MAX_VERSIONS = {"offsets": 2, "commits": 3}
-"""The newest version of each log that OSS 4.3.0 reads. Newer versions fail with INVALID_LOG_VERSION."""
+"""Newest version of each log that OSS 4.3.0 supports. Newer versions fail with INVALID_LOG_VERSION."""
 CHECKSUM_HEAD = 8
-"""First bytes of a checksum file: `crc`, a zero byte, and the block size in four bytes."""
+"""Header size of a checksum file: `crc`, a zero byte, and the block size in four bytes."""
 MIN_BLOCK_BYTES = 512
-"""Hadoop's default block size. A smaller size would use much memory."""
+"""Hadoop's default block size. Smaller blocks would use too much memory."""
 VOID = "-"
 """Entry in `offsets/N` for a source without offsets."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
-"""A number in a file name: up to 64 bits, ASCII digits only."""
+"""Pattern for a number in a file name: ASCII digits without leading zeros."""
 _JAVA_NUMBER = re.compile(r"[+-]?\d{1,19}")
 QUERY_ID = re.compile("-".join(["[0-9a-fA-F]{1,8}"] + 3 * ["[0-9a-fA-F]{1,4}"] + ["[0-9a-fA-F]{1,12}"]))
 _VERSION = re.compile(r"v([0-9]{1,9})")
@@ -49,7 +49,7 @@ class Planned:
     batch: int
     version: int
     sources: Mapping[str, Any]
-    """End offsets by source; None for a source that has not read anything."""
+    """End offsets by source; None for a source that has not read any record."""
     started_ms: int | None
     """Start time of the batch; None in continuous mode, which writes no metadata."""
     watermark_ms: int | None
@@ -65,21 +65,21 @@ class Committed:
     batch: int
     version: int
     state_ids: Mapping[str, Any] | None
-    """Ids of the state files per operator in format 2; None if the entry lacks the field."""
+    """State file ids by operator (format 2), or None if the entry lacks them."""
     written_seconds: float | None
 
 
 @dataclass(frozen=True)
 class Log:
-    """The files of `offsets/` or `commits/`."""
+    """The files in `offsets/` or `commits/`."""
 
     name: str
     entries: Mapping[int, Entry]
     """All complete entries by batch number, in ascending order."""
     unfinished: tuple[str, ...]
-    """Temporary files of a query that ended while writing."""
+    """Temporary files that a query left because it ended during a write."""
     misnamed: str | None = None
-    """A name such as `007`, which Spark reads as the newest batch, although the file `7` does not exist."""
+    """A file name such as `007`, which Spark treats as the newest batch and then fails to find as `7`."""
 
     @property
     def bytes(self) -> int:
@@ -87,7 +87,7 @@ class Log:
         return sum(entry.bytes for entry in self.entries.values())
 
     def newest(self) -> list[int]:
-        """Return the batch numbers of the newest entries, at most `MAX_ENTRIES` of them."""
+        """Return the batch numbers of the newest entries, up to `MAX_ENTRIES`."""
         return list(self.entries)[-MAX_ENTRIES:]
 
 
@@ -115,7 +115,7 @@ def read_query_id(folder: Folder) -> str | None:
 
 
 def read_planned(folder: Folder, log: Log, batch: int, *, is_newest: bool) -> Planned:
-    """Parse an entry of `offsets/`. Spark parses the offsets of the newest entry only."""
+    """Parse an entry in `offsets/`. Spark parses only the newest entry's offsets."""
     path = f"{log.name}/{batch}"
     version, metadata, lines = _head(path, _text(folder, path))
     if not lines:
@@ -125,10 +125,10 @@ def read_planned(folder: Folder, log: Log, batch: int, *, is_newest: bool) -> Pl
     content = _json_object(path, metadata) if metadata.strip() else {}
     sources = {}
     for number, line in enumerate(lines):
-        # Version 2 names its sources: `name:offsets`.
+        # Version 2 contains source names: `name:offsets`.
         name, _, offsets = line.partition(":") if version >= 2 else (str(number), "", line)
         sources[name] = None if offsets == VOID else _offsets(path, offsets, is_newest=is_newest)
-    # Spark reads a missing time as 0.
+    # Spark treats a missing time as 0.
     started_ms = _field(path, {"batchTimestampMs": 0, **content}, "batchTimestampMs", int) if metadata.strip() else None
     return Planned(
         batch,
@@ -142,7 +142,7 @@ def read_planned(folder: Folder, log: Log, batch: int, *, is_newest: bool) -> Pl
 
 
 def read_committed(folder: Folder, log: Log, batch: int) -> Committed:
-    """Parse an entry of `commits/`."""
+    """Parse an entry in `commits/`."""
     path = f"{log.name}/{batch}"
     version, metadata, _ = _head(path, _text(folder, path))
     content = _json_object(path, metadata) if version <= MAX_VERSIONS["commits"] and metadata.strip() else {}
@@ -152,7 +152,7 @@ def read_committed(folder: Folder, log: Log, batch: int) -> Committed:
 
 
 def has_stale_checksum(folder: Folder, path: str) -> bool:
-    """Return whether a local file differs from its checksum file. Spark does not check files in object stores."""
+    """Return whether a local file differs from its checksum file. Spark verifies no checksums in object stores."""
     parent, _, name = path.rpartition("/")
     checksum = f".{name}.crc"
     if not isinstance(folder, LocalFolder) or checksum not in folder.entries(parent):
@@ -167,11 +167,11 @@ def has_stale_checksum(folder: Folder, path: str) -> bool:
 
 
 def first_offsets(folder: Folder, source: str) -> Any:
-    """Return the first offsets of a source, or None if the checkpoint does not contain them."""
+    """Return a source's first offsets, or None if the checkpoint does not contain them."""
     path = f"sources/{source}/0"
     if "0" not in folder.entries(f"sources/{source}"):
         return None
-    # Spark writes a zero byte first, because old versions expect one.
+    # Spark writes a leading zero byte for compatibility with old versions.
     lines = _text(folder, path).lstrip("\0").splitlines()
     return _json(path, lines[1]) if len(lines) > 1 and _VERSION.fullmatch(lines[0]) else None
 

@@ -1,4 +1,4 @@
-"""Measure the state files of a checkpoint, and find missing ones."""
+"""Measure a checkpoint's state files, and find missing files."""
 
 import json
 import re
@@ -14,7 +14,7 @@ MAX_PARTITIONS = 100_000
 DEFAULT_STORE = "default"
 # In format 1, a file name contains the version. In format 2, it contains the version and an id.
 _FILE = re.compile(r"(?P<version>[0-9]{1,19})(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
-# A file with the changes of one batch, as opposed to a snapshot of the whole state.
+# Suffixes of files that contain one batch's changes rather than a snapshot of the whole state.
 _CHANGES = ("delta", "changelog")
 
 
@@ -24,7 +24,7 @@ class Operator:
 
     number: int
     name: str
-    """Spark's name, for example `stateStoreSave`."""
+    """Spark's operator name, for example `stateStoreSave`."""
     stores: tuple[str, ...]
     partitions: int
     files: int
@@ -32,22 +32,22 @@ class Operator:
     versions: tuple[int, int] | None
     changes_bytes: Mapping[int, int]
     missing: tuple[str, ...]
-    """Folders without the state of the last committed batch."""
+    """Folders that lack the last committed batch's state."""
     gaps: tuple[str, ...] = ()
     """Folders that lack a version between the newest snapshot and the last committed batch."""
     empty: tuple[str, ...] = ()
-    """Files that a start reads, and that are empty, or shorter than their checksum file states."""
+    """Files that Spark reads at a start, but that are empty or differ from their checksum files."""
 
 
 def read_operators(folder: Folder, version: int, state_ids: Mapping[str, Any] | None) -> list[Operator]:
-    """Return the state of each operator. A start needs `version`; `state_ids` are the file ids of the last commit."""
+    """Return each operator's state. A start needs state `version`. `state_ids` are the last commit's file ids."""
     numbers = sorted(int(name) for name in folder.entries("state") if NUMBER.fullmatch(name))
     return [_read_operator(folder, number, version, (state_ids or {}).get(str(number))) for number in numbers]
 
 
 def _read_operator(folder: Folder, number: int, last: int, ids: Any) -> Operator:
     name, stores, partitions = _metadata(folder, number)
-    # After a rewrite of the state, most metadata still contain the original number of partitions.
+    # After Spark rewrites the state, most metadata files still contain the original partition count.
     partitions = len(ids) if isinstance(ids, list) else partitions
     sizes = {path: entry.bytes for path, entry in walk(folder, f"state/{number}")}
     changes: Counter[int] = Counter()
@@ -83,14 +83,14 @@ def _read_operator(folder: Folder, number: int, last: int, ids: Any) -> Operator
 
 
 def _files_read(matches: Sequence[re.Match[str]], start: str, last: int) -> dict[int, list[str]]:
-    """Return the files of each version from the newest snapshot to `last`. Files of `last` begin with `start`."""
+    """Return each version's files from the newest snapshot to `last`. Files of version `last` begin with `start`."""
     first = max((int(match["version"]) for match in matches if _is_snapshot(match, start, last)), default=1)
     present: dict[int, list[str]] = {}
     for match in matches:
         if (version := int(match["version"])) < last or match[0].startswith(start):
             present.setdefault(version, []).append(match[0])
     files, version = {last: present.get(last, [])}, last
-    while version > first and files[version]:  # ends at a gap, because a wrong name may have 19 digits
+    while version > first and files[version]:  # stops at a gap, because an invalid name may have 19 digits
         version -= 1
         files[version] = present.get(version, [])
     return files
@@ -102,11 +102,11 @@ def _is_snapshot(match: re.Match[str], start: str, last: int) -> bool:
 
 
 def _is_cut(folder: Folder, path: str, sizes: Mapping[str, int]) -> bool:
-    """Return whether a file is empty, or differs from its checksum file. Object stores contain no partial files."""
+    """Return whether a file is empty or differs from its checksum file. Object stores contain no partial files."""
     checksum = f"{path}.crc"
     if not sizes[path] or not isinstance(folder, LocalFolder):
         return not sizes[path]
-    if checksum not in sizes:  # only RocksDB has this file
+    if checksum not in sizes:  # only RocksDB writes this file
         return sizes[path] <= MAX_BYTES and has_stale_checksum(folder, path)
     try:
         return bool(json.loads(folder.read(checksum))["mainFileSize"] != sizes[path])
@@ -117,7 +117,7 @@ def _is_cut(folder: Folder, path: str, sizes: Mapping[str, int]) -> bool:
 def _expected(
     number: int, stores: tuple[str, ...], partitions: int, version: int, ids: Any
 ) -> Iterator[tuple[str, str]]:
-    """Yield the folder of each state store, and the prefix of the name of its file with this state version."""
+    """Yield each state store's folder, and the prefix of the file name that contains this state version."""
     for partition in range(partitions):
         for index, store in enumerate(stores):
             folder = f"state/{number}/{partition}" + ("" if store == DEFAULT_STORE else f"/{store}")
@@ -128,7 +128,7 @@ def _expected(
 
 
 def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
-    # Most operators have one file; transformWithState has one per batch that changed it.
+    # Most operators have one metadata file; transformWithState has one per batch that changed the schema.
     files = {_batch_of(path): path for path, _ in walk(folder, f"state/{number}/_metadata")}
     if not (batches := [batch for batch in files if batch is not None]):
         if "_stateSchema" in folder.entries(f"state/{number}"):
@@ -145,7 +145,7 @@ def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
             raise DamagedError(path, f"contains {partitions} partitions for {len(stored)} stores")
         return str(content["operatorInfo"]["operatorName"]), stored, partitions
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
-        if max(batches) >= 0:  # a start reads this file only for transformWithState
+        if max(batches) >= 0:  # Spark reads this file only for transformWithState
             raise DamagedError(path, f"does not describe a stateful operator ({type(error).__name__})") from None
         return "unreadable operator", (), 0
 
