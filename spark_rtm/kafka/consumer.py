@@ -1,4 +1,4 @@
-"""Read whole Kafka topics without Spark, and define the settings of Kafka clients outside Spark."""
+"""Read whole Kafka topics without Spark, and define settings for Kafka clients outside Spark."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,20 +7,20 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from spark_rtm.realtime.queries import wait_until
 
 CLIENT = {
-    # By default, a client logs ten failed attempts per second for each of its connections during an outage.
+    # By default, a client logs ten failed attempts per second and connection during an outage.
     "reconnect.backoff.ms": 1_000
 }
-"""Settings of every Kafka client outside Spark."""
+"""Settings for all Kafka clients outside Spark."""
 CONSUMER = CLIENT | {
     # The client library requires a group id, although these consumers assign partitions and store offsets themselves.
     "group.id": "spark_rtm",
     "enable.auto.commit": False,
 }
-"""Settings of every consumer outside Spark."""
+"""Settings for all Kafka consumers outside Spark."""
 REQUEST_TIMEOUT_SECONDS = 10
 MAX_MESSAGES = 1_000
-# These errors mean that the broker is temporarily unreachable. The client reconnects by itself.
-TRANSIENT_ERRORS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)  # noqa: SLF001 - their documented names
+# These errors mean that the broker is temporarily unreachable. The client reconnects automatically.
+TRANSIENT_ERRORS = (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)  # noqa: SLF001 - documented names
 
 
 def consumer_from_start(
@@ -33,7 +33,7 @@ def consumer_from_start(
 
 
 def is_record(message: Message) -> bool:
-    """Return whether a message is a record, not an error. Raise KafkaException for a permanent error."""
+    """Return whether a message is a record rather than an error. Raise KafkaException for a permanent error."""
     error = message.error()
     if error is not None and (error.fatal() or error.code() not in TRANSIENT_ERRORS):
         raise KafkaException(error)

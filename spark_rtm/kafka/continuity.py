@@ -1,8 +1,8 @@
 """
-Check that a consumer which stores its own offsets can continue without missing a record.
+Check that a consumer with externally stored offsets can continue without missing a record.
 
-A Kafka consumer continues without an error if the records at its offset were deleted, or if the topic was deleted and
-created again. These checks raise an error instead, as Spark's Kafka source does by default.
+A Kafka consumer continues without an error if the records at its offset were deleted, or if the topic was recreated.
+These checks raise an error instead, as Spark's Kafka source does by default.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from spark_rtm.kafka.consumer import CLIENT, REQUEST_TIMEOUT_SECONDS, TRANSIENT_
 from spark_rtm.realtime.queries import wait_until
 
 NO_RESET = {"auto.offset.reset": "error"}
-"""A consumer with this setting raises an error if the records at its offset no longer exist."""
+"""Consumer setting that raises an error if the records at the consumer's offset no longer exist."""
 # A broker can return these errors shortly after its restart or after the creation of the topic.
 TEMPORARY_ERRORS = (
     *TRANSIENT_ERRORS,
-    KafkaError._TIMED_OUT,  # noqa: SLF001 - its documented name
+    KafkaError._TIMED_OUT,  # noqa: SLF001 - documented name
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -30,7 +30,7 @@ START_TIMEOUT_SECONDS = 60
 
 @dataclass(frozen=True)
 class TopicState:
-    """A topic's id and number of partitions. A topic that is deleted and created again gets another id."""
+    """A topic's id and partition count. A recreated topic has a different id."""
 
     topic: str
     topic_id: str
@@ -48,7 +48,7 @@ class TopicState:
 
 
 def admin_client(bootstrap_servers: str) -> AdminClient:
-    """Return a client for `topic_state`."""
+    """Return an admin client for `topic_state`."""
     return AdminClient({**CLIENT, "bootstrap.servers": bootstrap_servers, "log_level": 2})
 
 
@@ -60,12 +60,12 @@ def topic_state(admin: AdminClient, topic: str) -> TopicState:
 
 
 def is_temporary(error: KafkaException) -> bool:
-    """Return whether a failed request can succeed when it is repeated unchanged."""
+    """Return whether a retry of a failed request can succeed."""
     return error.args[0].code() in TEMPORARY_ERRORS
 
 
 def first_offsets(consumer: Consumer, state: TopicState, stored: Mapping[int, int]) -> dict[int, int]:
-    """Return the stored or first offset of each partition. Raise RuntimeError if the records at an offset are gone."""
+    """Return each partition's stored or first offset. Raise RuntimeError if the records at an offset were deleted."""
     offsets = {}
     for partition in range(state.partitions):
         low, high = _watermarks(consumer, TopicPartition(state.topic, partition))

@@ -1,8 +1,8 @@
 """
 Check JSON records that a Kafka client reads without Spark.
 
-Anyone who may write to a topic can append a tombstone or a value that is not JSON. A reader that raised an error would
-fail again after each restart, so these functions return None instead.
+Anyone who may write to a topic can append a tombstone or a value that is not JSON. A consumer that raised an error
+would fail again after each restart, so these functions return None instead.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 MAX_LONG = 2**63 - 1
 """Maximum number in a column of type `bigint`."""
 
-# PostgreSQL stores neither the character NUL nor half of a surrogate pair.
+# PostgreSQL can store neither the NUL character nor lone surrogates.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 

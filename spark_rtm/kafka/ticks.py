@@ -1,7 +1,7 @@
 """
 Write a tick to a topic every 20 ms, so that due timers fire without a long delay.
 
-In real-time mode, a due timer fires when the next row of its state partition arrives, and such rows can be rare.
+In real-time mode, a due timer fires when the next row of its state partition arrives, and rows can be rare.
 """
 
 import threading
@@ -20,9 +20,9 @@ TIMEOUT_MS = 1_000
 @contextmanager
 def ticking(bootstrap_servers: str, topic: str) -> Iterator[None]:
     """
-    Write ticks in a thread until the block ends. Create the topic with one partition if it does not exist.
+    Write ticks in a thread until the block ends. Create the topic with one partition if the topic does not exist.
 
-    Kafka keeps ticks as long as other records, because a query cannot continue from a deleted offset. A week of ticks
+    The tick topic has the default retention, because a query cannot continue from a deleted offset. A week of ticks
     takes about 2 GB.
     """
     ensure_topics(bootstrap_servers, [topic], partitions=1)

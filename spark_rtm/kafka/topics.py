@@ -20,7 +20,7 @@ LIST_TIMEOUT_SECONDS = 10
 CLOCK = "message.timestamp.type"
 APPEND_TIME = {CLOCK: "LogAppendTime"}
 """
-Topic setting with which the broker sets a record's time when it appends the record.
+Topic setting that makes the broker use the append time as the record's timestamp.
 
 Latencies are differences between these append times.
 """
@@ -30,8 +30,7 @@ PRODUCER_TIME = {
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 REJECT_TOPIC = APPEND_TIME | {
-    # A rejected record contains the raw value of its source record and additional headers, so it is larger than the
-    # source record.
+    # A reject record contains the source record's raw value and additional headers, so it is larger than its source.
     "max.message.bytes": str(2 * MAX_RAW_BYTES)
 }
 """Configuration of a reject topic."""
@@ -41,10 +40,11 @@ def ensure_topics(
     bootstrap_servers: str, topics: Iterable[str], partitions: int, confs: Mapping[str, Mapping[str, str]] | None = None
 ) -> dict[str, int]:
     """
-    Create the missing topics, and return the number of partitions per topic.
+    Create the missing topics, and return each topic's partition count.
 
-    A new topic has `partitions` partitions. Its configuration is its entry in `confs`, or else `APPEND_TIME`. Create
-    topics before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0 waits 60 s and then fails.
+    A new topic has `partitions` partitions. Its configuration is the topic's entry in `confs`, or else `APPEND_TIME`.
+    Create topics before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0 waits 60 s and then
+    fails.
     """
     admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
     existing = _partitions(admin, bootstrap_servers)
@@ -59,7 +59,7 @@ def ensure_topics(
                 created.result(TIMEOUT_SECONDS)
             except KafkaException as error:
                 reason = error.args[0]
-                # Another program can create a topic after the list was read.
+                # Another program can create a topic after this function has listed the topics.
                 if reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise RuntimeError(
                         f"cannot create topic {topic!r}: {reason.str()}; grant Create on the topic, or create the "
@@ -72,7 +72,7 @@ def ensure_topics(
 
 
 def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
-    """Make existing topics store the producers' times, so that a test can send records with any timestamp."""
+    """Make existing topics store producer timestamps, so tests can send records with any timestamp."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in PRODUCER_TIME.items()]
     resources = [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries) for topic in topics]
@@ -81,7 +81,7 @@ def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
 
 
 def require_append_time(bootstrap_servers: str, topics: Iterable[str], remedy: str) -> None:
-    """Raise ValueError if a topic stores producers' times instead of append times. The message ends with `remedy`."""
+    """Raise ValueError if a topic stores producer timestamps, not append times. The message ends with `remedy`."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, described in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():

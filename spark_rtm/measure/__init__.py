@@ -1,1 +1,1 @@
-"""Percentiles and CPU time, shared by the demonstration and the benchmarks."""
+"""Percentiles and CPU time measurement for the demonstration and the benchmarks."""

@@ -1,8 +1,8 @@
 """
-Predict the cost of a query from fitted coefficients.
+Predict a query's cost from fitted coefficients.
 
-A term is a product such as `queries * sqrt(rate)`. The JSON of the benchmark contains the terms, so this module and the
-fit use the same formula. This module needs only Python.
+A term is a product such as `queries * sqrt(rate)`. The benchmark's JSON contains the terms, so this module and the fit
+use the same formula. This module imports only the standard library.
 """
 
 import math
@@ -15,20 +15,20 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {"": float, "sqrt": math.sqrt, 
 
 @dataclass(frozen=True)
 class CostModel:
-    """A sum of terms for each predicted quantity, and the range of each input in the fitted runs."""
+    """The sum of terms for each predicted quantity, and each input's range in the fitted runs."""
 
     terms: Mapping[str, Mapping[str, float]]
-    """The coefficient of each term, by quantity."""
+    """Each quantity's coefficients, by term."""
     ranges: Mapping[str, tuple[float, float]]
-    """Minimum and maximum of each input."""
+    """Each input's minimum and maximum."""
 
     def predict(self, quantity: str, inputs: Mapping[str, float]) -> float:
-        """Return the predicted value of a quantity."""
+        """Return a quantity's predicted value."""
         return sum(coefficient * value_of(term, inputs) for term, coefficient in self.terms.get(quantity, {}).items())
 
 
 def value_of(term: str, inputs: Mapping[str, float]) -> float:
-    """Return the value of a term. Raise ValueError for an unknown factor."""
+    """Evaluate a term. Raise ValueError for an unknown factor."""
     value = 1.0
     for text in term.split(" * "):
         function, _, name = text.removesuffix(")").rpartition("(")
@@ -41,7 +41,7 @@ def value_of(term: str, inputs: Mapping[str, float]) -> float:
 
 
 def model_of(content: Mapping[str, Any]) -> CostModel:
-    """Read the model from the JSON of the benchmark."""
+    """Read the model from the benchmark's JSON."""
     terms: dict[str, dict[str, float]] = {}
     for row in content["model"]:
         terms.setdefault(row["quantity"], {})[row["term"]] = row["coefficient"]
@@ -49,7 +49,7 @@ def model_of(content: Mapping[str, Any]) -> CostModel:
 
 
 def rows_of(model: CostModel) -> dict[str, Sequence[Mapping[str, Any]]]:
-    """Convert the model to rows for the JSON. This is the inverse of `model_of`."""
+    """Convert the model to JSON rows, the inverse of `model_of`."""
     return {
         "model": [
             {"quantity": quantity, "term": term, "coefficient": coefficient}

@@ -1,7 +1,7 @@
 """
-Measure the CPU time that process trees, other programs and the whole machine use.
+Measure the CPU time of process trees, other programs and the whole machine.
 
-Above 90% CPU load, latencies show how long records wait in queues, not how fast the engine is.
+Above 90% CPU load, latencies reflect queueing rather than the engine's speed.
 """
 
 import os
@@ -16,14 +16,14 @@ import numpy as np
 import psutil
 
 MAX_BUSY_SHARE = 0.9
-"""CPU load above which latencies show how long records wait in queues."""
+"""CPU load above which latencies mainly reflect queueing."""
 SAMPLE_SECONDS = 1.0
 LIST_EVERY_SAMPLES = 5
-"""Processes are listed in every n-th sample, because listing takes milliseconds and increases latencies."""
+"""Number of samples between process listings, which take milliseconds and increase latencies."""
 BUSY_TIMES = ("user", "nice", "system", "irq", "softirq", "steal")
 KERNEL_PARENT = 2
-"""Process id of the parent of all kernel threads on Linux."""
-# A process is named after the first of these strings that its command line contains, or else after its program.
+"""Process id of `kthreadd`, the parent of all kernel threads on Linux."""
+# A process gets the name of the first string that occurs in its command line, or else its program's name.
 NAMES = {
     "kafka.Kafka": "Kafka",
     "org.apache.spark": "Spark",
@@ -45,23 +45,23 @@ class Cpu:
     cores: int
     """Number of cores in the machine."""
     by_name: dict[str, float]
-    """Cores used by each part of this run."""
+    """Busy cores by part of this run."""
     machine: float
-    """Cores used by all programs of the machine."""
+    """Busy cores of the whole machine."""
 
     @property
     def run(self) -> float:
-        """Return the mean number of cores that this run used."""
+        """Return the average number of cores that this run used."""
         return sum(self.by_name.values())
 
     @property
     def is_full(self) -> bool:
-        """Return whether the machine was too busy for meaningful latencies."""
+        """Return whether the CPU load was too high for meaningful latencies."""
         return max(self.run, self.machine) > MAX_BUSY_SHARE * self.cores
 
 
 class CpuMeter:
-    """Adds up the CPU time of this process and its descendants. A finished process keeps its last value."""
+    """Meter for the CPU time of this process and its descendants. A finished process keeps its last value."""
 
     def __init__(self) -> None:
         self._samples: list[tuple[float, float]] = []
@@ -70,7 +70,7 @@ class CpuMeter:
         self._names: dict[ProcessKey, str] = {}
 
     def sample(self) -> None:
-        """Sample the process tree, unless the last sample is newer than `SAMPLE_SECONDS`."""
+        """Sample the process tree, unless the last sample is less than `SAMPLE_SECONDS` old."""
         if self._samples and time.monotonic() < self._samples[-1][0] + SAMPLE_SECONDS:
             return
         self._samples.append((time.monotonic(), machine_seconds()))
@@ -82,7 +82,7 @@ class CpuMeter:
             except psutil.Error:
                 continue  # the process has just ended
             self._last[key] = seconds
-            # If a process is missing in the first sample, all its CPU time was used after that sample.
+            # A process that is missing in the first sample used all its CPU time later.
             self._first.setdefault(key, self._last[key] if len(self._samples) == 1 else 0.0)
 
     def result(self) -> Cpu | None:
@@ -98,15 +98,15 @@ class CpuMeter:
 
 
 class OtherPrograms:
-    """Adds up the CPU seconds of all programs except this process and its descendants."""
+    """Meter for the CPU seconds of all programs except this process and its descendants."""
 
     def __init__(self) -> None:
         self._before, self._used = _times_of_others(), 0.0
 
     def used(self) -> float:
-        """Return the CPU seconds that other programs have used since counting began."""
+        """Return the CPU seconds that other programs have used since this meter was created."""
         after = _times_of_others()
-        # Some systems discard the time of a finished program, so the sum can fall while other programs are busy.
+        # Some systems discard a finished program's CPU time, so the sum can decrease while other programs are busy.
         running = sum(max(0.0, after[key][0] - self._before[key][0]) for key in after.keys() & self._before.keys())
         self._used += max(_total(after) - _total(self._before), running)
         self._before = after
@@ -118,7 +118,7 @@ class ResourceSamples:
     """CPU seconds and memory of an engine, and CPU seconds of other programs, sampled once per second."""
 
     at: list[float] = field(default_factory=list)
-    """Times of the samples in seconds since 1970."""
+    """Sample times in seconds since 1970."""
     engine: list[float] = field(default_factory=list)
     engine_bytes: list[int] = field(default_factory=list)
     listed_at: list[float] = field(default_factory=list)
@@ -132,11 +132,11 @@ class ResourceSamples:
         self.others.append(programs.used())
 
     def engine_seconds(self, start: float, end: float) -> float:
-        """Return the CPU seconds of the engine between two times."""
+        """Return the engine's CPU seconds between two times."""
         return _increase(self.at, self.engine, start, end)
 
     def foreign_cores(self, start: float, end: float) -> float:
-        """Return the mean number of cores that other programs used between two times."""
+        """Return the average number of cores that other programs used between two times."""
         return _increase(self.listed_at, self.others, start, end) / (end - start)
 
 
@@ -204,8 +204,8 @@ def other_programs() -> list[psutil.Process]:
     """
     Return all processes except this one, its descendants and kernel threads.
 
-    Kernel threads work for this run, for example when they free memory. The CPU time of the whole machine includes
-    them, and is inexact: on one Linux machine, it showed 0.05 cores while the processes used 1.0 (2026-11-25).
+    Kernel threads also work for this run, for example when they free memory. The whole machine's CPU time includes
+    kernel threads, and is inexact: it was 0.05 cores on a Linux machine whose processes used 1.0 (2026-11-25).
     """
     ours = {process.pid for process in process_tree([os.getpid()])}
     if psutil.pid_exists(KERNEL_PARENT) and psutil.Process(KERNEL_PARENT).name() == "kthreadd":
@@ -235,6 +235,6 @@ def _resident_bytes(process: psutil.Process) -> float:
 
 
 def name_of(process: psutil.Process) -> str:
-    """Return the part of a run that a process belongs to, for example `Kafka`."""
+    """Return the part of the run to which a process belongs, for example `Kafka`."""
     command = " ".join(process.cmdline())
     return next((name for word, name in NAMES.items() if word in command), process.name())

@@ -1,4 +1,4 @@
-"""Describe the machine and the software versions of a measurement."""
+"""Describe the machine and the software versions used for a measurement."""
 
 import os
 import platform

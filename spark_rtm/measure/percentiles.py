@@ -1,5 +1,5 @@
 """
-Percentiles by nearest rank: each result is a measured value, never interpolated or averaged.
+Nearest-rank percentiles: each result is a measured value, never an interpolated or averaged one.
 
 In real-time mode, only a few records wait at a batch boundary. An approximation or an average would hide their
 latencies.
@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999, "max": 1.0}
-"""Percentiles with their shares. p99 needs 10,000 values and p99.9 needs 100,000; a full benchmark has 120,000."""
+"""Shares by percentile name. p99 needs 10,000 values and p99.9 needs 100,000. A full benchmark has 120,000."""
 
 
 def percentiles(values: Sequence[float] | npt.NDArray[Any], shares: Iterable[float]) -> list[float]:
-    """Return the nearest-rank percentile of each share from 0 to 1."""
+    """Return the nearest-rank percentile for each share between 0 and 1."""
     ordered = np.sort(values)
     return [ordered[_rank(len(ordered), share) - 1].item() for share in shares]
 
@@ -29,13 +29,13 @@ def _rank(count: int, share: float) -> int:
 
 
 def percentiles_ms(microseconds: npt.NDArray[np.int64]) -> dict[str, float]:
-    """Return `PERCENTILES` of values in microseconds, converted to milliseconds."""
+    """Return the `PERCENTILES` of microsecond values, in milliseconds."""
     values_us = percentiles(microseconds, PERCENTILES.values())
     return {name: value_us / 1000 for name, value_us in zip(PERCENTILES, values_us, strict=True)}
 
 
 def percentiles_of_runs(runs: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Return the high median, minimum and maximum of each percentile over several runs, or None without runs."""
+    """Return each percentile's high median, minimum and maximum over several runs (None without runs)."""
     summary: dict[str, float | None] = {}
     for name in PERCENTILES:
         values = [run[f"{name}_ms"] for run in runs]

@@ -1,1 +1,1 @@
-"""Export Prometheus metrics of a real-time query, with a canary, alert rules and a dashboard."""
+"""Export Prometheus metrics for a real-time query, with a canary, alert rules and a dashboard."""

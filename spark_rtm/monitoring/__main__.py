@@ -31,7 +31,7 @@ def _json(text: str) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """The query's topics, and where Prometheus finds their metrics."""
+    """The monitored query's topics, and the address for Prometheus."""
 
     source: Annotated[str, Argument(is_positional=True)]
     """Topic that the query reads."""
@@ -40,13 +40,13 @@ class Options:
     rejects: Annotated[str, Argument(is_positional=True)]
     """Reject topic of the query."""
     canary: Annotated[str, Argument("JSON", _json)]
-    """Value of a canary record, in which KEY is replaced with the canary's key."""
+    """Value of a canary record. The canary's key replaces KEY."""
     partitions: int = 1
-    """Partitions of the source topic."""
+    """Number of partitions of the source topic."""
     port: int = 9109
     """Port that serves the metrics."""
     address: Annotated[str, Argument("ADDRESS")] = "127.0.0.1"
-    """Address of this machine at which Prometheus reaches the metrics, without a login."""
+    """Listen address of the metrics server, which requires no authentication."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Export the progress of every streaming query of a session, once per batch, as Prometheus metrics."""
+"""Export the progress of a session's streaming queries as Prometheus metrics, once per batch."""
 
 import json
 import time
@@ -18,7 +18,7 @@ PERCENTILES = ("p50", "p90", "p99")
 
 
 class QueryMetrics(StreamingQueryListener):
-    """A listener for `spark.streams.addListener`. Queries without a name share the label `unnamed`."""
+    """A listener for `spark.streams.addListener`. All queries without a name have the label `unnamed`."""
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
 
@@ -51,7 +51,7 @@ class QueryMetrics(StreamingQueryListener):
         self.reported.labels(name).set(time.time())
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - the name of the interface
-        """Export the progress event of a batch."""
+        """Export a batch's progress event."""
         progress = event.progress
         name = progress.name or "unnamed"
         self.reported.labels(name).set(time.time())
@@ -64,7 +64,7 @@ class QueryMetrics(StreamingQueryListener):
             self.latency.labels(name, kind, percentile).set(milliseconds / 1000)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - the name of the interface
-        """Export the end of a query, and whether it failed."""
+        """Export a query's termination, and whether the query failed."""
         name = self._names.pop(str(event.runId), "unnamed")
         self.running.labels(name).set(0)
         if event.exception:
@@ -73,7 +73,7 @@ class QueryMetrics(StreamingQueryListener):
 
 def latencies_of(text: str) -> list[tuple[str, str, float]]:
     """
-    Return (kind, percentile, milliseconds) tuples of a progress event in JSON. On OSS 4.3.0, `with_latency` adds them.
+    Return (kind, percentile, milliseconds) tuples from a progress event's JSON. OSS 4.3.0 needs `with_latency`.
 
     The Databricks documentation spells the fields in two ways: `rtmMetrics` with `P50`, and `latencies` with `p50`.
     """

@@ -1,11 +1,11 @@
 """
-Watch the topics of a real-time query from outside, and export lag, latency and rejects as Prometheus metrics.
+Watch a real-time query's topics from outside, and export lag, latency and rejects as Prometheus metrics.
 
-A canary is a record that is sent to each partition of the source topic at a fixed interval. It shows faults that no
-metric of the engine shows during a batch: a starved partition, a stuck task, a failed query.
+A canary is a test record that is sent to each source partition at a fixed interval. Canaries reveal faults that the
+engine's metrics do not show during a batch: a starved partition, a stuck task, a failed query.
 
-Each record of the target and reject topics needs two headers: `src`, the position of its source record as
-`topic:partition:offset`, and `appended_ms`, the append time of its source record. All topics must store append times.
+Each record of the target and reject topics needs two headers: `src`, the source record's position as
+`topic:partition:offset`, and `appended_ms`, the source record's append time. All topics must store append times.
 Records without these times are counted as `unmeasured`.
 """
 
@@ -34,32 +34,32 @@ from spark_rtm.measure.percentiles import percentiles
 
 MAX_MESSAGES = 1_000
 POLL_SECONDS = 0.1
-# While no broker answers, each update of the metrics is delayed by this time.
+# While no broker responds, each metrics update takes this long.
 TIMEOUT_SECONDS = 3
 POSITION = re.compile(rb"(?P<topic>[\w.-]+):(?P<partition>[0-9]{1,9}):(?P<offset>[0-9]{1,19})")
 MILLISECONDS = re.compile(rb"[0-9]{1,15}")
 FLUSH_SECONDS = 2
 PREFIX = "canary-"
-"""Prefix of canary keys. Exclude records with such keys from statistics and billing."""
+"""Prefix of canary keys. Exclude records with canary keys from statistics and billing."""
 QUANTILES = {"0.5": 0.5, "0.99": 0.99, "1": 1.0}
 
 
 @dataclass
 class TopicWatcher:
-    """Reads the target and reject topics, starting at their end at the first connection. Not thread-safe."""
+    """Watcher of the target and reject topics, from their end at the first connection. Not thread-safe."""
 
     bootstrap_servers: str
     source: str
     target: str
     rejects: str
     window_seconds: float = 60
-    """Period over which latencies and the reject share are measured."""
+    """Length of the window for latencies and the reject share."""
     registry: CollectorRegistry = REGISTRY
     client: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Other client options, such as a login."""
 
     def __post_init__(self) -> None:
-        """Register the metrics, and assign the partitions if a broker answers."""
+        """Register the metrics, and assign the partitions if a broker responds."""
         registry = self.registry
         self._records = Counter("realtime_records", "Results and rejected records", ["outcome"], registry=registry)
         self._share = Gauge("realtime_reject_share", "Share of rejected records in the window", registry=registry)
@@ -133,7 +133,7 @@ class TopicWatcher:
         except KafkaException as error:
             if not is_temporary(error):
                 raise
-            # Without a broker, the lag keeps its last value. The canaries show the outage.
+            # The lag keeps its last value while no broker responds. The canaries show the outage.
             return
         for number, offset in self._positions:
             # A position beyond the end of the topic is invalid, and would hide the lag.
@@ -155,19 +155,19 @@ class TopicWatcher:
 
 @dataclass
 class Canary:
-    """Canaries of one source topic. Only one thread at a time may call its methods."""
+    """The canaries of one source topic. Only one thread at a time may call methods."""
 
     bootstrap_servers: str
     topic: str
     partitions: int
     value: Callable[[str], bytes]
-    """Returns a valid record for a key."""
+    """Returns a valid record value for a canary key."""
     interval_seconds: float = 1
     registry: CollectorRegistry = REGISTRY
     client: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Other client options, such as a login."""
     max_age_seconds: float = 600
-    """Age at which a canary without a result counts as lost, for example after its deletion from the source topic."""
+    """Age at which a canary without a result is considered lost, for example because Kafka deleted the record."""
 
     def __post_init__(self) -> None:
         self._missing = Gauge(
@@ -198,7 +198,7 @@ class Canary:
                     self._producer.produce(
                         self.topic, self.value(key), key, partition=partition, on_delivery=self._on_delivery
                     )
-                except BufferError:  # no broker has answered for minutes
+                except BufferError:  # no broker has responded for minutes
                     self._lose(key)
         self._producer.poll(0)
 
@@ -210,13 +210,13 @@ class Canary:
         for key in [key for key, (_, sent) in self._sent.items() if now - sent > self.max_age_seconds]:
             self._lose(key)
         oldest = dict[int, float]()
-        for number, sent in self._sent.values():  # sorted by the time of sending
+        for number, sent in self._sent.values():  # sorted by send time
             oldest.setdefault(number, sent)
         for partition in range(self.partitions):
             self._missing.labels(str(partition)).set(now - oldest.get(partition, now))
 
     def close(self) -> None:
-        """Send the records in the client's buffer, if a broker answers."""
+        """Send the records in the client's buffer, if a broker responds."""
         self._producer.flush(FLUSH_SECONDS)
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
