@@ -1,8 +1,8 @@
 """
-End the batch of a running real-time query on command: commit now, drain, and stop without repeats.
+End a running real-time query's batch on demand: commit now, drain, and stop without replay.
 
-Open-source Spark ends a real-time batch only after the trigger interval. The source `rtm-kafka` in `control.scala`
-reads like Spark's source `kafka`, and also ends a query's batch on command. Both sources use the same checkpoints, so a
+Open-source Spark ends a real-time batch only after the trigger interval. The `rtm-kafka` source in `control.scala`
+wraps Spark's `kafka` source, and can also end a query's batch on command. Both sources use the same checkpoints, so a
 query can switch between them.
 
 The source works only with Spark 4.3, because it wraps non-public classes from Spark and the Kafka connector. A cluster
@@ -33,23 +33,25 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 SOURCE = "rtm-kafka"
-"""Format of the source, with the same options and columns as `kafka`."""
+"""Format name of the source, which has the same options and columns as `kafka`."""
 PLUGIN = "spark_rtm.control.Plugin"
 """Value of `spark.plugins` on a cluster. The plugin sends commands to the executors."""
 LATEST = "latestOffsets"
-"""Progress metric of the source for a batch that a command ended."""
+"""Source progress metric of a batch that a command ended."""
 POLL_SECONDS = 0.02
-# A command ends only a batch that was planned earlier. A batch planned at the same moment needs another command.
+# A command ends only a batch that was planned before the command. A batch planned at the same time needs another
+# command.
 REPEAT_SECONDS = 0.5
-# The source never returns a transaction's last offset. The offset counts as read if no record arrives for this time.
+# The source never returns a transaction's last offset. If no record arrives for this time, the offset is treated as
+# read.
 IDLE_SECONDS = 1.0
 START_SECONDS = 2.0
-"""Maximum time between the initialization of a query and of its sources."""
+"""Maximum time between a query's initialization and the initialization of its sources."""
 
 T = TypeVar("T")
 _STOPS: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 _HELD: dict[str, bool] = {}
-"""Runs that are stopping, so their next batches read nothing, and whether all earlier batches are committed."""
+"""Whether all earlier batches are committed, by id of a run that is stopping and whose next batches read nothing."""
 
 
 class ControlError(RuntimeError):
@@ -60,15 +62,16 @@ def commit(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) ->
     """
     End the open batch of `query` now, wait until it is committed, and return its batch id. The query continues.
 
-    Raises `ControlError` if the query has no source `rtm-kafka`, `QueryFailedError` if it fails, and `TimeoutError`
-    after the deadline. After a timeout, the query still runs, and its batch ends when all of its tasks can end.
+    Raises `ControlError` if the query has no `rtm-kafka` source, `QueryFailedError` if the query fails, and
+    `TimeoutError` after the deadline. After a timeout, the query still runs, and its batch ends as soon as all of its
+    tasks can end.
     """
     return int(_committed(query, _Deadline(deadline_seconds))["batchId"])
 
 
 def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> None:
     """
-    Wait until every record that the source has now is processed and committed. The query continues.
+    Wait until all records currently in the source are processed and committed. The query continues.
 
     Raises the same errors as `commit`. After the deadline, the query still runs, and the message states the number
     of unread records.
@@ -82,10 +85,10 @@ def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> 
 
 def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> int:
     """
-    Drain and stop `query`, so that a restart from its checkpoint repeats no record.
+    Drain and stop `query`, so that a restart from its checkpoint replays no record.
 
-    Return the number of unread records, which is above 0 if draining took half of the deadline. A restart reads these
-    and all later records. Raises the same errors as `commit`. After the deadline, the query still runs.
+    Return the number of unread records, which is above 0 if draining took half of the deadline. A restart reads the
+    unread and all later records. Raises the same errors as `commit`. After the deadline, the query still runs.
     """
     deadline, run = _Deadline(deadline_seconds), str(query.runId)
     with _alone(query, deadline):
@@ -100,7 +103,7 @@ def stop(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> i
             if query.isActive:
                 del _HELD[run]
                 commands.end(run, False)
-    # The last batch may have read more.
+    # The last batch may have read more records.
     return _unread(last, target) if unread and (last := query.lastProgress) else 0
 
 
@@ -110,8 +113,8 @@ def stop_all(
     """
     Stop all queries: first drain and stop those that support commands, in the given order, then stop all others.
 
-    A query that misses the shared deadline also stops in the middle of a batch. The function logs a
-    warning, because a restart repeats this batch.
+    A query that misses the shared deadline is stopped in the middle of a batch, with a warning in the log, because a
+    restart repeats this batch.
     """
     stopping, deadline = list(queries), _Deadline(deadline_seconds)
     for query in stopping:
@@ -210,7 +213,7 @@ def _end_until(query: StreamingQuery, is_done: Callable[[], T | None], deadline:
 
 
 def _commands(query: StreamingQuery) -> Any:
-    """Return the Scala object that ends batches, or raise `ControlError` if it cannot end a batch of `query`."""
+    """Return the Scala object that ends batches. Raise `ControlError` if the object cannot end the query's batches."""
     remedy = "stop the query with `queries.drain`, which waits for the end of a batch"
     commands = scala_object()
     if commands is None:
@@ -246,19 +249,19 @@ def _wait_for_sources(query: StreamingQuery, commands: Any) -> None:
 
 
 def scala_object() -> Any:
-    """Return the object `Commands` of `control.scala`, or None without its jar or without a classic session."""
+    """Return the `Commands` object from `control.scala`, or None without its jar or a classic session."""
     context: Any = SparkContext._active_spark_context  # noqa: SLF001 - no public API
     if context is None:
         return None
     commands = context._jvm.spark_rtm.control.Commands  # noqa: SLF001 - no public API
-    # Py4J returns a package for the name of a class that it does not find.
+    # For the name of a missing class, Py4J returns a package.
     return None if type(commands).__name__ == "JavaPackage" else commands
 
 
 def _unread_after(query: StreamingQuery, deadline: _Deadline) -> tuple[int, list[dict[tuple[str, str], int]]]:
-    """Commit until earlier records are read or the deadline passes. Return the unread count and the end offsets."""
+    """Commit until all existing records are read or the deadline passes. Return the unread count and end offsets."""
     progress = _committed(query, deadline)
-    # A batch that ended at its interval, not on command, reports no latest offsets.
+    # A batch that ended at its interval rather than on command reports no latest offsets.
     while LATEST not in progress.sources[0].metrics:
         progress = _committed(query, deadline)
     target = [_by_partition(source.metrics[LATEST]) for source in progress.sources]

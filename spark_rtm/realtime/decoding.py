@@ -1,7 +1,7 @@
 """
 Parse JSON records with expressions that never throw, and send invalid records to a reject topic with the reason.
 
-After an exception in an expression, the query fails on the same row at each restart (OSS 4.3.0).
+An exception in an expression makes the query fail on the same row after each restart (OSS 4.3.0).
 """
 
 import secrets
@@ -22,12 +22,12 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
     """
     Add four columns to Kafka source rows.
 
-    Column `name` contains the fields of `schema` and the field `corrupt`. Column `json_pair` contains the text parsed
-    as a variant. Column `json_end` contains the end mark. `reasons_of_form` and `type_of` use these two columns. Column
-    `src` is the record's position as `topic:partition:offset`.
+    Column `name` contains the fields of `schema` and the `corrupt` field. Column `json_pair` contains the text parsed
+    as a variant. Column `json_end` contains the end mark. `reasons_of_form` and `type_of` use `json_pair` and
+    `json_end`. Column `src` is the record's position as `topic:partition:offset`.
     """
-    # The parser ignores all text after the end of the array. A producer that knows the end mark could close the array
-    # itself and append any text, so each query gets a random end mark. State and checkpoints do not contain it.
+    # The parser ignores all text after the end of the array. With a known end mark, a producer could close the array
+    # and append any text, so each query uses a random end mark. State and checkpoints do not contain the end mark.
     end_mark = secrets.token_hex(16)
     text = F.when(F.length("value") <= MAX_RECORD_BYTES, F.col("value").cast("string"))
     lenient = StructType([*schema.fields, StructField("corrupt", StringType())])
@@ -44,7 +44,7 @@ def parse(records: DataFrame, schema: StructType, name: str) -> DataFrame:
 
 def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict[str, Column]:
     """
-    Return the conditions under which a record is not a JSON object with the fields of the schema, keyed by reason.
+    Return, by reject reason, the conditions under which a record is not a JSON object with the schema's fields.
 
     `strings` are the names of the string fields. `further` contains additional conditions for the reason `wrong_type`.
     """
@@ -70,7 +70,7 @@ def first_reason(reasons: Mapping[str, Column]) -> Column:
 
 
 def any_of(conditions: Iterable[Column]) -> Column:
-    """Return whether any condition is true. A null condition counts as false."""
+    """Return whether any condition is true. Null conditions are treated as false."""
     return reduce(or_, (F.coalesce(condition, F.lit(False)) for condition in conditions), F.lit(False))
 
 
@@ -78,10 +78,10 @@ def route(
     decoded: DataFrame, rejects: str, *, key: Column, value: Column, kept_headers: Column, topic: Column | str
 ) -> DataFrame:
     """
-    Convert rows with the columns `reason` and `src` to Kafka sink rows with key, value, headers and topic.
+    Convert rows with `reason` and `src` columns to Kafka sink rows with key, value, headers and topic.
 
-    Rows without a reason get `key`, `value`, `kept_headers` and `topic`. Rows with a reason go to the topic `rejects`
-    with their raw key and value. Their headers `reason`, `src` and `bytes` contain the reason, the source position and
+    Rows without a reason get `key`, `value`, `kept_headers` and `topic`. Rows with a reason go to the `rejects` topic
+    with their raw key and value. Their `reason`, `src` and `bytes` headers contain the reason, the source position and
     the original length in bytes.
     """
     is_rejected = F.col("reason").isNotNull()
@@ -96,7 +96,7 @@ def route(
 
 
 def headers(**values: Column) -> Column:
-    """Return Kafka headers as an array of structs, each with a key and a binary value."""
+    """Return Kafka headers as an array of structs with a key and a binary value."""
     return F.array(*(F.struct(F.lit(k).alias("key"), v.cast("binary").alias("value")) for k, v in values.items()))
 
 

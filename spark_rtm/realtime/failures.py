@@ -1,8 +1,8 @@
 """
-Find the cause of a query's failure in the text of its exception, and decide whether a restart can help.
+Find the cause of a query's failure in the exception text, and decide whether a restart can help.
 
-On OSS 4.3.0, only the text of a query's exception contains the error condition. The text also quotes values of records,
-so this module reads only the engine's part of the text.
+On OSS 4.3.0, only the text of a query's exception contains the error condition. The text also quotes record values, so
+this module searches only the engine's part of the text.
 """
 
 import re
@@ -20,7 +20,7 @@ ENGINE_PREFIX = re.compile(
     r"(?:[a-z]\w*\.)+[A-Z][\w$]*: )*"
 )
 JAVA_CLASS = re.compile(r"(?:[a-z]\w*\.)+[A-Z][\w$]*: $")
-# The messages of these packages contain no values. The message of any other exception can be a value.
+# Exception messages from these packages contain no record values. Any other message can be a record value.
 ENGINE_CLASS = re.compile(
     r"(?:org\.(?:apache|rocksdb)|spark_rtm\.exactly_once|io\.netty|java\.(?:io|net|nio|util\.concurrent)|javax\.net)\.[\w.$]+"
     r"(?<!PythonException): $"
@@ -31,12 +31,12 @@ WRAPPERS = {"SparkException", "StreamingQueryException", "ExecutionException", "
 SQL_STATE = re.compile(r"SQLSTATE: ([0-9A-Z]{5})")
 # SQLSTATE of STREAM_FAILED, which wraps the actual condition, so it is ignored.
 WRAPPER_STATE = "XXKST"
-# Classes after which a restart fails again: feature not supported, syntax or analysis, and forbidden setting.
+# SQLSTATE classes of errors that a restart repeats: unsupported feature, syntax or analysis, forbidden setting.
 REFUSAL_STATES = ("0A", "42", "46")
-# Spark could not read or write a file, usually of the checkpoint.
+# SQLSTATE class for a file that Spark could not read or write, usually in the checkpoint.
 STORAGE_STATES = ("58",)
 SLOW_PYTHON = "Python worker failed to connect back"
-# Spark adds the identity, offsets and plan of the query to the message.
+# Spark appends the query's identity, offsets and plan to the message.
 DETAILS = "=== Streaming Query ==="
 # The error condition of a Python worker's exception does not contain the exception's type.
 FIRST_TRACEBACK = re.compile(r"Traceback [^\n]*\n(?: [^\n]*\n)+([^\n]*)")
@@ -75,7 +75,7 @@ REMEDIES = {
 
 
 class Kind(Enum):
-    """The effect of a restart on a failure."""
+    """The expected effect of a restart after a failure."""
 
     TRANSIENT = "a restarted query recovers after the cause is removed"
     PERMANENT = "a restarted query fails again"
@@ -97,7 +97,7 @@ REFUSED = Cause(Kind.PERMANENT, "Spark rejects the query", (), "correct the quer
 STORAGE = Cause(
     Kind.TRANSIENT,
     "a file of the checkpoint cannot be read or written",
-    # Without a condition, if a micro-batch query writes the file.
+    # A micro-batch query that writes the file fails without an error condition.
     ("No space left on device", "Disk quota exceeded"),
     "if it repeats, check the free space, the permissions and the availability of the checkpoint folder",
 )
@@ -122,7 +122,7 @@ LOST = Cause(
     ("ExecutorLostFailure", *CLOSED),
     f"if it repeats, {OTHER_END}",
 )
-# The connection can also close in a local session or after a wrong reference count, without a lost executor.
+# Connections also close without a lost executor: in a local session, or after a wrong reference count.
 OTHER_TASK = Cause(Kind.UNKNOWN, "a task at the other end of a connection failed", CLOSED, OTHER_END)
 UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so it does not fail on this record")
 CAUSES = (
@@ -132,7 +132,7 @@ CAUSES = (
         ("ModuleNotFoundError",),
         "send your code with `spark-submit --py-files` and packages with `--archives`, or install them on each worker",
     ),
-    # The message of an exception in Python code can contain any text.
+    # The message of a Python exception can contain any text.
     Cause(
         Kind.UNKNOWN,
         "the Python code failed for a row",
@@ -198,19 +198,19 @@ CAUSES = (
 
 @dataclass(frozen=True)
 class Failure:
-    """One failure of a query."""
+    """A failure of a streaming query."""
 
     query_name: str
     name: str
-    """The error condition, or else the innermost Java exception, or else the Python type."""
+    """Error condition, or else the innermost Java exception, or else the Python type."""
     cause: Cause
     remedy: str
     offsets: str
-    """The committed offsets of each source at the failure, as JSON. A restart reads from there."""
+    """Committed offsets of each source at the failure, as JSON. A restart continues from these offsets."""
     message: str
     """The first line of the message."""
     at: float
-    """Time of the failure, in seconds of a monotonic clock."""
+    """Time of the failure in monotonic seconds."""
     has_run: bool = False
     """Whether this run had finished a batch, which proves that the cluster had enough task slots."""
 
@@ -227,7 +227,7 @@ def failure_of(query_name: str, error: BaseException, at: float, *, has_run: boo
     sources = committed[1] if committed else ""
     name = name_of(error)
     cause = _cause_of(name, text)
-    # Messages rarely begin with a value of a record, so only the text before the first quote is searched.
+    # Messages rarely begin with a record value, so only the text before the first quote is searched.
     head = re.split("['\"]", text, maxsplit=1)[0]
     by_condition = next((r for known_by in (name, head) for part, r in REMEDIES.items() if part in known_by), None)
     return Failure(
@@ -255,7 +255,7 @@ def name_of(error: BaseException) -> str:
 
 
 def _without_frames(error: BaseException) -> str:
-    # A stack frame can contain the class name of another exception.
+    # A stack frame can contain another exception's class name.
     return "\n".join(line for line in str(error).splitlines() if not line.lstrip().startswith("at "))
 
 
@@ -277,7 +277,7 @@ def _engine_text(text: str) -> str:
 
 
 def _lacks_module(text: str) -> bool:
-    # A value in the message of an exception can contain another traceback.
+    # A value in an exception message can contain another traceback.
     traceback = FIRST_TRACEBACK.search(text)
     return bool(traceback and MISSING_MODULE.fullmatch(traceback[1]))
 
@@ -292,7 +292,7 @@ def _cause_of(name: str, text: str) -> Cause:
         return OTHER_TASK
     if known:
         return known
-    # The engine writes its state at the end of the message, after all values.
+    # The engine writes its SQLSTATE at the end of the message, after all values.
     states = [state for state in SQL_STATE.findall(text) if state != WRAPPER_STATE] if has_condition else []
     state = states[-1] if states else ""
     if state.startswith(REFUSAL_STATES):

@@ -1,7 +1,7 @@
 """
-Keep streaming queries running: restart queries after transient failures, and give up after permanent ones.
+Keep streaming queries running: restart them after transient failures, and give up after permanent failures.
 
-Real-time mode does not retry the tasks of a stateful query, so the query fails when it loses an executor. A restarted
+Real-time mode does not retry a stateful query's tasks, so the query fails when an executor is lost. A restarted
 query continues from its checkpoint.
 """
 
@@ -32,26 +32,26 @@ LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
 
 Starter = Callable[[], "StreamingQuery"]
-"""Starts a query on its checkpoint, after a check of the task slots. Each restart calls the function again."""
+"""Function that checks the free task slots and starts a query on its checkpoint. Each restart calls it again."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How often, and after which pauses, the keeper restarts a query."""
+    """Limits for the keeper's restarts and the pauses before them."""
 
     first_pause_seconds: float = 1
     """Pause before the first restart. Each further failure in the window doubles the pause."""
     max_pause_seconds: float = 60
-    """Longest pause before a restart."""
+    """Maximum pause before a restart."""
     max_failures: int = 5
-    """The keeper gives up after this many failures in the window, or without a finished batch between them."""
+    """Number of failures after which the keeper gives up: in the window, or without a finished batch between them."""
     window_seconds: float = 600
-    """Age after which failures do not count."""
+    """Age after which the keeper ignores failures."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """The keeper's action after a failure, with the reason."""
+    """The keeper's action after a failure, and its reason."""
 
     failure: Failure
     reason: str
@@ -74,7 +74,7 @@ class Decision:
 
 
 class GaveUpError(RuntimeError):
-    """Raised if a query has failed permanently. `decision` contains the reason and the remedy."""
+    """Raised if a query has failed permanently. The `decision` attribute contains the reason and the remedy."""
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(str(decision))
@@ -83,7 +83,7 @@ class GaveUpError(RuntimeError):
 
 def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = None) -> Decision:
     """
-    Decide whether a query restarts after `failure`. `history` contains the earlier failures of all queries.
+    Decide whether to restart a query after `failure`. `history` contains the earlier failures of all queries.
 
     The first failure that a poison record causes looks transient. A poison record makes every restart
     fail with the same error at the same offsets.
@@ -92,8 +92,8 @@ def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = 
     recent = [old for old in history if failure.at - old.at <= limits.window_seconds]
     own = [old for old in recent if old.query_name == failure.query_name]
     kind, count = failure.cause.kind, len(own) + 1
-    # If an executor is lost between two batches, the only sign is a lack of slots. At a restart, tasks of other queries
-    # that failed at the same time can still hold slots for a moment.
+    # If an executor is lost between two batches, the only symptom is a lack of slots. At a restart, tasks of other
+    # queries that failed at the same time can still occupy slots briefly.
     had_slots = failure.has_run or bool(own) or any(old.cause.kind in (Kind.TRANSIENT, Kind.SLOTS) for old in recent)
     if kind is Kind.PERMANENT or (kind is Kind.SLOTS and not had_slots):
         return Decision(failure, failure.cause.what, None)
@@ -121,12 +121,12 @@ def _count_without_progress(failure: Failure, history: Sequence[Failure]) -> int
 
 
 def log_decision(decision: Decision) -> None:
-    """Log a restart as a warning, and the end of a query as an error."""
+    """Log a restart as a warning, and a permanent failure as an error."""
     LOG.log(logging.ERROR if decision.pause_seconds is None else logging.WARNING, "%s", decision)
 
 
 class Keeper:
-    """Starts queries, and restarts or ends them as `judge` decides. `keep` calls `poll` in a loop."""
+    """A supervisor that starts queries, and restarts or ends them as `judge` decides. `keep` calls `poll` in a loop."""
 
     def __init__(
         self,
@@ -135,9 +135,9 @@ class Keeper:
         limits: Limits | None = None,
         on_decision: Callable[[Decision], object] = log_decision,
     ) -> None:
-        """Store `starters`, which map each query name to the function that starts it."""
+        """Store `starters`, the functions that start the queries, by query name."""
         self.queries: dict[str, StreamingQuery] = {}
-        """The current run of each query. While a query waits for a restart, this is the failed run."""
+        """Each query's current run, or its failed run while the query waits for a restart."""
         self.history: list[Failure] = []
         if not hasattr(spark, "_jvm"):
             raise RuntimeError(
@@ -148,10 +148,10 @@ class Keeper:
         self._limits, self._on_decision = limits or Limits(), on_decision
         self._due: dict[str, float] = {}
         self.is_over = False
-        """Whether the queries have been told to stop."""
+        """Whether `stop` or `step_down` has been called."""
 
     def start(self) -> None:
-        """Start all queries. If one cannot start, stop those that have started, and raise the exception."""
+        """Start all queries. If a query cannot start, stop the started queries and raise the exception."""
         try:
             for name, starter in self._starters.items():
                 self.queries[name] = starter()
@@ -161,7 +161,7 @@ class Keeper:
 
     def poll(self) -> bool:
         """
-        Judge new failures, restart queries after their pauses, and return whether any query is left.
+        Judge new failures, restart queries after their pauses, and return whether any query remains.
 
         Raises `GaveUpError` if a query cannot continue. Does not restart queries that were stopped on purpose.
         """
@@ -175,7 +175,7 @@ class Keeper:
         return bool(self._due) or any(query.isActive for query in self.queries.values())
 
     def stop(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
-        """Stop all queries, and wait until their tasks have ended. Drain those that support commands first."""
+        """Stop all queries, and wait until their tasks have ended. First drain the queries that support commands."""
         self._due.clear()
         self.is_over = True
         stop_all(self._spark, self.queries.values(), deadline_seconds)
@@ -188,11 +188,11 @@ class Keeper:
 
     def _restart(self, name: str) -> None:
         try:
-            # Spark rejects a second run of a query whose first run is still active, and a task that outlives its query
-            # would write its records again.
+            # Spark rejects a second run while the first run is active, and a task that outlives its query would write
+            # records again.
             stop_completely(self._spark, self.queries[name])
             query = self._starters[name]()
-        except Exception as error:  # noqa: BLE001 - `judge` decides about every failure
+        except Exception as error:  # noqa: BLE001 - `judge` handles every failure
             self._decide(failure_of(name, error, time.monotonic()))
         else:
             self.queries[name] = query
@@ -212,7 +212,7 @@ class Keeper:
 
 
 def _commit_every(keeper: Keeper, name: str, seconds: float, stop: threading.Event) -> None:
-    """Commit a query until `stop` is set or the query no longer runs. Failures are for the keeper's `poll`."""
+    """Commit a query periodically until `stop` is set or the query ends. The keeper's `poll` handles failures."""
     while not stop.wait(seconds) and not keeper.is_over:
         query = keeper.queries[name]
         try:
@@ -238,14 +238,12 @@ def keep(
     """
     Start queries and keep them running until `stop` is set, all are stopped, or one cannot continue.
 
-    With `standby`, first wait until no other process runs the queries.
-    `commit_every` is the number of seconds between two commits of a query, and requires the source `rtm-kafka`. By
-    default, a query commits at its trigger interval.
-    At the end, all queries together have `deadline_seconds` to drain, and then stop in the middle of a batch.
-    Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, because Python handles signals only there.
-    The queries have stopped when the call returns or raises.
-    Raises `GaveUpError` if a query cannot continue, `LostLockError` if another process can lead, and the exception of
-    a query that cannot start.
+    With `standby`, first wait until no other process runs the queries. `commit_every` is the number of seconds between
+    two commits of a query, and requires the `rtm-kafka` source. By default, a query commits at its trigger interval. At
+    the end, all queries together have `deadline_seconds` to drain. Queries that miss the deadline stop in mid-batch.
+    Without `stop`, Ctrl-C and SIGTERM end a call from the main thread, the only thread in which Python handles signals.
+    When the function returns or raises, the queries have stopped. Raises `GaveUpError` if a query cannot continue,
+    `LostLockError` if another process can lead, and the exception of a query that cannot start.
     """
     if stop is None:
         stop = threading.Event()

@@ -25,13 +25,13 @@ CLOCK_MS = "reflect('java.lang.System', 'currentTimeMillis')"
 
 def with_latency(rows: DataFrame, name: str = METRIC) -> DataFrame:
     """
-    Return Kafka source rows whose latency the progress events report under `name`.
+    Return Kafka source rows whose latency appears in progress events under `name`.
 
-    Call this function directly after the source, because `rows` needs the column `timestamp`, which is the append time
+    Call this function directly after the source, because `rows` needs the `timestamp` column, which is the append time
     if the topic uses `LogAppendTime`. The rows do not change. Each task keeps one sketch of about 100 KB, whose P99 is
     between the exact P98.9 and P99.1.
     """
-    # Spark does not allow the clock inside the metric, because the clock is not deterministic.
+    # Spark allows no nondeterministic expression, such as the clock, inside the metric.
     timed = rows.withColumn(COLUMN, F.expr(f"cast({CLOCK_MS} as bigint) - unix_millis(timestamp)"))
     sketch = F.kll_sketch_agg_bigint(COLUMN, SKETCH_VALUES)
 

@@ -1,4 +1,4 @@
-"""Limits of Kafka records and of commands, also for programs that do not use Spark."""
+"""Limits for Kafka records and commands, also for programs that do not use Spark."""
 
 MAX_RECORD_BYTES = 100_000
 """Maximum size of a record. Larger records are rejected as `oversized` without parsing."""
@@ -9,8 +9,8 @@ MAX_KEY_BYTES = 1024
 MAX_HEADERS = 100
 """Maximum number of headers. Records with more headers are rejected as `bad_headers`."""
 MAX_NUMBER = 10**15
-"""Maximum of times and amounts. Arithmetic on greater numbers could overflow and make the query fail."""
+"""Maximum for times and amounts. Arithmetic on greater numbers could overflow and make the query fail."""
 ID_PATTERN = r"\A[A-Za-z0-9_.:-]{1,128}\z"
-"""Pattern of ids, without the slash that joins ids to result ids."""
+"""Pattern for ids. It excludes the slash, which separates ids within result ids."""
 DEADLINE_SECONDS = 30.0
-"""Time that a command for a running query may take, if the caller does not choose another one."""
+"""Default deadline for a command to a running query."""

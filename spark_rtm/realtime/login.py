@@ -7,9 +7,9 @@ The options contain the password, so do not print or store them.
 OSS_CLIENT = "org.apache.kafka"
 DATABRICKS_CLIENT = "kafkashaded.org.apache.kafka"
 """
-Prefix of the class names in the Kafka client of Databricks.
+Prefix of class names in the Databricks Kafka client.
 
-OSS and Databricks use different class names, and Kafka does not find a login module with the wrong name.
+OSS and Databricks use different class names. With the wrong prefix, Kafka does not find the login module.
 """
 MODULES = {
     "PLAIN": "plain.PlainLoginModule",
@@ -22,10 +22,10 @@ def password_login(
     mechanism: str, user: str, password: str, *, truststore: str = "", client: str = OSS_CLIENT
 ) -> dict[str, str]:
     """
-    Return the options of a login with a password over TLS.
+    Return the options for password authentication over TLS.
 
-    `truststore` is a PEM file with the certificates of the authorities that sign the brokers' certificates. Without it,
-    the client trusts the certificate authorities that Java trusts. Each executor reads the file at this path.
+    `truststore` is a PEM file with the certificates of the authorities that sign the brokers' certificates. Without
+    `truststore`, the client trusts Java's default certificate authorities. Each executor reads the file at this path.
     """
     if not user or not password:
         raise ValueError(f"user {user!r} or its password is empty, so the brokers would reject the login; set both")
@@ -36,7 +36,7 @@ def password_login(
 
 
 def certificate_login(keystore: str, *, truststore: str = "") -> dict[str, str]:
-    """Return the options of a login with the private key (PKCS #8) and certificate in the PEM file `keystore`."""
+    """Return the options for authentication with the PKCS #8 private key and certificate in `keystore`, a PEM file."""
     keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": keystore}
     return _for_spark({"security.protocol": "SSL", **keys, **_trusted(truststore)})
 

@@ -1,8 +1,8 @@
 """
-Derive the starting offsets of a query with a new checkpoint from an old checkpoint, so that no record is lost.
+Derive a new query's starting offsets from an old checkpoint, so that no record is lost.
 
 Real-time mode rejects most checkpoints of other modes, but their offsets are JSON files that remain valid. This module
-reads local files. If the checkpoint is in an object store, first copy its folders `commits`, `offsets` and `sources` to
+reads local files. If the checkpoint is in an object store, first copy its `commits`, `offsets` and `sources` folders to
 a local folder.
 """
 
@@ -17,24 +17,24 @@ Offsets = dict[str, dict[str, int]]
 FORMAT = "v1"
 NO_BATCH = -1
 FIRST_RECORD = -2
-"""Offset number that the Kafka source replaces by the first existing record of a partition."""
+"""Special offset that the Kafka source replaces with a partition's earliest offset."""
 
 
 @dataclass(frozen=True)
 class Position:
-    """The last committed batch of a query, and the offsets of the next batch."""
+    """A query's last committed batch, and the next batch's start offsets."""
 
     batch_id: int
-    """Number of the batch, or `NO_BATCH` before the first commit."""
+    """Id of the last committed batch, or `NO_BATCH` before the first commit."""
     sources: tuple[Offsets, ...]
-    """Offsets of each Kafka source, in the order of the query."""
+    """Offsets of each Kafka source, in query order."""
 
     def starting_offsets(self, partitions: Mapping[str, int], source: int = 0) -> str:
         """
-        Return the option `startingOffsets` of a new query.
+        Return the `startingOffsets` option for a new query.
 
         `partitions` maps each topic of the new query to its current number of partitions. A partition without an offset
-        was added after the last commit, so the new query reads it from its first record.
+        was added after the last commit, so the new query reads the partition from its first record.
         """
         offsets = self.sources[source]
         for topic, found in offsets.items():
@@ -55,16 +55,16 @@ class Position:
 
 def committed_position(checkpoint: Path) -> Position:
     """
-    Return the position of the last committed batch of a query that reads only Kafka.
+    Return the position after the last committed batch of a query that reads only Kafka.
 
-    A planned batch without a commit does not count: the new query reads its records again. If no batch is committed,
-    the position contains the first offsets of the query.
+    Planned batches without a commit are ignored, so the new query reads their records again. If no batch is committed,
+    the position contains the query's first offsets.
     """
     batches = _entries(checkpoint / "offsets") & _entries(checkpoint / "commits")
     if batches:
         newest = max(batches)
         lines = _lines(checkpoint / "offsets" / str(newest))
-        # The first line is JSON with the settings of the query; each other line contains the offsets of one source.
+        # The first line is JSON with the query's settings. Each other line contains one source's offsets.
         return Position(newest, tuple(_offsets(line, checkpoint) for line in lines[1:]))
     starts = sorted((checkpoint / "sources").glob("*/0"), key=lambda path: int(path.parent.name))
     if not starts:
@@ -80,7 +80,7 @@ def _entries(log: Path) -> set[int]:
 
 
 def _lines(file: Path) -> list[str]:
-    # The file of a first position begins with a zero byte.
+    # A file in `sources/` begins with a zero byte.
     version, *lines = file.read_text(encoding="utf-8").lstrip("\0").splitlines()
     if version != FORMAT:
         raise ValueError(

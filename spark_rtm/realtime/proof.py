@@ -2,7 +2,7 @@
 Check that a running query uses real-time mode, and return physical plans as text.
 
 PySpark's public `explain()` only prints a plan, and redirecting stdout would capture the output of all threads. The
-functions below call the same JVM methods as `explain()` in PySpark 4.3.0. Spark Connect does not have these methods.
+functions below call the same JVM methods as `explain()` in PySpark 4.3.0, which Spark Connect lacks.
 """
 
 from typing import Any

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 KAFKA_SINK = {
-    # By default, Kafka 4's Java client waits 5 ms for further records before it sends a batch.
+    # By default, Kafka 4's Java client waits 5 ms for more records before it sends a batch.
     "kafka.linger.ms": "0",
     # Event Hubs closes the connection after a request of 1,046,528 bytes. Records that `decoding` rejects are smaller.
     "kafka.max.request.size": "1040000",
 }
-"""Options for the Kafka sink of a real-time query."""
+"""Kafka sink options for a real-time query."""
 CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 NOT_EMPTY_FOLDER = re.compile(r"checkpoint location (.+/(?:offsets|commits)) should be empty")
 HIDDEN = re.compile(r"\.0\.[0-9a-f-]{36}\.tmp")
@@ -68,7 +68,7 @@ def wait_until(
         elapsed = time.monotonic() - start
         if elapsed > deadline_seconds:
             raise TimeoutError(f"timed out after {deadline_seconds:g} s waiting for {what}")
-        # Each check costs CPU time of the driver, so a long wait checks less often.
+        # Each check costs driver CPU time, so a long wait checks less often.
         pause.wait(min(max(elapsed / 10, MIN_POLL_SECONDS), MAX_POLL_SECONDS))
 
 
@@ -76,7 +76,7 @@ def stop_completely(spark: SparkSession, *queries: StreamingQuery, deadline_seco
     """
     Stop queries and wait until their last task has ended.
 
-    `stop()` alone may return 0.1 s before the last task ends. A restart would process the records of that time again.
+    `stop()` alone may return 0.1 s before the last task ends. A restart would process records from that time again.
     """
     for query in queries:
         query.stop()
@@ -100,11 +100,11 @@ def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -
         if not last_two:
             return False
         before, newest = last_two[0], last_two[-1]
-        if open_batch is None:  # A restarted query begins with a later batch than batch 0.
+        if open_batch is None:  # A restarted query does not begin with batch 0.
             open_batch = newest.batchId
         if newest.batchId <= open_batch or newest.numInputRows:
             return False
-        # A batch also reads no row if its tasks start after its end. Offsets of ended transactions are never read.
+        # A batch whose tasks start after its end also reads no rows. Transaction markers are never read.
         unread = any(int(source.metrics.get("maxOffsetsBehindLatest", 0)) for source in newest.sources)
         return not unread or (before.batchId > open_batch and not before.numInputRows)
 
@@ -114,11 +114,11 @@ def drain(spark: SparkSession, query: StreamingQuery, deadline_seconds: float) -
 
 def clear_first_commit(spark: SparkSession, message: str) -> bool:
     """
-    Delete the hidden file that a process left when it ended during the first commit of a query.
+    Delete the hidden file left by a process that ended during a query's first commit.
 
-    Each later start fails with `STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`, whose message contains the folder. The
-    file is not a part of the checkpoint yet, so the next run repeats the batch. Returns False, and deletes nothing, if
-    the folder contains any other file.
+    With this file, each start fails with `STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`, whose message contains the
+    folder. The file is not yet a part of the checkpoint, so the next run repeats the batch. Returns False, and deletes
+    nothing, if the folder contains any other file.
     """
     found = NOT_EMPTY_FOLDER.search(message)
     if not found:
@@ -134,7 +134,7 @@ def clear_first_commit(spark: SparkSession, message: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """Escape control characters, because a value of a record in an error message may contain terminal commands."""
+    """Escape control characters, because record values in an error message may contain terminal commands."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
@@ -156,9 +156,9 @@ def stop_on_interrupt(stop: threading.Event) -> None:
 
 def has_tasks(spark: SparkSession, query: StreamingQuery) -> bool:
     """
-    Return whether a job or a task of the query is running.
+    Return whether the query has a running job or task.
 
-    Spark can count the tasks of a new batch as 0 until the next heartbeat, for up to 10 s. When the job has ended, the
+    Until the next heartbeat, for up to 10 s, Spark can report no tasks for a new batch. After the job has ended, the
     number is exact.
     """
     tracker = spark.sparkContext.statusTracker()

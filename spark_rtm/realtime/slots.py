@@ -2,7 +2,7 @@
 Check that enough task slots are free before queries start.
 
 Real-time mode runs all stages of a query at the same time. With too few slots, a stateful query fails, and a stateless
-query never reads some partitions, although no error is reported (OSS 4.3.0).
+query silently never reads some partitions (OSS 4.3.0).
 """
 
 import json
@@ -18,7 +18,7 @@ from .queries import wait_until
 EXCHANGE = re.compile(r"^(?P<indent>[^A-Za-z]*)(?:\*\(\d+\) )?(?P<node>BroadcastExchange|Exchange) (?P<rest>.*)")
 EXCHANGE_PARTITIONS = re.compile(r"^\w+\(.*?(\d+)\), [A-Z_]+(?:, \w+=\w+)*(?:, \[plan_id=\d+\])?$")
 
-# The tasks of a query that was stopped end a moment after `stop()` has returned.
+# A stopped query's tasks end shortly after `stop()` has returned.
 ENDING_SECONDS = 2.0
 
 
@@ -30,7 +30,7 @@ def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]],
     """
     Check that all `queries` can run at the same time, and return the number of task slots that they need.
 
-    `queries` maps the name of each query to its streaming DataFrame and its number of source partitions.
+    `queries` maps each query name to a streaming DataFrame and its number of source partitions.
     On a cluster, the function waits up to `wait_seconds` for executors to register. In local mode, it waits for the
     last tasks of stopped queries.
     Raises `NotEnoughSlotsError` if too few slots are free.
@@ -59,26 +59,26 @@ def preflight(spark: SparkSession, queries: Mapping[str, tuple[DataFrame, int]],
 
 
 def slots_needed(stream: DataFrame, source_partitions: int) -> int:
-    """Return `source_partitions` plus the partitions of each shuffle and repartition in the plan of `stream`."""
+    """Return `source_partitions` plus the number of partitions of each shuffle and repartition in the plan."""
     return source_partitions + _exchange_partitions(plan_of_frame(stream))
 
 
 def slots_total(spark: SparkSession) -> int:
-    """Return how many tasks the session can run at the same time. Spark checks the same number."""
-    # `defaultParallelism` is another number if `spark.default.parallelism` is set.
-    context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no public API for the number of slots
+    """Return the number of tasks that the session can run at the same time, which Spark also checks."""
+    # `defaultParallelism` differs if `spark.default.parallelism` is set.
+    context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no public API for the slot count
     return int(context.maxNumConcurrentTasks(context.resourceProfileManager().defaultResourceProfile()))
 
 
 def slots_free(spark: SparkSession) -> int:
     """Return the number of task slots that neither running tasks nor this session's active queries use."""
-    # Between two batches, a real-time query runs no task, but it needs its slots again for the next batch.
+    # Between two batches, a real-time query runs no tasks, but needs its slots again for the next batch.
     claimed = sum(_slots_of(query) for query in spark.streams.active)
     return slots_total(spark) - max(_running_tasks(spark), claimed)
 
 
 def _running_tasks(spark: SparkSession) -> int:
-    # Spark's public status tracker may show the tasks of a new batch only after ten seconds.
+    # Spark's public status tracker may report a new batch's tasks only after ten seconds.
     scheduler = spark.sparkContext._jsc.sc().taskScheduler()  # noqa: SLF001 - see above
     counts, running = scheduler.runningTasksByExecutors().valuesIterator(), 0
     while counts.hasNext():
@@ -91,7 +91,7 @@ def _exchange_partitions(plan: str) -> int:
     for line in plan.splitlines():
         indent = len(line) - len(line.lstrip(" :+-"))
         if broadcast_indent is not None and indent > broadcast_indent:
-            continue  # The static side of a join runs before the stream, so it needs no further task slots.
+            continue  # The static side of a join runs before the stream, so it needs no additional task slots.
         exchange = EXCHANGE.match(line)
         broadcast_indent = indent if exchange and exchange["node"] == "BroadcastExchange" else None
         if exchange and exchange["node"] == "Exchange":

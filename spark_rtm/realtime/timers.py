@@ -1,4 +1,4 @@
-"""Keep one timer per key in a stateful processor, which would otherwise set a further timer for each row."""
+"""Keep one timer per key in a stateful processor, instead of adding a timer for each row."""
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 

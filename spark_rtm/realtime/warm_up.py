@@ -1,8 +1,8 @@
 """
 Run short, empty batches before traffic, so that the JVM compiles the code of batch boundaries.
 
-A query runs this code only once per trigger interval. In a new JVM, about the first hundred boundaries are slow. With
-production intervals, they take hours.
+A query runs this code only once per trigger interval. In a new JVM, about the first hundred boundaries are slow, and
+with production intervals the slow phase lasts hours.
 """
 
 import shutil
@@ -30,12 +30,12 @@ Start = Callable[[Path, float], Iterable[StreamingQuery]]
 
 def warm_up(spark: SparkSession, start: Start, batches: int = BATCHES, parent: Path | None = None) -> None:
     """
-    Run `batches` short batches of the queries started by `start`, and then stop these queries.
+    Run `batches` short batches of the queries that `start` starts, and then stop the queries.
 
-    `start` takes a folder for checkpoints and a trigger interval in seconds, and returns the running queries. Use
-    the same queries as in production, but with empty source topics.
-    The folder is created below `parent` and deleted afterwards. All executors of a cluster need access to `parent`.
-    Raises ValueError if a query has read records, and `QueryFailedError` if a query fails.
+    `start` takes a folder for checkpoints and a trigger interval in seconds, and returns the running queries. Use the
+    same queries as in production, but with empty source topics. The checkpoint folder is created below `parent` and
+    deleted afterwards. On a cluster, all executors need access to `parent`. Raises ValueError if a query has read
+    records, and `QueryFailedError` if a query fails.
     """
     before = str(spark.conf.get(MIN_INTERVAL_CONF))
     queries, folder = list[StreamingQuery](), Path(tempfile.mkdtemp(prefix="warm-up-", dir=parent))
@@ -60,11 +60,11 @@ def warm_up_silently(
     batches: int = SILENT_BATCHES,
 ) -> None:
     """
-    Run batches of queries that read nothing, even while another process runs the same queries.
+    Run batches of queries without reading records, even while another process runs the same queries.
 
     `starters` takes a folder for checkpoints, created below `parent` and deleted afterwards, and returns the functions
     that start the queries. The warm-up ends early when `is_over` returns a true value.
-    Raises `ControlError` if a query has a source other than `rtm-kafka`.
+    Raises `ControlError` if a query has sources other than `rtm-kafka`.
     """
     queries, folder = list[StreamingQuery](), Path(tempfile.mkdtemp(prefix="warm-up-", dir=parent))
     try:
@@ -88,10 +88,10 @@ def warm_up_silently(
 @contextmanager
 def _reading_nothing() -> Iterator[Callable[[StreamingQuery], bool]]:
     """
-    Make the `rtm-kafka` sources of queries that start in the block read nothing, so that a warm-up writes no result.
+    Make `rtm-kafka` sources in queries that start in the block read nothing, so that a warm-up writes no results.
 
-    Yields a function that returns whether a query has such a source. Raises `ControlError` if the session has no source
-    `rtm-kafka`.
+    Yields a function that returns whether a query has an `rtm-kafka` source. Raises `ControlError` if the session lacks
+    this source.
     """
     commands = scala_object()
     if commands is None or not commands.isUsable():

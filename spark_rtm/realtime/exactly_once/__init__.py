@@ -1,12 +1,12 @@
 """
 Write to Kafka exactly once: each batch of a query is one transaction per partition, committed after Spark's own commit.
 
-A reader with `isolation.level=read_committed` gets each result once, although executors, drivers or brokers are killed.
-A reader with `read_uncommitted` gets results at once, and those of an open batch again after a restart. Spark's own
-Kafka sink writes at least once. `exactly_once.scala` explains the protocol.
+A consumer with `isolation.level=read_committed` gets each result once, even if executors, drivers or brokers are
+killed. With `read_uncommitted`, a consumer gets results immediately, and the results of an open batch again after a
+restart. Spark's own Kafka sink writes at least once. `exactly_once.scala` explains the protocol.
 
-The sink works only with Spark 4.3 and the pinned Kafka client, because it continues transactions of dead producers,
-which the client does not publish. A cluster also needs `spark.plugins` with `control.PLUGIN`.
+The sink works only with Spark 4.3 and the pinned Kafka client, because it resumes the transactions of dead producers
+through non-public client classes. A cluster also needs `spark.plugins` with `control.PLUGIN`.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 DEFAULT_TIMEOUT_SECONDS = 900
-"""The longest transaction that a broker allows by default (`transaction.max.timeout.ms`)."""
+"""Maximum transaction timeout that a broker allows by default (`transaction.max.timeout.ms`)."""
 
 
 RECORD = re.compile(r"(?P<partition>\d+)-(?P<batch>\d+)-\d+-\d+-\d+")
-"""Name of the record of a transaction that waits for its commit: partition, batch, start, producer id and epoch."""
+"""Pattern for an uncommitted transaction's record name: partition, batch, start, producer id and epoch."""
 
 
 class ExactlyOnceError(RuntimeError):
-    """Raised if a query cannot write exactly once in this session, or if the brokers have aborted a transaction."""
+    """Raised if exactly-once writes are impossible in this session, or if the brokers have aborted a transaction."""
 
 
 def to_kafka(
@@ -50,13 +50,13 @@ def to_kafka(
     Return a writer of `rows` to Kafka, with `checkpoint` as its checkpoint location.
 
     `rows` has the columns of Spark's Kafka sink: `value`, and optionally `key`, `headers`, `topic` and `partition`.
-    `options` are those of Spark's Kafka sink, such as `kafka.bootstrap.servers`. Each query needs a
-    `transactional_prefix` of its own, which must not change. The brokers abort transactions that are open for
-    `timeout_seconds`, which therefore must be at least twice the interval.
+    `options` are Spark's Kafka sink options, such as `kafka.bootstrap.servers`. Each query needs its own
+    `transactional_prefix`, which must not change. The brokers abort transactions that are open for `timeout_seconds`,
+    so the timeout must be at least twice the interval.
 
-    Raises `ExactlyOnceError` if the session cannot write exactly once, and ValueError for a wrong column or option.
-    `start()` commits what an earlier run has left open, and raises `ExactlyOnceError` if the brokers refuse
-    transactions, or have aborted one whose batch Spark has committed.
+    Raises `ExactlyOnceError` if the session cannot write exactly once, and ValueError for an invalid column or option.
+    `start()` commits an earlier run's open transactions, and raises `ExactlyOnceError` if the brokers reject
+    transactions, or have aborted a transaction whose batch Spark has committed.
     """
     sink = _sink(transactional_prefix)
     if problem := sink.wrongColumns(rows._jdf, topic):  # noqa: SLF001 - for Scala
@@ -75,7 +75,7 @@ class _Writer(DataStreamWriter):
         self._jwrite = sink.writer(rows._jdf, *target)  # noqa: SLF001 - for Scala
 
     def trigger(self, **kind: Any) -> DataStreamWriter:
-        """Set the trigger, whose interval must be at most half of the timeout of a transaction."""
+        """Set the trigger, whose interval must be at most half of the transaction timeout."""
         for interval in (kind.get(name) for name in ("realTime", "processingTime")):
             seconds = _seconds(interval) if interval else 0
             if 2 * seconds > self._timeout_seconds:
@@ -87,21 +87,22 @@ class _Writer(DataStreamWriter):
         return super().trigger(**kind)
 
     def start(self, *arguments: Any, **named: Any) -> StreamingQuery:
-        """Start the query after the transactions of the run before are committed."""
+        """Commit the previous run's transactions, and start the query."""
         session = self._df.sparkSession._jsparkSession  # noqa: SLF001 - for Scala
         if problem := self._sink.beforeStart(session, *self._target):
             raise ExactlyOnceError(problem)
-        # By default, a stateless query in real-time mode reports a batch and begins the next one before another thread
-        # has written the logs. Its transaction would be committed although a restart could repeat the batch.
+        # By default, a stateless real-time query reports a batch and begins the next one before another thread has
+        # written the logs. The batch's transaction would then be committed although a restart could repeat the batch.
         return super().start(*arguments, **{**named, "asyncProgressTrackingEnabled": "false"})
 
 
 def repeat_lost(checkpoint: Path) -> str:
     """
-    Prepare the repetition of the batches whose transactions the brokers have aborted, and return what it repeats.
+    Prepare a restart that repeats the batches of aborted transactions, and return a message that lists the batches.
 
-    Call it after `EXACTLY_ONCE_TRANSACTION_LOST`, while no process runs the query. `checkpoint` is a local folder; in
-    an object store, delete the same files in the same order. The next start reads the records of these batches again.
+    Call this function after `EXACTLY_ONCE_TRANSACTION_LOST`, while no process runs the query. `checkpoint` is a local
+    folder; in an object store, delete the same files in the same order. The next start reads the records of these
+    batches again.
     """
     newest = max((int(name) for name in _names(checkpoint / "commits") if name.isdecimal()), default=-1)
     records = [match for match in map(RECORD.fullmatch, _names(checkpoint / "transactions")) if match]
@@ -109,7 +110,7 @@ def repeat_lost(checkpoint: Path) -> str:
     if not lost:
         raise ValueError(f"no committed batch of {checkpoint} has an open transaction, so there is nothing to repeat")
     first = min(int(one["batch"]) for one in lost)
-    # At each point, a killed call leaves a checkpoint whose start repeats all of these batches or is refused.
+    # If this process is killed at any point, the next start either repeats all of these batches or fails.
     for batch in range(newest, first - 1, -1):
         for log in ("commits", "offsets"):
             for name in (f"{batch}", f".{batch}.crc"):
@@ -135,7 +136,7 @@ def _seconds(interval: str) -> float:
 
 
 def _client(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of the Kafka client without their prefix."""
+    """Return the Kafka client options without their prefix."""
     if unknown := [name for name in options if not name.startswith("kafka.")]:
         raise ValueError(f"the sink does not support {unknown[0]!r}; options of the Kafka client begin with 'kafka.'")
     return {name.removeprefix("kafka."): value for name, value in options.items()}

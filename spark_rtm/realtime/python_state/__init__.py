@@ -1,8 +1,8 @@
 """
-Run a Python `StatefulProcessor`, or a Python function of one row, in real-time mode of open-source Spark 4.3.
+Run a Python `StatefulProcessor` or row function in the real-time mode of open-source Spark 4.3.
 
 A Scala processor (`python_state.scala`) passes each row to a Python process over a socket, and applies the returned
-changes to Spark's state. Spark's pool of Python workers starts, reuses and ends the processes. The same processor class
+changes to Spark's state. Spark's Python worker pool starts, reuses and ends the processes. The same processor class
 runs in micro-batch mode, but each checkpoint works only in the mode that wrote it.
 
 This module works only with Spark 4.3, because the pool is private to Spark.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SCALA = Path(__file__).with_name("python_state.scala")
 TICK = "_tick"
-"""Column that is true in rows from `ticks`."""
+"""Name of the column that is true in rows from `ticks`."""
 CANDIDATES = 50
 
 
@@ -46,7 +46,7 @@ def transform_with_state(
     Each row of `ticks` fires the due timers of all keys. Without ticks, a due timer fires after the next row of its
     state partition. The processor gets one row per call. The first batch of a new checkpoint calls `handleInitialState`
     for each row of `initial`, a static DataFrame with the columns `keys`. With ticks, the query fails if the checkpoint
-    has another number of state partitions than the session.
+    and the session have different numbers of state partitions.
     """
     handle, output = DeclaringHandle(), _struct(schema)
     pickle.loads(_pickled(processor)).init(handle)
@@ -59,19 +59,19 @@ def transform_with_state(
 
 
 def with_python(rows: DataFrame, function: Callable[[Row], Any], schema: StructType | str) -> DataFrame:
-    """Replace each row with the `Row` or dictionary that `function` returns for it. None removes the row."""
+    """Map each row to the `Row` or dictionary that `function` returns. None removes the row."""
     return _in_scala("map", rows, (_Function(function), [], rows.schema, StructType(), None, _struct(schema)), [])
 
 
 def with_ticks(rows: DataFrame, keys: Sequence[str], ticks: DataFrame) -> DataFrame:
-    """Add a row to each state partition for each row of `ticks`. Only the keys and the column `TICK` have values."""
+    """For each row of `ticks`, add a row to every state partition. Only its keys and `TICK` column have values."""
     each = F.array(*(F.struct(*columns) for columns in _tick_keys(rows, rows.select(*keys).schema)))
     ticking = ticks.select(F.explode(each).alias("key")).select("key.*", F.lit(True).alias(TICK))
     return rows.unionByName(ticking, allowMissingColumns=True)
 
 
 class _Function(StatefulProcessor):
-    """A function as a processor without state."""
+    """Adapter that makes a function a stateless processor."""
 
     def __init__(self, function: Callable[[Row], Any]) -> None:
         self._function = function
@@ -104,14 +104,14 @@ def _in_scala(
     *,
     tick_partitions: int = 0,
 ) -> DataFrame:
-    """Call a method of the Scala object with the processor's setup and the work for its Python processes."""
+    """Call a method of the Scala object with the processor's setup and the pickled work for its Python processes."""
     spark = rows.sparkSession
     context, states, output = spark.sparkContext, work[1], work[-1]
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar
     scala = jvm.org.apache.spark.rtm.PythonState
     # Py4J returns a package for the name of a class that it does not find.
     if isinstance(scala, type(jvm.org)):
-        raise RuntimeError(  # noqa: TRY004 - not the type of an argument
+        raise RuntimeError(  # noqa: TRY004 - not an argument's type
             f"this session does not have the classes of {SCALA.name}, so it cannot run Python in real-time mode; start "
             "it with `spark_rtm.services.spark.build_session`, or run `python -m spark_rtm.services control` "
             "and add the printed path to `spark.jars`"
@@ -136,11 +136,11 @@ def _partitions(rows: DataFrame) -> int:
 
 
 def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
-    """Return one key for each state partition, found by hashing many candidate keys."""
+    """Return one key per state partition, found by hashing many candidate keys."""
     spark, partitions = rows.sparkSession, _partitions(rows)
 
     def key(number: Column) -> list[Column]:
-        # Spark casts no number to bytes, the type of a Kafka key.
+        # Spark cannot cast numbers to binary, the type of Kafka keys.
         binary = number.cast("string").cast("binary")
         types = [(field.name, field.dataType) for field in key_schema]
         return [(binary if of == BinaryType() else number.cast(of)).alias(name) for name, of in types]
@@ -162,7 +162,7 @@ def _tick_keys(rows: DataFrame, key_schema: StructType) -> list[list[Any]]:
 
 
 class DeclaringHandle:
-    """The handle on the driver, which records the state variables of a processor."""
+    """The driver's handle, which records a processor's state variables."""
 
     def __init__(self) -> None:
         self.states: list[State] = []

@@ -1,8 +1,8 @@
 """
-Convert Python values to the form that `python_state.scala` stores, or reject them.
+Convert Python values to the format that `python_state.scala` stores, or reject them.
 
-Micro-batch mode converts results with PyArrow and state with pickle, so results accept more than state. This module
-accepts the same values. It rejects values that Spark would store as NULL or as another number.
+Micro-batch mode converts results with PyArrow and state with pickle, so it accepts more types in results than in state.
+This module accepts the same values, but rejects values that Spark would store as NULL or as a different number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ERRORS = (TypeError, ValueError, ArithmeticError)
 
 
 class RefusedError(TypeError):
-    """Raised if a value does not fit the type of its column."""
+    """Raised if a value does not fit its column's type."""
 
     def __init__(self, value: Any, data_type: T.DataType, path: str) -> None:
         self.value, self.data_type, self.path = value, data_type, path
@@ -64,7 +64,7 @@ def writer(schema: T.StructType, owner: str, *, is_state: bool) -> Convert:
 
 @dataclass(frozen=True)
 class _Converters:
-    """Creates functions that convert values of a type."""
+    """A factory for functions that convert values of a Spark type."""
 
     is_state: bool
 
@@ -106,7 +106,7 @@ class _Converters:
         def convert_all(items: Any) -> Any:
             items = self.items(items)
             if not has_dates and getattr(getattr(items, "dtype", None), "kind", "") in ("m", "M"):
-                items = items.astype(object)  # PyArrow takes NumPy's times in arrays, but not alone or in lists
+                items = items.astype(object)  # PyArrow accepts NumPy times in arrays, but not as scalars or in lists
             return _each("[{}]", count(), repeat(element), repeat(convert), items)
 
         return convert_all
@@ -153,7 +153,7 @@ class _Converters:
 def _each(
     form: str, labels: Iterable[Any], types: Iterable[T.DataType], converters: Iterable[Convert], values: Iterable[Any]
 ) -> list[Any]:
-    """Convert each value. An error contains the path to the value."""
+    """Convert each value. Error messages contain the path to the value."""
     done = []
     for label, data_type, convert, value in zip(labels, types, converters, values, strict=False):
         try:
@@ -191,7 +191,7 @@ def _any(*kinds: type, then: Convert) -> Convert:
 
 
 def _plain(value: Any) -> Any:
-    """Return the Python value of a NumPy scalar."""
+    """Convert a NumPy scalar to a Python value."""
     return value.item() if type(value).__module__ == "numpy" and type(value).__name__ != "ndarray" else value
 
 
@@ -229,7 +229,7 @@ def _text(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode()
     if isinstance(value, str):
-        value.encode()  # fails for half of a surrogate pair
+        value.encode()  # fails for lone surrogates
         return str.__str__(value)
     # The JVM writes numbers with a fraction.
     return str(value).lower() if isinstance(value, int) else value
@@ -291,4 +291,4 @@ SCALARS: dict[type[T.DataType], tuple[Convert, Convert | None]] = {
     T.TimestampNTZType: (_local_moment, _any(datetime, then=T.TimestampNTZType().toInternal)),
     T.DayTimeIntervalType: (_span, None),
 }
-"""Functions that convert a value of a result, and a value of state."""
+"""Conversion functions for result values and for state values, by type."""

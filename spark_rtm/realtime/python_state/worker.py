@@ -1,8 +1,8 @@
 """
-Serve a task of a real-time query: run a `StatefulProcessor` on rows from `python_state.scala`.
+Serve a real-time task: run a `StatefulProcessor` on rows from `python_state.scala`.
 
-State stays in Spark. A request contains the value states of its key. The worker reads other state on demand. Its answer
-contains all changes.
+State stays in Spark. A request contains its key's value states. The worker reads other state on demand, and returns all
+changes in its response.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class State(NamedTuple):
-    """A state variable that a processor declares in `init`. Without a TTL, it stays until it is cleared."""
+    """A state variable that a processor declares in `init`. Without a TTL, the state remains until it is cleared."""
 
     kind: str
     name: str
@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 class RemoteHandle:
-    """The handle in a Python process. It collects changes for the next message to the task."""
+    """The worker's `StatefulProcessorHandle`, which collects changes for the next message to the task."""
 
     def __init__(self, states: list[State], ask: Callable[[list[Any], tuple[Any, ...]], Any]) -> None:
         self._ask, self._states = ask, states
@@ -49,16 +49,16 @@ class RemoteHandle:
         self.changes: list[tuple[Any, ...]] = []
 
     def start(self, values: Sequence[Any]) -> None:
-        """Start a request with the value states of its key."""
+        """Start a request with its key's value states."""
         self.values = dict(zip(self._values, values, strict=True))
         self.changes = []
 
     def ask(self, *question: Any) -> Any:
-        """Return state of the current key after the task has applied all changes so far."""
+        """Let the task apply all changes so far, and return state of the current key."""
         changes, self.changes = self.changes, []
         return self._ask(changes, question)
 
-    # The driver has recorded the schemas and the TTL.
+    # The driver has already recorded the schemas and the TTL.
     def getValueState(self, stateName: str, *_: Any, **__: Any) -> RemoteValue:  # noqa: D102, N802, N803
         return RemoteValue(self, *self._find(stateName))
 
@@ -166,7 +166,7 @@ class RemoteMap(_Remote):
 
 
 def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a function that converts a tuple to a `Row`. `make` is `Row` or `dict`, the type of nested structs."""
+    """Return a function that converts a tuple to a `Row`. `make` is the type of nested structs: `Row` or `dict`."""
     names = schema.names
     converters = [
         (index, convert) for index, field in enumerate(schema) if (convert := _converter(field.dataType, make))
@@ -196,7 +196,7 @@ def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any],
     if isinstance(data_type, BinaryType):
         return bytes
     if isinstance(data_type, TimestampType) and make is dict:
-        # In micro-batch mode, Spark uses this form for rows and another one for state.
+        # In micro-batch mode, Spark uses this representation for rows and a different one for state.
         return lambda micros: EPOCH + timedelta(microseconds=micros)
     if isinstance(data_type, ArrayType):
         element = _converter(data_type.elementType, make)
@@ -226,7 +226,7 @@ def serve(source: BinaryIO, target: BinaryIO) -> None:
         write = writer(output, "result", is_state=False)
         readers = {"row": _reader(row_schema, dict), "initial": _reader(initial_schema or StructType(), dict)}
         processor.init(handle)
-        gc.freeze()  # so garbage collections between two rows skip the imported modules
+        gc.freeze()  # so garbage collection between rows skips the imported modules
         while request := _receive(source):
             kind, key, payload, now, values = request
             key = tuple(read_key(key) or ())

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..warm_up import warm_up_silently  # noqa: TID252 - users copy the folder under another name
+from ..warm_up import warm_up_silently  # noqa: TID252 - users copy the folder under a different name
 
 if TYPE_CHECKING:
     import threading
@@ -26,19 +26,19 @@ LOG = logging.getLogger(__name__.removesuffix("standby") + "keeper")
 LOCK_POLL_SECONDS = 0.05
 JVM_BYTE, PYTHON_BYTE = 0, 1
 LEADS, IS_READY = "this process has the lock", "this process is ready"
-"""First words of the log line of the process that starts the queries, and of a process that waits for the lock."""
+"""Beginnings of the log lines of the leader and of a process that waits for the lock."""
 
 
 class LostLockError(RuntimeError):
-    """Raised by a leader that has lost its lock, so another process may lead."""
+    """Raised if the leader has lost its lock, so another process may lead."""
 
 
 class Lock:
     """
-    POSIX locks on two bytes of a file: one lock of the JVM, which can outlive its Python process, and one of Python.
+    POSIX locks on two bytes of a file: one for the JVM, which can outlive its Python process, and one for Python.
 
     POSIX drops all locks of a process on a file as soon as the process closes any descriptor of this file. If other
-    code of the JVM reads the file, Python's lock keeps other processes away until `check` locks the JVM's byte again.
+    code in the JVM reads the file, Python's lock excludes other processes until `check` locks the JVM's byte again.
     """
 
     def __init__(self, jvm: Any, path: Path) -> None:
@@ -53,7 +53,8 @@ class Lock:
         """
         Open the lock file while the block runs.
 
-        Raises RuntimeError if this JVM already uses it, because closing a second channel would release the first lock.
+        Raises RuntimeError if this JVM already uses the file, because closing a second channel would release the first
+        lock.
         """
         used, key = jvm.java.lang.System.getProperties(), f"spark_rtm.lock.{path.resolve()}"
         if used.putIfAbsent(key, "used"):
@@ -81,7 +82,8 @@ class Lock:
             self._jvm_lock.release()
             return False
         if not self._is_at_path():
-            # The file was deleted, and its last leader has ended. The next call locks the file that is now at the path.
+            # The file was deleted, and its last leader has ended. The next call locks the file that now exists at the
+            # path.
             self._close()
             self._open()
             return False
@@ -94,7 +96,8 @@ class Lock:
         """
         Raise `LostLockError` if another process can lead.
 
-        A leader cannot create a deleted file again, because another process may already have done so and lead.
+        A leader cannot recreate a deleted file, because another process may already have recreated the file and become
+        the leader.
         """
         consequence = "so this process stops its queries in the middle of their batches; start it again as a standby"
         if not self._is_at_path():
@@ -110,7 +113,7 @@ class Lock:
             self._jvm_lock = self._channel.tryLock(JVM_BYTE, 1, False) or self._jvm_lock
 
     def _open(self) -> None:
-        # Other users could hold a shared lock on a file that they can read.
+        # Other users could take a shared lock on a readable file.
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         self._channel = self._jvm.java.io.RandomAccessFile(str(self._path), "rw").getChannel()
 
@@ -136,19 +139,20 @@ class Lock:
 
 @dataclass(frozen=True)
 class Standby:
-    """Lets one of several processes run the queries. A second process takes over when the first one exits."""
+    """Settings for processes of which only the leader runs the queries. When it exits, another process takes over."""
 
     lock_path: Path
-    """
-    File that the process with the queries locks. The system unlocks it when its JVM exits, even after kill -9.
+    """ Path of the file that the leader locks. The system releases the lock when the leader's JVM exits, even after
+    kill -9.
 
     All processes must see the same file, on one machine or on a file system with POSIX locks between machines.
     """
     warm_up: Callable[[Path], Mapping[str, Callable[[], StreamingQuery]]] | None = None
     """
-    Returns the functions that start the queries, with checkpoints in the given folder.
+    Returns the functions that start the queries with checkpoints in the given folder.
 
-    A waiting process briefly runs the queries to warm up. Their sources must be `rtm-kafka`, which then reads nothing.
+    A waiting process briefly runs the queries to warm up. They must use the `rtm-kafka` source, which reads nothing
+    during a warm-up.
     """
 
 
