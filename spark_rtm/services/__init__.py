@@ -1,7 +1,7 @@
 """
 Run real servers on this machine for the examples and tests, without containers.
 
-`python -m spark_rtm.services` starts a Kafka broker and a PostgreSQL server. Importing this package starts nothing.
+`python -m spark_rtm.services` starts a Kafka broker and a PostgreSQL server. Importing this package starts no server.
 """
 
 from spark_rtm import require

@@ -75,14 +75,14 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def _run_servers(_: argparse.Namespace) -> None:
     with suppress(KeyboardInterrupt), kafka_broker() as bootstrap_servers, postgres_server() as dsn:
         print(f"export KAFKA_BOOTSTRAP_SERVERS={shlex.quote(bootstrap_servers)}")
-        # The output can end in the history of a shell or in the log of a CI job, so it does not contain the password.
+        # The output can end up in a shell's history or a CI job's log, so it does not contain the password.
         print(f"export POSTGRES_DSN={shlex.quote(without_password(dsn))}", flush=True)
         print("Both servers are running; press Ctrl-C to stop them.", file=sys.stderr)
         threading.Event().wait()
 
 
 def _fetch_packages(_: argparse.Namespace) -> None:
-    """Download the Kafka broker and Spark's jars for Kafka and Avro, unless the cache contains them."""
+    """Download the Kafka broker and Spark's Kafka and Avro jars, unless the cache contains them."""
     spark_connector = connector()
     folder = spark_connector.jars[0].parent
     print(f"Spark's Kafka connector {spark_connector.version}: {len(spark_connector.jars)} jars in {folder}")
@@ -92,7 +92,7 @@ def _fetch_packages(_: argparse.Namespace) -> None:
 
 
 def _record_classes(_: argparse.Namespace) -> None:
-    """Record which classes a broker and a Spark session load, so that later processes start twice as fast."""
+    """Record the classes that a broker and a Spark session load, so that later processes start twice as fast."""
     # The other commands do not need PySpark.
     from spark_rtm.services.spark import record_classes as record_spark_classes  # noqa: PLC0415
 
@@ -101,7 +101,7 @@ def _record_classes(_: argparse.Namespace) -> None:
 
 
 def _print_control_jar(_: argparse.Namespace) -> None:
-    """Compile the source `rtm-kafka` for the installed PySpark, and print the path of its jar."""
+    """Compile the `rtm-kafka` source for the installed PySpark, and print the jar's path."""
     from spark_rtm.services.spark import control_jar  # noqa: PLC0415 - as above
 
     print(control_jar())
@@ -113,14 +113,14 @@ def _print_checksums(options: argparse.Namespace) -> None:
 
 
 def _write_job_archives(options: argparse.Namespace) -> None:
-    """Write the archives that send a job and its Python packages to another cluster with spark-submit."""
+    """Write the archives with which spark-submit sends a job and its Python packages to another cluster."""
     code, packages = options.folder / job_archive.CODE_ARCHIVE, options.folder / job_archive.PACKAGES_ARCHIVE
     print(job_archive.write_code_archive(code, options.packages))
     print(job_archive.write_packages_archive(packages))
 
 
 def _print_java_home(options: argparse.Namespace) -> int:
-    """Print the home folder of a Java that can run Spark and Kafka."""
+    """Print the home folder of a Java installation that can run Spark and Kafka."""
     home = system_java_home() if options.system_only else java_home()
     if home is not None:
         print(home)

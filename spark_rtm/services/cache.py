@@ -1,5 +1,5 @@
 """
-Keep downloaded and compiled files in a cache folder shared by all checkouts and parallel processes.
+Store downloaded and compiled files in a cache folder that all checkouts and parallel processes share.
 
 No Python package contains the Kafka broker or Spark's Kafka connector, so both are downloaded once per user.
 """
@@ -17,7 +17,7 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_root() -> Path:
-    """Return the path in `RTM_CACHE`, or else `spark-rtm` in the user's cache folder. The folder may not exist yet."""
+    """Return the path in `RTM_CACHE`, or else `spark-rtm` in the user's cache folder, which may not exist yet."""
     if named := os.environ.get("RTM_CACHE"):
         return Path(named).expanduser().absolute()
     if user_cache := os.environ.get("XDG_CACHE_HOME"):
@@ -28,7 +28,7 @@ def cache_root() -> Path:
 
 def cached_folder(name: str, fill: Callable[[Path], object]) -> Path:
     """
-    Return the folder `name` of the cache, and create it with `fill` if it is missing.
+    Return the cache's `name` folder. If the folder is missing, create it with `fill`.
 
     `fill` writes to a temporary folder, which is then renamed, so the folder is always complete. If several processes
     need the folder, one process fills it and all others wait. If `fill` raises, nothing remains in the cache.
@@ -53,7 +53,7 @@ def cached_folder(name: str, fill: Callable[[Path], object]) -> Path:
 
 
 def refuse_foreign_writers(folders: Iterable[Path]) -> None:
-    """Raise RuntimeError if another user can write to a folder and so replace a verified jar."""
+    """Raise RuntimeError if another user can write to a folder, and could therefore replace a verified jar."""
     for folder in folders:
         status = folder.stat()
         if status.st_uid not in (os.geteuid(), 0) or status.st_mode & WRITABLE_BY_OTHERS:

@@ -1,4 +1,4 @@
-"""Start servers as child processes that always exit with this process, and wait until they are ready."""
+"""Start servers as child processes that always exit together with this process, and wait until they are ready."""
 
 import os
 import random
@@ -25,14 +25,14 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 SERVER_PORTS = range(20_000, 30_000)
 PROBE_PAUSE_SECONDS = 0.05
 GRACE_SECONDS = 10.0
-# The supervisor waits one grace period for the child, one for its group, and 10 s for its other descendants.
+# The supervisor waits one grace period for the child, another for its process group, and 10 s for other descendants.
 STOP_SLACK_SECONDS = 15.0
 TAIL_LINES = 20
 
 
 @dataclass(frozen=True)
 class Child:
-    """A started server: its name, its process id, the path of its output and its grace period."""
+    """A started server process, with its log file and grace period."""
 
     name: str
     pid: int
@@ -61,7 +61,7 @@ class Child:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return `count` distinct ports of 127.0.0.1 on which no program listens now."""
+    """Return `count` distinct ports of 127.0.0.1 on which no program is listening."""
     candidates = random.SystemRandom().sample(SERVER_PORTS, len(SERVER_PORTS))
     ports = list(islice(filter(_is_free, candidates), count))
     if len(ports) < count:
@@ -80,7 +80,7 @@ def _is_free(port: int) -> bool:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """Open a log for appending that other users cannot read. Raise OSError if the path is a symbolic link."""
+    """Open a private log file for appending. Raise OSError if the path is a symbolic link."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab")
 
 
@@ -101,10 +101,10 @@ def start_child(
     run_as: tuple[int, int] | None = None,
 ) -> Child:
     """
-    Start `command` in the folder of its log. The command exits when this process exits or is killed.
+    Start `command` in its log's folder. The command exits when this process exits or is killed.
 
     After `stop_signal`, the command has `grace_seconds` to exit before it is killed.
-    `run_as` contains a user id and a group id, for servers that refuse to run as root.
+    `run_as` contains a user id and a group id, for servers that do not run as root.
     Raises RuntimeError if the command cannot be started.
     """
     options = map(str, (run_folder(), int(stop_signal), grace_seconds, *(run_as or ())))
@@ -133,7 +133,7 @@ def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_second
     """
     Call `is_ready` every 50 ms until it returns True.
 
-    If the child exits or the deadline passes, kill the child and raise RuntimeError with the end of its log.
+    If the child exits or the deadline passes, kill the child and raise RuntimeError with the end of the child's log.
     """
     deadline = time.monotonic() + deadline_seconds
     pause = threading.Event()
@@ -167,7 +167,7 @@ class LocalServer(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Start the server and wait until it responds. Raise RuntimeError with the end of its log if it does not."""
+        """Start the server and wait until it responds. If it does not, raise RuntimeError with the end of its log."""
 
     def stop(self) -> None:
         """Shut the server down cleanly. Do nothing if it is not running."""

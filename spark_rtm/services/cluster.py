@@ -3,7 +3,7 @@ Run a Spark standalone cluster on this machine: a master and workers from the Py
 
 Only programs with the cluster's secret can connect. Real-time mode runs all tasks of a query at the same time, so the
 cluster needs enough task slots in total. As on any other cluster, the workers have neither this checkout nor its Python
-packages, so a job must send both (`job_confs`).
+packages, so a job must send both with `job_confs`.
 """
 
 import json
@@ -34,18 +34,18 @@ START_TIMEOUT_SECONDS = 60.0
 PROBE_TIMEOUT_SECONDS = 2.0
 SECRET_BYTES = 32
 SCALA_VERSION = "2.13"
-# These variables would show the environment of this process to the workers.
+# Variables that would pass this process's environment to the workers.
 OWN_VARIABLES = ("SPARK_", "PYSPARK_", "PYTHON", "VIRTUAL_ENV")
 
 
 def _write_properties(folder: Path) -> Path:
-    """Write the cluster's settings with a new secret to a file, and return its path."""
-    # Every user of this machine can read the command line of a process, so the secret is in a file.
+    """Write the cluster's settings, including a new secret, to a file, and return the file's path."""
+    # Every user of this machine can read a process's command line, so the secret is in a file.
     properties = folder / "cluster.conf"
     properties.touch(mode=0o600)
     properties.write_text(
         f"spark.authenticate true\nspark.authenticate.secret {secrets.token_hex(SECRET_BYTES)}\n"
-        # A worker that gets the signal SIGPWR then runs its tasks to their end, but no new ones.
+        # After SIGPWR, a worker then completes its running tasks, but accepts no new tasks.
         f"spark.local.dir {folder / 'local'}\nspark.decommission.enabled true\n"
     )
     return properties
@@ -68,7 +68,7 @@ def _environment() -> dict[str, str]:
 
 def job_confs(*packages: str) -> dict[str, str]:
     """
-    Return settings that send code and the packages of Python workers to a cluster.
+    Return settings that send code and the Python workers' packages to a cluster.
 
     The code is `spark_rtm` and the named packages. The settings have the same effect as the options `--py-files`,
     `--archives` and `--conf` of `spark-submit`.
@@ -85,7 +85,7 @@ def job_confs(*packages: str) -> dict[str, str]:
 
 
 def _alive_workers(web_port: int) -> int | None:
-    """Return the number of registered workers from the master's web page, or None without a response."""
+    """Return the number of registered workers from the master's web page, or None if the page does not respond."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"http://{HOST}:{web_port}/json/", timeout=PROBE_TIMEOUT_SECONDS) as page:
@@ -103,14 +103,14 @@ def _start(name: str, properties: Path, *arguments: str) -> Child:
 
 
 def _variables(properties: Path, python: Path) -> dict[str, str]:
-    """Return variables that pass the cluster's settings and the workers' Python to each JVM that PySpark starts."""
+    """Return environment variables that pass the cluster's settings and the workers' Python to PySpark's JVMs."""
     arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
     own_packages = [os.environ.get("PYTHONPATH"), sysconfig.get_path("purelib")]
     return {
         "PYSPARK_SUBMIT_ARGS": f"--properties-file {shlex.quote(str(properties))} {arguments}",
         "PYSPARK_PYTHON": str(python),
-        # Spark also runs the Python of the workers on the driver, when a query with a state processor starts. There, it
-        # finds its packages on the path of the driver.
+        # When a query with a state processor starts, Spark also runs the workers' Python on the driver, where this
+        # Python needs the driver's packages.
         "PYTHONPATH": os.pathsep.join(filter(None, own_packages)),
     }
 
@@ -118,15 +118,14 @@ def _variables(properties: Path, python: Path) -> dict[str, str]:
 @contextmanager
 def standalone_cluster(workers: int = 2, cores_per_worker: int = 4) -> Iterator[str]:
     """
-    Start a cluster, yield its master's URL when all workers are registered, and stop it after the block.
+    Start a cluster, yield the master's URL when all workers are registered, and stop the cluster after the block.
 
-    Each worker has `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine. Python workers have an
-    environment without packages, so a job must send its code and packages (`job_confs`). Jars outside Spark belong in
-    `spark.jars`.
-    The block sets three environment variables. `PYSPARK_SUBMIT_ARGS` passes the secret to the first session of a
-    process and of its children. A session without the secret cannot use the cluster. `PYSPARK_PYTHON` is the workers'
-    Python, and `PYTHONPATH` lets this Python find the packages of this environment on the driver.
-    Raises RuntimeError with the end of a log if the cluster does not start within 60 s.
+    Each worker has `cores_per_worker` task slots and 2 GiB of memory, regardless of the machine. The Python workers'
+    environment has no packages, so a job must send its code and packages with `job_confs`. Jars outside Spark belong in
+    `spark.jars`. The block sets three environment variables. `PYSPARK_SUBMIT_ARGS` passes the secret to the first
+    session of this process and of each child process. A session without the secret cannot use the cluster.
+    `PYSPARK_PYTHON` is the workers' Python. On the driver, `PYTHONPATH` makes this environment's packages available to
+    the workers' Python. Raises RuntimeError with the end of a log if the cluster does not start within 60 s.
     """
     folder = new_folder("cluster")
     properties = _write_properties(folder)

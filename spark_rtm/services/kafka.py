@@ -2,8 +2,8 @@
 Run a real single-node Kafka broker on this machine, or use the cluster at `KAFKA_BOOTSTRAP_SERVERS`.
 
 The examples measure latency with the broker's clock, so topics store append times by default. Without further
-`properties`, the local broker has neither authentication nor encryption: every user of this machine can read and write
-its topics, so use it only on a single-user machine.
+`properties`, the local broker uses neither authentication nor encryption. Every user of this machine can then read and
+write its topics, so use it only on a single-user machine.
 """
 
 import base64
@@ -48,7 +48,7 @@ BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
 
 
 def archive() -> Path:
-    """Return the path of the broker's class archive. `record_classes` writes it."""
+    """Return the path of the broker's class archive, which `record_classes` writes."""
     return class_archive("broker", broker_jars())
 
 
@@ -58,7 +58,7 @@ def archive_options() -> list[str]:
 
 
 def record_classes() -> Path:
-    """Return the folder of the broker's class archive. The first call starts a broker to record it."""
+    """Return the folder of the broker's class archive. The first call starts a broker to record the archive."""
 
     def run(options: list[str]) -> None:
         with running(LocalKafka(archive_options=options, grace_seconds=RECORDING_SECONDS)):
@@ -68,7 +68,7 @@ def record_classes() -> Path:
 
 
 def _is_available(bootstrap_servers: str, timeout_seconds: float) -> bool:
-    # The client would log every refused connection, but here it only means that the broker is not ready yet.
+    # The client would log every refused connection, but a refusal only means that the broker is not ready yet.
     silent = logging.getLogger(f"{__name__}.probe")
     silent.disabled = True
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "reconnect.backoff.max.ms": 100}, logger=silent)
@@ -88,7 +88,7 @@ def _java_command(archive_options: list[str], main_class: str, *arguments: str) 
 
 @dataclass
 class LocalKafka(LocalServer):
-    """A single-node Kafka broker on 127.0.0.1 with its data in the folder of the run."""
+    """A single-node Kafka broker on 127.0.0.1 with its data in the run folder."""
 
     log_name: ClassVar[str] = "broker.log"
     folder: Path = field(default_factory=lambda: new_folder("kafka"))
@@ -96,11 +96,11 @@ class LocalKafka(LocalServer):
     archive_options: list[str] = field(default_factory=lambda: class_archive_options(archive()))
     grace_seconds: float = GRACE_SECONDS
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Further broker properties, for example a listener with authentication. They override `broker.properties`."""
+    """Broker properties that override `broker.properties`, for example for a listener with authentication."""
 
     @property
     def bootstrap_servers(self) -> str:
-        """Address of the broker. A restart does not change it."""
+        """The broker's address, which survives restarts."""
         return f"127.0.0.1:{self.ports[0]}"
 
     def start(self) -> None:
@@ -117,7 +117,7 @@ class LocalKafka(LocalServer):
         port, controller = self.ports
         draft = properties.with_suffix(".draft")
         text = BROKER_PROPERTIES.read_text().format(port=port, controller=controller, data=self.folder / "data")
-        # The last value of a property counts. The folder belongs to this user, so no other user can read a password.
+        # The last value of a property takes effect. The folder is private, so no other user can read a password.
         draft.write_text(text + "".join(f"{name}={value}\n" for name, value in self.properties.items()))
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         arguments = ("format", f"--cluster-id={cluster_id}", "-c", str(draft))
@@ -136,7 +136,7 @@ def kafka_broker() -> Iterator[str]:
     """
     Yield `KAFKA_BOOTSTRAP_SERVERS`, or the address of a local broker for the block.
 
-    Raises RuntimeError if the named servers do not respond within 10 s or the local broker does not start.
+    Raises RuntimeError if the given servers do not respond within 10 s or the local broker does not start.
     """
     if external := os.environ.get("KAFKA_BOOTSTRAP_SERVERS"):
         if not _is_available(external, EXTERNAL_PROBE_TIMEOUT_SECONDS):

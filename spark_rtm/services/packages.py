@@ -1,8 +1,8 @@
 """
-Download the jars of the Kafka broker, the Kafka connector and the Avro functions with PySpark's Ivy.
+Download the jars for the Kafka broker, the Kafka connector and the Avro functions with PySpark's Ivy.
 
-The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. After a
-change of an Ivy file, run `python -m spark_rtm.services checksums IVY_FILE > CHECKSUMS_FILE`, and compare the file with
+The files in `ivy/` pin exact versions and checksums, which are verified after the download and before each use. After
+changing an Ivy file, run `python -m spark_rtm.services checksums IVY_FILE > CHECKSUMS_FILE`, and compare the file with
 the checksums that the repository publishes.
 """
 
@@ -33,7 +33,7 @@ CONSEQUENCE = (
     "`python -m spark_rtm.services packages`."
 )
 JOB_CONSEQUENCE = "the job cannot use them. Check the coordinates."
-# `make setup` has downloaded the jars of these packages.
+# Packages whose jars `make setup` has downloaded.
 PRESENT = ("spark-sql-kafka-0-10", "spark-avro")
 COORDINATE = re.compile(r"([\w.-]+):([\w.-]+):([\w.-]+)")
 IVY_FILE = """<ivy-module version="2.0">
@@ -48,7 +48,7 @@ IVY_FILE = """<ivy-module version="2.0">
 
 @dataclass(frozen=True)
 class Connector:
-    """Spark's Kafka connector: its version and its jars for `spark.jars`."""
+    """The version of Spark's Kafka connector, and its jars for `spark.jars`."""
 
     version: str
     jars: tuple[Path, ...]
@@ -94,7 +94,7 @@ def downloaded_checksums(ivy_file: Path) -> str:
 
 
 def read_checksums(path: Path) -> dict[str, str]:
-    """Return the committed checksums by jar name. Raise FileNotFoundError if there are none."""
+    """Return the committed checksums by jar name. Raise FileNotFoundError if the file is missing."""
     lines = (line.split() for line in path.read_text().splitlines())
     return {name: checksum for checksum, name in lines}
 
@@ -128,12 +128,12 @@ def _folder_name(ivy_file: Path) -> str:
 
 
 def is_fetched(ivy_file: Path) -> bool:
-    """Return whether the cache contains the jars of an Ivy file."""
+    """Return whether the cache contains an Ivy file's jars."""
     return (cache_root() / _folder_name(ivy_file)).is_dir()
 
 
 def jars(ivy_file: Path) -> tuple[Path, ...]:
-    """Return the jars of an Ivy file, downloaded once. Raise RuntimeError if they do not match the pinned checksums."""
+    """Return an Ivy file's jars, downloaded once. Raise RuntimeError if they do not match the pinned checksums."""
     expected = read_checksums(ivy_file.with_suffix(".sha256"))
 
     def fill(folder: Path) -> None:
@@ -147,17 +147,17 @@ def jars(ivy_file: Path) -> tuple[Path, ...]:
 
 
 def broker_jars(ivy_dir: Path = IVY_DIR) -> tuple[Path, ...]:
-    """Return the Kafka broker's jars. Raise RuntimeError if they can be neither found nor downloaded."""
+    """Return the Kafka broker's jars. Raise RuntimeError if they are not cached and cannot be downloaded."""
     return jars(ivy_dir / "broker.xml")
 
 
 def avro_jars() -> tuple[Path, ...]:
-    """Return the jars of `from_avro` and `to_avro`. Raise RuntimeError if they can be neither found nor downloaded."""
+    """Return the jars for Avro functions. Raise RuntimeError if they are not cached and cannot be downloaded."""
     return jars(IVY_DIR / "avro.xml")
 
 
 def package_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
-    """Return the jars of Maven packages and their dependencies, except those from Spark or `make setup`."""
+    """Return the jars of Maven packages and their dependencies, except jars from Spark or `make setup`."""
     parts = {text: COORDINATE.fullmatch(text) for text in coordinates}
     if wrong := [text for text, match in parts.items() if not match]:
         raise ValueError(f"--packages {wrong[0]}: write GROUP:ARTIFACT:VERSION, separated by commas")
@@ -185,12 +185,12 @@ def _artifact(jar: Path) -> str:
 
 
 def broker_version() -> str:
-    """Return the pinned version of the Kafka broker."""
+    """Return the pinned Kafka broker version."""
     return _version(IVY_DIR / "broker.xml", BROKER_MODULE)
 
 
 def connector() -> Connector:
-    """Return Spark's Kafka connector. Raise RuntimeError if it can be neither found nor downloaded."""
+    """Return Spark's Kafka connector. Raise RuntimeError if it is not cached and cannot be downloaded."""
     ivy_file = IVY_DIR / "connector.xml"
     return Connector(_version(ivy_file, CONNECTOR_MODULE), jars(ivy_file))
 

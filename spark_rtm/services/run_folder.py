@@ -1,7 +1,7 @@
 """
-Keep the temporary files of a run in one folder that other users cannot read.
+Store a run's temporary files in one folder that other users cannot read.
 
-The folder contains the data of the servers, the checkpoints, and the files of each JVM. A process deletes its folder
+The run folder contains the servers' data, the checkpoints, and the files of each JVM. A process deletes its folder
 when it exits. The next run deletes the folders of killed runs. Each process of a run holds a shared lock on the run's
 folder. The operating system releases the lock when the process ends, even after `kill -9`, so a folder without a lock
 is not in use.
@@ -24,17 +24,17 @@ PAUSE_SECONDS = 0.1
 
 @cache
 def run_folder() -> Path:
-    """Return the folder of this process. The first call creates it and deletes the folders of killed runs."""
+    """Return this process's run folder. The first call creates the folder and deletes the folders of killed runs."""
     folder, lock = _create()
     atexit.register(_leave, folder, lock, os.getpid())
     for other in folder.parent.glob(f"{PREFIX}*"):
-        # The folder of this process has a lock.
+        # This process's folder is locked.
         _remove_unless_used(other)
     return folder
 
 
 def new_folder(name: str) -> Path:
-    """Create a folder in the folder of this process, and return it. Its name starts with `name`."""
+    """Create and return a folder in this process's run folder. The new folder's name starts with `name`."""
     return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=run_folder()))
 
 
@@ -46,7 +46,7 @@ def jvm_folder() -> Path:
 
 
 def admit_group(folder: Path, group: int) -> None:
-    """Allow a group's members to enter a folder of this run, but not to list it. Only root may call this."""
+    """Allow a group's members to enter a folder of this run, but not to list it. Requires root."""
     for part in {folder, run_folder()}:
         os.chown(part, -1, group)
         part.chmod(0o710)
@@ -54,14 +54,14 @@ def admit_group(folder: Path, group: int) -> None:
 
 def _remove_unless_used(path: Path) -> None:
     pause = threading.Event()
-    # The error of a folder that is in use is a BlockingIOError. Another process can delete a folder first.
+    # A folder in use raises BlockingIOError. Another process can delete an unused folder first.
     with suppress(OSError):
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             if os.fstat(folder).st_uid != os.geteuid():
                 return
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A JVM that is shutting down can create a file meanwhile, so one attempt may be too few.
+            # A JVM that is shutting down can create a file during the deletion, so one attempt may not suffice.
             for _ in range(REMOVE_ATTEMPTS):
                 shutil.rmtree(path, ignore_errors=True)
                 if not path.exists() or pause.wait(PAUSE_SECONDS):
@@ -71,10 +71,10 @@ def _remove_unless_used(path: Path) -> None:
 
 
 def _create() -> tuple[Path, int]:
-    """Create and lock a folder. The process holds the lock until it exits."""
+    """Create and lock a run folder. This process holds the lock until it exits."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        # Another run can mistake the folder for an unused one until the folder is locked, and delete it.
+        # Until the folder is locked, another run can mistake it for an unused folder and delete it.
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
@@ -86,7 +86,7 @@ def _create() -> tuple[Path, int]:
 
 
 def _leave(folder: Path, lock: int, owner: int) -> None:
-    # A process that was forked from the owner must not delete the owner's folder.
+    # A fork of the owner must not delete the owner's folder.
     if os.getpid() == owner:
         os.close(lock)
         _remove_unless_used(folder)

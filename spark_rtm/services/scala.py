@@ -1,8 +1,8 @@
 """
-Compile a Scala file with the compiler that PySpark contains, and load its classes into a session.
+Compile a Scala file with PySpark's bundled compiler, and load its classes into a session.
 
-Real-time mode of OSS 4.3.0 rejects Python processors, so a job with custom state needs Scala. A build tool is not
-necessary.
+Real-time mode of OSS 4.3.0 rejects Python processors, so a job with custom state needs Scala. No build tool is
+required.
 """
 
 import os
@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.java import java_home
 
-# In a program of spark-submit, which sets this variable, the module pyspark is in an archive without the jars.
+# Under spark-submit, which sets SPARK_HOME, the pyspark module is in an archive without jars.
 SPARK_HOME = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).resolve().parent)
 COMPILE_TIMEOUT_SECONDS = 300
 REGISTER = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
@@ -27,11 +27,11 @@ REGISTER = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 
 def compiled(source: Path, *others: Path, data_source: str = "", libraries: Sequence[Path] = ()) -> Path:
     """
-    Return the jar of Scala files, compiled once per content and Spark version.
+    Return the jar compiled from Scala files, built once per content and Spark version.
 
     `data_source` is a class with a short name that Spark finds, as in `format("rtm-kafka")`. `libraries` are jars that
-    the files use besides those of Spark.
-    Raises RuntimeError with the compiler messages, which start with the file and the line.
+    the files use in addition to Spark's jars. Raises RuntimeError with the compiler messages, which start with file and
+    line.
     """
     digest = sha256(
         b"".join(path.read_bytes() for path in (source, *others)) + pyspark.__version__.encode()

@@ -1,7 +1,7 @@
 """
 Start a Spark session with the settings for real-time mode and with the Kafka connector.
 
-A local session accepts connections only from its own processes, and keeps its temporary files in the folder of the run.
+A local session accepts connections only from its own processes, and stores its temporary files in the run folder.
 """
 
 import atexit
@@ -33,11 +33,11 @@ from spark_rtm.services.scala import SPARK_HOME, compiled
 
 STATE_STORE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHECKPOINT_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-# By default, the JVM only interprets methods with more than 8,000 bytes of bytecode and never compiles them. The
-# methods that Spark generates for the decoder are larger.
+# By default, the JVM only interprets methods with more than 8,000 bytes of bytecode and never compiles them. Spark
+# generates larger methods for the decoder.
 COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
-# Avro allocates the length that a record declares before it reads the data, so without these limits a record of seven
-# bytes exhausts the heap. No string, array or map of a record is longer than the record itself.
+# Avro allocates a record's declared lengths before it reads the data, so without these limits a record of seven bytes
+# exhausts the heap. No string, array or map in a record is longer than the record.
 AVRO_LIMITS = " ".join(
     f"-Dorg.apache.avro.limits.{name}=4000000"
     for name in ("string.maxLength", "bytes.maxLength", "collectionItems.maxLength")
@@ -50,23 +50,22 @@ PYTHON_STATE = CONTROL.with_name("python_state") / "python_state.scala"
 EXACTLY_ONCE = CONTROL.with_name("exactly_once") / "exactly_once.scala"
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 WORKER_START = Path(__file__).with_name("worker_start")
-"""Folder of a module that connects Python workers before their imports."""
+"""Folder with a module that connects Python workers before their imports."""
 
 JAVA_OPTIONS, EXECUTOR_JAVA_OPTIONS = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
 CONFS = {
-    # Spark sends a partly filled shuffle buffer after this many milliseconds. With the default of 50, a row
-    # of a stateful query waits up to 50 ms at each shuffle. Spark reads the value when the context starts.
+    # Spark sends a partially filled shuffle buffer after this many milliseconds. With the default of 50, a row in a
+    # stateful query waits up to 50 ms at each shuffle. Spark reads the value when the context starts.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
     # This setting halves the pause between batches on a local disk. On HDFS or an object store, omit it and measure the
     # pause.
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILE_MANAGER,
-    # Real-time mode requires the first two of the following three settings, and the third is recommended. Micro-batch
-    # queries use the same three settings, because real-time mode cannot continue from a checkpoint that was written
-    # with the defaults.
+    # Real-time mode requires the next two settings, and the third is recommended. Micro-batch queries use all three,
+    # because real-time mode cannot resume from a checkpoint that was written with the defaults.
     "spark.sql.streaming.stateStore.providerClass": STATE_STORE_PROVIDER,
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Event times must not depend on the time zone of the machine.
+    # Event times must not depend on the machine's time zone.
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -74,18 +73,18 @@ CONFS = {
     JAVA_OPTIONS: f"{COMPILE_LARGE_METHODS} {AVRO_LIMITS} -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}",
     EXECUTOR_JAVA_OPTIONS: f"{COMPILE_LARGE_METHODS} {AVRO_LIMITS}",
 }
-"""Settings of every session, each with its reason."""
+"""Settings for all sessions."""
 FAST_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 FAST_COMPILER_CONFS = {
-    # At 150 records/s, the JVM's optimizing compiler uses a third of Spark's CPU time in the demonstration. A run of a
-    # few minutes ends before the faster code repays this cost. Without the optimizing compiler, the default code cache
-    # is 48 MB, which five queries fill.
+    # At 150 records/s, the JVM's optimizing compiler uses a third of Spark's CPU time in the demonstration, and a run
+    # of a few minutes is too short to recover this cost. Without the optimizing compiler, the default code cache is 48
+    # MB, which five queries fill.
     name: f"{CONFS[name]} {FAST_COMPILER}"
     for name in (JAVA_OPTIONS, EXECUTOR_JAVA_OPTIONS)
 }
-"""JVM options for short runs at low rates on this machine. Other jobs should keep the optimizing compiler."""
+"""Settings for short local runs at low rates. Other jobs should keep the optimizing compiler."""
 
-# Variables that contain a cluster's configuration for a JVM, or settings for all Spark programs of this user.
+# Environment variables with a cluster's configuration for JVMs, or with settings for all of this user's Spark programs.
 CLUSTER_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_LOCAL_DIRS",
                      "SPARK_REMOTE", "PYSPARK_SUBMIT_ARGS")  # fmt: skip
 
@@ -105,14 +104,15 @@ def build_session(
     """
     Start a session with `CONFS` and the Kafka connector.
 
-    Without `master`, the session is local, has `slots` task slots, and ignores the machine's configuration of Hadoop
-    and Spark. `confs` override all other settings, but their `spark.jars` are added. On this machine, JVMs load their
-    classes from the archive of `record_classes`, unless `archive_options` replace it.
+    Without `master`, the session is local, has `slots` task slots, and ignores the machine's Hadoop and Spark
+    configuration. `confs` override all other settings, except that `spark.jars` are added. On this machine, JVMs load
+    their classes from the archive written by `record_classes`, unless `archive_options` replaces it.
     """
     os.environ["JAVA_HOME"] = str(java_home())
     url, kafka_jars = master or f"local[{slots}]", connector().jars
     is_local = url.startswith("local")
-    # Without these two variables, workers run the first Python on their PATH, which may be another one on a cluster.
+    # Without these two variables, workers run the first Python on their PATH, which may be a different version on a
+    # cluster.
     if is_local or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -141,7 +141,7 @@ def build_session(
 
 @contextmanager
 def _signals_later() -> Iterator[None]:
-    """Delay the first Ctrl-C or SIGTERM until after the block, because PySpark would leave a starting JVM running."""
+    """Delay the first Ctrl-C or SIGTERM until after the block. Otherwise, PySpark leaves a starting JVM behind."""
     before, noted = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}, list[int]()
 
     def repeat(number: int) -> None:
@@ -159,7 +159,7 @@ def _signals_later() -> Iterator[None]:
     try:
         yield
     finally:
-        # PySpark replaces the handler of Ctrl-C.
+        # PySpark replaces the SIGINT handler.
         for number in [number for number in before if signal.getsignal(number) is note]:
             signal.signal(number, before[number])
     if noted:
@@ -172,7 +172,7 @@ def _own_configuration() -> Iterator[None]:
     before, conf = os.environ.copy(), SPARK_HOME / "conf"
     for name in CLUSTER_VARIABLES:
         os.environ.pop(name, None)
-    # A folder that is missing keeps the class path of the archive.
+    # A missing folder leaves the archive's class path unchanged.
     os.environ["SPARK_CONF_DIR"] = str(new_folder("conf") if conf.exists() else conf)
     try:
         yield
@@ -187,26 +187,26 @@ def _joined(*jars: str) -> str:
 
 
 def control_jar() -> Path:
-    """Return the jar with the source `rtm-kafka`, its plugin, `python_state` and `exactly_once`."""
+    """Return the jar with the `rtm-kafka` source, its plugin, `python_state` and `exactly_once`."""
     return compiled(
         CONTROL, PYTHON_STATE, EXACTLY_ONCE, data_source="spark_rtm.control.KafkaProvider", libraries=connector().jars
     )
 
 
 def archive() -> Path:
-    """Return the path of the class archive of Spark's JVMs. `record_classes` writes it."""
+    """Return the path of the class archive for Spark's JVMs, which `record_classes` writes."""
     return class_archive("spark", [compiled(LOCAL_FILES), *sorted(SPARK_HOME.glob("jars/*.jar"))])
 
 
 def class_path() -> str:
-    """Return the class path of Spark's JVMs. A JVM with another class path cannot use the archive."""
+    """Return the class path of Spark's JVMs. A JVM with a different class path cannot use the archive."""
     jars = SPARK_HOME / "jars"
     (first,) = jars.glob("slf4j-api-*.jar")
     return os.pathsep.join(map(str, [compiled(LOCAL_FILES), SPARK_HOME / "conf", first, jars / "*"]))
 
 
 def record_classes() -> Path:
-    """Return the folder of Spark's class archive. The first call runs a query to record it."""
+    """Return the folder of Spark's class archive. The first call runs a query to record the archive."""
 
     def run(options: list[str]) -> None:
         if SparkSession.getActiveSession():
@@ -225,11 +225,11 @@ def record_classes() -> Path:
 
 
 def _private(url: str) -> dict[str, str]:
-    """Return settings that keep other users of this machine out of a local session."""
+    """Return settings that block other users of this machine from a local session."""
     # Without a cluster, Spark generates the secret. A standalone cluster has its own secret.
     authentication = {"spark.authenticate": "true"} if url.startswith("local[") else {}
     if url.startswith("local"):
-        # A configuration on the class path, or of the program that started this JVM, could contain a cluster's address.
+        # Configuration on the class path or from the program that started this JVM could contain a cluster's address.
         authentication |= {"spark.hadoop.fs.defaultFS": "file:///", "spark.eventLog.enabled": "false"}
     if "local" in url or "127.0.0.1" in url:
         return {**authentication, "spark.driver.host": "127.0.0.1", "spark.local.dir": str(new_folder("spark"))}
@@ -237,16 +237,16 @@ def _private(url: str) -> dict[str, str]:
 
 
 def _connect_workers_early(environment: dict[str, str]) -> None:
-    """Add the folder `WORKER_START` to the workers' PYTHONPATH. Machines without this folder ignore it."""
+    """Add the `WORKER_START` folder to the workers' PYTHONPATH. Machines without this folder ignore the entry."""
     folders = [folder for folder in environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
     environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(WORKER_START), *folders]))
 
 
 def _end_jvm(owner: int, seconds: float = JVM_END_SECONDS) -> None:
-    """Wait for the JVM's shutdown hooks, which delete Spark's files, before the folder of the run is deleted."""
+    """Wait for the JVM's shutdown hooks, which delete Spark's files, before the run folder is deleted."""
     gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public API for its process
     if gateway and (process := getattr(gateway, "proc", None)) and os.getpid() == owner:
-        # A thread of Py4J tells the JVM which objects Python has deleted. If the JVM ended meanwhile, the thread could
+        # A Py4J thread sends the JVM the ids of deleted Python objects. If the JVM has already ended, this thread could
         # log a stack trace.
         gateway._gateway_client.is_connected = False  # noqa: SLF001 - Py4J has no public API to end only this thread
         process.stdin.close()
@@ -255,7 +255,7 @@ def _end_jvm(owner: int, seconds: float = JVM_END_SECONDS) -> None:
 
 
 def _local_files() -> dict[str, str]:
-    # Spark loads file systems before `spark.jars`, so the class must be on the class path of each JVM.
+    # Spark loads file systems before `spark.jars`, so the class must be on each JVM's class path.
     jar = str(compiled(LOCAL_FILES))
     return {
         "spark.hadoop.fs.file.impl": "spark_rtm.LocalFiles",

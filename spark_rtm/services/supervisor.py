@@ -1,9 +1,10 @@
 """
-Run one command, and stop it and all its children when the parent process exits.
+Run one command, and stop the command and all its children when the parent process exits.
 
 The supervisor prints the command's process id, and its standard error is the command's log. Standard input is a pipe
 from the parent process. The message `kill` on the pipe kills the command. Any other message, or the end of the pipe,
-stops it. `child.py` runs this file with an isolated interpreter, so the file imports only the standard library.
+stops the command. `child.py` runs this file with an isolated interpreter, so the file imports only the standard
+library.
 """
 
 import fcntl
@@ -17,9 +18,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-PROCESSES = Path("/proc")  # macOS has no such folder
+PROCESSES = Path("/proc")  # macOS lacks this folder
 ENDED = (b"Z", b"X")
-"""States of processes that have ended."""
+"""Process states of ended processes."""
 KILL = b"kill"
 PARENT_CHECK_SECONDS = 1.0
 GROUP_CHECK_SECONDS = 0.05
@@ -27,7 +28,7 @@ DRAIN_SECONDS = 10.0
 
 
 def _signal_group(leader: int, number: int) -> bool:
-    """Send a signal to the process group, and return whether the group still exists."""
+    """Send a signal to the leader's process group, and return whether the group still exists."""
     try:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):
@@ -38,10 +39,10 @@ def _signal_group(leader: int, number: int) -> bool:
 
 def _is_alive(leader: int) -> bool:
     """
-    Return whether a process of the group is running.
+    Return whether any process in the leader's group is running.
 
-    An ended process stays in the group until its new parent reads its exit status. The first process of a container may
-    never read it.
+    An ended process stays in the group until its new parent reads its exit status. A container's init process may never
+    read it.
     """
     if not PROCESSES.is_dir():
         return _signal_group(leader, 0)
@@ -54,7 +55,7 @@ def _is_alive(leader: int) -> bool:
 
 
 def _end_group(leader: int, stop_signal: int, grace_seconds: float) -> None:
-    """Stop processes that the leader has left behind, such as a JVM, whose shutdown hooks delete its files."""
+    """Stop processes that the leader has left behind, such as a JVM whose shutdown hooks delete files."""
     deadline, pause = time.monotonic() + grace_seconds, threading.Event()
     exists = _signal_group(leader, stop_signal)
     while exists and time.monotonic() < deadline:
@@ -104,10 +105,10 @@ def _start(command: list[str], inherited: int, ids: list[int]) -> subprocess.Pop
 
 def main() -> int:
     """
-    Run the command until it or its parent exits. Return its exit status, which is negative for a signal.
+    Run the command until it or its parent exits. Return the command's exit status, which is negative for a signal.
 
-    The arguments are the folder of the run, the stop signal, the grace period in seconds, optionally the user id and
-    the group id of the command, `--`, and the command.
+    The arguments are the run folder, the stop signal, the grace period in seconds, optionally the command's user id and
+    group id, `--`, and the command.
     """
     parent = os.getppid()
     separator = sys.argv.index("--")

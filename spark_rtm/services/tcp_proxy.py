@@ -1,4 +1,4 @@
-"""A TCP proxy on this machine that delays, changes or drops data, which a loopback connection never does."""
+"""A local TCP proxy that delays, changes or drops data, which a loopback connection never does."""
 
 import socket
 import threading
@@ -23,7 +23,7 @@ class TcpProxy:
 
     The function `answer` takes each chunk that the server sends, and returns the chunk for the client, b"" to drop the
     chunk, or None to close the connection. The function `request` handles the client's chunks in the same way, and may
-    block to delay a chunk. Callers may replace both functions and `delay_seconds` at any time.
+    block to delay a chunk. Callers may replace `answer`, `request` and `delay_seconds` at any time.
     """
 
     def __init__(self, target: tuple[str, int], delay_seconds: float = 0) -> None:

@@ -1,10 +1,10 @@
-# ruff: noqa: INP001 - a folder on the path of Python workers, not a package
+# ruff: noqa: INP001 - a folder on the Python workers' path, not a package
 """
-Connect a Python worker of the driver to Spark before the worker imports PySpark.
+Connect a driver-side Python worker to Spark before the worker imports PySpark.
 
-Python runs this module when it starts, if `PYTHONPATH` contains this folder. OSS 4.3.0 gives such a worker ten seconds
-to connect, and no setting changes this limit. PySpark's worker connects only after its imports, which can take
-longer on a busy machine. Workers that a daemon forks connect before their imports anyway.
+Python runs this module when it starts, if `PYTHONPATH` contains this folder. In OSS 4.3.0, a driver-side worker must
+connect within ten seconds, and no setting changes this limit. PySpark's worker connects only after its imports, which
+can take longer on a busy machine. Workers that a daemon forks connect before their imports anyway.
 """
 
 import contextlib
@@ -40,16 +40,16 @@ def connect_early(port: int, secret: str) -> None:
 
 
 def run_hidden() -> None:
-    """Run the module `sitecustomize` that this module shadows, which a Linux distribution may provide."""
+    """Run the `sitecustomize` module that this module shadows, for example from a Linux distribution."""
     folders = [folder for folder in sys.path if os.path.abspath(folder) != FOLDER]  # noqa: PTH100 - as above
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", folders)
     if spec and spec.loader:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
-# Spark sets this variable only for workers that connect by themselves.
+# Spark sets this variable only for workers that open the connection themselves.
 if "PYTHON_WORKER_FACTORY_PORT" in os.environ:
-    # Programs that a worker starts inherit the variable when Spark no longer listens; they need no connection.
+    # A worker's child programs inherit the variable. Spark no longer listens then, and they need no connection.
     with contextlib.suppress(ConnectionError):
         connect_early(int(os.environ["PYTHON_WORKER_FACTORY_PORT"]), os.environ["PYTHON_WORKER_FACTORY_SECRET"])
 run_hidden()
