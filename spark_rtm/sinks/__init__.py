@@ -1,4 +1,4 @@
-"""Sinks that Spark does not have: upsert rows of a streaming query into PostgreSQL (on Databricks: Lakebase)."""
+"""Sinks that Spark lacks: upsert a streaming query's rows into PostgreSQL (on Databricks: Lakebase)."""
 
 from spark_rtm import require
 

@@ -2,7 +2,7 @@
 Buffer the newest row per key, in order of arrival, and signal when a batch is due.
 
 A batch is due when its oldest row reaches a maximum age. In real-time mode, the next row may arrive minutes later, so a
-due batch does not wait for it.
+due batch does not wait for another row.
 """
 
 import threading
@@ -16,11 +16,11 @@ from spark_rtm.sinks.metrics import Metrics
 Key = tuple[Hashable, ...]
 
 CHECK_SECONDS = 1.0
-"""Maximum time until an idle buffer notices that its owner no longer exists."""
+"""Interval at which an idle buffer checks whether its owner still exists."""
 
-# A plain tuple, because the buffer creates one for each row.
+# A plain tuple for speed, because the buffer creates one per row.
 BufferedRow = tuple[float, Any, Sequence[Any]]
-"""Time at which the key was first buffered (monotonic seconds), the version, and the values in column order."""
+"""A buffered row: time of the key's first row (monotonic seconds), version, and values in column order."""
 Batch = dict[Key, BufferedRow]
 
 
@@ -34,7 +34,7 @@ class RowBuffer:
     def __init__(
         self, max_rows: int, linger_seconds: float, max_pending: int, patience_seconds: float, metrics: Metrics
     ) -> None:
-        """Set the limits for the size and age of a batch, the number of buffered keys, and the wait for free space."""
+        """Set the limits for batch size, batch age, the number of buffered keys, and the wait for free space."""
         self._max_rows = min(max_rows, max_pending)
         self._max_pending = max_pending
         self._linger_seconds = linger_seconds
@@ -44,13 +44,12 @@ class RowBuffer:
         self._taken: Batch = {}
         self._is_closed = False
         self._failure: BaseException | None = None
-        # `put` acquires the lock for each row. Acquiring the lock directly is faster than acquiring it through the
-        # condition.
+        # `put` acquires the lock for each row, which is faster directly than through the condition.
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
 
     def __len__(self) -> int:
-        """Return the number of keys whose rows the database has not acknowledged yet."""
+        """Return the number of keys with rows that the database has not acknowledged yet."""
         return len(self._waiting) + len(self._taken)
 
     def put(self, key: Key, version: Any, values: Sequence[Any]) -> None:
@@ -73,7 +72,7 @@ class RowBuffer:
                 self._waiting[key] = (since, version, values)
 
     def wait_until_due(self, is_owned: Callable[[], bool]) -> bool:
-        """Block until a batch is due. Return False if the buffer is empty and closed, or has no owner."""
+        """Block until a batch is due. Return False if the buffer is empty and closed, or no longer owned."""
         with self._lock:
             while is_owned():
                 if self._is_due():
@@ -98,12 +97,12 @@ class RowBuffer:
             return self._taken
 
     def acknowledge(self) -> None:
-        """Discard the last batch, because the database has stored it."""
+        """Discard the last batch after the database has stored it."""
         with self._lock:
             self._taken = {}
 
     def fail(self, failure: BaseException) -> None:
-        """Raise `failure` as RuntimeError here and in each later `put` and `take`. The rows stay in the buffer."""
+        """Raise `failure` as RuntimeError, now and in each later `put` and `take`. The rows stay in the buffer."""
         with self._lock:
             self._failure = failure
             self._changed.notify_all()

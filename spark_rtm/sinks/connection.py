@@ -1,10 +1,10 @@
 """
 Write each batch in its own transaction on one connection, and retry a failed batch until a deadline.
 
-A real-time task keeps its connection for a whole epoch. If the server closes it, the task opens a new connection and
+A real-time task keeps its connection for a whole epoch. If the server closes the connection, the task reconnects and
 writes the batch again. A watchdog shuts the connection down if the server does not reply in time. Otherwise, one lost
-packet would block a task forever, because neither `statement_timeout` nor TCP detects a reply that the server sent and
-the network lost.
+packet could block a task forever, because neither `statement_timeout` nor TCP detects a server reply that the network
+lost.
 """
 
 import os
@@ -36,7 +36,7 @@ JITTER = random.SystemRandom()
 
 @dataclass
 class BatchConnection:
-    """The connection of one task. One thread at a time may call `write`. Any thread may call `abandon`."""
+    """A sink task's database connection. Only one thread at a time may call `write`. Any thread may call `abandon`."""
 
     connect: Connect = field(repr=False)
     statement: bytes
@@ -49,7 +49,8 @@ class BatchConnection:
     def __post_init__(self) -> None:
         """Initialize without a connection, because Spark also opens sinks for empty partitions."""
         self._connection: psycopg.Connection | None = None
-        # A duplicate of the connection's file descriptor. It stays valid when the client library closes the original.
+        # A duplicate of the connection's file descriptor, which stays valid when the client library closes the
+        # original.
         self._socket: socket.socket | None = None
         self._watchdog = Watchdog(self.flush_timeout_seconds)
         self._is_abandoned = threading.Event()
@@ -58,8 +59,8 @@ class BatchConnection:
         """
         Write one batch, wait for the server to acknowledge the commit, and return the number of changed rows.
 
-        The function also repeats an attempt whose reply was lost. If the server committed this attempt, the table
-        already contains these rows with the same versions, so the repetition changes nothing.
+        This method also retries an attempt whose reply was lost. If the server committed that attempt, the table
+        already contains the rows with the same versions, so the retry changes nothing.
         """
         deadline = time.monotonic() + self.retry_deadline_seconds
         attempt = 0
@@ -99,7 +100,7 @@ class BatchConnection:
         connection, connected = self._connected()
         with self._watchdog.watching(connected):
             # The watchdog already watches the socket. If `abandon` was called before this check, the check prevents the
-            # statement; if `abandon` is called later, the watchdog ends the statement.
+            # statement. If `abandon` is called later, the watchdog ends the statement.
             if self._is_abandoned.is_set():
                 raise psycopg.OperationalError(f"sink {self.application_name!r} was closed before its flush finished")
             try:
@@ -122,7 +123,7 @@ class BatchConnection:
     def _connected(self) -> tuple[psycopg.Connection, socket.socket]:
         if self._connection is None or self._socket is None:
             self._connection = psycopg.connect(**self._options())
-            # By default, psycopg chooses the type of an integer parameter by its largest value. The server would then
+            # By default, psycopg chooses an integer array's type by its largest value. The server would then
             # prepare each combination of types separately.
             self._connection.adapters.register_dumper(int, Int8BinaryDumper)
             self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
@@ -141,7 +142,7 @@ class BatchConnection:
             parameters = conninfo_to_dict(given.get("conninfo", "")) | {**given}
             parameters.pop("conninfo", None)
         except psycopg.ProgrammingError:
-            # The original message quotes a part of the connection string, which may be the password.
+            # The original message quotes part of the connection string, which may be the password.
             raise psycopg.ProgrammingError(
                 f"cannot connect sink {self.application_name!r}: its connection string is malformed; correct `connect`"
             ) from None
@@ -160,13 +161,13 @@ class BatchConnection:
 
     def _with_time_limits(self, options: str | None) -> str:
         if options == "":
-            # A pooler may accept no options at all. The role must then have the time limits.
+            # A connection pooler may reject all options. Set the time limits on the role instead.
             return options
-        # The statement timeout of the server is shorter than the watchdog's timeout, so the watchdog handles only
-        # replies that the network lost.
+        # The server's statement timeout is shorter than the watchdog's timeout, so the watchdog handles only replies
+        # that the network lost.
         statement_ms = max(1, int(self.flush_timeout_seconds * 1000 * 6 / 7))
         lock_ms = min(MAX_LOCK_WAIT_MS, statement_ms)
-        # The last value of a setting counts.
+        # The last value of a setting takes effect.
         limits = f"-c lock_timeout={lock_ms} -c statement_timeout={statement_ms}"
         return f"-c TimeZone=UTC {options or ''} {limits}"
 
@@ -191,7 +192,7 @@ class Watchdog:
 
     @contextmanager
     def watching(self, connected: socket.socket) -> Iterator[None]:
-        """Shut down the socket `connected` if the block takes longer than the timeout."""
+        """Shut down a connected socket if the block takes longer than the timeout."""
         with self._lock:
             self._watched = time.monotonic() + self._timeout_seconds, connected
         try:

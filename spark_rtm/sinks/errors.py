@@ -1,8 +1,8 @@
 """
-Decide which PostgreSQL errors to retry, and describe them without values of rows.
+Decide which PostgreSQL errors to retry, and describe errors without row values.
 
 A task should survive a failover, but must fail immediately if the database can never store a row. PostgreSQL's messages
-quote values. The error of a task reaches Spark's logs, and values may be personal data.
+quote row values, which may be personal data, and Spark logs a task's errors.
 """
 
 import struct
@@ -10,17 +10,17 @@ import struct
 import psycopg
 
 TRANSIENT_SQLSTATES = ("08", "40", "53", "57P", "58", "55P03", "25006")
-"""Lost connection, deadlock, lack of resources, shutdown, system error, lock timeout and read-only standby."""
+"""Connection loss, deadlock, lack of resources, shutdown, system error, lock timeout and read-only standby."""
 STATEMENT_TIMEOUT_SQLSTATE = "57014"
 MAX_TIMEOUTS = 3
-"""Number of timeouts after which a statement is not retried, because it would probably time out again."""
+"""Number of timeouts after which the sink does not retry a statement that would probably time out again."""
 MAX_REFUSED_LOGINS = 2
 """Number of rejected logins after which the sink stops retrying, because more attempts can lock the account."""
 LOGIN_REFUSED = "authentication failed for user"
-"""Part of the server's message. The client library hides the SQLSTATE of a refused connection."""
+"""Part of the server's message for a rejected login. The client library hides a refused connection's SQLSTATE."""
 SQLSTATES_WITHOUT_VALUES = ("08", "21", "25", "28", "3D", "3F", "40", "42", "53", "54", "55", "57", "58")
-"""
-Classes whose messages name only connections, tables and settings. Other messages can quote values or come from users.
+""" SQLSTATE classes whose messages mention only connections, tables and settings. Other messages can quote values or
+user input.
 """
 
 
@@ -31,10 +31,10 @@ def is_refused_login(error: psycopg.Error) -> bool:
 
 def is_transient(error: psycopg.Error, *, timeouts: int, refused_logins: int) -> bool:
     """
-    Return whether a retry of the same batch may succeed after these numbers of timeouts and rejected logins.
+    Return whether a retry of the batch may succeed, given the previous numbers of timeouts and rejected logins.
 
-    An OperationalError without SQLSTATE means that the connection was lost or refused. The client library can raise it
-    before it marks the connection as closed, so the state of the connection is not checked.
+    An OperationalError without SQLSTATE means that the connection was lost or refused. The client library can raise
+    such an error before it marks the connection as closed, so this function ignores the connection's state.
     """
     code = error.sqlstate
     if code is None:
@@ -43,7 +43,7 @@ def is_transient(error: psycopg.Error, *, timeouts: int, refused_logins: int) ->
 
 
 def without_values(error: Exception) -> Exception:
-    """Return `error` if its text contains no row values, else an error of the same type that states only the place."""
+    """Return an error of the same type without row values in its text."""
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return error
     diag = error.diag
@@ -62,7 +62,8 @@ def without_values(error: Exception) -> Exception:
 
 
 def is_caused_by_a_row(error: Exception) -> bool:
-    """Return whether the server rejected a single value, so the other rows of the batch may be stored."""
-    # An integer above 64 bits raises one of the last two, with or without the C part of psycopg.
+    """Return whether the server rejected a single value, so that it might accept the other rows of the batch."""
+    # An integer above 64 bits raises one of the last two errors, depending on whether psycopg uses its C
+    # implementation.
     kinds = psycopg.DataError | psycopg.IntegrityError | UnicodeEncodeError | OverflowError | struct.error
     return isinstance(error, kinds)

@@ -1,7 +1,7 @@
 """
 Write due batches in a separate thread, or immediately in the thread that waits for the result.
 
-In real-time mode, the next row may arrive minutes later, so a flush must not wait for it.
+In real-time mode, the next row may arrive minutes later, so a flush must not wait for another row.
 """
 
 import logging
@@ -24,15 +24,15 @@ LOG = logging.getLogger(__name__)
 ABANDON_SECONDS = 5.0
 
 RejectValues = Callable[[Sequence[Any], str], None]
-"""Function that receives the values of a rejected row in column order, and the reason."""
+"""Callback for a rejected row's values in column order, and the reason."""
 
 
 @dataclass
 class Flusher:
     """
-    Writes batches from the buffer to the connection, one at a time.
+    A writer of batches from a buffer to a connection, one batch at a time.
 
-    Its thread writes due batches until `stop` is called or `is_owned` returns False.
+    The flusher's thread writes due batches until `stop` is called or `is_owned` returns False.
     """
 
     buffer: RowBuffer
@@ -49,7 +49,7 @@ class Flusher:
 
     def drain(self) -> None:
         """Block until the database has acknowledged every row so far. Raise RuntimeError if a row cannot be written."""
-        # The calling thread flushes, because handing the rows to the other thread would cost two thread switches.
+        # The calling thread flushes, because handing the rows to the flusher's thread would cost two thread switches.
         while self._flush_next():
             pass
 
@@ -92,13 +92,13 @@ class Flusher:
     def _try(self, batch: Batch) -> Exception | None:
         try:
             self._flush(batch)
-        except Exception as error:  # noqa: BLE001  # `put` and `take` of the buffer raise it
+        except Exception as error:  # noqa: BLE001  # the buffer's `put` and `take` raise it
             return without_values(error)
         return None
 
     def _flush(self, batch: Batch) -> None:
         started_at = time.monotonic()
-        # Rows are sorted, because two tasks that lock the same rows in different orders can deadlock.
+        # Sort the rows, because two tasks that lock the same rows in different orders can deadlock.
         written, changed = self._write([batch[key][2] for key in sorted(batch)])
         committed_at = time.monotonic()
         oldest_since = min(since for since, _, _ in batch.values())
@@ -109,12 +109,12 @@ class Flusher:
         self.metrics.oldest_ms.append((committed_at - oldest_since) * 1000)
 
     def _write(self, rows: list[Sequence[Any]]) -> tuple[int, int]:
-        """Write rows, in halves if a row cannot be written. Return the numbers of acknowledged and changed rows."""
+        """Write rows, in halves if a row is rejected. Return the numbers of acknowledged and changed rows."""
         try:
             return len(rows), self.connection.write([list(column) for column in zip(*rows, strict=True)])
         except Exception as error:
             is_rejected = self.on_rejected is not None and is_caused_by_a_row(error)
-            # Two keys of the batch can differ in Python but be equal in PostgreSQL.
+            # Two keys in the batch can differ in Python but be equal in PostgreSQL.
             has_equal_keys = isinstance(error, psycopg.errors.CardinalityViolation)
             if not is_rejected and not (has_equal_keys and len(rows) > 1):
                 raise

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 MAX_DURATIONS = 10_000
-"""Maximum number of stored durations. An epoch may last for days, so older ones are dropped."""
+"""Maximum number of stored durations. Older durations are dropped, because an epoch may last for days."""
 
 
 def _newest_durations() -> deque[float]:
@@ -14,7 +14,7 @@ def _newest_durations() -> deque[float]:
 
 @dataclass
 class Metrics:
-    """Counts of one epoch in one task. Only one thread at a time writes to each field."""
+    """The counts for one sink epoch in one task. Only one thread at a time writes to each field."""
 
     rows: int = 0
     """Rows passed to `process`."""
@@ -23,7 +23,7 @@ class Metrics:
     flushed: int = 0
     """Rows that the database acknowledged, including stale rows."""
     stale_rows: int = 0
-    """Acknowledged rows that changed nothing, because the table had the same or a newer version."""
+    """Acknowledged rows without effect, because the table contained the same or a newer version."""
     rejected_rows: int = 0
     """Rows passed to `on_rejected`."""
     flushes: int = 0
@@ -31,11 +31,11 @@ class Metrics:
     reconnects: int = 0
     watchdog_cuts: int = 0
     backpressure_seconds: float = 0
-    """Total wait of `process` for space in the buffer."""
+    """Total time that `process` waited for space in the buffer."""
     flush_ms: deque[float] = field(default_factory=_newest_durations)
     """Duration of each flush, including retries."""
     oldest_ms: deque[float] = field(default_factory=_newest_durations)
-    """Time from the `process` call for the oldest row of each flush to its acknowledged commit."""
+    """Time from each flush's oldest `process` call to the acknowledged commit."""
 
     def line(self) -> str:
         """Return all metrics on one line."""
@@ -49,7 +49,7 @@ class Metrics:
 
 
 def _spread(name: str, values_ms: Collection[float]) -> str:
-    # Nearest-rank percentiles without NumPy, so executors need only psycopg for this package.
+    # Compute nearest-rank percentiles without NumPy, so executors need only psycopg for this package.
     ordered = sorted(values_ms) or [0.0]
     p50, p99 = ordered[(len(ordered) - 1) // 2], ordered[-1 - len(ordered) // 100]
     return f"{name}_ms_p50={p50:.1f} {name}_ms_p99={p99:.1f} {name}_ms_max={ordered[-1]:.1f}"

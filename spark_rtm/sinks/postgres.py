@@ -1,5 +1,5 @@
 """
-Upsert the rows of a streaming query into PostgreSQL or Lakebase within milliseconds, without losing rows.
+Upsert a streaming query's rows into PostgreSQL or Lakebase within milliseconds, without losing rows.
 
 In real-time mode, Spark closes a sink only at the end of a long batch, so a separate thread flushes rows earlier.
 """
@@ -26,11 +26,10 @@ LOG = logging.getLogger(__name__)
 @dataclass
 class PostgresUpsertSink:
     """
-    A sink for `DataStreamWriter.foreach` in micro-batch and real-time mode, and for your own loops.
+    A sink for `DataStreamWriter.foreach` in micro-batch and real-time mode, and for direct use.
 
-    Delivery is at least once. The final table is exact, because it keeps the row with the highest `version` of each
-    key.
-    Without `version`, the table keeps the row that arrives last. After a lost connection, that can be an older row,
+    Delivery is at least once. The final table is exact, because it keeps each key's row with the highest `version`.
+    Without `version`, the table keeps the last row to arrive. After a lost connection, an older row can arrive last,
     even if one task processes all rows of a key and a newer row was already acknowledged.
     """
 
@@ -38,29 +37,29 @@ class PostgresUpsertSink:
     """
     Arguments of `psycopg.connect`, or a function that returns them for each connection.
 
-    Spark sends the sink to its workers with the arguments, including a password, but without the result of a function.
+    Spark sends the arguments, including a password, to its workers, but does not send a function's result.
     The sink adds its time limits to `options`, unless `options` is an empty string.
     """
     table: tuple[str, str]
-    """Schema and table."""
+    """Schema name and table name."""
     key: tuple[str, ...]
     """Columns of the primary key or of a unique index."""
     columns: Mapping[str, str]
-    """PostgreSQL types of the columns to write."""
+    """PostgreSQL type of each column to write."""
     version: str | None = None
     """Column that increases with every change of a key: a number, a date or a timestamp."""
     allow_reverts: bool = False
     """Without `version`, allow an older row to replace an acknowledged newer row."""
     on_rejected: Callable[[Mapping[str, Any], str], None] | None = None
     """
-    Called with a row that can never be stored, and the reason. Without it, such a row fails the task.
+    Called with a row that can never be stored, and the reason. Without a callback, such a row fails the task.
 
     The function must store the row elsewhere before it returns, and may be called again with the same row.
     """
     max_rows: int = 500
     """Maximum number of rows per flush."""
     linger_ms: float = 2
-    """Maximum wait of a row for more rows before a flush."""
+    """Maximum time that a row waits for more rows before a flush."""
     max_pending: int = 5_000
     """
     Maximum number of distinct keys in the buffer.
@@ -70,9 +69,9 @@ class PostgresUpsertSink:
     retry_deadline_seconds: float = 60
     """Time during which the sink retries a failed batch before the task fails."""
     flush_timeout_seconds: float = 35
-    """Time without a reply after which the sink closes the connection. The server times out after 6/7 of it."""
+    """Time without a reply after which the sink closes the connection. The server's timeout is 6/7 of this time."""
     metrics: Metrics = field(init=False, repr=False, compare=False, default_factory=Metrics)
-    """Metrics of the current or last epoch."""
+    """The metrics for the current or last epoch."""
 
     def __post_init__(self) -> None:
         """Reject invalid arguments on the driver."""
@@ -83,7 +82,7 @@ class PostgresUpsertSink:
         self._buffer: RowBuffer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the objects from `open`, because threads and some functions cannot be pickled."""
+        """Return the state without objects created by `open`, because threads and some functions cannot be pickled."""
         return {**self.__dict__, "metrics": Metrics(), "_buffer": None, "_flusher": None, "_encoder": None}
 
     def open(self, partition_id: int, epoch_id: int) -> bool:
@@ -111,7 +110,7 @@ class PostgresUpsertSink:
             self.flush_timeout_seconds,
             self.metrics,
         )
-        # The threads have no reference to the sink, so they also end when a sink without close() is garbage-collected.
+        # The threads have no strong reference to the sink, so they end when an unclosed sink is garbage-collected.
         owner = weakref.ref(self)
         self._flusher = Flusher(
             self._buffer, connection, self.metrics, self._reject_values(), lambda: owner() is not None
@@ -140,9 +139,9 @@ class PostgresUpsertSink:
 
     def close(self, error: BaseException | None) -> None:
         """
-        Write the buffered rows, and raise an error if that fails.
+        Write the buffered rows, and raise an error if the write fails.
 
-        If the query failed with `error`, discard the rows instead. Later calls do nothing.
+        If the query failed with `error`, discard the rows instead. Later calls have no effect.
         """
         buffer, self._buffer = self._buffer, None
         if buffer is None:

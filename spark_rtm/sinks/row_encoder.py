@@ -24,7 +24,7 @@ INFINITY = math.inf
 
 
 class RowEncoder:
-    """Encodes rows with a fixed set of columns, which include the key and the version."""
+    """An encoder for rows with a fixed set of columns, which include the key and the version."""
 
     def __init__(self, key: Sequence[str], columns: Mapping[str, str], version: str | None) -> None:
         names = list(columns)
@@ -49,7 +49,7 @@ class RowEncoder:
                 try:
                     values[position] = convert(values[position])
                 except (ArithmeticError, RecursionError, TypeError) as error:
-                    # Only the type of the error is named, because its text can quote the value.
+                    # The message contains only the error's type, because its text can quote the value.
                     problem = f"cannot be converted ({type(error).__name__}), so the table would reject the row"
                     raise _unusable("value", (self._names[position],), problem) from None
         key = self._key_of(values)
@@ -59,7 +59,7 @@ class RowEncoder:
             return key, None, values
         version = values[self._version_position]
         try:
-            # Infinity and NaN are higher than every later version, so they would block all updates of their key.
+            # Infinity and NaN are higher than any later version, so they would block all updates of their key.
             is_usable = version < INFINITY if self._is_version_a_number else version is not None
         except (TypeError, InvalidOperation):
             is_usable = False
@@ -71,7 +71,7 @@ class RowEncoder:
 
 
 def _unusable(role: str, names: Sequence[str | None], problem: str) -> ValueError:
-    # The message omits values of the row, because errors reach Spark's logs.
+    # The message omits row values, because Spark logs errors.
     return ValueError(f"a row has an unusable {role}: column {names!r} {problem}; filter out such rows before the sink")
 
 
@@ -86,7 +86,7 @@ def _utc(value: datetime | None) -> datetime | None:
 
 
 def _jsonb(value: Any) -> Jsonb | None:
-    # The value is converted here, because an error of the client library would not identify the row.
+    # Convert the value here, because an error from the client library would not identify the row.
     return None if value is None else Jsonb(json.dumps(_plain(value)), dumps=str)
 
 
@@ -115,4 +115,4 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "decimal": _decimal,
     "bytea": _bytes,
 }
-"""Conversion for each PostgreSQL type without length. Values of other types are not converted."""
+"""Conversion functions by PostgreSQL type without length. Values of other types are not converted."""

@@ -17,7 +17,7 @@ TYPES_OF_LENGTH_1 = {
     **dict.fromkeys(("char", "character", "nchar", "national char", "national character"), "bpchar"),
     "bit": "bit varying",
 }
-"""Types with the default length 1, each with a type for the same values without a length."""
+"""Types with a default length of 1, and the corresponding types without a length."""
 INTEGERS = ("smallint", "int2", "integer", "int", "int4", "bigint", "int8")
 NUMBERS = frozenset((*INTEGERS, "numeric", "decimal", "real", "float4", "double precision", "float", "float8"))
 TIMES = frozenset(
@@ -28,7 +28,7 @@ FIND_TRUNCATING_TYPES = """
 select name from unnest(%s::text[]) as name join pg_type on pg_type.oid = to_regtype(name)
 where typtype = 'd' or pg_type.oid in ('name'::regtype, '"char"'::regtype)
 """
-"""Query for domains and two internal types, because a cast to them may truncate a value without an error."""
+"""Query for types that truncate values in a cast without an error: domains and two internal types."""
 UNORDERED_VERSION = (
     "has the type {!r}, and Python and PostgreSQL may order its values differently; use a number, a date or a timestamp"
 )
@@ -39,13 +39,13 @@ NO_VERSION = (
 
 
 def cast_type(type_name: str) -> str:
-    """Return the type without its length. PostgreSQL then compares each value with the length of the table's column."""
+    """Return the type without its length, so PostgreSQL checks each value against the column's own length."""
     name = " ".join(LENGTH.sub(" ", type_name).split())
     return TYPES_OF_LENGTH_1.get(name.lower(), name)
 
 
 def types_to_check(columns: Mapping[str, str]) -> list[str]:
-    """Return the types that may truncate values in a cast, so the server must look them up."""
+    """Return the types to look up on the server, because a cast to them may truncate values."""
     names = {cast_type(type_name) for type_name in columns.values()}
     return sorted(name for name in names if name.lower() not in BUILT_IN_TYPES)
 
@@ -53,7 +53,7 @@ def types_to_check(columns: Mapping[str, str]) -> list[str]:
 def check_target(
     table: Sequence[str], key: Sequence[str], columns: Mapping[str, str], version: str | None, *, allow_reverts: bool
 ) -> None:
-    """Raise ValueError with all reasons why rows cannot be upserted into the table."""
+    """Raise ValueError with all the reasons why rows cannot be upserted into the table."""
     unsupported = sorted(name for name, type_name in columns.items() if not TYPE_NAME.fullmatch(type_name))
     version_type = cast_type(columns.get(version or "", "bigint")).lower()
     problems = [
@@ -97,7 +97,8 @@ def upsert_statement(
     ).format(
         table=_identifier(*table),
         names=_listed(names.values()),
-        # A type name cannot be a parameter or an identifier, so its text is inserted. `check_target` has validated it.
+        # A type name can be neither a parameter nor an identifier, so insert its text, which `check_target` has
+        # validated.
         arrays=_listed(sql.SQL("%b::" + cast_type(type_name) + "[]") for type_name in columns.values()),
         key=_listed(names[name] for name in key),
         action=update + guard if others else sql.SQL("nothing"),

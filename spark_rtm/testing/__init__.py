@@ -1,5 +1,5 @@
 """
-Test a function of streaming DataFrames in real-time mode: records in, records with their latencies out.
+Test a function of streaming DataFrames in real-time mode: send records, and get records and latencies.
 
-`spark_rtm.testing.plugin` is a pytest plugin with a session, a broker, a database and the fixture `run_real_time`.
+`spark_rtm.testing.plugin` is a pytest plugin with a session, a broker, a database and the `run_real_time` fixture.
 """

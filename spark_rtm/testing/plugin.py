@@ -1,7 +1,8 @@
 """
-Pytest plugin: one session and one broker for a whole test run, and the fixture `run_real_time`.
+Pytest plugin with one session and one broker for a whole test run, and the `run_real_time` fixture.
 
-Activate it in `conftest.py` with `pytest_plugins = ["spark_rtm.testing.plugin"]`. Importing it starts nothing.
+Activate the plugin in `conftest.py` with `pytest_plugins = ["spark_rtm.testing.plugin"]`. The import has no side
+effects.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from spark_rtm.testing.run import RealTimeRun
 
-# The default of the example pipeline, which starts all its queries in one session.
+# The default of the example pipeline, which runs all queries in one session.
 SLOTS = 24
 # Spark requires 5 s by default. A test waits for the end of a batch, so its batches are shorter.
 MIN_INTERVAL = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
@@ -28,13 +29,13 @@ MIN_INTERVAL = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
 
 @pytest.fixture(scope="session")
 def rtm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return Spark's working folder, which keeps relative paths of a job out of the project."""
+    """Return Spark's working folder, which keeps a job's relative paths out of the project."""
     return tmp_path_factory.mktemp("spark")
 
 
 @pytest.fixture(scope="session")
 def rtm_confs() -> dict[str, str]:
-    """Return further settings of the session. Override this fixture in your `conftest.py`."""
+    """Return additional session settings. Override this fixture in your `conftest.py`."""
     return {}
 
 
@@ -51,7 +52,7 @@ def rtm_spark(rtm_folder: Path, rtm_confs: dict[str, str]) -> Iterator[SparkSess
 
 @pytest.fixture(scope="session")
 def rtm_kafka() -> Iterator[str]:
-    """Yield the bootstrap servers of a local broker, or of `KAFKA_BOOTSTRAP_SERVERS`."""
+    """Yield a local broker's bootstrap servers, or `KAFKA_BOOTSTRAP_SERVERS`."""
     from spark_rtm.services.kafka import kafka_broker
 
     with kafka_broker() as bootstrap_servers:
@@ -60,7 +61,7 @@ def rtm_kafka() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def rtm_postgres() -> Iterator[str]:
-    """Yield the connection string of a local PostgreSQL server, or `POSTGRES_DSN`."""
+    """Yield a local PostgreSQL server's connection string, or `POSTGRES_DSN`."""
     from spark_rtm.services.postgres import postgres_server
 
     with postgres_server() as dsn:
@@ -69,7 +70,7 @@ def rtm_postgres() -> Iterator[str]:
 
 @pytest.fixture
 def run_real_time(rtm_spark: SparkSession, rtm_kafka: str) -> Callable[..., RealTimeRun]:
-    """Return `spark_rtm.testing.run.run_real_time` with the session and the broker of this test run."""
+    """Return `spark_rtm.testing.run.run_real_time`, bound to this test run's session and broker."""
     from spark_rtm.testing.run import run_real_time as run
 
     return functools.partial(run, spark=rtm_spark, bootstrap_servers=rtm_kafka)

@@ -1,4 +1,4 @@
-"""Define the records that a test sends to a query and receives from it."""
+"""Define the records that a test sends to and receives from a query."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,14 +8,14 @@ from typing import Any
 from confluent_kafka import Message
 
 TOPIC_HEADER = "rtm-test-topic"
-"""Header with the topic that the query chose for a redirected record."""
+"""Header that contains the topic that the query chose for a redirected record."""
 
 Bytes = str | bytes | None
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A record of the source topic."""
+    """A record for the source topic."""
 
     value: bytes | None
     key: bytes | None = None
@@ -27,19 +27,19 @@ class Received:
     """A record that the query wrote."""
 
     topic: str
-    """The topic that the query chose, or an empty string if its rows have no column `topic`."""
+    """The topic that the query chose, or an empty string if its rows have no `topic` column."""
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
     appended_ms: int = field(compare=False)
 
     def fields(self) -> Any:
-        """Return the value, parsed as JSON."""
+        """Return the record's value, parsed as JSON."""
         return json.loads(self.value or b"")
 
 
 def as_sent(record: "Sent | Bytes | Mapping[str, Any] | tuple[Bytes, Any]") -> Sent:
-    """Convert a value, a (key, value) pair, a `Sent` or a mapping (a JSON object) to a record to send."""
+    """Convert a value, a (key, value) pair, a mapping (JSON object) or a `Sent` to a `Sent`."""
     if isinstance(record, Sent):
         return record
     key, value = record if isinstance(record, tuple) else (None, record)

@@ -1,4 +1,4 @@
-"""Run a function from Kafka source rows to Kafka sink rows in real-time mode, for a test."""
+"""Run a function that maps Kafka source rows to Kafka sink rows in real-time mode, for tests."""
 
 import shutil
 import uuid
@@ -21,17 +21,17 @@ INTERVAL_MS = 1_000
 
 @dataclass(frozen=True)
 class RealTimeRun:
-    """The output of a query for the records of a test, and its failure."""
+    """A query's output for a test's records, and its failure."""
 
     records: list[Received]
-    """The output in the order of append times, up to the failure if the query failed."""
+    """Output records in append-time order, up to a failure."""
     latencies_ms: list[int]
-    """Time from the append of a source record to the append of its output, in order. Empty if the numbers differ."""
+    """Times between the appends of each source record and its output, in order (empty if the record counts differ)."""
     error: QueryFailedError | None
-    """The failure of the query, or None if it processed and committed all records."""
+    """The query's failure, or None if the query processed and committed all records."""
 
     def values(self, topic: str | None = None) -> list[bytes | None]:
-        """Return the values of all records, or of those for `topic`. Raise the error of a failed query."""
+        """Return all output values, or only those for `topic`. Raise the error if the query failed."""
         if self.error:
             raise self.error
         return [record.value for record in self.records if topic in (None, record.topic)]
@@ -50,10 +50,9 @@ def run_real_time(
     """
     Start `transform` in real-time mode, send `records`, wait until they are committed, and return the output.
 
-    `transform` receives a stream of Kafka source rows. Its further parameters are static DataFrames of Kafka source
-    rows. `tables` maps parameter names to records.
-    Raises TimeoutError after the deadline, `NotEnoughSlotsError` if the session has too few task slots, and
-    RuntimeError if the broker refuses a record.
+    `transform` receives a stream of Kafka source rows. Its other parameters are static DataFrames of Kafka source rows.
+    `tables` maps their names to records. Raises TimeoutError after the deadline, `NotEnoughSlotsError` if the session
+    has too few task slots, and RuntimeError if the broker rejects a record.
     """
     source, folder = f"rtm-test-{uuid.uuid4().hex[:12]}", new_checkpoints(run_folder())
     names = {table: f"{source}-{table}" for table in tables or {}}

@@ -1,7 +1,7 @@
 """
-Run a streaming DataFrame against its own topics: start, send, wait for the commit, read the output.
+Run a streaming DataFrame with its own topics: start the query, send records, wait for the commit, read the output.
 
-All output goes to one topic with one partition, so its records have the order of their append times.
+All output goes to one topic with one partition, so the output is in append-time order.
 """
 
 import json
@@ -29,10 +29,10 @@ from spark_rtm.realtime.slots import preflight
 from spark_rtm.testing.records import TOPIC_HEADER, Received, Sent, received
 
 BLOCK = "kafka.max.block.ms"
-# A target topic that does not exist would delay the failure by 60 s.
+# By default, a missing target topic would delay the failure by 60 s.
 SINK = KAFKA_SINK | {BLOCK: "10000", "kafka.max.request.size": "4000000"}
 MAX_SENT_BYTES = 12_000_000
-# The tests examine the limit of the sink's client, so the topics accept larger records.
+# Tests verify the sink client's limit, so the topics accept larger records.
 ANY_SIZE = REJECT_TOPIC | {"max.message.bytes": str(MAX_SENT_BYTES)}
 FLUSH_SECONDS = 30.0
 START_SECONDS = 60.0
@@ -86,18 +86,18 @@ class Trial:
         self._ends = dict[tuple[str, int], int]()
 
     def start(self, checkpoint: str, interval_ms: int) -> StreamingQuery:
-        """Start the query in real-time mode on this checkpoint, and wait until its plan proves the mode."""
+        """Start the query in real-time mode with this checkpoint, and wait until the plan proves the mode."""
         preflight(self.spark, {"query": (self.rows, sum(self.partitions.values()))})
         writer = redirected(self.rows, self.target).writeStream.format("kafka").options(**self.sink)
         writer = writer.option("kafka.bootstrap.servers", self.bootstrap_servers)
-        # A query may come from code that has changed the default file system.
+        # The tested code may have changed the default file system.
         writer = writer.option("checkpointLocation", f"file:{self.folder / checkpoint}")
-        # The name contains no run id: an error message quotes it.
+        # The query name contains no run id, because error messages quote the name.
         writer = writer.queryName(checkpoint).outputMode("update")
         query: StreamingQuery = writer.trigger(realTime=f"{interval_ms} milliseconds").start()  # type: ignore[call-overload]
         try:
             assert_real_time(query)
-            # Real-time mode refuses operators after the first plan exists and before the first job starts.
+            # Real-time mode rejects unsupported operators after the first plan exists and before the first job starts.
             wait_until(lambda: self._has_job(query), START_SECONDS, "the first job of the query", [query])
         except BaseException:
             query.stop()
@@ -113,10 +113,10 @@ class Trial:
         time_ms: int = 0,
     ) -> list[int]:
         """
-        Send records, spread over the partitions unless `partition` is given, and return their times in ms.
+        Send records, spread over the partitions unless `partition` is given, and return their timestamps in ms.
 
-        With `rate`, send this number of records per second. The times are append times. After `use_producer_times`, the
-        times are `time_ms`, or the current time if `time_ms` is 0.
+        With `rate`, send this number of records per second. The timestamps are append times. After
+        `use_producer_times`, they are `time_ms`, or the current time if `time_ms` is 0.
         """
         name = topic or next(iter(self.partitions))
         acknowledged, refused = list[Message](), list[KafkaError]()
@@ -144,18 +144,18 @@ class Trial:
         return [message.timestamp()[1] for message in acknowledged]
 
     def fill(self, table: str, records: Iterable[Sent]) -> None:
-        """Send the records of a table that the query reads as a static DataFrame."""
+        """Send a table's records, which the query reads as a static DataFrame."""
         for record in records:
             self._producer.produce(table, record.value, record.key, headers=list(record.headers))
         self._flush(table)
 
     def replace(self, table: str, records: Iterable[Sent]) -> None:
-        """Replace the records of a table with one partition."""
+        """Replace the records of a single-partition table."""
         self._delete_before([TopicPartition(table, 0, OFFSET_END)])
         self.fill(table, records)
 
     def wait_for_commit(self, query: StreamingQuery, deadline_seconds: float = 60) -> None:
-        """Wait until the query has committed every sent record, and end its batch early if possible."""
+        """Wait until the query has committed every sent record, and end the batch early if possible."""
         can_end = control.obeys(query)
 
         def is_committed() -> bool:
@@ -179,7 +179,7 @@ class Trial:
         return [received(message) for message in messages]
 
     def use_producer_times(self) -> None:
-        """Make the source topics store the producer's times from now on, even future ones."""
+        """Make the source topics store producer timestamps from now on, even future ones."""
         keep_producer_times(self.bootstrap_servers, self.partitions)
 
     def is_committed(self, offsets: Mapping[str, Mapping[str, int]]) -> bool:
@@ -187,7 +187,7 @@ class Trial:
         return all(offsets.get(topic, {}).get(str(n), 0) >= end for (topic, n), end in self._ends.items())
 
     def forget(self) -> None:
-        """Delete all records of the source topics, so that a new checkpoint starts with later records."""
+        """Delete all source records, so that a query with a new checkpoint starts with later records."""
         consumer = consumer_from_start(self.bootstrap_servers, self.partitions)
         try:
             ends = end_offsets(consumer, consumer.assignment())
@@ -231,11 +231,10 @@ class Trial:
 
 def latencies_ms(sent_ms: Sequence[int], outputs: Sequence[Received], per_record: Sequence[int] = ()) -> list[int]:
     """
-    Return the latency of each output in milliseconds: its append time minus that of its source record.
+    Return each output's latency in milliseconds: its append time minus the source record's append time.
 
-    Outputs are matched with source records by their order of arrival. `per_record` contains the number of outputs of
-    each source record. Without it, all records have the same number of outputs. Returns an empty list if the numbers do
-    not match.
+    Outputs are matched with source records by order of arrival. `per_record` contains the number of outputs per source
+    record (default: the same number for all records). Returns an empty list if the numbers do not match.
     """
     counts = list(per_record)
     if not counts and sent_ms and len(outputs) % len(sent_ms) == 0:
@@ -247,5 +246,5 @@ def latencies_ms(sent_ms: Sequence[int], outputs: Sequence[Received], per_record
 
 
 def new_checkpoints(parent: Path | None = None) -> Path:
-    """Create a folder for checkpoints."""
+    """Create a new folder for checkpoints."""
     return Path(tempfile.mkdtemp(prefix="checkpoints-", dir=parent))

@@ -1,4 +1,4 @@
-"""Define a finding of `validate` or `lint`, and render findings as text, JSON, GitHub annotations or SARIF."""
+"""Define the findings of `validate` and `lint`, and render them as text, JSON, GitHub annotations or SARIF."""
 
 import hashlib
 import io
@@ -16,26 +16,26 @@ OSS, DATABRICKS = "oss-4.3", "databricks"
 ENGINES = (OSS, DATABRICKS)
 NAMES = {OSS: "OSS 4.3", DATABRICKS: "Databricks"}
 SEVERITIES = {"error": "error", "warning": "warning", "information": "note"}
-"""The name of each severity in the singular and in SARIF, the most severe one first."""
+"""Singular name and SARIF name of each severity, most severe first."""
 STYLES = ("text", "json", "github", "sarif")
 GITHUB_LEVELS = {"information": "notice"}
 COLORS = {"error": "31", "warning": "33", "information": "36"}
 BOLD = "1"
 RuleDetails = Mapping[str, Mapping[str, object]]
-"""The SARIF properties of each rule, such as `helpUri`."""
+"""SARIF properties of each rule, such as `helpUri`."""
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """One problem in one line of a file."""
+    """A problem in a line of a file."""
 
     path: str
-    """The path from the caller, with forward slashes."""
+    """File path as given by the caller, with forward slashes."""
     line: int
-    """The line number, from 1."""
+    """Line number, starting at 1."""
     rule: str
-    """The identifier of the rule, such as `output-mode`."""
+    """Rule identifier, such as `output-mode`."""
     message: str
     """The problem and its consequence."""
     fix: str
@@ -43,9 +43,9 @@ class Finding:
     """`error`, `warning` or `information`."""
     engine: tuple[str, ...] = ENGINES
     column: int = 0
-    """The first column in characters, from 1; 0 if unknown."""
+    """First column in characters, starting at 1 (0 if unknown)."""
     end_column: int = 0
-    """The column after the end of the range, on the same line."""
+    """Column after the end of the range, on the same line."""
 
     @property
     def text(self) -> str:
@@ -55,7 +55,7 @@ class Finding:
 
     @property
     def place(self) -> str:
-        """The path, the line and, if known, the column."""
+        """The finding's path, line and, if known, column."""
         return ":".join([self.path, str(self.line), *([str(self.column)] if self.column else [])])
 
 
@@ -75,7 +75,7 @@ def render(
 
 
 def summary(findings: Iterable[Finding]) -> str:
-    """Return the number of findings of each severity, such as `2 errors, 1 warning`."""
+    """Return the number of findings per severity, such as `2 errors, 1 warning`."""
     counts = Counter(finding.severity for finding in findings)
     found = [(counts[severity], name) for severity, name in SEVERITIES.items() if counts[severity]]
     return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in found)
@@ -95,14 +95,14 @@ def _annotation(finding: Finding) -> str:
 
 
 def _escaped(text: str, extra_characters: str = "") -> str:
-    # The percent sign is escaped first, because the other escape sequences contain a percent sign.
+    # Escape the percent sign first, because the other escape sequences contain a percent sign.
     for character in "%\r\n" + extra_characters:
         text = text.replace(character, f"%{ord(character):02X}")
     return printable(text)
 
 
 def printable(text: str) -> str:
-    """Escape control characters and lone surrogates, because a file name may contain terminal commands."""
+    """Escape control characters and lone surrogates, because file names may contain terminal commands."""
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
@@ -114,7 +114,7 @@ def _sarif(findings: list[Finding], details: RuleDetails) -> dict[str, object]:
     seen: Counter[tuple[str, ...]] = Counter()
     results = []
     for finding in findings:
-        # The hash excludes the line number, so it does not change if lines are added above.
+        # The hash excludes the line number, so that it does not change when lines are added above the finding.
         same = (finding.path, finding.rule, finding.message, finding.fix)
         seen[same] += 1
         results.append(_sarif_result(finding, hashlib.sha256(repr((*same, seen[same])).encode()).hexdigest()))
@@ -138,8 +138,8 @@ def _sarif_result(finding: Finding, fingerprint: str) -> dict[str, object]:
 
 
 def show(text: str) -> None:
-    """Print a text to standard output unless it is empty."""
+    """Print text to standard output, unless the text is empty."""
     if text:
-        if isinstance(sys.stdout, io.TextIOWrapper):  # a file name may contain characters that the encoding lacks
+        if isinstance(sys.stdout, io.TextIOWrapper):  # the encoding may lack characters of a file name
             sys.stdout.reconfigure(errors="backslashreplace")
         print(text)

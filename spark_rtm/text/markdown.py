@@ -1,9 +1,9 @@
 """
-Parse the parts of a Markdown page that can be checked: fences, headings, links and tables.
+Parse the checkable parts of a Markdown page: fences, headings, links and tables.
 
-Each part records its first line number.
-The parser also finds tilde, quoted and indented fences with any info string, because the tests run only fences that it
-finds. It uses only the standard library, because the linter also runs without packages.
+Each part records its first line number. The parser also finds tilde, quoted and indented fences with any info string,
+because tests run only the fences that the parser finds. This module imports only the standard library, because the
+linter also runs without third-party packages.
 """
 
 import re
@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-# Allowed before a fence: quote marks, and the indentation or the bullet of a list item.
+# Pattern for text that may precede a fence: quote markers, and a list item's indentation or bullet.
 _PREFIX = r"(?P<prefix>(?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)"
 _OPENING = re.compile(_PREFIX + r"(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$")
 _LANGUAGE = re.compile(r"\s*(?:\{code(?:-block)?\}\s*|\{?\s*\.?)(?P<name>[\w#.+-]*)")
-# A key begins where a word begins. Otherwise a long word would be read again from each of its letters.
+# A key begins at the start of a word. Otherwise, matching would restart at each letter of a long word.
 _OPTION = re.compile(
     r"(?<![\w-])(?P<key>[A-Za-z_][\w-]*+)=(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s}\"']+))"
 )
@@ -42,18 +42,18 @@ class Fence:
 
     @property
     def first_code_line(self) -> int:
-        """The line number of the first code line."""
+        """The line number of the fence's first code line."""
         return self.line + 1
 
     @property
     def is_python(self) -> bool:
-        """Whether the language of the fence is Python."""
+        """Whether the fence's language is Python."""
         return self.language in _PYTHON
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading and its anchor."""
+    """A Markdown heading and its anchor."""
 
     line: int
     level: int
@@ -63,7 +63,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Link:
-    """A link. `target` is unchanged."""
+    """A Markdown link. `target` is the unmodified link target."""
 
     line: int
     text: str
@@ -72,21 +72,21 @@ class Link:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its header cells, and the line number and cells of each row."""
+    """A Markdown table: its header cells, and each row's line number and cells."""
 
     line: int
     header: tuple[str, ...]
     rows: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
 
 
-@lru_cache(maxsize=1)  # headings, tables, prose and fences of a page are usually requested one after the other
+@lru_cache(maxsize=1)  # callers usually request headings, tables, prose and fences of the same page in succession
 def fences(text: str) -> tuple[Fence, ...]:
     """Return every fenced code block in page order. An unclosed block ends with the page."""
     return tuple(_fences(text.splitlines()))
 
 
 def prose(text: str) -> list[str]:
-    """Return the lines of the page. Lines inside fences are empty, so line numbers stay correct."""
+    """Return the page's lines. Lines inside fences are emptied, so line numbers stay correct."""
     lines = text.splitlines()
     for fence in fences(text):
         for number in range(fence.line - 1, min(fence.end_line, len(lines))):
@@ -95,7 +95,7 @@ def prose(text: str) -> list[str]:
 
 
 def headings(text: str) -> list[Heading]:
-    """Return the headings, with the anchors that GitHub and the site generate."""
+    """Return the page's headings, with the anchors that GitHub and the site generate."""
     result = []
     for number, line in enumerate(prose(text), 1):
         if match := _HEADING.match(line):
@@ -105,7 +105,7 @@ def headings(text: str) -> list[Heading]:
 
 
 def links(text: str) -> list[Link]:
-    """Return inline links, images and reference definitions outside code."""
+    """Return the page's inline links, images and reference definitions outside code."""
     result = []
     for number, line in enumerate(prose(text), 1):
         visible = replace_code_spans(line, lambda span: "x" * len(span))
@@ -115,7 +115,7 @@ def links(text: str) -> list[Link]:
 
 
 def tables(text: str) -> list[Table]:
-    """Return the tables. A vertical bar inside a code span or after a backslash does not separate cells."""
+    """Return the page's tables. A vertical bar inside a code span or after a backslash does not separate cells."""
     lines = prose(text)
     result = []
     number = 0
@@ -134,7 +134,7 @@ def tables(text: str) -> list[Table]:
 
 
 def code_spans(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each code span: from a run of backticks to the next run of the same length."""
+    """Return each code span's start and end: a run of backticks, and the next run of the same length."""
     runs = [match.span() for match in _TICKS.finditer(text)]
     later: dict[int, list[int]] = {}
     for number in reversed(range(len(runs))):
@@ -151,7 +151,7 @@ def code_spans(text: str) -> list[tuple[int, int]]:
 
 
 def replace_code_spans(text: str, change: Callable[[str], str]) -> str:
-    """Return the text after replacing each code span, with its backticks, by the result of `change`."""
+    """Return the text with each code span, including its backticks, replaced by the result of `change`."""
     pieces = []
     position = 0
     for start, end in code_spans(text):
