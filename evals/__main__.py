@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.filter.search(item.name)
     ]
     if not chosen:
-        _say(f"no item matches {options.filter.pattern!r}; their names are in evals/evals.json")
+        _say(f"no item matches {options.filter.pattern!r}; evals/evals.json lists the item names")
         return 2
     started = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -117,8 +117,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--assistant", metavar="COMMAND", help="command of the assistant; {prompt} is the prompt")
-    parser.add_argument("--only", choices=KINDS, help="ask only one kind of item")
+    parser.add_argument(
+        "--assistant", metavar="COMMAND", help="command that runs the assistant, with {prompt} for the prompt"
+    )
+    parser.add_argument("--only", choices=KINDS, help="ask only items of this kind")
     parser.add_argument(
         "--filter",
         type=re.compile,
@@ -130,17 +132,17 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--pack-dir",
         default=f"skills/{grading.skill()[0]}",
         metavar="PATH",
-        help="folder of the pack, relative to the assistant's working folder (default: %(default)s)",
+        help="folder for the pack, relative to the assistant's working folder (default: %(default)s)",
     )
     arm = parser.add_mutually_exclusive_group()
     arm.add_argument("--without-pack", action="store_true", help="do not give the pack to the assistant")
-    arm.add_argument("--skill-only", action="store_true", help="give only SKILL.md of the pack to the assistant")
+    arm.add_argument("--skill-only", action="store_true", help="give only the pack's SKILL.md to the assistant")
     parser.add_argument(
         "--timeout",
         type=float,
         default=TIMEOUT_SECONDS,
         metavar="SECONDS",
-        help="time for one item (default: %(default)g)",
+        help="time limit for one item in seconds (default: %(default)g)",
     )
     # The current folder changes when the broker starts, so a relative path is resolved here.
     parser.add_argument(

@@ -31,7 +31,7 @@ def main() -> int:
     if path is None or path.suffix.lower() not in SUFFIXES:
         return 0
     if not os.path.isfile(path):  # noqa: PTH113  # a method of `Path` raises below an inaccessible folder
-        return _unchecked(f"{path} is not a readable file, so it was not checked")
+        return _unchecked(f"{path} cannot be read as a file, so it was not checked")
     try:
         findings = lint_paths([path], settings=settings_for([path], [rule.id for rule in RULES], {}))
     except SettingsError as error:

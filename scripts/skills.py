@@ -49,9 +49,9 @@ class InstallOptions:
     """The options of `install`."""
 
     assistant: Annotated[tuple[str, ...], Argument(choices=assistants.ASSISTANTS, is_repeated=True)] = ()
-    """Assistant to install for; may be repeated (default: all assistants that are found)."""
+    """Assistant to install for. Repeat the option for each assistant (default: all assistants that are found)."""
     project: Annotated[Path | None, Argument("FOLDER")] = None
-    """Use the skills folders of this project, for the assistants found there (default: the personal folders)."""
+    """Install into the skills folders of this project, for each assistant found there (default: personal folders)."""
     to: Annotated[Path | None, Argument("FOLDER")] = None
     """Install into this skills folder only."""
     force: bool = False
@@ -142,13 +142,13 @@ def _wrong_places(options: InstallOptions, folders: Sequence[Path]) -> str:
     if options.project and not options.project.is_dir():
         return f"the project {options.project} is not a folder, so nothing was changed; create it first"
     if not options.list and (outside := [folder for folder in folders if _leads_out(folder, options.project)]):
-        remedy = "delete the link, or pass the folder with --to"
-        return f"the folder {outside[0]} leads out of the project through a link, so nothing was changed; {remedy}"
+        remedy = "delete the link, or pass the folder as --to"
+        return f"the folder {outside[0]} is outside the project (a symbolic link), so nothing was changed; {remedy}"
     if not folders and not options.list:
         home = ", ".join(f"{key} (~/{one.sign})" for key, one in assistants.ASSISTANTS.items())
         where = f"in {options.project} or on this machine" if options.project else "on this machine"
         problem = f"found no coding assistant {where} ({home})"
-        return f"{problem}; name one with --assistant, or a skills folder with --to"
+        return f"{problem}; select one with --assistant, or a skills folder with --to"
     return ""
 
 

@@ -29,7 +29,7 @@ from spark_rtm.services.java import filter_stderr
 PROGRAM = "python -m benchmarks.chaos"
 PUBLISHED_FILE = Path("references/measured/chaos.json")
 MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "python_trigger", "cluster", "standby", "publish")
-"""Options that `make chaos` accepts as variables."""
+"""Options that `make chaos` accepts as Make variables."""
 
 # The Kafka clients of the traffic and of the audit log each refused connection to a broker that a fault has ended.
 OUTAGE_LOGS = (b"|FAIL|rdkafka#", b"|ERROR|rdkafka#")

@@ -13,7 +13,7 @@ from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.report import plain_table, print_reconciliation, report_console, verdict
 
 LEGEND = (
-    "Seconds from the beginning of a fault until every source partition had a result in the database for a record "
+    "Seconds from the start of a fault until every source partition had a result in the database for a record "
     "that was sent after the fault and after the last restart that the fault caused. Replayed: records that were "
     "written again."
 )

@@ -58,7 +58,7 @@ class ChaosOptions(DemoSettings):
     seed: int = 1
     """Seed of the traffic and of the plan of faults. The same seed and options always produce the same plan."""
     count: int = 0
-    """Number of faults; 0 means one for every 30 s of the duration."""
+    """Number of faults. 0 means one fault for every 30 s of the duration."""
     faults: str = ""
     """Kinds of faults, separated by commas, for example kill-broker,pause-database. The default is all kinds."""
     cluster: bool = False
@@ -68,7 +68,7 @@ class ChaosOptions(DemoSettings):
     deadline_seconds: float = 300
     """Seconds after the end of a fault within which results must flow again. If not, the run ends with status 1."""
     publish: bool = False
-    """Add the run to references/measured/chaos.json, replacing any run with the same command."""
+    """Add the run to references/measured/chaos.json. A run with the same command is replaced."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if a setting is invalid, or if a chosen kind of fault is unknown or needs another option."""
@@ -79,9 +79,9 @@ class ChaosOptions(DemoSettings):
         for option in ("cluster", "standby"):
             missing = [] if getattr(self, option) else sorted(n for n in self.chosen if KINDS[n].needs == option)
             if missing:
-                raise ValueError(f"these faults need --{option}: {', '.join(map(repr, missing))}")
+                raise ValueError(f"these faults require --{option}: {', '.join(map(repr, missing))}")
         if self.cluster and self.standby:
-            raise ValueError("a standby needs its own task slots, which the cluster lacks; omit --cluster")
+            raise ValueError("a standby requires its own task slots, which the cluster does not have; omit --cluster")
         if self.count < 0 or self.duration <= 0:
             raise ValueError(f"count is {self.count} and duration is {self.duration:g}; both must be positive")
 

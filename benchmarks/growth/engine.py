@@ -48,7 +48,7 @@ def case_of(point: Point, base: SparkOptions) -> Case:
 @contextmanager
 def _engine(argument: dict[str, Any], run: Run) -> Iterator[Engine]:
     if not hasattr(os, "sched_setaffinity"):
-        raise RuntimeError("this system cannot pin a process to cores, so no point can be measured; use Linux")
+        raise RuntimeError("this system cannot pin a process to cores, so the benchmark cannot run; use Linux")
     # The fill also reports that it is ready, in place of the copy with the number 1.
     for copy, task, seconds in ((1, "fill", START_SECONDS + FILL_SECONDS), (0, "serve", START_SECONDS)):
         whole, log_path = {**argument, "run": asdict(run), "task": task}, run.folder / f"spark-{task}.log"

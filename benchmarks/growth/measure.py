@@ -34,7 +34,7 @@ class Options(RunOptions):
     warm_up_seconds: float = 25
     interval_seconds: float = 7
     repeats: int = 1
-    """Number of times that the whole plan runs."""
+    """Number of repetitions of the whole plan."""
     max_late_runs: int = 1
     filter: tuple[str, ...] = ()
     """
@@ -79,7 +79,7 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
             # The rows took an hour to measure, so they are written even if too few of them are valid.
             problems.append(str(error))
     elif options.publish:
-        problems.append("a part of the plan has no cost model; run the benchmark without --filter to publish")
+        problems.append("the cost model requires the whole plan; run the benchmark without --filter to publish")
     return Outcome("growth", content, problems, lambda folder: draw(content, folder))
 
 

@@ -58,7 +58,7 @@ class BenchmarkOptions:
     duration: float = 60
     """Seconds of measured traffic in each run."""
     quick: bool = False
-    """Run a short version of the benchmark."""
+    """Run a shorter version of the benchmark."""
     publish: bool = False
     """Write the results to references/measured if all runs are valid."""
 
@@ -79,7 +79,7 @@ class CaseOptions(BenchmarkOptions):
         found = [case for case in cases if self.is_selected(case.workload, case.engine)]
         if not found:
             names = " ".join(self.filter)
-            raise ValueError(f"--filter {names!r} selects no case, so nothing is measured; use a part of a name")
+            raise ValueError(f"--filter {names!r} matches no case, so nothing is measured; use a part of a case name")
         return found
 
 
@@ -91,7 +91,7 @@ class RunOptions(CaseOptions):
     """Seconds of measured traffic in each run. Use at least 3.5 trigger intervals for enough batch boundaries."""
     warm_up_seconds: float = 100
     """
-    Seconds of traffic before the measured part. Use more than one trigger interval.
+    Seconds of traffic before the measured part. Use a longer time than one trigger interval.
 
     The p50 of an aggregation was 1.6 s after 6 s of traffic, until the JVM had compiled it, and 16 ms after 12 s.
     """
@@ -100,7 +100,7 @@ class RunOptions(CaseOptions):
     repeats: int = 3
     """Number of runs per case. Each repeat begins with another case."""
     max_late_runs: int = 2
-    """Maximum number of times that a run with late records is repeated. If all are late, the result is invalid."""
+    """Maximum number of repeats of a run with late records. If the last one also has late records, it is invalid."""
 
 
 def conditions(options: BenchmarkOptions) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def python_with_flink() -> Path:
     lock = FOLDER / "requirements/flink.txt"
 
     def fill(folder: Path) -> None:
-        print(f"installing {PACKAGE} once: downloads up to 450 MB, uses 850 MB of disk", file=sys.stderr)
+        print(f"installing {PACKAGE} once: downloads up to 450 MB and uses 850 MB of disk space", file=sys.stderr)
         venv.create(folder, symlinks=True)
         python = str(folder / "bin" / "python")
         command = [sys.executable, "-m", "pip", "--python", python, "install", "--no-input", "--progress-bar=off"]

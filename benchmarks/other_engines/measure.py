@@ -56,18 +56,18 @@ class Options(RunOptions):
     rate: tuple[float, ...] = (1_000,)
     """Records per second. Several rates are measured in sequence."""
     max_foreign_cores: float = MAX_FOREIGN_CORES
-    """Number of cores that other programs may use during a published run."""
+    """Maximum number of cores that other programs may use during a published run."""
     long_interval: bool = False
-    """Measure the engines with state at a commit interval of five minutes instead, once each (40 minutes)."""
+    """Instead, measure each engine once with state, at a commit interval of five minutes (40 minutes)."""
     limits: bool = False
-    """Search for the highest rate that each engine sustains instead (40 minutes)."""
+    """Instead, search for the highest rate that each engine sustains (40 minutes)."""
 
     def __post_init__(self) -> None:
         """Reject incompatible options."""
         if self.long_interval and self.limits:
-            raise ValueError("--long-interval and --limits are two measurements; run them one after the other")
+            raise ValueError("--long-interval and --limits are separate measurements; run one after the other")
         if self.publish and (self.quick or self.filter):
-            raise ValueError("--quick and --filter measure only a part, which must not be published; omit --publish")
+            raise ValueError("--quick and --filter measure only a part, which cannot be published; omit --publish")
 
 
 def measure(options: Options, console: Console) -> Outcome:

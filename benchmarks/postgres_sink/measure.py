@@ -111,9 +111,9 @@ class Options(CaseOptions):
     rate: tuple[float, ...] = (10, 500)
     """Results per second on the paths from Kafka."""
     filter: tuple[str, ...] = ()
-    """Run only flushes and paths whose name contains TEXT: `flush`, `cold keys`, `consumer`, ... (repeatable)."""
+    """Run only the flushes and paths whose names contain TEXT: `flush`, `cold keys`, `consumer`, ... (repeatable)."""
     scale: float = 1
-    """Factor for the number of measured flushes and single rows."""
+    """Factor by which the number of measured flushes and single rows is multiplied."""
 
 
 def measure(options: Options, console: Console) -> Outcome:

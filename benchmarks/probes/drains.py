@@ -57,7 +57,7 @@ class Options(BenchmarkOptions):
     rounds: int = 50
     """Number of stops without a kill."""
     kills: int = 10
-    """Number of kills in the middle of a stop."""
+    """Number of kills during a stop."""
     rate: int = 100
     """Records per second."""
     cluster: bool = False
@@ -134,7 +134,7 @@ def measure(options: Options, console: Console) -> Outcome:
             for number, name in enumerate(islice(cycle(QUERIES), options.kills), start=1):
                 wait_for_flow(servers, name)
                 job.kill_in_a_stop(name, pauses.random() / 2)
-                console.print(f"{number} of {options.kills}: the job was killed in a stop of {name}")
+                console.print(f"{number} of {options.kills}: the job was killed while {name} was stopping")
             wait_for_flow(servers, [*QUERIES][-1])
         in_all = [differences(servers, name, sent) for name in QUERIES]
     stops_ms = [round(1_000 * value) for value in seconds]

@@ -65,13 +65,13 @@ class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     series: int = 10
-    """Number of series. Each has its own topics and checkpoints, and ends with a count of the results."""
+    """Number of series. Each series has its own topics and checkpoints, and ends with a count of its results."""
     kills: int = 10
-    """Number of kills in a series."""
+    """Number of kills per series."""
     rate: int = 100
     """Records per second."""
     seed: int = 1
-    """Seed of the steps and moments."""
+    """Seed for the choice of steps and moments."""
     broker: bool = False
     """Kill the broker instead of the job, at random moments."""
     cluster: bool = False

@@ -50,9 +50,9 @@ class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     duration: float = 15
-    """Seconds of measured records per query and round, after its warm-up."""
+    """Seconds of measured traffic per query and round, after the warm-up."""
     warm_up: float = 20
-    """Seconds of records before the measured ones."""
+    """Seconds of traffic before the measured part."""
     rounds: int = 3
     """Number of measured rounds of each query in real-time mode. An earlier round warms up the JVM."""
     rate: float = 1_000
@@ -148,7 +148,7 @@ def _round(place: ProbeRun, options: Options, name: str, problems: list[str]) ->
         if row["number"] >= options.rate * options.warm_up:
             rows_ms.append(answered_ms - row["appended_ts"])
     wrong = sum(counts.get(number, 0) != 1 for number in range(total))
-    problems += [f"{wrong} of {total} records of {name!r} do not have exactly one right result"] if wrong else []
+    problems += [f"{wrong} of {total} records of {name!r} do not have exactly one correct result"] if wrong else []
     return rows_ms
 
 

@@ -123,7 +123,7 @@ class Options(RunOptions):
     warm_up_seconds: float = 20
     interval_seconds: float = 6
     repeats: int = 1
-    """Number of times that the whole plan runs."""
+    """Number of repetitions of the whole plan."""
     rate: float = 1_000
     """Records per second."""
 

@@ -58,7 +58,7 @@ class SoakOptions(DemoSettings):
     rate: float = 60
     """Records per second, summed over all source topics."""
     publish: bool = False
-    """Write references/measured/soak.json, even with growth, unless a result differs from the replay."""
+    """Write references/measured/soak.json, even if a resource grows, unless a result differs from the replay."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if a setting is invalid or the run would be too short to judge growth."""
@@ -146,7 +146,7 @@ def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[s
     minutes = [list(minute) for _, minute in groupby(samples, lambda sample: sample[0] // 60)]
     if len(minutes) < MIN_MINUTES:
         raise ValueError(
-            f"the samples cover {len(minutes)} minutes, which is too short to judge growth; run for at least "
+            f"the samples cover {len(minutes)} minutes, which is too short to detect growth; run for at least "
             f"{MIN_MINUTES} minutes"
         )
     settings, ends = report.settings, [minute[-1] for minute in minutes]

@@ -77,5 +77,5 @@ def unexpected(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if row["trend"] == "grows":
             yield (
                 f"{row['title']} of {row['part']} grows by {row['per_hour']:,.1f} per hour from a level of "
-                f"{row['level']:,.0f}; find the cause before you run this for weeks"
+                f"{row['level']:,.0f}; find the cause before the pipeline runs for weeks"
             )

@@ -47,7 +47,7 @@ class Options:
     """What the program runs."""
 
     python: bool = False
-    """Run the processor in Python. By default, the program runs the processor in Scala."""
+    """Run the Python processor. The default is the Scala processor."""
     transactions: int = 300
     """Number of transactions."""
     wait_ms: int = 5_000

@@ -65,7 +65,7 @@ def alarms_to_first(alarms: DataFrame) -> DataFrame:
 
 JOB = Job(
     alarms_to_first,
-    "Pass on the first alarm of each device and code within ten minutes: alarms -> alarms-first.",
+    "Forward only the first alarm of each device and code within ten minutes: alarms -> alarms-first.",
     reads=("alarms",),
     writes=("alarms-first", "alarms-rejected"),
 )

@@ -36,7 +36,7 @@ def lifts_to_notices(lifts: DataFrame, contacts: DataFrame) -> DataFrame:
 
 JOB = Job(
     lifts_to_notices,
-    "Write a notice of each urgent event for the lift's contact: lifts + lift-contacts -> lifts-notices.",
+    "Notify a lift's contact of each urgent event: lifts + lift-contacts -> lifts-notices.",
     reads=("lifts", "lift-contacts"),
     writes=("lifts-notices", "lifts-rejected"),
 )

@@ -49,7 +49,7 @@ def settings_of(variables: Mapping[str, str]) -> dict[str, str]:
     if not password:
         missing.append("SMTP_PASSWORD_FILE")
     if missing:
-        raise ValueError(f"no alert can be sent without these variables; export them: {', '.join(missing)}")
+        raise ValueError(f"these variables are not set, so no alert can be sent; export them: {', '.join(missing)}")
     ssl.create_default_context(cafile=variables.get("SMTP_CA_FILE"))  # exit at the start if the file is invalid
     return {"SMTP_PORT": "587", **variables, "SMTP_PASSWORD": password}
 
@@ -127,7 +127,7 @@ def _send(server: smtplib.SMTP, mail: EmailMessage, operators: str) -> None:
 def main(topics: Sequence[str]) -> int:
     """Send alerts until Ctrl-C or SIGTERM, then return 0. Return 1 after an error, and 2 if no topics are given."""
     if not topics:
-        print("error: no topics are given, so no alert can be sent; name the topics as arguments", file=sys.stderr)
+        print("error: no topics are given, so no alert can be sent; pass the topics as arguments", file=sys.stderr)
         return 2
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -106,7 +106,7 @@ def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
 
 JOB = Job(
     readings_to_incidents,
-    "Raise one alert each time a machine exceeds its limit: readings + machine-limits -> readings-incidents.",
+    "Raise an alert each time a machine exceeds its limit: readings + machine-limits -> readings-incidents.",
     reads=("readings", "machine-limits"),
     writes=("readings-incidents", "readings-rejected"),
 )

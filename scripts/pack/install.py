@@ -64,7 +64,7 @@ def uninstall(root: Path, skills: Path, *, force: bool = False) -> list[Finding]
     installed = _installed(target, name)
     if not installed:
         problem = "does not contain a copy of the skill, so nothing was deleted"
-        return [Finding(str(target), 1, "install", problem, "name another folder with --to, --project or --assistant")]
+        return [Finding(str(target), 1, "install", problem, "choose another --to, --project or --assistant")]
     if obstacles := _obstacles(target, installed):
         return obstacles
     if not force and (edited := sorted(_edited(target, installed, {}))):

@@ -59,7 +59,7 @@ def test_filter_without_a_case_is_named(name: str, capsys: pytest.CaptureFixture
     """Otherwise, an empty measurement would be valid, and would replace the published one."""
     assert 1 == run(name, registry.load(name), ["--publish", "--filter", "realtime"])
 
-    assert "error: --filter 'realtime' selects no case, so nothing is measured" in capsys.readouterr().err
+    assert "error: --filter 'realtime' matches no case, so nothing is measured" in capsys.readouterr().err
 
 
 def test_interrupted_benchmark_writes_nothing(

@@ -95,7 +95,7 @@ def test_clean_and_other_files_are_silent(tool_input: Any, project: Path, run: R
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("folder.py", "is not a readable file"),
+        ("folder.py", "cannot be read as a file"),
         ("latin.py", "is not encoded in UTF-8"),
         ("bad.py", "select is 3"),
     ],

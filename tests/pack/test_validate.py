@@ -77,7 +77,7 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
     (
         check_evidence,
         [
-            ("contains no name from", "references/tuning.md", "", f"{ROWS}`kafka.linger.ms` | {SILENT} |\n"),
+            ("does not contain any name from", "references/tuning.md", "", f"{ROWS}`kafka.linger.ms` | {SILENT} |\n"),
             ("has no evidence", PAGE, "", f"{ROWS}a | |\n"),
             ("without a date", PAGE, "", f"{ROWS}a | {SOURCE} 2026-11-20 |\n"),
             ("link 'y', which the page does not", PAGE, "", f"{ROWS}a | [test](errors.md), [x][y] |\n"),

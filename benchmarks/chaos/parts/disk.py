@@ -32,7 +32,7 @@ def mounted(folder: Path) -> Iterator[None]:
     """Mount an in-memory file system at `folder` while the block runs. Raise RuntimeError if the mount fails."""
     if not _mount("-t", "tmpfs", "-o", SIZE, "tmpfs", str(folder)):
         raise RuntimeError(
-            f"cannot mount a tmpfs at {str(folder)!r}, so no disk can be filled; omit fill-disk from --faults"
+            f"cannot mount a tmpfs at {str(folder)!r}, so the run cannot fill a disk; omit fill-disk from --faults"
         )
     try:
         yield

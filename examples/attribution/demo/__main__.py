@@ -47,7 +47,7 @@ class DemoOptions(DemoSettings):
     """Also run the first query in micro-batch mode, at the same time and on the same records."""
     publish: bool = False
     """
-    With --compare, run the whole pipeline in real-time mode and then in micro-batch mode, and compare both runs.
+    With --compare, run the whole pipeline first in real-time mode and then in micro-batch mode, and compare the runs.
 
     The latencies of both runs are written to references/measured/demo.json.
     """
@@ -61,7 +61,7 @@ class DemoOptions(DemoSettings):
         super().__post_init__()
         if (self.publish and not self.compare) or (self.compare and self.trigger != "real-time"):
             raise ValueError(
-                "--publish needs --compare, and --compare needs --trigger real-time; this run has "
+                "--publish requires --compare, and --compare requires --trigger real-time; this run has "
                 f"{'' if self.compare else 'no --compare and '}--trigger {self.trigger}"
             )
 

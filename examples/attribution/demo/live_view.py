@@ -145,7 +145,7 @@ class LiveView:
             self.curves[name] |= {second: median_ms for second, (median_ms, _) in latencies_ms.items()}
         rates = self.rates(log, sink, now)
         state = Text(f"{elapsed:3.0f} s  {self.phase(log)}", style="bold yellow" if self._drains_from else "bold")
-        hint = "the check needs all results" if self._drains_from else "Ctrl-C ends the traffic"
+        hint = "the check requires all results" if self._drains_from else "Ctrl-C ends the traffic"
         rows = hop_latencies(log, self._shown_from(), NEWEST)
         total = settings.warm_up_seconds + settings.duration if settings.duration else elapsed
         columns = max(self.console.width - LABEL_COLUMNS - VALUE_COLUMNS - 1, 10)

@@ -154,7 +154,7 @@ def verdict(outcome: Reconciliation, log: RunLog) -> Text:
     """Return one line that states how many results, orders and counts were checked, and how many differences exist."""
     checked = f"{outcome.results:,} results, {outcome.orders:,} orders and {len(log.counts):,} counts"
     if not outcome.results:
-        return Text("nothing was checked: the run ended before its first result", "bold yellow")
+        return Text("nothing was checked, because the run ended before its first result", "bold yellow")
     if outcome.differences:
         return Text(f"{len(outcome.differences)} differences from the replay of {checked}", "bold red")
     return Text(f"0 differences from the replay of {checked}", "bold green")
@@ -195,7 +195,7 @@ def _print_cpu(console: Console, cpu: Cpu) -> None:
         f"all programs on the machine used {cpu.machine:.2f} cores",
     )
     if cpu.is_full:
-        text = f"more than {MAX_BUSY_SHARE:.0%} of the CPU was busy, so latencies measure queueing; use a lower RATE"
+        text = f"more than {MAX_BUSY_SHARE:.0%} of the CPU was busy, so latencies include queueing; use a lower RATE"
         console.print(text, style="bold yellow", highlight=False)
 
 

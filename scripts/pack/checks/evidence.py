@@ -59,8 +59,8 @@ def check_evidence(root: Path) -> Iterator[Finding]:
             if claim.lack:
                 yield Finding(name, claim.line, "evidence", f"the row {claim.name!r} has {claim.lack}", _REMEDY)
             for target in _silent(root, path, claim):
-                problem = f"the row {claim.name!r} links {target}, which contains no name from the row"
-                remedy = "link the file that proves the statement of the row"
+                problem = f"the row {claim.name!r} links to {target}, which does not contain any name from the row"
+                remedy = "link the file that proves the row's statement"
                 yield Finding(name, claim.line, "evidence", problem, remedy)
 
 
@@ -70,7 +70,7 @@ def check_sentences(root: Path) -> Iterator[Finding]:
         for line, words, targets in _about_all_rows(path.read_text(encoding="utf-8")):
             tests = ((path.parent / target.partition("#")[0]).resolve() for target in targets)
             if not any(test.suffix == ".py" and "parametrize" in test.read_text(encoding="utf-8") for test in tests):
-                problem = f"the sentence {words!r} is about all rows of a table, but links no parametrized test"
+                problem = f"the sentence {words!r} is about all rows of a table, but links to no parametrized test"
                 remedy = "link the test whose cases are the rows, or name the rows"
                 yield Finding(files.relative(root, path), line, "evidence", problem, remedy)
 

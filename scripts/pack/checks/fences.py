@@ -50,7 +50,7 @@ def check_blocking(root: Path) -> Iterator[Finding]:
                 beside = [*_paragraph(page[: fence.line - 1][::-1]), *_paragraph(page[fence.end_line :]), line]
                 if blocking.search(line) and not any(map(SAYS_SO.search, beside)):
                     problem = f"the command {line.strip()[:60]!r} blocks the reader's shell without a warning"
-                    remedy = "write `until Ctrl-C` next to the command, or run it with `&`"
+                    remedy = "write `until Ctrl-C` next to the command, or append `&` to the command"
                     yield Finding(files.relative(root, path), number, "blocking", problem, remedy)
 
 

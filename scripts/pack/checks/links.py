@@ -26,7 +26,7 @@ def check_links(root: Path) -> Iterator[Finding]:
         known: set[str] = set()
         for heading in markdown.headings(text):
             if heading.anchor in known and name != CHANGELOG:
-                problem = f"the heading {heading.title!r} appears twice, so links reach only the first one"
+                problem = f"the heading {heading.title!r} appears twice, so links lead only to the first one"
                 yield Finding(name, heading.line, "link", problem, "rename one of the headings")
             known.add(heading.anchor)
         for link in markdown.links(text):
@@ -48,7 +48,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
             problem = "has no line `*Read when ...*`, so SKILL.md cannot state when to read the page"
             yield Finding(name, 1, "orphan", problem, "add the line below the title")
         if not any(target.is_relative_to(tests) for target in linked):
-            problem = "does not link to a test, so nothing proves its claims"
+            problem = "does not link to a test, so no test proves its claims"
             yield Finding(name, 1, "orphan", problem, "link the test that proves the claims")
         own = [module for module in modules if module.stem == page.stem]
         if own and not any(module.resolve() in linked for module in own):

@@ -73,7 +73,7 @@ def check_owners(root: Path) -> Iterator[Finding]:
                 yield Finding(files.relative(root, path), line, "owner", problem, remedy)
     for path in (path for path in files.files_below(root / "spark_rtm") if path.suffix == ".py"):
         for line, problem in _of_messages(path.read_text(encoding="utf-8")):
-            remedy = "name that page in the message, or delete the statement"
+            remedy = "add the page to the message, or delete the statement"
             yield Finding(files.relative(root, path), line, "owner", problem, remedy)
 
 

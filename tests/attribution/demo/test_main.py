@@ -21,7 +21,9 @@ def test_comparison_without_both_modes_is_rejected(capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit, match="2"):
         parse(flags)
 
-    assert "--publish needs --compare, and --compare needs --trigger real-time; this run" in capsys.readouterr().err
+    assert (
+        "--publish requires --compare, and --compare requires --trigger real-time; this run" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("module", ["examples.attribution.demo", "spark_rtm.monitoring"])

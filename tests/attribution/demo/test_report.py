@@ -55,7 +55,7 @@ def test_busy_machine_is_reported(
     """If this run or other programs fill the machine, the report names the remedy."""
     print_report(replace(report("real-time", 12, []), cpu=Cpu(60, 2, {"Spark": spark_cores}, machine_cores)))
 
-    assert is_full == ("measure queueing; use a lower RATE" in capsys.readouterr().out)
+    assert is_full == ("include queueing; use a lower RATE" in capsys.readouterr().out)
 
 
 def test_run_without_results_is_not_reported_as_correct(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,6 +67,6 @@ def test_run_without_results_is_not_reported_as_correct(capsys: pytest.CaptureFi
     print_verdict([empty], [])
 
     text = capsys.readouterr().out
-    assert "nothing was checked: the run ended before its first result" in text
+    assert "nothing was checked, because the run ended before its first result" in text
     assert "0 differences" not in text
     assert [1, 0] == [exit_status([each]) for each in (empty, report("real-time", 12, []))]

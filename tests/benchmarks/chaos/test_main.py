@@ -42,9 +42,9 @@ def test_run_is_added_and_replaces_the_one_with_its_command(tmp_path: Path) -> N
     ("arguments", "message"),
     [
         (["--faults", "kill-broker,kill-everything"], "unknown faults: 'kill-everything'; choose from "),
-        (["--faults", "kill-executor, kill-worker"], "need --cluster: 'kill-executor', 'kill-worker'"),
-        (["--faults", "kill-leader"], "these faults need --standby: 'kill-leader'"),
-        (["--cluster", "--standby"], "a standby needs its own task slots, which the cluster lacks"),
+        (["--faults", "kill-executor, kill-worker"], "require --cluster: 'kill-executor', 'kill-worker'"),
+        (["--faults", "kill-leader"], "these faults require --standby: 'kill-leader'"),
+        (["--cluster", "--standby"], "a standby requires its own task slots, which the cluster does not have"),
         (["--count", "-1"], "count is -1 and duration is 300; both must be positive"),
         (["--rate", "0"], "rate is 0.0, but must be greater than 0"),
     ],

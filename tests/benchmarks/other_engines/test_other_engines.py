@@ -29,7 +29,7 @@ def test_kafka_streams_answers_every_record_correctly_once(kafka: str) -> None:
     [
         (["--publish", "--quick"], "--quick and --filter measure only a part"),
         (["--publish", "--filter", "Flink"], "--quick and --filter measure only a part"),
-        (["--limits", "--long-interval"], "--long-interval and --limits are two measurements"),
+        (["--limits", "--long-interval"], "--long-interval and --limits are separate measurements"),
     ],
 )
 def test_part_of_a_comparison_is_not_published(
