@@ -9,8 +9,12 @@ Findings are printed to standard output, one per line. The exit status is 0 with
 a usage error or incomplete checks. For `lint`, warnings count as findings only with `--strict`.
 """
 
+import signal
 import sys
 
+# Ctrl-C during the imports ends the program without a traceback. `Program.main` ends with status 130 instead.
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 if sys.version_info < (3, 11):  # noqa: UP036  # assistants run whatever `python` is there
     sys.stderr.write("skills.py: this is Python %d.%d; run it with Python 3.11 or newer\n" % sys.version_info[:2])  # noqa: UP031
     sys.exit(2)

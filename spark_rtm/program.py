@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,7 +68,10 @@ class Program:
             self.parser([]).print_help()
             return 0
         command, options = self.parsed(given)
+        before = signal.getsignal(signal.SIGINT)
         try:
+            if before is signal.SIG_DFL:  # a command must be able to delete its files
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             status = command.run(options)
             sys.stdout.flush()
         except KeyboardInterrupt:
@@ -79,6 +83,9 @@ class Program:
             if isinstance(error, ModuleNotFoundError) and not command.extra:
                 raise
             return self.wrong(*self._problems(command, error))
+        finally:
+            if before is signal.SIG_DFL:
+                signal.signal(signal.SIGINT, before)
         return status
 
     def wrong(self, *messages: str) -> int:

@@ -184,10 +184,13 @@ def _replace(file: Path, data: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f".{file.name}.unfinished")
     unfinished.unlink(missing_ok=True)
-    # Mode "x" creates the file. It never writes through a link that has this name.
-    with unfinished.open("xb") as output:
-        output.write(data)
-    unfinished.replace(file)
+    try:
+        # Mode "x" creates the file. It never writes through a link that has this name.
+        with unfinished.open("xb") as output:
+            output.write(data)
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _digest(file: Path) -> str:

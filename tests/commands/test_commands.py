@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts import skills
+from scripts.pack import files
 from scripts.skills import PROGRAM
 from spark_rtm.cli import RTM
 from spark_rtm.command_line import add_arguments, docstrings_of
@@ -106,17 +108,32 @@ def test_path_that_cannot_be_read_ends_a_command_with_its_reason(
     assert reason in "".join(capsys.readouterr())
 
 
-@pytest.mark.parametrize("words", [["errors", "-"], ["lint", "-"]], ids=" ".join)
-def test_interrupt_ends_a_command_that_reads_without_a_traceback(words: list[str]) -> None:
-    """The command has read more than a pipe holds, so it waits for the end of the text."""
-    command = [sys.executable, "-m", "spark_rtm", *words]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+STARTS = {"rtm": ["-m", "spark_rtm"], "skills.py": [skills.__file__]}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("words", ["errors -", "lint -"])
+@pytest.mark.parametrize("is_starting", [True, False], ids=["starting", "reading"])
+def test_interrupt_ends_a_command_without_a_traceback(words: str, start: str, is_starting: bool) -> None:
+    """
+    A shell reports 130 in both cases. A command that reads has read more than a pipe holds, so it waits for the rest.
+
+    The tests of `control`, `resize`, `prove` and `install` interrupt these commands while they work.
+    """
+    command = [sys.executable, *(["-X", "importtime"] if is_starting else []), *STARTS[start], *words.split()]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=files.ROOT, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin
-        process.stdin.write(b"x" * 200_000)
+        assert process.stderr
+        if is_starting:  # Python prints each imported module
+            assert any(b"spark_rtm.text" in line for line in process.stderr)
+        else:
+            process.stdin.write(b"x" * 200_000)
         process.send_signal(signal.SIGINT)
 
-        assert (b"", b"") == process.communicate(timeout=60)
-    assert 130 == process.returncode
+        output, errors = process.communicate(timeout=60)
+    assert (b"", []) == (output, [line for line in errors.splitlines() if b"import time:" not in line])
+    assert process.returncode in {130, *([-signal.SIGINT] if is_starting else [])}
 
 
 @pytest.mark.parametrize(("old", "new"), MOVED.items())

@@ -53,8 +53,9 @@ def ended(command: list[str], folder: Path, number: signal.Signals) -> Path:
 def resize_after_kills(folder: Path, partitions: int) -> None:
     """Only a killed call leaves a folder, whose name is not `new`, and which the next call names."""
     command = [*RESIZE, str(folder / "old"), "--partitions", str(partitions), "--to", str(folder / "new")]
-    ended(command, folder, signal.SIGTERM)
-    assert ["old"] == [path.name for path in folder.iterdir()]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        ended(command, folder, number)
+        assert ["old"] == [path.name for path in folder.iterdir()]
     left = ended(command, folder, signal.SIGKILL)
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert 0 == done.returncode, done.stderr

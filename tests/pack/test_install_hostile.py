@@ -124,7 +124,7 @@ def test_forced_update_does_not_write_through_a_hard_link(tmp_path: Path, source
     assert (SECRET, "skill") == ((tmp_path / "victim").read_text(), (copy / "SKILL.md").read_text())
 
 
-def test_interrupted_update_can_be_repeated(source: Path, copy: Path) -> None:
+def test_interrupted_update_leaves_no_temporary_file_and_can_be_repeated(source: Path, copy: Path) -> None:
     install(source, copy.parent)
     new = write_source(source, {**SKILL_FILES, "SKILL.md": "new", "scripts/run.py": "x" * 100_000})
     code = "import sys; from pathlib import Path; from scripts.pack.install import install"
@@ -135,9 +135,9 @@ def test_interrupted_update_can_be_repeated(source: Path, copy: Path) -> None:
 
     assert "File too large" in failed.stderr
     assert ("new", "run") == ((copy / "SKILL.md").read_text(), (copy / "scripts/run.py").read_text())
+    assert [] == list(copy.rglob(".*"))
     assert [] == install(new, copy.parent)
     assert [] == stale(new, copy.parent)
-    assert [] == list(copy.rglob(".*"))
 
 
 @FORCE
