@@ -61,7 +61,7 @@ def resize_after_kills(folder: Path, partitions: int) -> None:
     assert 0 == done.returncode, done.stderr
     assert re.search(rf"/new contains all \d{{2,}} state rows, unchanged, in {partitions} partitions", done.stdout)
     assert f"spark.sql.shuffle.partitions={partitions}" in done.stdout
-    assert f"delete {left}, unless" in done.stdout
+    assert f"delete {left}, an incomplete copy" in done.stdout
 
 
 @pytest.mark.services
