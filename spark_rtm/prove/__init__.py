@@ -22,7 +22,7 @@ exit status:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The options of `prove`, as they are written."""
+    """Unparsed options of the `prove` command."""
 
     target: Annotated[str, Argument("TARGET", is_positional=True)]
     """A function, as path/job.py:FUNCTION or package.module:FUNCTION, or a job, as path/job.py."""

@@ -1,4 +1,4 @@
-"""The child process of `prove`: run the user's code, Spark and the broker, and send events to the parent."""
+"""The child process of `rtm prove`: run the user's code, Spark and the broker, and send events to the parent."""
 
 import json
 import math
@@ -25,7 +25,7 @@ START = "starting a Kafka broker and Spark"
 
 
 def main(folder: Path) -> None:
-    """Prove the target of the order in `folder`, and append events to a file there. The parent ends this process."""
+    """Prove the target described in `folder`, and append events to a file there. The parent ends this process."""
     arguments, started_in = pickle.loads((folder / ORDER).read_bytes())
     os.chdir(started_in)
     with (folder / EVENTS).open("a", encoding="utf-8") as events:
@@ -54,13 +54,13 @@ def _prove(arguments: Arguments, send: Callable[..., None]) -> None:
 
 
 def examined(arguments: Arguments) -> tuple[target.Job, Options]:
-    """Return the target and the options of a command line. Raise ValueError for an invalid argument."""
+    """Return a command line's target and options. Raise ValueError for an invalid argument."""
     if wrong := [text for text in arguments.conf if "=" not in text]:
         raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
     confs = dict(text.partition("=")[::2] for text in arguments.conf)
     found = target.load(arguments.target, arguments.of_job, confs, side_effects=arguments.side_effects)
     samples = {}
-    # The topics of a job are known only when it runs.
+    # A job's topics are known only when the job runs.
     names = tuple(found.topics)
     for text in arguments.samples:
         name, _, path = text.partition("=")

@@ -1,4 +1,4 @@
-"""The command `prove`: start the process that runs the job and the checks, print its events, and end it."""
+"""The `rtm prove` command: run the job and the checks in a child process, and print the child's events."""
 
 import json
 import os
@@ -32,10 +32,10 @@ POLL_SECONDS, SILENT_SECONDS, KILL_SECONDS = 0.05, 10.0, 10.0
 
 
 def run(arguments: Arguments) -> int:
-    """Prove one target. Print the verdicts to standard output and the progress to standard error."""
+    """Prove a target. Print verdicts to standard output and progress to standard error."""
     progress, verdicts, here = _Progress(), list[Verdict](), Path.cwd()
     stop = ""
-    # A background job of a shell ignores SIGINT, and SIGTERM would skip the end of the processes.
+    # A shell's background jobs ignore SIGINT, and SIGTERM would leave child processes running.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
@@ -76,14 +76,14 @@ def _print(arguments: Arguments, verdicts: list[Verdict], stop: str, progress: "
 
 
 def _events(arguments: Arguments, progress: "_Progress") -> Generator[tuple[str, Any]]:
-    """Start the child process, yield its events, the last of which is `STOP` or `DONE`, and end all processes."""
+    """Start the child process, yield its events up to `STOP` or `DONE`, and end all processes."""
     folder = new_folder("prove")
     (folder / ORDER).write_bytes(pickle.dumps((arguments, Path.cwd())))
     (folder / EVENTS).touch()
     command = [sys.executable, "-c", PROGRAM.format(sys.path, str(folder))]
     has_started = False
     try:
-        # Each process of the run inherits the mark, also one that leaves its session.
+        # Every process of the run inherits this variable, even a process that leaves the session.
         child = start_child("prove", command, log_path=folder / LOG, env={**os.environ, MARK: str(folder)})
         for kind, content in _sent(child, folder / EVENTS, progress):
             has_started |= content == START
@@ -111,7 +111,7 @@ def _sent(child: Child, path: Path, progress: "_Progress") -> Iterator[tuple[str
 
 
 def lost(log: str, target: str, status: int) -> str:
-    """Return why the child process ended without a result. `log` is its output."""
+    """Return why the child process ended without a result. `log` is the child's output."""
     lines = [line for line in log.splitlines() if line.strip()]
     if re.search(r"^Timeout \(\d+:\d+:\d+", log, re.MULTILINE):
         found = re.search(rf'File "[^"]*{re.escape(Path(target).name)}", line (\d+)', log)
@@ -123,7 +123,7 @@ def lost(log: str, target: str, status: int) -> str:
 
 
 def _kill(folder: Path) -> None:
-    """Kill the processes of the run, including those that have left their session."""
+    """Kill all processes of the run, including processes that have left the session."""
     while found := [process for process in psutil.process_iter() if _is_marked(process, folder)]:
         for process in found:
             with suppress(psutil.Error):
@@ -164,6 +164,6 @@ class _Progress:
         print(f"{self.seconds():5.0f} s  {step}", file=sys.stderr, flush=True)
 
     def remind(self) -> None:
-        """Repeat the current step if nothing was printed for some time."""
+        """Print the current step again if nothing was printed for some time."""
         if self._step and time.monotonic() - self._said > SILENT_SECONDS:
             self.say(self._step if self._step.startswith("still ") else f"still {self._step}")

@@ -1,4 +1,4 @@
-"""Run all checks on one query, one after the other."""
+"""Run all checks on one query, one after another."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -30,12 +30,12 @@ from spark_rtm.text import finding
 CHECKPOINT = "query"
 SLOTS_PAGE = "references/cluster_and_slots.md"
 ON_RECORDS = frozenset({"flow", "input", "restart"})
-"""Checks that first evaluate records one by one, for which the code of a job runs again."""
+"""Checks that first evaluate records one by one, which runs the job's code again."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `prove`."""
+    """Options for the checks of `rtm prove`."""
 
     samples: Mapping[str, list[Sent]] = field(default_factory=dict)
     expect: Path | None = None
@@ -45,10 +45,10 @@ class Options:
     rate: float = 50.0
     topics: tuple[str, ...] = ()
     checks: frozenset[str] = frozenset(CHECKS)
-    """The checks to run; the query always starts."""
+    """The checks to run (the query always starts)."""
     interval_ms: int = 5_000
     query: str = ""
-    """Line or name of the only query of a job to prove; empty means all."""
+    """Line or name of the only query to prove (empty: all queries)."""
 
 
 def checked(query: Query, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
@@ -90,7 +90,7 @@ def _running(query: Query, running: StreamingQuery, options: Options, say: Calla
     with ExitStack() as stack:
         for name, (step, check) in OF_RUNNING_QUERY.items():
             if name not in BEFORE_OTHER_PROCESS and "restart" in wanted and not run.process:
-                # Starting Spark in another process takes seconds. Earlier, it would increase the latencies.
+                # Starting Spark in another process takes seconds, and would increase the latencies of earlier checks.
                 run.process = stack.enter_context(other_process(query.bench, order_of(query, options.slots)))
             if name in wanted:
                 say(step.format_map(vars(options)))
@@ -105,7 +105,7 @@ class Run:
     running: StreamingQuery
     options: Options
     process: OtherProcess | None = None
-    """Runs the query again for the check of restarts."""
+    """The separate process that runs the query for the `restart` check."""
 
 
 def _expected(run: Run) -> Iterator[Verdict]:
@@ -134,12 +134,12 @@ OF_RUNNING_QUERY: Mapping[str, tuple[str, Callable[[Run], Iterator[Verdict]]]] =
     "input": ("sending hostile records", _input),
     "restart": ("killing the query during a batch and restarting it", _restarted),
 }
-"""The checks of a running query in their order, each with the step to print."""
+"""The checks on a running query, in execution order, with the step to print."""
 BEFORE_OTHER_PROCESS = ("expect", "flow")
 
 
 def _slots(query: Query, options: Options) -> tuple[Verdict, bool]:
-    """Return the verdict on the slots of the user's cluster, and whether the query can start here."""
+    """Return the verdict on the user's cluster slots, and whether the query can start on this machine."""
     partitions, free = sum(query.trial.partitions.values()), options.slots or DEFAULT_SLOTS
     own = str(query.trial.rows.sparkSession.conf.get(SHUFFLES))
     shuffles = query.recording.shuffles or own
@@ -167,7 +167,7 @@ def _needed(query: Query, shuffles: str) -> int:
     own = str(conf.get(SHUFFLES))
     conf.set(SHUFFLES, shuffles)
     try:
-        # A new DataFrame is planned with the setting.
+        # A new DataFrame is planned with the changed setting.
         return slots_needed(query.trial.rows.select("*"), sum(query.trial.partitions.values()))
     finally:
         conf.set(SHUFFLES, own)

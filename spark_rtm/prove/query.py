@@ -1,4 +1,4 @@
-"""Build a query of a job for the checks, with its trial and samples, and evaluate records in a batch query."""
+"""Build a job's query for the checks, with its trial and samples, and evaluate records in a batch query."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,28 +25,28 @@ from spark_rtm.testing.trial import ANY_SIZE, Trial, new_checkpoints, read_table
 EVALUATION_SECONDS = 120.0
 MAX_TEXT = 80
 KEPT_BYTES = 1_000
-"""Length of the beginning of a record's value that a reject topic keeps."""
+"""Number of leading bytes by which the checks recognize a record's value in a reject topic."""
 
 Result = list[Received] | Exception
-"""The rows of a record, or the error of its expressions."""
+"""A record's output rows, or the error from the query's expressions."""
 SIZE, DEFAULT_SIZE = "kafka.max.request.size", "1048576"
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The good records of a query."""
+    """The good sample records for a query."""
 
     records: list[Sent]
     others: list[Sent]
-    """Records to try if the generated records produce no result; afterwards, the records that they replaced."""
+    """Alternative records, to try if the generated records produce no result. After a swap, the replaced records."""
     is_made: bool
     is_accepted: bool = False
-    """Whether a record is known to produce a result that does not contain its bytes."""
+    """Whether some record is known to produce a result that does not contain the record's bytes."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query of a job."""
+    """One of a job's queries, prepared for the checks."""
 
     bench: Bench
     recording: Recording
@@ -54,35 +54,35 @@ class Query:
     place: Place
     trial: Trial
     rows_of: Callable[[list[Sent]], DataFrame]
-    """Returns the rows of a batch query for some records."""
+    """Function that returns a batch query's rows for some records."""
     samples: Samples
     topics: set[str] = field(default_factory=set)
-    """The topic in the sink's options, and the topics of evaluated rows."""
+    """Target topics: the topic in the sink's options, and the topics of evaluated rows."""
 
     @property
     def has_own_sink(self) -> bool:
-        """Whether the job writes to Kafka itself. A function only returns rows."""
+        """Whether the job itself writes to Kafka. A function only returns rows."""
         return self.recording.caught[self.number].is_to_kafka and not self.recording.job.function
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The topics that the job names. The topics of a function are those of `prove`."""
+        """The topics that the job specifies (none for a function, whose topics `rtm prove` chooses)."""
         return () if self.recording.job.function else (*self.trial.partitions, *self.recording.tables)
 
     @property
     def max_sink_bytes(self) -> int:
-        """The size in bytes of the largest record that the sink's client sends."""
+        """The maximum record size in bytes that the sink's client sends."""
         return int(self.trial.sink.get(SIZE, DEFAULT_SIZE))
 
     @cached_property
     def is_stateful(self) -> bool:
-        """Whether the query has a shuffle, which in real-time mode only stateful operators and `repartition` have."""
+        """Whether the query has a shuffle, which in real-time mode only stateful operators and `repartition` cause."""
         return slots_needed(self.trial.rows, 0) > 0
 
 
 @contextmanager
 def query_of_job(bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]) -> Iterator[Query]:
-    """Yield a query of a job. Rows for a sink other than Kafka become JSON."""
+    """Yield one of a job's queries. Rows for a sink other than Kafka become JSON."""
     rows, caught, job = recording.caught[number].rows, recording.caught[number], recording.job
     names = topics_of(rows) or recording.topics
     sink, partitions = sink_options(caught), dict.fromkeys(names, recording.partitions)
@@ -101,7 +101,7 @@ def query_of_job(bench: Bench, recording: Recording, number: int, samples: Mappi
 
 
 def _evaluation(trial: Trial, recording: Recording, number: int) -> Callable[[list[Sent]], DataFrame]:
-    """Return a function of records. It sends them to a topic, and returns the rows of a batch query on the topic."""
+    """Return a function that sends records to a topic and returns the rows of a batch query on this topic."""
     topic = f"prove-rows-of-{recording.topics[0]}"
     ensure_topics(trial.bootstrap_servers, [topic], 1, {topic: ANY_SIZE})
     query = cache(lambda: _on_static(recording, number, topic))
@@ -109,14 +109,14 @@ def _evaluation(trial: Trial, recording: Recording, number: int) -> Callable[[li
     def rows_of(records: list[Sent]) -> DataFrame:
         rows = query()
         trial.replace(topic, records)
-        # Spark reads the topic again for each query on the same plan.
+        # A new DataFrame is needed, because Spark reads the topic again only for a new plan.
         return rows.select("*")
 
     return rows_of
 
 
 def _on_static(recording: Recording, number: int, topic: str) -> DataFrame:
-    """Return the rows of a query of a job for the records of a topic. The job runs once for all of its queries."""
+    """Return the rows of a job's query for a topic's records. The job runs once for all of its queries."""
     try:
         if recording.on_static is None:
             rows = read_table(recording.spark, recording.kafka, topic)
@@ -138,7 +138,7 @@ def _samples(rows: DataFrame, given: list[Sent]) -> Samples:
 
 
 def topics_of(rows: DataFrame) -> list[str]:
-    """Return the Kafka topics of the streams that a DataFrame reads."""
+    """Return the Kafka topics from which a DataFrame streams."""
     leaves = rows._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001 - PySpark has no plan
     found = list[str]()
     for leaf in map(leaves.apply, range(leaves.size())):
@@ -152,7 +152,8 @@ def evaluated(query: Query, records: list[Sent]) -> list[tuple[Sent, Result]]:
     """
     Return each record with its result.
 
-    Records are evaluated together if each produces exactly one row or none does, and otherwise in halves.
+    Records are evaluated together if each record produces exactly one row or no record produces rows, otherwise in
+    parts.
     """
     return list(zip(records, _results(query, records) if records else (), strict=True))
 
@@ -164,13 +165,13 @@ def results_of(query: Query, records: list[Sent]) -> list[tuple[Sent, Received]]
 
 
 def failing(query: Query) -> str:
-    """Return the beginning of the first sample that makes the query fail, or an empty string."""
+    """Return the beginning of the first sample that makes the query fail, or an empty string without such a sample."""
     failed = (record for record, result in evaluated(query, query.samples.records) if isinstance(result, Exception))
     return next(((record.value or b"null").decode(errors="replace")[:MAX_TEXT] for record in failed), "")
 
 
 def with_results(query: Query) -> Query:
-    """Return the query with other samples if the generated ones produce no result or are all rejected."""
+    """Return the query with alternative samples if the generated samples produce no result or are all rejected."""
     own = query.samples
     if not own.others:
         return query
@@ -192,7 +193,7 @@ def holds(output: Received, record: Sent) -> bool:
 
 
 def _useful(query: Query, records: list[Sent]) -> tuple[list[Sent], list[Sent]]:
-    """Return the records with a result, and among them those whose result does not contain their bytes."""
+    """Return the records with a result, and the subset whose result does not contain the record's bytes."""
     useful = [(record, found) for record, found in evaluated(query, records) if found and isinstance(found, list)]
     accepted = [record for record, found in useful if not any(holds(output, record) for output in found)]
     return [record for record, _ in useful], accepted
@@ -213,18 +214,18 @@ def _results(query: Query, records: list[Sent]) -> list[Result]:
         if not found:
             return [[] for _ in records]
         if len(found) == len(records):
-            # Without a shuffle, the rows keep the order of the records.
+            # Without a shuffle, the rows are in record order.
             return [[output] for output in (_paired(records, found) if query.is_stateful else found)]
-        # State would merge the records of halves, too.
+        # Smaller parts do not help, because state would merge their records too.
         size = 1 if query.is_stateful else size
     parts = (records[start : start + size] for start in range(0, len(records), size))
     return [result for part in parts for result in _results(query, part)]
 
 
 def _paired(records: list[Sent], outputs: list[Received]) -> list[Received]:
-    """Return the outputs in the order of the records whose bytes they contain, then all other outputs."""
+    """Return an output for each record: an output that contains the record's bytes, or else any remaining output."""
     remaining, places = list(outputs), dict[int, Received]()
-    # Long values are paired first, because many outputs contain short ones.
+    # Long values are paired first, because many outputs contain short values.
     for number in sorted(range(len(records)), key=lambda number: -len(records[number].value or b"")):
         if match := next((output for output in remaining if holds(output, records[number])), None):
             places[number] = match

@@ -24,7 +24,7 @@ from spark_rtm.testing.trial import new_checkpoints
 from spark_rtm.text import finding
 
 PIPELINE = "a pipeline (`dp`, `dlt`) runs only in its own engine; move its transformation into a function"
-# Conditions of a sink whose connector is not on the class path.
+# Error conditions for a sink whose connector is not on the class path.
 NO_CONNECTOR = ("DATA_SOURCE_NOT_FOUND", "ClassNotFoundException")
 FROM_KAFKA = "read the stream from Kafka; on OSS, real-time mode has no other source"
 DEBUGGING = ("console", "memory", "noop")
@@ -60,12 +60,12 @@ Say = Callable[[str], None]
 def prove(
     bench: Bench, job: Job, options: Options, say: Say, show: Callable[[Verdict], None] = lambda _: None
 ) -> list[Verdict]:
-    """Return the verdicts in the order of `CHECKS`. Call `say` with each step and `show` with each verdict."""
+    """Run the checks and return the verdicts in `CHECKS` order. Call `say` with each step, `show` with each verdict."""
     wanted, done = list[Verdict](), {"topics", "login"} | ({"expect"} if options.expect is None else set())
 
     def add(verdict: Verdict) -> None:
         done.add(verdict.check)
-        # No check can run unless the query starts, so problems that prevent the start are always reported.
+        # All checks require a started query, so problems that prevent the start are always reported.
         if verdict.check in options.checks or verdict.status != GOOD or verdict.fix == ALLOW:
             wanted.append(verdict)
             show(verdict)
@@ -102,14 +102,14 @@ def _record(recording: Recording) -> None:
     runner.record(recording)
     job = recording.job
     if job.function and (named := compared_texts(recording.caught[0].frame).get("topic")):
-        # A function may reject rows of other topics than the one that it names.
+        # A function may reject rows from topics other than the topic in its code.
         recording.job = replace(job, topics={**job.topics, next(iter(job.topics)): named})
         recording.forget()
         runner.record(recording)
 
 
 def runs_of_code(job: Job, checks: Collection[str]) -> str:
-    """Return a sentence about how often `prove` runs the code of a job."""
+    """Return a sentence about how often `rtm prove` runs a job's code."""
     often = "twice" if ON_RECORDS.intersection(checks) else "once"
     again = ", and once more for each query that the check `restart` kills" if "restart" in checks else ""
     return f"the code of {job.path.name} will run {often}{again}; its plain Python code has your permissions"
@@ -136,7 +136,7 @@ def _verdicts_of_job(bench: Bench, recording: Recording, options: Options, say: 
 
 
 def _chosen(recording: Recording, query: str) -> list[int]:
-    """Return the numbers of the queries to prove, those with a sink for debugging last."""
+    """Return the numbers of the queries to prove, with debugging sinks last."""
     caught = recording.caught
     chosen = [number for number, one in enumerate(caught) if not query or query in one.names]
     if caught and not chosen:
@@ -255,7 +255,7 @@ def _fix(error: Exception, recording: Recording) -> str:
         return found
     if isinstance(error, ModuleNotFoundError):
         return PIPELINE if error.name in {"dlt", "dp"} else _install(str(error.name))
-    # An OSError without a number is an error that the job itself raises.
+    # The job itself raised an OSError that has no error number.
     is_own = type(error) is OSError and error.errno is None
     fix = SETTINGS if is_own else next((fix for kind, fix in BY_KIND.items() if isinstance(error, kind)), "")
     if recording.missing and not isinstance(error, OSError):

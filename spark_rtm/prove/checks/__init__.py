@@ -1,1 +1,1 @@
-"""The checks of `prove`. Each check returns verdicts on a running query."""
+"""The `rtm prove` checks. Each check returns verdicts on a running query."""

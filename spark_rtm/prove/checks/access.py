@@ -15,13 +15,13 @@ from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.proof import plan_of_frame
 
 NO_TOPIC = "UnknownTopicOrPartitionException"
-# The local broker returns this answer to every client that sends a login.
+# The local broker returns this error to every client that sends credentials.
 ANSWER = "IllegalSaslStateException"
 # Other modules, such as those for OAuth and Kerberos, connect to an identity provider.
 OWN_MODULE = re.compile(r"\s*(?:\w+\.)*common\.security\.(?:plain|scram)\.(?:Plain|Scram)LoginModule\s")
 TIMEOUTS = {"kafka.request.timeout.ms": "3000", "kafka.default.api.timeout.ms": "6000", "kafka.retries": "0"}
 PAGE = "references/production.md"
-# Options of a source with their defaults.
+# Kafka source options with their default values.
 FETCH = {"kafka.fetch.min.bytes": "1", "kafka.fetch.max.wait.ms": "500"}
 MIN_WAIT_MS = 100
 FETCH_PAGE = "references/kafka_patterns.md#client-options"
@@ -32,7 +32,7 @@ SECRET = re.compile(r"(?![A-Z_]+$|[<{$])\S{6,}")
 
 
 def topics(query: Query, existing: Collection[str]) -> Verdict:
-    """Return the verdict on a query's topics. `existing` is empty if the user has not listed the cluster's topics."""
+    """Return the verdict on a query's topics. `existing` is empty if the user has not listed the production topics."""
     read, written = sorted(query.reads), sorted(query.topics)
     parts = [f"reads {', '.join(read)}"] if read else []
     parts += [f"writes {', '.join(written)}"] if written else []
@@ -49,11 +49,11 @@ def login(
     bench: Bench, options: Mapping[str, str], topic: str, path: str, line: int, *, calls_others: bool = False
 ) -> Verdict | None:
     """
-    Connect to the local broker with a source's login, and return the verdict, or None for a source without login.
+    Connect to the local broker with a source's login options, and return the verdict, or None without such options.
 
-    A login that would call an identity provider or a class of the job is tested only with `calls_others`.
+    A login that would call an identity provider or one of the job's classes is tested only with `calls_others`.
     """
-    # Databricks ships Kafka's classes under another name. The form of the login is the same.
+    # Databricks ships Kafka's classes under a different package name, with the same login options.
     sasl = {n: v.replace("kafkashaded.org.", "org.") for n, v in options.items() if n.startswith("kafka.sasl.")}
     if not sasl:
         return None
@@ -76,7 +76,7 @@ def login(
 
 
 def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
-    """Return a verdict on source options that make the broker wait for many bytes, or None."""
+    """Return a verdict if source options make the broker wait for many bytes, otherwise None."""
     size, wait_ms = (options.get(name, default) for name, default in FETCH.items())
     if not (size.isdigit() and wait_ms.isdigit()) or int(size) <= 1 or int(wait_ms) < MIN_WAIT_MS:
         return None
@@ -87,7 +87,7 @@ def fetch(options: Mapping[str, str], path: str, line: int) -> Verdict | None:
 
 
 def _calls(sasl: Mapping[str, str]) -> str:
-    """Return the other server or class that a login would call, or an empty string."""
+    """Return the external server or class that a login would call, or an empty string."""
     for name, value in sasl.items():
         if name.endswith((".class", ".url")):
             return f"{name}={value}"
@@ -97,7 +97,7 @@ def _calls(sasl: Mapping[str, str]) -> str:
 
 
 def secrets(query: Query) -> list[Verdict]:
-    """Return a verdict for each password in the user's file, or one good verdict."""
+    """Return a verdict for each password in the user's file, or a single good verdict."""
     try:
         found = secrets_in(code_of(query.place.path))
     except (OSError, UnicodeDecodeError, SyntaxError):

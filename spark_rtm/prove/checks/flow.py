@@ -57,7 +57,7 @@ def expected_output(query: Query, running: StreamingQuery, path: Path) -> Verdic
     """
     Send each sample once, and compare the output with the expected records in any order.
 
-    For an expected line without a key, only values are compared.
+    If an expected line has no key, only values are compared.
     """
     expected = read_samples(path)
     query.trial.send(query.samples.records)

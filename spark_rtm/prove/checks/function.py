@@ -1,4 +1,4 @@
-"""Call the function of a `foreach` or `foreachBatch` sink with the rows of hostile records."""
+"""Call the function of a `foreach` or `foreachBatch` sink with rows from hostile records."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +19,11 @@ CALL_SECONDS = 60.0
 MAX_MESSAGE = 120
 
 Call = Callable[[Sequence[Sent]], Exception | None]
-"""Calls the function with the rows of some records, and returns its error."""
+"""Calls the sink's function with the rows of some records, and returns the function's error."""
 
 
 def function_of_sink(query: Query) -> Iterator[Verdict]:
-    """Yield the verdicts on the function of a query's sink, if it has one."""
+    """Yield the verdicts on a query's sink function, if the sink has one."""
     caught, place = query.recording.caught[query.number], query.place
     if caught.sink not in FUNCTIONS:
         return
@@ -35,7 +35,7 @@ def function_of_sink(query: Query) -> Iterator[Verdict]:
         return
     sample = best_sample(query)
     kinds = {**hostile_records(sample, decoding(query.trial.rows)), **too_large(sample, LONG)}
-    # A record whose expressions fail ends the query before the function is called.
+    # A failing expression ends the query before the function is called.
     results = zip(kinds, evaluated(query, [kind.record for kind in kinds.values()]), strict=True)
     records = [(name, record) for name, (record, result) in results if result and isinstance(result, list)]
     call = _call(query)
@@ -74,8 +74,8 @@ def _call(query: Query) -> Call:
 
 
 def _run(caught: Caught) -> None:
-    """Call the function as the sink does: with a DataFrame, or with each row."""
-    # Spark reads the topic again for each query on the same plan.
+    """Call the function with a DataFrame or with each row, as the sink would."""
+    # A new DataFrame is needed, because Spark reads the topic again only for a new plan.
     rows, function = caught.frame.select("*"), caught.writer.function
     if caught.sink == "foreachBatch":
         function(rows, 0)
@@ -90,7 +90,7 @@ def _run(caught: Caught) -> None:
 
 
 def _failing(call: Call, records: Sequence[tuple[str, Sent]]) -> Iterator[tuple[str, Exception]]:
-    """Yield the records for which the function fails, and find them in halves."""
+    """Find the records for which the function fails by bisection."""
     error = call([record for _, record in records]) if records else None
     if error and len(records) == 1:
         yield records[0][0], error

@@ -1,4 +1,4 @@
-"""Send hostile records, and find kinds that make the query fail, are dropped, or are accepted as good."""
+"""Send hostile records, and find the kinds that make the query fail, are dropped, or are accepted as good."""
 
 import base64
 import json
@@ -26,18 +26,18 @@ NULL_TOPIC = "the row has a null topic"
 TOO_LARGE = (
     "a result of {:,} bytes is larger than the sink's {}={}\norg.apache.kafka.common.errors.RecordTooLargeException"
 )
-# Maximum number of bytes that the client adds to the key, value and headers of a record.
+# Maximum number of bytes that the Kafka client adds to a record's key, value and headers.
 RECORD_OVERHEAD = 90
 MAX_LIMIT = 10_000_000
 MAX_NAMES, MAX_EXAMPLES = 6, 3
 MAX_MESSAGE, MAX_VALUE = 120, 50
-# Shorter values occur in other outputs by chance.
+# Shorter values can occur in unrelated outputs by chance.
 MIN_HELD = 5
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Kinds of hostile record by outcome."""
+    """Hostile record kinds, grouped by outcome."""
 
     ends: dict[str, Exception]
     vanished: list[str]
@@ -49,7 +49,7 @@ def hostile_input(query: Query, running: StreamingQuery) -> Iterator[Verdict]:
     """Yield verdicts on slow fields, on each error that makes the query fail, and on all other records."""
     sample, found = best_sample(query), decoding(query.trial.rows)
     if ended := _sample_ends(query, sample):
-        # Hostile records have the same fields, and would fail for the same reason.
+        # Hostile records have the same fields, and would fail for the same reason as the samples.
         yield ended
         return
     fields = fields_to_fill(sample, found)
@@ -62,7 +62,7 @@ def hostile_input(query: Query, running: StreamingQuery) -> Iterator[Verdict]:
     kinds = {name: hostile for name, hostile in kinds.items() if len(hostile.record.value or b"") < longest}
     records = {name: hostile.record for name, hostile in kinds.items()}
     results = _results_of(query, records)
-    # Some generated samples may fail a condition of the query, which then rejects them.
+    # The query may reject some generated samples, because they do not satisfy its conditions.
     good = results_of(query, [sample] if query.samples.is_made else query.samples.records)
     outcome = outcome_of(records, results, good, query.max_sink_bytes)
     yield from _ends(query, outcome)
@@ -111,7 +111,7 @@ def _send(
 
 
 def are_rejected(results: Sequence[tuple[Sent, Received]]) -> bool:
-    """Return whether each result names a topic and contains its record's bytes, as a rejected record does."""
+    """Return whether each result has a topic and contains its record's bytes, like a reject record."""
     return bool(results) and all(output.topic and holds(output, record) for record, output in results)
 
 
@@ -121,10 +121,10 @@ def outcome_of(
     good: Sequence[tuple[Sent, Received]],
     limit: int = sys.maxsize,
 ) -> Outcome:
-    """Group kinds of record by outcome. `good` pairs good records with results. `limit` is the sink's size limit."""
+    """Group record kinds by outcome. `good` pairs good records with results. `limit` is the sink's size limit."""
     outcome = Outcome({}, [], [], [])
     topics = {output.topic for _, output in good}
-    # If a query also writes the bytes of good records, these bytes do not mark a record as bad.
+    # If a query also writes the bytes of good records, these bytes are no evidence of rejection.
     is_echo = any(_keeps(output, record) for record, output in good)
     for name, result in results.items():
         record = records[name]
@@ -152,11 +152,11 @@ def judged(outcome: Outcome, kinds: Mapping[str, Hostile], unjudged: str = "", t
     Return the verdicts on records that do not make the query fail.
 
     `unjudged` is the reason why no record was judged, and `tried` describes other attempts. A missing field is allowed
-    if the query rejects records without another field.
+    if the query rejects records that lack a different field.
     """
     gone = {*outcome.vanished, *outcome.rejected, *outcome.ends}
     is_checked = any(kinds[name].breaks == MISSING for name in gone)
-    # A query that marks bad records probably marks short ones too; their few bytes occur in any output.
+    # A query that rejects bad records probably also rejects short records, whose few bytes occur in any output.
     short = {n for n in kinds if len(kinds[n].record.value or b"") < MIN_HELD} if outcome.rejected else set()
     broken = [
         name
@@ -194,7 +194,7 @@ def _unjudged(format_: str, stream: str) -> str:
 
 
 def _examples(broken: Sequence[str], kinds: Mapping[str, Hostile]) -> list[str]:
-    """Return examples for a message: one kind of record per breakage first, then the others."""
+    """Return example values for a message: first one record kind per breakage, then the remaining kinds."""
     firsts = {kinds[name].breaks: name for name in reversed(broken)}
     chosen = [name for name in broken if name in firsts.values()]
     return [*chosen, *(name for name in broken if name not in chosen)][:MAX_EXAMPLES]
@@ -258,13 +258,13 @@ def _size_of(output: Received) -> int:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first kinds of record for a message, and the number of the others."""
+    """Return the first record kinds for a message, and the number of omitted kinds."""
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return ", ".join(names[:MAX_NAMES]) + more
 
 
 def best_sample(query: Query) -> Sent:
-    """Return the first sample with a result. Results that contain the sample's bytes come last: they may be rejects."""
+    """Return the first sample with a result. Results with the sample's bytes come last, because they may be rejects."""
     found = evaluated(query, query.samples.records)
     useful = [(sample, result) for sample, result in found if isinstance(result, list) and result]
     plain = [sample for sample, result in useful if not any(_keeps(output, sample) for output in result)]

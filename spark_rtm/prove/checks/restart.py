@@ -17,18 +17,18 @@ from spark_rtm.testing.records import Received, Sent
 PAGE = "references/restarts.md#what-ends-a-query"
 RECORDS = "records that produce results"
 CHECKPOINT = "restart"
-# If commands can end the batch, the interval is long, so the batch does not end by itself before the kill.
+# If commands can end a batch, the interval is long, so that the batch does not end before the kill.
 INTERVAL_MS, COMMANDED_INTERVAL_MS = 5_000, 300_000
 AGAIN_INTERVAL_MS = 1_000
 ATTEMPTS = 3
 DEADLINE_SECONDS = 30.0
 QUIET_POLLS = 5
-# All records go to one partition, because the order of records from different partitions changes with each start.
+# All records go to one partition, because each start reads different partitions in a different order.
 PARTITION = 0
 
 
 def order_of(query: Query, slots: int) -> Order:
-    """Return the query and settings for the process that the check kills."""
+    """Return the query and settings for the process that the `restart` check kills."""
     trial, bench = query.trial, query.bench
     return Order(
         job=query.recording.job,
@@ -77,7 +77,7 @@ def compared(before: list[Received], again: list[Received], expected: int) -> Ve
         evidence = f"{counts}, {different} of them with different bytes, so a consumer cannot recognize duplicates"
         fix = "derive every result from its source record alone: no clock, no random values, no engine-generated ids"
         return Verdict("restart", WRONG, evidence, fix, PAGE)
-    # Each record was sent twice, so a result that occurs more often belongs to several records.
+    # Each record was sent twice, so a result that occurs more often comes from several records.
     is_unique = max(first.values()) <= 2
     how = "comparing whole records" if is_unique else "an id in the value, because different records have equal results"
     evidence = f"{counts}, byte for byte identical; a consumer can drop duplicates by {how}"
@@ -95,7 +95,7 @@ def _killed(query: Query, process: OtherProcess) -> tuple[list[Received], int]:
     process.run()
     trial.send(samples, partition=PARTITION)
     for attempt in range(ATTEMPTS):
-        # A stateful query may drop a repeated sample, so each attempt also sends new records.
+        # A stateful query may drop a duplicate sample, so each attempt also sends new records.
         records = samples + _useful(query, [_renamed(sample, attempt, names) for sample in samples])
         expected = 0 if query.is_stateful else len(results_of(query, records))
         batch = _next_batch(query, process)
@@ -121,7 +121,7 @@ def _started_again(query: Query) -> list[Received]:
 
 
 def _next_batch(query: Query, process: OtherProcess) -> int:
-    """Commit all records, so that a new batch begins, and return the number of the committed batch."""
+    """Commit all records, so that a new batch begins, and return the committed batch's id."""
 
     def is_committed() -> bool:
         position = _position(query)
@@ -138,7 +138,7 @@ def _next_batch(query: Query, process: OtherProcess) -> int:
 def _position(query: Query) -> Position:
     try:
         return committed_position(query.trial.folder / CHECKPOINT)
-    except (OSError, ValueError):  # The checkpoint is new, or a file is being written.
+    except (OSError, ValueError):  # The checkpoint is new, or Spark is writing a file.
         return Position(NO_BATCH, ())
 
 
@@ -158,7 +158,7 @@ def _written(query: Query, process: OtherProcess, expected: int) -> list[Receive
 
 
 def _useful(query: Query, records: list[Sent]) -> list[Sent]:
-    """Return the records that do not make the query fail and, if the query has no state, produce a result."""
+    """Return the records that do not make the query fail and, in a stateless query, produce a result."""
     return [
         record
         for record, found in evaluated(query, records)
@@ -167,7 +167,7 @@ def _useful(query: Query, records: list[Sent]) -> list[Sent]:
 
 
 def _renamed(sample: Sent, attempt: int, kept: set[str]) -> Sent:
-    """Return a record with other strings and numbers, but the same times and strings that the query compares."""
+    """Return a record with different strings and numbers, except times and strings that the query compares."""
     fields = fields_of(sample)
     if not fields:
         return sample

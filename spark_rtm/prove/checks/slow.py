@@ -1,7 +1,7 @@
 """
-Find expressions that take seconds for one long string, by filling each field of a good record with long strings.
+Find expressions that need seconds for a single long string, by filling each field of a good record with long strings.
 
-Spark cannot interrupt an expression inside a record, so the lengths grow, and a slow field gets no longer string.
+Spark cannot interrupt an expression inside a record, so the strings become longer step by step until a field is slow.
 """
 
 import copy
@@ -31,7 +31,7 @@ PAGE = "references/errors_in_rows.md#expressions-that-cannot-fail"
 # Cubic time already takes seconds at 8,000 characters, quadratic time at 80,000.
 LENGTHS = (1_000, 8_000, 80_000)
 TEXTS = ("a", " ", "1", "a.", "<")
-# A pattern that matches all of the repeated text fails at this last character, and backtracks.
+# A pattern that matches the repeated text fails at this last character and backtracks.
 END = "!"
 PLACE = "prove-long-value"
 OVERFLOW = "StackOverflowError"
@@ -40,14 +40,14 @@ RECORD_SECONDS, TOTAL_SECONDS = 20.0, 60.0
 MAX_SLOW = 3
 
 Fill = Callable[[str], Sent]
-"""Makes a record with a string in one of its fields."""
+"""Function that returns a record with the given string in one of its fields."""
 Clock = Callable[[Sequence[Sent]], float]
-"""Returns the seconds that the query takes for some records, or infinity after `RECORD_SECONDS`."""
+"""Function that returns the query's processing time for records in seconds, or infinity after `RECORD_SECONDS`."""
 
 
 @dataclass(frozen=True)
 class Slow:
-    """A slow record: its field, repeated string and length, with the seconds for it and for a good record."""
+    """A slow field, with the repeated string and its length, and the seconds for this record and for a good record."""
 
     field: str
     text: str
@@ -58,7 +58,7 @@ class Slow:
 
 
 def slow_fields(query: Query, sample: Sent, fields: Mapping[str, Fill]) -> tuple[list[Slow], int]:
-    """Return the fields in which a long string is slow or overflows the stack, and the length tried in all others."""
+    """Return the fields in which a long string is slow or overflows the stack, and the length tried elsewhere."""
     end = time.monotonic() + TOTAL_SECONDS
 
     def clock(records: Sequence[Sent]) -> float:
@@ -75,7 +75,7 @@ def slow_fields(query: Query, sample: Sent, fields: Mapping[str, Fill]) -> tuple
 
 
 def search(fields: Mapping[str, Fill], sample: Sent, clock: Clock) -> tuple[list[Slow], int]:
-    """Fill each field with strings of growing lengths until it is slow, or until `clock` raises TimeoutError."""
+    """Fill each field with increasingly long strings until the field is slow or `clock` raises TimeoutError."""
     found, tried = list[Slow](), 0
     with suppress(TimeoutError):
         for length in LENGTHS:
@@ -101,7 +101,7 @@ def _is_slow(clock: Clock, fills: Sequence[Fill], length: int) -> bool:
 
 
 def _measured(clock: Clock, sample: Sent, name: str, fill: Fill, text: str, length: int) -> Slow | None:
-    """Return a slow record, compared with a good one. A busy machine is slow for both, and rarely twice."""
+    """Return a slow field if two comparisons with a good record agree. A busy machine rarely delays a record twice."""
     records = [fill(_long(text, length))]
     try:
         if (seconds := clock(records)) < SLOW_SECONDS:
@@ -115,7 +115,7 @@ def _measured(clock: Clock, sample: Sent, name: str, fill: Fill, text: str, leng
 
 
 def verdict_on(query: Query, slow: Slow, decoding: Decoding) -> Verdict:
-    """Return the verdict on a slow record, with the expression if the plan contains it."""
+    """Return the verdict on a slow field, with the slow expression if the plan contains it."""
     column = slow.field.removeprefix("the ").rpartition(".")[2]
     known = [one for one in decoding.patterns if column in one[2]]
     if not known and column not in {"key", "value"}:  # The query has renamed the field.
@@ -135,7 +135,7 @@ def verdict_on(query: Query, slow: Slow, decoding: Decoding) -> Verdict:
 
 
 def fields_to_fill(sample: Sent, decoding: Decoding) -> dict[str, Fill]:
-    """Return a function for each text field, the key and the whole value, which makes a record with another string."""
+    """Return a `Fill` function for each text field, the key and the whole value."""
     columns, fields = columns_of(sample, decoding), fields_of(sample) or {}
     fills = {
         name: partial(_filled, sample, decoding.line({**columns, name: PLACE}).split(PLACE), str) for name in columns
@@ -156,7 +156,7 @@ def _filled(sample: Sent, parts: Sequence[str], encode: Callable[[str], str], lo
 
 
 def _changed(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the path of each string, and the object in which `PLACE` replaces the string."""
+    """Yield each string's path, and the object with `PLACE` in place of the string."""
     if isinstance(value, dict | list):
         for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
             for path, changed in _changed(inner, f"{name}.{step}" if name else str(step)):

@@ -1,4 +1,4 @@
-"""Check that the state does not grow for a fixed set of keys, and that the watermark removes it."""
+"""Check that state does not grow for a fixed set of keys, and that the watermark removes state."""
 
 import json
 import time
@@ -26,7 +26,7 @@ WRITTEN_BYTES = "rocksdbTotalBytesWritten"
 ROUNDS = 2
 FORWARD_DAYS = (30, 60, 90)
 DAY_SECONDS = 86_400
-# Epoch times between 2001 and 2100, in seconds and in milliseconds.
+# Epoch times from 2001 to 2096, in seconds and in milliseconds.
 SECONDS_RANGE = (10**9, 4 * 10**9)
 
 
@@ -40,7 +40,7 @@ def state(query: Query, running: StreamingQuery) -> Verdict:
 
 
 def _growth(query: Query, running: StreamingQuery) -> Verdict:
-    """Send the same records in several batches, then records with later times, and count the rows of state."""
+    """Send the same records in several batches, then records with later times, and count the state rows."""
     query.trial.use_producer_times()
     records, is_accepted = _records(query)
     query = replace(query, samples=replace(query.samples, records=records))
@@ -67,7 +67,7 @@ def _growth(query: Query, running: StreamingQuery) -> Verdict:
 
 
 def _records(query: Query) -> tuple[list[Sent], bool]:
-    """Return the records for this check, and whether the query accepts them, with or without a result."""
+    """Return the records for the `state` check, and whether the query accepts them, with or without a result."""
     own = query.samples
     if not own.is_made or own.is_accepted or not are_rejected(results_of(query, own.records)):
         return own.records, True
@@ -100,7 +100,7 @@ def _of_processor(running: StreamingQuery) -> Counter[str]:
 
 
 def by_own_rules(place: Place, rows: int, metrics: Counter[str]) -> Verdict:
-    """Return the verdict on a processor, whose state is removed by a TTL or by the processor's code."""
+    """Return the verdict on a stateful processor, whose state expires by TTL or is cleared by its code."""
     endless, ending = (sum(metrics[f"num{kind}State{ttl}Vars"] for kind in KINDS) for ttl in ("", "WithTTL"))
     if ending and not endless:
         return Verdict("state", GOOD, f"{rows} rows for the same keys; each state variable has a TTL", page=PROCESSORS)

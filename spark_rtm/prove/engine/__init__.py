@@ -1,1 +1,1 @@
-"""Start the Kafka broker and Spark for the checks, in this process or in one that a check kills."""
+"""Start Kafka and Spark for the checks, in this process or in a separate process that a check kills."""

@@ -24,9 +24,9 @@ from spark_rtm.services.run_folder import new_folder
 from spark_rtm.services.spark import build_session
 
 DEFAULT_SLOTS = 16
-# Spark requires 5 s by default. The checks of state and restarts wait for the end of several batches.
+# Spark requires 5 s by default. The `state` and `restart` checks wait for the end of several batches.
 MIN_INTERVAL = {MIN_INTERVAL_CONF: "1s"}
-# By default, an error such as StackOverflowError ends the JVM of its task, which in local mode is the driver.
+# By default, an error such as StackOverflowError ends the task's JVM, which in local mode is also the driver.
 SURVIVE_ERRORS = {"spark.executor.killOnFatalError.depth": "0"}
 CANCEL_SECONDS = 5.0
 T = TypeVar("T")
@@ -35,7 +35,7 @@ QUERY_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 @dataclass(frozen=True)
 class Bench:
-    """The session, broker and folder of the checks."""
+    """The session, broker and working folder for the checks."""
 
     spark: SparkSession
     kafka: str
@@ -49,9 +49,9 @@ def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
     """
     Yield a session with at least `slots` task slots and a broker, and stop both when the block ends.
 
-    The broker is always a local one, so hostile records never reach a real cluster.
+    The broker is always local, so hostile records never reach a real cluster.
     """
-    # Otherwise, PySpark prints each error of a job's expressions as many lines of JSON.
+    # Otherwise, PySpark prints each expression error in a job as many lines of JSON.
     for name in QUERY_CONTEXT_LOGGERS:
         logging.getLogger(name).disabled = True
     package_jars(packages)
@@ -59,7 +59,7 @@ def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
     log = folder / "spark.log"
     broker = LocalKafka()
     with contextlib.ExitStack() as stack:
-        # Spark writes `spark-warehouse` and relative paths of a job into the current folder.
+        # Spark writes `spark-warehouse` and a job's relative paths into the current folder.
         stack.enter_context(contextlib.chdir(folder))
         with ThreadPoolExecutor(1) as pool:
             starting = pool.submit(stack.enter_context, running(broker))
@@ -71,7 +71,7 @@ def bench(slots: int, packages: Sequence[str] = ()) -> Iterator[Bench]:
 
 
 def session(slots: int, packages: Sequence[str] = ()) -> SparkSession:
-    """Return a session with at least `slots` task slots, the packages, and the Avro functions if cached."""
+    """Return a session with at least `slots` task slots, the given packages, and the Avro functions if cached."""
     jars = [*(avro_jars() if is_fetched(IVY_DIR / "avro.xml") else ()), *package_jars(packages)]
     confs = {**MIN_INTERVAL, **SURVIVE_ERRORS, "spark.jars": ",".join(map(str, jars))}
     return build_session("prove", slots=max(slots, DEFAULT_SLOTS), confs=confs)
@@ -79,9 +79,9 @@ def session(slots: int, packages: Sequence[str] = ()) -> SparkSession:
 
 def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:
     """
-    Return the result of an action on rows, or cancel it and raise TimeoutError.
+    Return the result of an action on rows, or cancel the action and raise TimeoutError after `seconds`.
 
-    Spark cannot interrupt an expression inside a record, so the thread of such an action keeps running.
+    Spark cannot interrupt an expression inside a record, so a canceled action's thread may keep running.
     """
     context, group = rows.sparkSession.sparkContext, f"prove-{uuid.uuid4().hex[:8]}"
     done, failed = list[T](), list[Exception]()
@@ -90,7 +90,7 @@ def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:
         try:
             context.setJobGroup(group, "prove", interruptOnCancel=True)
             done.append(action())
-        except Exception as error:  # noqa: BLE001 - it is raised in the thread of the caller
+        except Exception as error:  # noqa: BLE001 - the caller's thread raises it
             failed.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
@@ -109,12 +109,12 @@ def in_time(rows: DataFrame, action: Callable[[], T], seconds: float) -> T:
 
 def jvm() -> subprocess.Popen[bytes] | None:
     """Return the JVM process that PySpark has started, or None."""
-    # PySpark has no public API for its process.
+    # PySpark has no public API for the JVM process.
     return getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
 
 
 def _stop(spark: SparkSession) -> None:
-    # A signal to the process group, such as that of `timeout`, also ends the JVM. An interrupted call leaves its
+    # A signal to the process group, for example from `timeout`, also ends the JVM. An interrupted call leaves its
     # response in the connection, so any error can follow.
     with contextlib.suppress(Exception):
         spark.stop()

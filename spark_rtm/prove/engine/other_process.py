@@ -1,4 +1,4 @@
-"""Run a query in a separate process, which the check `restart` kills like `kill -9`."""
+"""Run a query in a separate process, which the `restart` check kills like `kill -9`."""
 
 import contextlib
 import os
@@ -24,14 +24,14 @@ PROGRAM = f"import pathlib, sys; from {__name__} import main; main(pathlib.Path(
 ORDER, GO, RUNNING, COMMIT = "order.pickle", "go", "running", "commit"
 ERROR = re.compile(r"[\w.]+(Error|Exception): ")
 START_SECONDS = 120.0
-# The process starts Spark while other checks run, and then waits for the check `restart`.
+# The process starts Spark while other checks run, and then waits for the `restart` check.
 WAIT_SECONDS = 3_600.0
 POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
 class Order:
-    """A query for the other process to run, with its output topic and settings."""
+    """A query for the separate process, with its output topic and settings."""
 
     job: Job
     partitions: Mapping[str, int]
@@ -47,13 +47,13 @@ class Order:
 
 @dataclass(frozen=True)
 class OtherProcess:
-    """A process with Spark that waits for `run`."""
+    """A separate process with a Spark session that waits for `run`."""
 
     child: Child
     folder: Path
 
     def run(self) -> None:
-        """Start the query in the process, and return when it runs in real-time mode."""
+        """Start the query in the separate process, and return when the query runs in real-time mode."""
         (self.folder / GO).touch()
         try:
             wait_until_ready(self.child, (self.folder / RUNNING).exists, START_SECONDS)
@@ -81,7 +81,7 @@ class OtherProcess:
             raise RuntimeError(f"the query's separate process has exited: {(errors or lines or ['?'])[-1][:300]}")
 
     def kill(self) -> None:
-        """Kill the JVM with driver and executor, then its Python process."""
+        """Kill the JVM with the driver and executor, then the Python process."""
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             os.kill(int((self.folder / RUNNING).read_text()), signal.SIGKILL)
         self.child.kill()
@@ -92,7 +92,7 @@ def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
     """Yield a process that starts Spark, and kill the process at the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="other-process-", dir=bench.folder))
     (folder / ORDER).write_bytes(pickle.dumps(order))
-    # The process must import the user's modules from the same folders as this process.
+    # The separate process must import the user's modules from the same folders as this process.
     paths = os.pathsep.join(path for path in sys.path if path)
     env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
     command = [sys.executable, "-c", PROGRAM, str(folder)]
@@ -104,7 +104,7 @@ def other_process(bench: Bench, order: Order) -> Iterator[OtherProcess]:
 
 
 def main(folder: Path) -> None:
-    """Start Spark, wait for `GO`, run the query, report the process id of the JVM, and commit at each `COMMIT`."""
+    """Start Spark, wait for `GO`, run the query, report the JVM's process id, and commit at each `COMMIT`."""
     order: Order = pickle.loads((folder / ORDER).read_bytes())
     spark = session(order.slots, order.packages)
     wait_until((folder / GO).exists, WAIT_SECONDS, "the check of restarts")

@@ -1,4 +1,4 @@
-"""Replace what a job has in production: `dbutils`, running queries, missing modules and files."""
+"""Replace production services that a job uses: `dbutils`, running queries, missing modules and files."""
 
 import contextlib
 import os
@@ -13,32 +13,32 @@ from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 
-# A job that reads the status of its query more often is waiting in a loop.
+# A job that reads its query's status more often is waiting in a loop.
 MAX_ASKED = 20
 SECRET = "prove-secret"
-"""Text that the checks search for in plans, logs and checkpoints."""
-# Classes, and functions such as `connect` and `get_session`.
+"""Placeholder secret that the checks search for in plans, logs and checkpoints."""
+# Pattern for names of classes, and of functions such as `connect` and `get_session`.
 CLIENT = re.compile(r"[A-Z]|(?i:\w*(?:connect|client|session|cursor|create|build))")
 ARGUMENT = re.compile(r"""\$(\w+)=(?:"([^"]*)"|'([^']*)'|(\S+))""")
 
 
 class JobEndedError(BaseException):
-    """Raised where a job would wait for its queries. Not an Exception: the job's `except Exception` ignores it."""
+    """Raised where a job would wait for its queries. A job's `except Exception` does not catch BaseException."""
 
 
 def end_job(*_: object, **__: object) -> NoReturn:
-    """End the job where it would wait for its queries or stop its session."""
+    """End a job that would now wait for its queries or stop its session."""
     raise JobEndedError
 
 
 class Started:
-    """The query that the job gets from `start()`."""
+    """The query object that the job gets from `start()`."""
 
     name = id = "prove"
     asked = 0
 
     def __getattr__(self, name: str) -> Any:
-        """Return the value that this attribute has while a query starts."""
+        """Return the attribute's value for a starting query."""
         if name in {"isActive", "status", "lastProgress"}:
             self._ask()
         status = {"message": "Waiting for data to arrive", "isDataAvailable": False, "isTriggerActive": True}
@@ -60,19 +60,19 @@ class Started:
 
 
 class Anything:
-    """An object that has every attribute and accepts every call. It is false, unless it replaces a client."""
+    """A placeholder that has every attribute and accepts every call. It is false, unless it replaces a client."""
 
     def __init__(self, name: str = "") -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> "Anything":
-        """Return another placeholder, except for special methods, because libraries test whether these exist."""
+        """Return another placeholder. Special methods are missing, because libraries test whether they exist."""
         if name.startswith("__"):
             raise AttributeError(name)
         return Anything(name)
 
     def __call__(self, *arguments: Any, **__: object) -> Any:
-        """Return the object itself, or the argument of a decorator or builder."""
+        """Return the placeholder itself, or the argument of a decorator or builder."""
         is_kept = len(arguments) == 1 and (callable(arguments[0]) or isinstance(arguments[0], SparkSession.Builder))
         return arguments[0] if is_kept else self
 
@@ -83,11 +83,11 @@ class Anything:
         return iter(())
 
     def __bool__(self) -> bool:
-        """Return whether the name belongs to a client."""
+        """Return whether the placeholder's name is that of a client."""
         return bool(CLIENT.match(self._name))
 
     def __str__(self) -> str:
-        """Return a string that is not empty, as paths require."""
+        """Return a non-empty string, as paths require."""
         return "prove"
 
     __fspath__ = __str__
@@ -96,11 +96,11 @@ class Anything:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close nothing."""
+        """Do nothing."""
 
 
 class Dbutils(Anything):
-    """The parts of `dbutils` that jobs use. Other parts accept every call."""
+    """A `dbutils` replacement with the parts that jobs use. Other parts accept every call."""
 
     def __init__(self, exit_: Callable[..., Any] = lambda *_: None) -> None:
         super().__init__("Dbutils")
@@ -120,7 +120,7 @@ class Dbutils(Anything):
         self.jobs = SimpleNamespace(taskValues=SimpleNamespace(get=_task_value, set=lambda *_, **__: None))
 
     def set_arguments(self, text: str) -> None:
-        """Set the widgets that `%run ./other $name="value"` passes to the other notebook."""
+        """Set the widgets that `%run ./other $name="value"` passes to the called notebook."""
         for name, *values in ARGUMENT.findall(text):
             self._widgets[name] = "".join(values)
 
@@ -139,7 +139,7 @@ class _Modules(MetaPathFinder, Loader):
         return Anything(spec.name)  # type: ignore[return-value]
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: the module has no code."""
+        """Do nothing, because the placeholder module has no code."""
 
 
 @contextlib.contextmanager
@@ -156,8 +156,8 @@ def placeholders_for(names: Collection[str]) -> Iterator[None]:
 
 
 def display(rows: Any = None, *_: object, **options: Any) -> None:
-    """Start a query for a stream that the job displays in real-time mode, and show nothing."""
-    # The code of a job runs again on static rows, and must start the same queries there.
+    """Start a query for a stream that the job displays in real-time mode, without displaying rows."""
+    # The job's code runs again on static rows, and must then start the same queries.
     if isinstance(rows, DataFrame) and "realTime" in options:
         writer = rows.writeStream.format("console").outputMode(options.get("outputMode", "update"))
         writer.trigger(realTime=options["realTime"]).start()  # type: ignore[call-overload]
@@ -179,7 +179,7 @@ def notebook_names(spark: SparkSession, dbutils: Dbutils) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def databricks_modules(names: Mapping[str, Any]) -> Iterator[None]:
-    """Provide the Databricks modules that export `dbutils` or a session."""
+    """Provide replacements for Databricks modules that export `dbutils` or a session."""
     contents: dict[str, Mapping[str, Any]] = {
         "pyspark.dbutils": {"DBUtils": lambda *_: names["dbutils"]},
         "databricks.sdk.runtime": names,
@@ -199,7 +199,7 @@ def databricks_modules(names: Mapping[str, Any]) -> Iterator[None]:
 
 
 def open_of(folders: Sequence[Path], open_: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an `open` that reads files such as schemas from the folders of a job, and writes to the current folder."""
+    """Return an `open` that reads files such as schemas from a job's folders, and writes to the current folder."""
 
     def find(file: Any, mode: str = "r", *arguments: Any, **named: Any) -> Any:
         if set(mode).isdisjoint("wax+"):
@@ -212,18 +212,18 @@ def open_of(folders: Sequence[Path], open_: Callable[..., Any]) -> Callable[...,
 
 
 def placed(folders: Sequence[Path], read: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of `os`, such as `stat`, that finds files in the same folders as `open`."""
+    """Wrap an `os` function such as `stat`, so that it finds files in the same folders as `open`."""
     return lambda path=".", *arguments, **named: read(file_in(folders, path), *arguments, **named)
 
 
 def kept(folders: Sequence[Path], delete: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that deletes files, but not those that `file_in` finds in the folders of the job."""
+    """Wrap a function that deletes files, so that it keeps files that `file_in` finds in the job's folders."""
     return lambda path, *more, **named: delete(path, *more, **named) if file_in(folders, path) == path else None
 
 
 def file_in(folders: Sequence[Path], file: Any) -> Any:
-    """Find a file, given by a relative path or a path below the current folder, in one of the folders of a job."""
-    # `Path.exists` would call `os.stat`, which uses this function while a job runs.
+    """Find a file in a job's folders, given by a relative path or a path below the current folder."""
+    # `Path.exists` would call `os.stat`, which calls this function while a job runs.
     if not isinstance(file, str | os.PathLike) or os.access(file, os.F_OK):
         return file
     name = Path(file).relative_to(Path.cwd()) if Path(file).is_relative_to(Path.cwd()) else Path(file)

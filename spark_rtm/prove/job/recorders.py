@@ -1,4 +1,4 @@
-"""PySpark readers and writers that record a job's calls and use the broker of `prove`."""
+"""PySpark readers and writers that record a job's calls and use the local broker of `rtm prove`."""
 
 import sys
 import uuid
@@ -19,14 +19,14 @@ from spark_rtm.realtime import control
 from spark_rtm.testing.trial import ANY_SIZE
 
 BROKER_OPTION = "kafka.bootstrap.servers"
-# The security options of the job stay, but a plaintext connection does not use them.
+# The job's other security options remain, but a plaintext connection ignores them.
 PLAINTEXT = {"kafka.security.protocol": "PLAINTEXT"}
 # A query with a new checkpoint must see every record that `prove` sends.
 FROM_START = {"startingOffsets": "earliest"}
-# A job that sleeps more often in the same line is waiting in a loop.
+# A job that sleeps more often on the same line is waiting in a loop.
 MAX_SLEEPS = 3
 FUNCTIONS = ("foreach", "foreachBatch")
-"""Sinks that call a function of the job."""
+"""Sinks that call one of the job's functions."""
 REFUSED = {"maxoffsetspertrigger", "minoffsetspertrigger", "minpartitions", "maxtriggerdelay"}
 
 
@@ -36,17 +36,17 @@ class Caught:
 
     frame: DataFrame
     sink: str
-    """Format of the sink, for example `kafka`, `delta` or `foreachBatch`."""
+    """Sink format, for example `kafka`, `delta` or `foreachBatch`."""
     options: dict[str, str]
     trigger: str
-    """The trigger, or an empty string for the default."""
+    """The query's trigger, or an empty string for the default."""
     output_mode: str
     line: int
     writer: "StreamWriter"
 
     @property
     def names(self) -> set[str]:
-        """The texts that select this query: its line and its name."""
+        """The values of `--query` that select this query: its line and its name."""
         return {str(self.line), self.options.get("queryName", "")}
 
     @property
@@ -56,7 +56,7 @@ class Caught:
 
     @property
     def rows(self) -> DataFrame:
-        """The rows, as JSON if the sink is not Kafka."""
+        """The query's rows, as JSON if the sink is not Kafka."""
         return self.frame if self.is_to_kafka else self.frame.select(F.to_json(F.struct("*")).alias("value"))
 
     @property
@@ -67,7 +67,7 @@ class Caught:
 
 @dataclass
 class Recording:
-    """What a run of the job reads and starts."""
+    """A record of the sources that a run of the job reads and the queries that it starts."""
 
     spark: SparkSession
     kafka: str
@@ -79,7 +79,7 @@ class Recording:
     topics: list[str] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)
     other_sources: list[tuple[str, int]] = field(default_factory=list)
-    """Formats of streams that are not Kafka, with the lines of the job."""
+    """Formats of non-Kafka streams, with the job's line numbers."""
     caught: list[Caught] = field(default_factory=list)
     source_options: dict[str, str] = field(default_factory=dict)
     source_line: int = 0
@@ -88,19 +88,19 @@ class Recording:
     has_own_shuffles: bool = True
     sleeps: dict[tuple[str, int], int] = field(default_factory=dict)
     skipped: dict[tuple[str, int], None] = field(default_factory=dict)
-    """Writes that did not run, in order, with the lines of the job."""
+    """Skipped writes, in order, with the job's line numbers."""
     may_call: bool = False
-    """Whether calls of the JVM may write, because they write to the broker of `prove`."""
+    """Whether JVM calls may write, because they write to the local broker."""
     missing: dict[str, int] = field(default_factory=dict)
-    """Missing packages with placeholders, with the lines of the job."""
+    """Missing packages that placeholders replace, with the job's line numbers."""
     refused: dict[str, int] = field(default_factory=dict)
-    """Options of Kafka streams that real-time mode does not support, with the lines of the job."""
+    """Kafka source options that real-time mode does not support, with the job's line numbers."""
     absent: dict[str, int] = field(default_factory=dict)
-    """Missing tables with generated rows, with the lines of the job."""
+    """Missing tables that generated rows replace, with the job's line numbers."""
 
     @property
     def path(self) -> Path:
-        """The file of the job."""
+        """The path of the job's file."""
         return self.job.path
 
     def forget(self) -> None:
@@ -110,14 +110,14 @@ class Recording:
             noted.clear()
 
     def line(self) -> int:
-        """Return the number of the job's line that is being executed, or 0 if there is none."""
+        """Return the number of the job's line that is being executed, or 0 outside the job."""
         frame: FrameType | None = sys._getframe()  # noqa: SLF001 - `inspect.stack()` would read every source file
         while frame and frame.f_code.co_filename != str(self.path):
             frame = frame.f_back
         return frame.f_lineno if frame else 0
 
     def line_of(self, error: BaseException) -> int:
-        """Return the line number of the innermost job frame in an error's traceback, or 0 if there is none."""
+        """Return the line number of the innermost job frame in an error's traceback, or 0 without such a frame."""
         frame, line = error.__traceback__, 0
         while frame:
             line = frame.tb_lineno if frame.tb_frame.f_code.co_filename == str(self.path) else line
@@ -125,7 +125,7 @@ class Recording:
         return line
 
     def redirect(self, options: dict[str, str], *, is_stream: bool) -> dict[str, str]:
-        """Create the topics of a Kafka source, and return replacements for the job's options."""
+        """Create a Kafka source's topics, and return replacements for the job's options."""
         names, replaced = subscribed(options)
         ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, ANY_SIZE))
         if is_stream:
@@ -136,13 +136,13 @@ class Recording:
         return {BROKER_OPTION: self.kafka, **PLAINTEXT, **replaced, **(FROM_START if is_stream else {})}
 
     def redirect_write(self, options: dict[str, str]) -> dict[str, str]:
-        """Create the topic of a batch write, and return replacements for the job's options."""
+        """Create a batch write's topic, and return replacements for the job's options."""
         names = [options["topic"]] if "topic" in options else []
         ensure_topics(self.kafka, names, self.partitions, dict.fromkeys(names, REJECT_TOPIC))
         return {BROKER_OPTION: self.kafka, **PLAINTEXT}
 
     def may_write(self, target: str) -> bool:
-        """Return whether a batch write of the job may run. If it may not, record it as skipped."""
+        """Return whether one of the job's batch writes may run. If not, record the write as skipped."""
         if not self.job.side_effects:
             self.note_write(target)
         return self.job.side_effects
@@ -153,7 +153,7 @@ class Recording:
 
 
 class Options:
-    """Records the options of a reader or writer by name."""
+    """A mixin that records a reader's or writer's options by name."""
 
     recording: Recording
     noted: dict[str, str]
@@ -181,23 +181,23 @@ class Options:
         return self
 
     def redirect(self, options: dict[str, Any], *, is_stream: bool) -> None:
-        """Read from the broker of `prove` instead of the job's broker."""
+        """Read from the local broker instead of the job's broker."""
         self.options(**options)
         self.options(**self.recording.redirect(self.noted, is_stream=is_stream))
 
 
 class StreamReader(Options, DataStreamReader):
-    """Replaces `spark.readStream`."""
+    """A replacement for `spark.readStream`."""
 
     def option(self, key: str, value: Any) -> Any:
-        """Record the option, and drop it if real-time mode does not support it."""
+        """Record an option, and drop options that real-time mode does not support."""
         if key.lower() not in REFUSED:
             return super().option(key, value)
         self.recording.refused[key] = self.recording.line()
         return self
 
     def load(self, path: str | None = None, format: str | None = None, schema: Any = None, **options: Any) -> DataFrame:
-        """Return a stream of a local topic, or the static rows of the recording."""
+        """Return a stream of a local topic, or the recording's static rows."""
         kind = (format or self.noted.get("format", "parquet")).lower()
         if kind not in {"kafka", control.SOURCE}:
             self.recording.other_sources.append((kind, self.recording.line()))
@@ -209,18 +209,18 @@ class StreamReader(Options, DataStreamReader):
         return super().load(format=control.source_format())
 
     def table(self, tableName: str) -> DataFrame:
-        """Record the table."""
+        """Record a table as another source."""
         self.recording.other_sources.append((f"table {tableName}", self.recording.line()))
         return super().table(tableName)
 
 
 class StreamWriter(Options, DataStreamWriter):
-    """Replaces `DataFrame.writeStream`. The writer of a static DataFrame is a placeholder that accepts every call."""
+    """A replacement for `DataFrame.writeStream`. For a static DataFrame, it accepts every call."""
 
     def __init__(self, frame: DataFrame) -> None:
         self.frame, self.noted, self.chosen = frame, dict[str, str](), dict[str, Any]()
         self.function: Any = None
-        if frame._jdf.isStreaming():  # noqa: SLF001 - a job on static rows sees another answer
+        if frame._jdf.isStreaming():  # noqa: SLF001 - a job on static rows gets a different result
             DataStreamWriter.__init__(self, frame)
         else:
             self._df, self._spark, self._jwrite = frame, frame.sparkSession, Anything()
@@ -258,7 +258,7 @@ class StreamWriter(Options, DataStreamWriter):
         mode = outputMode or self.noted.get("outputMode", "append")
         sink = format or self.noted.get("format", "parquet")
         line = self.recording.line() or self.recording.job.line
-        # A job may start several queries with one writer.
+        # A job may start several queries with the same writer.
         options = dict(self.noted)
         self.recording.caught.append(Caught(self.frame, sink, options, self._trigger(), mode, line, self))
         return Started()
@@ -269,7 +269,7 @@ class StreamWriter(Options, DataStreamWriter):
         return self.start()
 
     def _trigger(self) -> str:
-        """Return the trigger of the job, or the JVM's trigger if the job did not use PySpark's method."""
+        """Return the job's trigger, or the JVM's trigger if the job did not use PySpark's method."""
         if self.chosen:
             return ", ".join(f"{name}={value!r}" for name, value in self.chosen.items())
         field = self._jwrite.getClass().getDeclaredField("trigger")
@@ -277,12 +277,12 @@ class StreamWriter(Options, DataStreamWriter):
         return str(field.get(self._jwrite).toString()).removeprefix("ProcessingTimeTrigger(0)")
 
     def really_start(self, checkpoint: str) -> StreamingQuery:
-        """Start the query of the job in real-time mode."""
+        """Start the job's query in real-time mode."""
         DataStreamWriter.option(self, "checkpointLocation", checkpoint)
         DataStreamWriter.outputMode(self, "update")
         DataStreamWriter.trigger(self, realTime="5 seconds")  # type: ignore[call-overload]
         if not self.recording.job.side_effects:
-            # The engine decides by the kind of the sink, so it does not need the user's store.
+            # The engine checks only the sink's type, so the user's store is not needed.
             DataStreamWriter.option(self, "path", f"{checkpoint}-sink")
         sink = self.noted.get("format", "")
         if sink == "foreach" and not self.recording.job.side_effects:

@@ -1,7 +1,7 @@
 """
 Run an unmodified job until it waits for its queries, and record its queries instead of starting them.
 
-The queries run only when the checks start them.
+The checks start the recorded queries later.
 """
 
 import builtins
@@ -54,11 +54,11 @@ from spark_rtm.testing.trial import SINK
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
 JOB_SECONDS = 300.0
 limit_seconds = 0.0
-"""Time limit of a job, after which the process ends. The child process of the command sets it."""
+"""Time limit for a job in seconds, after which the process ends. The child process of `rtm prove` sets this limit."""
 DELETIONS = ((os, "remove"), (os, "unlink"), (shutil, "rmtree"))
 ABSENT = object()
 ENGINES = ("pyspark", "dlt", "dp")
-"""Modules of an engine, for which no placeholder can run."""
+"""Engine modules, which placeholders cannot replace."""
 CANNOT = "prove could not run this"
 
 
@@ -67,7 +67,7 @@ class JobLostError(RuntimeError):
 
 
 def rows_of(spark: SparkSession, kafka: str, job: Job, partitions: int, number: int) -> DataFrame:
-    """Return the Kafka sink rows of query `number` of a job."""
+    """Return the Kafka sink rows of a job's query `number`."""
     recording = Recording(spark.newSession(), kafka, job, partitions)
     record(recording)
     return recording.caught[number].rows
@@ -75,7 +75,7 @@ def rows_of(spark: SparkSession, kafka: str, job: Job, partitions: int, number: 
 
 def record(recording: Recording) -> None:
     """
-    Run the job, and store in `recording` what it reads and starts.
+    Run the job, and store its sources and queries in `recording`.
 
     If a module is missing, the job runs again with a placeholder.
     """
@@ -138,7 +138,7 @@ def start_function(recording: Recording) -> None:
 
 
 def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int, arguments: str) -> None:
-    """Run the notebook that a line `%run ./other $name="value"` calls, with the variables of the calling notebook."""
+    """Run the notebook that `%run ./other $name="value"` calls, with the calling notebook's variables."""
     other, _, values = arguments.strip().partition(" ")
     base = Path(path).parent / other.strip("\"'")
     found = next(
@@ -154,7 +154,7 @@ def _run_notebook(names: dict[str, Any], dbutils: Dbutils, path: str, line: int,
 
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
-    """End this process with a traceback if the block takes too long. No code of the job can prevent it."""
+    """End this process with a traceback if the block takes too long. The job's code cannot prevent the exit."""
     if limit_seconds:
         faulthandler.dump_traceback_later(limit_seconds, exit=True, file=2)
     try:
@@ -167,7 +167,7 @@ def _limited() -> Iterator[None]:
 def _as_program(recording: Recording) -> Iterator[None]:
     job, log = recording.job, logging.getLogger()
     handlers, level, variables = log.handlers[:], log.level, os.environ.copy()
-    # The job's sources and sinks use the local broker anyway.
+    # The job's sources and sinks use the local broker in any case.
     os.environ.setdefault(SERVERS, recording.kafka)
     folders = [str(folder) for folder in roots_of(job)]
     try:
@@ -186,7 +186,7 @@ def _as_program(recording: Recording) -> Iterator[None]:
 
 @contextlib.contextmanager
 def replaced(recording: Recording) -> Iterator[None]:
-    """Replace parts of PySpark and Python, so that the code of a job reaches only the broker of `prove`."""
+    """Replace parts of PySpark and Python, so that a job's code can reach only the local broker."""
     session, frame = type(recording.spark), type(recording.spark.range(0))
     roots = roots_of(recording.job)
     parts: list[tuple[Any, str, Any]] = [
@@ -218,7 +218,7 @@ def replaced(recording: Recording) -> Iterator[None]:
 
 @contextlib.contextmanager
 def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Replace an attribute of an object in the block."""
+    """Replace an object's attribute within the block."""
     own = vars(owner).get(name, ABSENT)
     setattr(owner, name, value)
     try:
@@ -231,7 +231,7 @@ def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[[float], None]:
-    """Return a `time.sleep` that ends a job which waits for its queries in a loop."""
+    """Return a `time.sleep` that ends a job if the job waits for its queries in a loop."""
     main = threading.get_ident()
 
     def rest(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Return the settings that a job reads, and record the settings that it changes."""
+"""Return the settings that a job reads, and record the settings that the job changes."""
 
 import contextlib
 import re
@@ -12,20 +12,20 @@ from pyspark.sql.conf import RuntimeConfig
 from spark_rtm.prove.job.recorders import Caught, Recording
 from spark_rtm.testing.trial import BLOCK, SINK
 
-# The catalog of a package such as Delta. If the package is missing, every reference to a table fails.
+# Catalog setting of packages such as Delta. If the package is missing, every table reference fails.
 CATALOG = "spark.sql.catalog.spark_catalog"
-# Catalogs of the user, whose tables a job could change.
+# Pattern for settings of the user's catalogs, whose tables a job could change.
 CATALOGS = re.compile(r"spark\.sql\.(catalog\.|defaultCatalog$)")
 FLAG = "spark.databricks.streaming.realTimeMode.enabled"
 SHUFFLES = "spark.sql.shuffle.partitions"
 DEFAULT_SHUFFLES = "200"
-# Options of a job's sink that `prove` keeps. It replaces the job's servers, login and topic.
+# Sink options that `rtm prove` keeps. It replaces the job's servers, login and topic.
 CLIENT = ("acks", "batch.size", "buffer.memory", "compression.type", "delivery.timeout.ms", "enable.idempotence",
           "linger.ms", "max.block.ms", "max.request.size", "request.timeout.ms", "retries")  # fmt: skip
 
 
 def apply(recording: Recording, confs: Mapping[str, str]) -> SparkSession:
-    """Return the session of `prove` with those settings that a running session accepts."""
+    """Return the `rtm prove` session with the job's settings, as far as a running session accepts them."""
     session = recording.spark
     for name, value in confs.items():
         if name == CATALOG or (CATALOGS.match(name) and not recording.job.side_effects):
@@ -37,7 +37,7 @@ def apply(recording: Recording, confs: Mapping[str, str]) -> SparkSession:
 
 @contextlib.contextmanager
 def own_shuffles(recording: Recording) -> Iterator[None]:
-    """Record the number of shuffle partitions that the job would get, and restore the number of `prove`."""
+    """Record the job's number of shuffle partitions, and restore the number that `rtm prove` uses."""
     conf, confs = recording.spark.conf, recording.job.confs
     before = str(conf.get(SHUFFLES))
     if SHUFFLES not in confs:
@@ -51,7 +51,7 @@ def own_shuffles(recording: Recording) -> Iterator[None]:
 
 
 def sink_options(caught: Caught) -> Mapping[str, str]:
-    """Return the client options of a job's Kafka sink, or the options of `prove` if the job has another sink."""
+    """Return the client options of a job's Kafka sink, or the default options for another sink."""
     if not caught.is_to_kafka:
         return SINK
     own = {name.lower(): value for name, value in caught.options.items()}
@@ -59,7 +59,7 @@ def sink_options(caught: Caught) -> Mapping[str, str]:
 
 
 def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `spark.conf.get` that also returns the settings of the job and of Databricks."""
+    """Return a `spark.conf.get` that also returns the job's settings and Databricks settings."""
 
     def read(conf: RuntimeConfig, key: str, *default: Any) -> Any:
         if key in recording.job.confs:

@@ -1,4 +1,4 @@
-"""PySpark readers and writers for static DataFrames, which use the broker of `prove` or record the access."""
+"""PySpark readers and writers for static DataFrames, which use the local broker or record the access."""
 
 import inspect
 from collections.abc import Callable
@@ -20,9 +20,9 @@ from spark_rtm.prove.records.plan import NUMBERS
 
 class TableReader(Options, DataFrameReader):
     """
-    Replaces `spark.read`.
+    A replacement for `spark.read`.
 
-    If a table is missing and the job names its schema, two generated rows replace the table.
+    If a table is missing and the job specifies its schema, two generated rows replace the table.
     """
 
     columns: Any = None
@@ -33,7 +33,7 @@ class TableReader(Options, DataFrameReader):
         return super().schema(schema)
 
     def load(self, *arguments: Any, **named: Any) -> DataFrame:
-        """Return the rows of a local topic, or read the source of the job."""
+        """Return a local topic's rows, or read the job's source."""
         bound = _bound(DataFrameReader.load, self, *arguments, **named).arguments
         if (bound.get("format") or self.noted.get("format", "")).lower() != "kafka":
             return self.read("load", *arguments, **named)
@@ -41,7 +41,7 @@ class TableReader(Options, DataFrameReader):
         return super().load(format="kafka")
 
     def read(self, name: str, *arguments: Any, **named: Any) -> DataFrame:
-        """Call PySpark's method `name` with paths in the folders of the job, and return the rows."""
+        """Call PySpark's method `name` with paths in the job's folders, and return the rows."""
         method = getattr(DataFrameReader, name)
         bound = _bound(method, self, *arguments, **named)
         key = "paths" if "paths" in bound.signature.parameters else "path"
@@ -64,9 +64,9 @@ class TableReader(Options, DataFrameReader):
 
 class TableWriter(Options, DataFrameWriter):
     """
-    Replaces `DataFrame.write`.
+    A replacement for `DataFrame.write`.
 
-    Kafka writes go to the broker of `prove`. Other writes would change a store of the user (`writes`).
+    Kafka writes go to the local broker. Other writes would change one of the user's stores (see `writes`).
     """
 
     def save(

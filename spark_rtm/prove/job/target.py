@@ -1,4 +1,4 @@
-"""Find the user's function, import it without writing to the user's folders, and name the topics that it reads."""
+"""Find the user's function, import it without writing to the user's folders, and choose names for its topics."""
 
 import functools
 import importlib
@@ -30,31 +30,31 @@ class TargetError(ValueError):
 
 @dataclass(frozen=True)
 class Job:
-    """A file that starts its queries itself, or a function of a file for which `prove` starts a query."""
+    """A file that starts its own queries, or a function for which `rtm prove` starts a query."""
 
     path: Path
     arguments: tuple[str, ...] = ()
     confs: Mapping[str, str] = field(default_factory=dict)
     """Settings from the job's cluster or from `spark-submit`."""
     side_effects: bool = False
-    """Whether the job's batch writes run each time its code runs. Writes to Kafka always use the broker of `prove`."""
+    """Whether the job's batch writes run each time its code runs. Kafka writes always use the local broker."""
     folder: Path = field(default_factory=Path.cwd)
     function: str = ""
-    """The function, in a form that another process can load, with an absolute path; empty for a file."""
+    """The function's name with an absolute path, so that another process can load it (empty for a file)."""
     line: int = 0
     topics: Mapping[str, str] = field(default_factory=dict)
-    """The topics that a function reads, by parameter. The first one is its stream, and the others are tables."""
+    """The function's topics by parameter: first the stream's topic, then the tables' topics."""
 
     def parameter_of(self, topic: str) -> str:
-        """Return the function's parameter that reads a topic, or else the topic."""
+        """Return the function parameter that reads a topic, or else the topic."""
         return next((name for name, read in self.topics.items() if read == topic), topic)
 
 
 def code_of(path: Path) -> str:
     """
-    Return the Python code of a job. Each line of a notebook keeps its number.
+    Return a job's Python code. A notebook's lines keep their numbers.
 
-    Magic lines and cells in other languages become comments, but `%run` becomes a call of `RUN`.
+    Magic lines and cells in other languages become comments, except that `%run` becomes a call to `RUN`.
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
@@ -77,7 +77,7 @@ def _line(path: Path, line: str, number: int) -> str:
 
 
 def roots_of(job: Job) -> list[Path]:
-    """Return the folders of a job: its own, its package root, its project with `src`, and the current folder."""
+    """Return a job's folders: the job's own, its package root, its project folder and `src`, and the current folder."""
     path, package = job.path, _outside_packages(job.path)
     markers = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
     project = next((folder for folder in path.parents if any((folder / name).exists() for name in markers)), package)
@@ -85,7 +85,7 @@ def roots_of(job: Job) -> list[Path]:
 
 
 def package_of(path: Path) -> str:
-    """Return the package of a job for its relative imports, or an empty string."""
+    """Return a job's package for relative imports, or an empty string."""
     return ".".join(path.parent.relative_to(_outside_packages(path)).parts)
 
 
@@ -117,14 +117,14 @@ def load(
 
 
 def function_of(job: Job) -> Callable[..., DataFrame]:
-    """Return the function of a job, with the default values of its other parameters."""
+    """Return a job's function, with default values for the other parameters."""
     named, function = _named(job.function)
     _, defaults = _parameters(job.function, named, function)
     return functools.partial(named, **defaults)
 
 
 def _named(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return what a text such as `path/job.py:function` names, and the function itself."""
+    """Return the object that a text such as `path/job.py:function` refers to, and the unwrapped function."""
     module_name, _, name = text.rpartition(":")
     if not module_name or not name.isidentifier():
         raise TargetError(
@@ -172,7 +172,7 @@ def _parameters(text: str, named: Callable[..., Any], function: Callable[..., An
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(function)
-    except NameError:  # A type that the module imports only for type checkers.
+    except NameError:  # A type that the module imports only for type checking.
         return dict(function.__annotations__)
 
 
@@ -209,16 +209,16 @@ def _of_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
-    # The Python workers of a query cannot import a module that was loaded from its file.
+    # Python workers cannot import a module that was loaded from a file path.
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return module
 
 
 def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the topics of a Kafka source, and options that replace its pattern."""
+    """Return a Kafka source's topics, and options that replace its topic pattern."""
     if "subscribePattern" in options:
         name = matching(options["subscribePattern"])
-        # Without `^` and `$`, the pattern would also match the topic of the static rows, whose name contains this name.
+        # Without `^` and `$`, the pattern would also match the static rows' topic, whose name contains this name.
         return [name], {"subscribePattern": f"^{name.replace('.', '[.]')}$"}
     if "assign" in options:
         return list(json.loads(options["assign"])), {}
@@ -226,7 +226,7 @@ def subscribed(options: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
 
 
 def matching(pattern: str) -> str:
-    """Return a topic that matches a pattern: its first alternative, with a letter for each wildcard."""
+    """Return a topic name that matches a pattern: the first alternative, with a letter for each wildcard."""
     text = re.sub(r"\((?:\?:)?([^()|]*)(?:\|[^()]*)?\)", r"\1", pattern.strip("^$")).partition("|")[0]
     text = re.sub(r"\[([^\]^\\])[^\]]*\][*+?]?|(?<!\\)\.[*+?]|\\[dw][*+?]?", lambda found: found[1] or "1", text)
     name = text.replace("\\.", ".")

@@ -1,7 +1,7 @@
 """
-Skip what a job would write through Spark or Hadoop, and record it.
+Skip and record a job's writes through Spark or Hadoop.
 
-Each call of the JVM passes here, whether PySpark or the job itself makes the call. SQL is judged by its parsed plan.
+Every JVM call passes through this module, whether PySpark or the job makes the call. SQL is judged by its parsed plan.
 """
 
 import re
@@ -26,20 +26,20 @@ WRITES = {
     r"\w*Catalog": r"(create|drop)\w*(Table|Database)|recoverPartitions",
     r"\w*FileSystem|LocalFiles|FileUtil": r"(append|copy|create|delete|fullyDelete|mkdirs|moveFrom|rename|truncate)\w*",
 }
-"""Methods that write, by class. Writers of models also have `save`."""
+"""Patterns for methods that write, by pattern for the class. Machine-learning model writers also have `save`."""
 METHOD = re.compile("|".join([*WRITES.values(), "sql", "setCheckpointDir", "writeTo", "mergeInto"]))
 WRITE = re.compile("|".join(rf"({owner})\.({methods})" for owner, methods in WRITES.items()))
 TABLES = {"saveAsTable": 0, "insertInto": 0, "jdbc": 1}
-"""Position of the table's name. The address of a database may contain a password."""
+"""Position of the table name argument. The database address could contain a password."""
 
-# Statements that read, or change only the session. Views and functions with other classes are in a catalog.
+# Pattern for statements that only read, or change only the session. Other views and functions are in a catalog.
 ALLOWED = re.compile(
     r"(Show|Describe|Explain|List|Refresh|Cache|Uncache|ClearCache)\w*|SetCommand|ResetCommand|SetVariable"
     r"|SetCatalogCommand|SetNamespaceCommand|SetCatalogAndNamespace|(Create|Drop)Variable|CreateTempViewUsing"
     r"|CreateViewCommand|Create(SQL)?FunctionCommand|DropFunctionCommand|Add(Jars|Files|Archives)Command"
 )
 COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
-# Nodes that write, although their class is no command.
+# Plan nodes that write although their class is not a command.
 WRITERS = {"InsertIntoStatement", "InsertIntoDir", "UnresolvedExecuteImmediate", "Call"}
 FIRST_WORD = re.compile(r"(?:--[^\n]*(?:\n|$)|/\*.*?\*/|[\s(;])*(\w*)", re.DOTALL)
 QUERIES = {"", "select", "with", "from", "values", "table", "map", "reduce"}
@@ -53,7 +53,7 @@ def guarded(recording: Recording, call: Callable[..., Any]) -> Callable[..., Any
         nonlocal table
         if recording.may_call or not METHOD.fullmatch(member.name):
             return call(member, *arguments)
-        # A static method has no object, and its target is `z:` and the class.
+        # A static method has no object, and its target is `z:` followed by the class.
         owner = member.container.getClass().getName() if member.container is not None else member.target_id
         kind = f"{owner.rpartition('.')[2]}.{member.name}"
         if member.name == "sql" and "SparkSession" in kind:
@@ -74,27 +74,27 @@ def guarded(recording: Recording, call: Callable[..., Any]) -> Callable[..., Any
 
 
 def _sql(recording: Recording, run: Callable[[], Any], text: str) -> Any:
-    """Return the result of a statement, or an empty one if the statement is skipped."""
+    """Return a statement's result, or an empty result if the statement is skipped."""
     word = FIRST_WORD.match(text)[1].lower()  # type: ignore[index]
     kind = statement(recording, text, word)
     try:
         if not kind:
             return run()
     except (PySparkException, Py4JJavaError):
-        # The session of `prove` does not have the databases and catalogs of the user's cluster.
+        # The local session lacks the databases and catalogs of the user's cluster.
         if word != "use":
             raise
     recording.note_write(f"SQL {kind or word.upper()}")
-    return recording.spark.range(0)._jdf  # noqa: SLF001 - the caller expects the result of the JVM
+    return recording.spark.range(0)._jdf  # noqa: SLF001 - the caller expects a JVM result
 
 
 def statement(recording: Recording, text: str, word: str) -> str:
-    """Return the kind of an SQL statement that may not run, or an empty string. `word` is its first word."""
+    """Return the kind of a forbidden SQL statement, or an empty string. `word` is the statement's first word."""
     spark = recording.spark
     try:
         plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001 - not public
     except ParseException:
-        # Extensions, such as that of Delta, have more statements.
+        # Extensions such as Delta add statements.
         return "" if word in QUERIES else word.upper()
     name = _name(plan)
     is_command = spark._jvm.Class.forName(COMMAND).isInstance(plan)  # type: ignore[union-attr]  # noqa: SLF001

@@ -1,1 +1,1 @@
-"""Make records for a query from its plan: good records, records that pass its filters, and hostile records."""
+"""Generate records for a query from its plan: good records, records that pass its filters, and hostile records."""

@@ -1,4 +1,4 @@
-"""Find in a query's plan how it decodes records: the format, and the fields with their types."""
+"""Determine from a query's plan how the query decodes records: the format, and the fields with their types."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,29 +24,29 @@ PATTERNS = {
     "StringSplit": "split",
     "Levenshtein": "levenshtein",
 }
-"""Expressions that can be slow for long strings, by class."""
+"""Functions that can be slow for long strings, by expression class."""
 SEPARATOR = re.compile(r"\bfrom_csv\([^\n]*?\((?:sep|delimiter),(.+?)\), ")
 STEP = re.compile(r"\.([\w-]+)|\['([^']+)'\]")
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """How a query reads the values of its records."""
+    """The way in which a query decodes record values."""
 
     format: str
-    """`JSON`, `CSV`, `OTHER` for unknown fields, or `NONE` if the query does not read the values."""
+    """`JSON`, `CSV`, `OTHER` for unknown fields, or `NONE` if the query does not read record values."""
     schema: StructType = field(default_factory=StructType)
     separator: str = ","
     patterns: tuple[tuple[str, str, frozenset[str]], ...] = ()
-    """Function, pattern and column names of each expression in `PATTERNS`."""
+    """Function, pattern and column names for each expression of a class in `PATTERNS`."""
 
     def line(self, fields: Mapping[str, Any]) -> str:
-        """Return the fields as a line of CSV."""
+        """Format the fields as a CSV line."""
         return self.separator.join("" if value is None else str(value) for value in fields.values())
 
 
 def decoding(rows: DataFrame) -> Decoding:
-    """Return how a query decodes the records of its stream."""
+    """Return how a query decodes its stream's records."""
     trees = [tree for _, root in plan_of(rows).expressions for tree in root.all()]
     # The plan's JSON omits the options of `from_csv`.
     found = SEPARATOR.search(rows._jdf.queryExecution().analyzed().toString())  # noqa: SLF001 - no public plan
@@ -95,7 +95,7 @@ def _paths(trees: Iterable[Node]) -> Iterator[StructField]:
 
 
 def _columns(trees: Sequence[Node]) -> tuple[str, StructType] | None:
-    """Return the separator and the columns of a query that splits its records."""
+    """Return the separator and the columns, if the query splits its records."""
     split = {
         str(t.content["name"]): t.children[0]
         for t in trees
@@ -124,7 +124,7 @@ def _decodes(tree: Node) -> bool:
 
 
 def _merged(fields: Iterable[StructField]) -> StructType:
-    """Merge fields into one schema, in which a struct that occurs several times has all of its fields."""
+    """Merge fields into one schema. Structs with the same name are merged."""
     merged = dict[str, StructField]()
     for found in fields:
         before, kind = merged.get(found.name), found.dataType

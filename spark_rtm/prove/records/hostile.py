@@ -1,4 +1,4 @@
-"""Make hostile records from a good one, and describe what each kind breaks."""
+"""Generate hostile records from a good record, and describe what each kind breaks."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from spark_rtm.testing.records import Sent
 NESTING = 20_000
 MEGABYTE = 1_000_000
 HUGE = 10**30
-# A parser that expands the exponent needs a megabyte for the digits.
+# A parser that expands this exponent needs a megabyte for the digits.
 EXPONENT = "1e999999"
 FIELD_CHANGES: dict[str, Any] = {
     "null": None,
@@ -37,7 +37,7 @@ HUGE_NUMBERS = {"a huge number", "a huge exponent"}
 NUMBERS = HUGE_NUMBERS | {"a negative number", "a fraction", "NaN"}
 NO_NUMBER = OBJECTS | TEXTS | {"true", "NaN"}
 LOST: dict[str, set[str]] = {
-    # A string field keeps values of other types as text.
+    # A string field accepts values of other types as text.
     TEXT: set(),
     INTEGER: NO_NUMBER | HUGE_NUMBERS | {"a fraction"},
     FRACTION: NO_NUMBER,
@@ -45,7 +45,7 @@ LOST: dict[str, set[str]] = {
     FLAG: OBJECTS | TEXTS | NUMBERS,
     NESTED: TEXTS | NUMBERS | {"true"},
 }
-"""Changes that lose the value of a field, by type."""
+"""Changes that make a field's value unreadable, by field type."""
 TYPES = {
     "boolean": FLAG,
     **dict.fromkeys(("timestamp", "date"), TIME),
@@ -57,7 +57,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Hostile:
-    """A hostile record, and what it breaks."""
+    """A hostile record, and the kind of damage."""
 
     record: Sent
     breaks: str = NOTHING
@@ -65,7 +65,7 @@ class Hostile:
 
 
 def hostile_records(sample: Sent, decoding: Decoding) -> dict[str, Hostile]:
-    """Return hostile records, keyed by the name of their kind."""
+    """Return hostile records, keyed by kind."""
     value = sample.value or b"{}"
     fields, columns = fields_of(sample), columns_of(sample, decoding)
     whole = value.decode(errors="replace").partition(decoding.separator)[0].encode() if columns else b""
@@ -101,7 +101,7 @@ def hostile_records(sample: Sent, decoding: Decoding) -> dict[str, Hostile]:
 
 
 def too_large(sample: Sent, limit: int) -> dict[str, Hostile]:
-    """Return records above the sink's size limit. Compressed, they fit into a topic with default limits."""
+    """Return records above the sink's size limit. After compression, they are within a topic's default limits."""
     fields, long = fields_of(sample) or {}, "x" * limit
     records = {
         "a value": replace(sample, value=b'{"a":"%b"}' % long.encode()),
@@ -122,7 +122,7 @@ def _of_headers(sample: Sent) -> Iterator[tuple[str, Hostile]]:
 
 
 def columns_of(sample: Sent, decoding: Decoding) -> dict[str, str]:
-    """Return the columns of a CSV line by name, or an empty dictionary if the query does not read CSV."""
+    """Return a CSV line's columns by name, or an empty dictionary if the query does not read CSV."""
     if decoding.format != CSV or not sample.value:
         return {}
     parts = sample.value.decode(errors="replace").split(decoding.separator)
@@ -159,7 +159,7 @@ def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) 
     yield "an unknown field", hostile(json.dumps({**fields, "unknown": {"deep": [1]}}))
     yield "a repeated field", hostile(f"{text[:-1]},{json.dumps({first: 'again'})[1:]}")
     for name, before in fields.items():
-        # Records without a field that the query does not read are good.
+        # A record without an unused field is still good.
         missing = MISSING if name in decoding.schema.names or not decoding.schema.fields else NOTHING
         kind = _kind_of(decoding, name, before)
         lost, changes = LOST[kind], FIELD_CHANGES | (TIMES if kind == TIME else {})
@@ -174,7 +174,7 @@ def _of_fields(sample: Sent, fields: dict[str, Any] | None, decoding: Decoding) 
 
 
 def _kind_of(decoding: Decoding, name: str, value: Any) -> str:
-    """Return the type of a field from the query's schema, or else from a good value."""
+    """Return a field's type according to the query's schema, or else a good value's type."""
     if decoding.schema.fields:
         kind = decoding.schema[name].dataType.typeName() if name in decoding.schema.names else ""
         return TYPES.get(kind, TEXT)

@@ -1,4 +1,4 @@
-"""Fill generated records with strings that a query can parse: times in its format, values between its separators."""
+"""Fill generated records with strings that the query can parse: times in its format, values between its separators."""
 
 import json
 import re
@@ -25,7 +25,7 @@ DECODER = re.compile(r"from_(?:json|csv|avro|xml|protobuf)\(|get_json_object|jso
 MADE = re.compile(r"a\d")
 MOMENT, DATE = "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd"
 NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal"}
-# Letters of Java's patterns, longer ones first, and the equivalent directives of `strftime`.
+# Letters in Java date patterns, longest first, and the equivalent `strftime` directives.
 LETTERS = {
     "yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "hh": "%I", "mm": "%M", "ss": "%S",
     "SSSSSS": "%f", "SSS": "000", "XXX": "+00:00", "XX": "+0000", "X": "Z", "Z": "+0000", "a": "%p",
@@ -33,19 +33,19 @@ LETTERS = {
 
 
 def adapted(rows: DataFrame, made: Sequence[Sent]) -> list[Sent]:
-    """Replace strings in generated records by ones that `rows` can parse, except strings that the query compares."""
+    """Replace strings in generated records with parseable strings, except strings that the query compares."""
     plan = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
     kept, found = compared_texts(rows), list[Sent]()
     for position, sent in enumerate(made):
         number = position % 2 + 1
         if not DECODER.search(plan):
-            # The query splits the text of the record itself.
+            # The query splits the record's whole text.
             lines = split_texts(plan, number).values()
             found.append(replace(sent, value=max(lines, key=len).encode()) if lines else sent)
             continue
         fields = fields_of(sent) or {}
         texts = {name: text for name, text in parsed_texts(plan, number).items() if name not in kept}
-        # Any other text was chosen to pass a filter of the query.
+        # Any other text was chosen to pass one of the query's filters.
         changed = {n: text for n, text in texts.items() if is_time(n) or MADE.fullmatch(str(fields.get(n)))}
         changed = {name: text for name, text in changed.items() if isinstance(fields.get(name), str)}
         found.append(replace(sent, value=json.dumps(fields | changed).encode()) if changed else sent)
@@ -62,7 +62,7 @@ def parsed_texts(plan: str, number: int) -> dict[str, str]:
 
 
 def split_texts(plan: str, number: int) -> dict[str, str]:
-    """Return a string for each column that the plan splits, with as many values as the plan reads."""
+    """Return a string for each column that the plan splits, with all the values that the plan reads."""
     found = dict[str, str]()
     for match in SPLIT.finditer(plan):
         start = re.escape(match["name"] or match[0])

@@ -1,4 +1,4 @@
-"""Find the literals that a query compares with record fields, in the JSON of its analyzed plan."""
+"""Find the literals that a query compares with record fields, in the analyzed plan's JSON."""
 
 import fnmatch
 import json
@@ -27,9 +27,9 @@ MAX_TEXTS, MAX_HEADERS = 3, 20
 MIRRORED = {"Greater": "Less", "Less": "Greater"}
 INTEGERS, FRACTIONS = ("byte", "short", "integer", "long"), ("float", "double", "decimal")
 NUMBERS = (*INTEGERS, *FRACTIONS)
-# Functions that return the name of a type. A literal compared with them is not a value of a field.
+# Functions that return a type name. A literal compared with a type name is not a field value.
 TYPES = {"SchemaOfVariant", "TypeOf"}
-# Expressions that return an item of an array or a map.
+# Expressions that return an element of an array or a map.
 READERS = {"ArrayFilter", "ArrayExists", "GetArrayItem", "Get", "ElementAt", "GetMapValue", "PythonUDF", "ScalaUDF"}
 FIELD_OF = re.compile(r"(\w+)(?:'\])?$")
 NUMBERED = re.compile(r"#\d+L?")
@@ -37,7 +37,7 @@ NUMBERED = re.compile(r"#\d+L?")
 
 @dataclass(frozen=True)
 class Node:
-    """An expression of a plan, with its child expressions."""
+    """An expression in a plan, with its child expressions."""
 
     kind: str
     content: dict[str, Any]
@@ -58,18 +58,18 @@ class Comparison:
     operator: str
     value: Any
     is_wanted: bool
-    """Whether the comparison must be true; False below a NOT."""
+    """Whether the comparison must be true (False below a NOT)."""
     is_filter: bool
 
     def weight(self, value: Any) -> int:
-        """Return how strongly the comparison suggests a value for its field. Filters count more than projections."""
+        """Return how strongly the comparison suggests a value for its field. Filters weigh more than projections."""
         try:
             return (10 if self.is_filter else 1) * (bool(HOLDS[self.operator](value, self.value)) == self.is_wanted)
         except TypeError:
             return 0
 
     def sides(self) -> list[Any]:
-        """Return values on both sides of the literal."""
+        """Return values below and above the literal."""
         if self.operator == "Like":
             return [self.value.replace("*", "").replace("?", "a"), "other"]
         first, *others = self.value if self.operator == "In" else [self.value]
@@ -81,18 +81,18 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Plan:
-    """The expressions of the operators that process a stream."""
+    """The expressions in the operators that process a stream."""
 
     operators: Sequence[dict[str, Any]]
     aliases: dict[int, Node] = field(default_factory=dict)
 
     @cached_property
     def expressions(self) -> list[tuple[str, Node]]:
-        """Each expression, with the kind of the operator that contains it."""
+        """Each expression, with the type of its operator."""
         found = [
             (_kind(operator_), tree)
             for operator_ in self.operators
-            # The attributes of a source are not expressions.
+            # A source's attributes are not expressions.
             if operator_["num-children"]
             for value in operator_.values()
             for tree in expressions_of(value)
@@ -103,13 +103,13 @@ class Plan:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """The comparisons of fields with literals, filters first."""
+        """The comparisons of fields with literals, comparisons in filters first."""
         found = [c for kind, tree in self.expressions for c in self._compared(tree, is_filter=kind == "Filter")]
         return sorted(found, key=lambda comparison: not comparison.is_filter)
 
     @cached_property
     def headers(self) -> list[str]:
-        """The names of the headers that the query reads, or made-up names for headers that it reads by position."""
+        """The names of the headers that the query reads, or generated names for headers read by position."""
         names, count = list[str](), 0
         for reader in (node for _, tree in self.expressions for node in tree.all() if node.kind in READERS):
             if any(n.kind == "AttributeReference" and n.content["name"] == "headers" for n in self.behind(reader)):
@@ -120,17 +120,17 @@ class Plan:
         return [*names, *(f"header{n}" for n in range(len(names), min(count, MAX_HEADERS)))]
 
     def behind(self, node: Node) -> Iterator[Node]:
-        """Yield an expression and all expressions that it depends on, also in lower operators."""
+        """Yield an expression and all expressions on which it depends, including those in lower operators."""
         for inner in node.all():
             yield inner
             if inner.kind == "AttributeReference" and (source := self.aliases.get(inner.content["exprId"]["id"])):
                 yield from self.behind(source)
 
     def candidates(self, name: str, default: Any) -> list[Any]:
-        """Return values for a field, best first: `default`, and values on both sides of each literal."""
+        """Return values for a field, best first: `default`, and values below and above each literal."""
         kind = type(default)
         own = [comparison for comparison in self.comparisons if name in comparison.names]
-        # A projection such as CASE WHEN returns a value for every number, but often only for the strings that it lists.
+        # A projection such as CASE WHEN returns a value for every number, but often only for listed strings.
         ranked = [c for c in own if c.is_filter or (kind is str and c.operator in {"EqualTo", "In"})]
         values = [default, *(_as(kind, value) for comparison in own for value in comparison.sides())]
         kept = list({repr(value): value for value in values if value is not ...}.values())
@@ -159,13 +159,13 @@ class Plan:
             return
         for name, value, names in self._bounds(node, is_filter=is_filter):
             if names and (name == "IsNull" or value is not None):
-                # `when(~level.isin("INFO", "WARN"), "bad level")` rejects other levels.
+                # For example, `when(~level.isin("INFO", "WARN"), "bad level")` rejects all other levels.
                 yield Comparison(frozenset(names), name, value, is_wanted or not is_filter, is_filter)
         for child in () if node.kind == "Between" else node.children:
             yield from self._compared(child, is_filter=False)
 
     def _bounds(self, node: Node, *, is_filter: bool) -> Iterator[tuple[str, Any, set[str]]]:
-        """Yield operator, literal and field names for each comparison that an expression makes."""
+        """Yield operator, literal and field names for each comparison in an expression."""
         names = self._names(node)
         if node.kind == "Between":
             (named,), (low,), (high,) = (expressions_of(node.content[part]) for part in ("input", "lower", "upper"))
@@ -201,9 +201,9 @@ def path_of(node: Node) -> list[str]:
 
 def above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """
-    Return the operators that have a streaming source below them.
+    Return the operators above a streaming source.
 
-    `plan` lists the operators from the root, each followed by its children. Without a stream, all operators are kept.
+    `plan` contains the operators in pre-order. Without a stream, all operators are returned.
     """
     kept = list[dict[str, Any]]()
 
@@ -222,7 +222,7 @@ def above_stream(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def expressions_of(value: Any) -> Iterator[Node]:
-    """Yield the expressions in an attribute of an operator, where each expression is a list of nodes from its root."""
+    """Yield the expressions in an operator's attribute, where each expression is a list of nodes in pre-order."""
     if isinstance(value, list) and value and isinstance(value[0], dict) and "num-children" in value[0]:
         yield _tree(iter(value))
     elif isinstance(value, list):
@@ -240,7 +240,7 @@ def _tree(nodes: Iterator[dict[str, Any]]) -> Node:
 
 
 def _name(node: Node) -> str:
-    """Return the name of the field that a `GetStructField` reads. For `e.*`, the node contains only a position."""
+    """Return the field name in a `GetStructField`. For `e.*`, the node contains only a position."""
     if named := node.content.get("name") or node.content.get("field", {}).get("name"):
         return str(named)
     below = node.children[0].content
@@ -251,7 +251,7 @@ def _name(node: Node) -> str:
 
 
 def _literal(node: Node) -> Any:
-    """Return the value of a literal, or of a cast literal such as `cast(80 as double)`, else None."""
+    """Return the value of a literal or a cast literal such as `cast(80 as double)`, else None."""
     while node.kind == "Cast":
         node = node.children[0]
     if node.kind != "Literal" or node.content["value"] is None:
@@ -277,7 +277,7 @@ def _operator(node: Node, literals: list[Any]) -> tuple[str, Any]:
 
 
 def _as(kind: type, value: Any) -> Any:
-    """Return a value converted to the type of a field, or `...` if that is not possible."""
+    """Convert a value to a field's type, or return `...` if the conversion fails."""
     if value is None or type(value) is kind:
         return value
     if bool in {kind, type(value)}:
@@ -289,7 +289,7 @@ def _as(kind: type, value: Any) -> Any:
 
 
 def _same(comparison: Comparison, value: Any) -> Any:
-    """Return a value converted to the literal's type as Spark does, or None if that is not possible."""
+    """Convert a value to the literal's type like Spark, or return None if the conversion fails."""
     literal = comparison.value[0] if comparison.operator == "In" else comparison.value
     if value is None or literal is None or isinstance(literal, bool):
         return value

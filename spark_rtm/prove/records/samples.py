@@ -1,4 +1,4 @@
-"""Read the user's sample records, or make records from schemas and comparisons in the query's plan."""
+"""Read the user's sample records, or generate records from schemas and comparisons in the query's plan."""
 
 import base64
 import json
@@ -31,9 +31,9 @@ DEFAULT = (Sent(b'{"id":"a1","value":1}', b"a1"), Sent(b"1", b"a1"))
 
 def read_samples(path: Path) -> list[Sent]:
     """
-    Return the records of a file with one JSON text per line.
+    Read records from a file with one JSON text per line.
 
-    A line is the value of a record. An object with exactly the fields `key`, `value` and optionally `headers` is a
+    Each line is a record value. An object with exactly the fields `key`, `value` and optionally `headers` is a whole
     record.
     """
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -52,7 +52,7 @@ def made_samples(rows: DataFrame) -> list[Sent]:
 
 
 def other_samples(rows: DataFrame) -> list[Sent]:
-    """Return records on the other side of the query's literals, for use if `made_samples` yields no results."""
+    """Return records on the opposite side of the query's literals, for use if `made_samples` produces no results."""
     plan, found = plan_of(rows), list[Sent]()
     for make in _makers(rows):
         _sent(make, first := _Choice(plan, 1))
@@ -78,7 +78,7 @@ class _Choice:
     plan: Plan
     number: int
     picks: Mapping[str, int] = field(default_factory=dict)
-    """Index of each field's value among its candidates; the first by default."""
+    """Index of each field's value among the candidates (default: the first)."""
     counts: dict[str, int] = field(default_factory=dict)
 
     def __call__(self, name: str, default: Any, allowed: Sequence[Any] = ()) -> Any:
@@ -89,7 +89,7 @@ class _Choice:
 
 
 def fields_of(sample: Sent) -> dict[str, Any] | None:
-    """Return the fields of a record whose value is a JSON object, else None."""
+    """Return a record's fields if its value is a JSON object, else None."""
     try:
         value = json.loads(sample.value or b"")
     except ValueError:
@@ -98,7 +98,7 @@ def fields_of(sample: Sent) -> dict[str, Any] | None:
 
 
 def is_time(name: str) -> bool:
-    """Return whether a field's name suggests a time, as `event_ts` and `sent_at_ms` do, but `length_ms` does not."""
+    """Return whether a field name suggests a time, such as `event_ts` and `sent_at_ms`, but not `length_ms`."""
     words = name.lower().replace("-", "_").split("_")
     return words[-2 if words[-1] in UNITS and len(words) > 1 else -1] in TIME_NAMES
 
@@ -117,7 +117,7 @@ def _record(line: str) -> Sent:
 
 
 def _makers(rows: DataFrame) -> list[Callable[[_Choice], Any]]:
-    """Return a record factory for each schema of the query: JSON, Avro, CSV, JSON paths or columns of a split text."""
+    """Return a record factory for each schema in the query: JSON, Avro, CSV, JSON paths or split columns."""
     plan, makers, decoded = plan_of(rows), dict[str, Callable[[_Choice], Any]](), decoding(rows)
     for node in (node for _, tree in plan.expressions for node in tree.all()):
         schema = node.content.get("schema")
@@ -127,7 +127,7 @@ def _makers(rows: DataFrame) -> list[Callable[[_Choice], Any]]:
         elif node.kind in {"FromAvro", "AvroDataToCatalyst"}:
             text = node.content["jsonFormatSchema"] if node.kind == "AvroDataToCatalyst" else path_of(node)[0]
             makers.setdefault(text, partial(_framed, rows.sparkSession, _header(plan, node), text))
-    # If a query reads both paths and a schema, it rejects records that contain only the paths.
+    # A query that reads both paths and a schema rejects records that contain only the paths.
     if not makers and decoded.schema.fields:
         makers[""] = partial(partial(_line, decoded) if decoded.format == CSV else _of, decoded.schema)
     return list(makers.values()) or [_plain]
@@ -138,7 +138,7 @@ def _line(decoded: Decoding, kind: StructType, choice: _Choice) -> bytes:
 
 
 def _framed(spark: SparkSession, header: bytes, schema: str, choice: _Choice) -> bytes:
-    """Return a record in Avro's binary format after its header. The session encodes it."""
+    """Return an Avro record, encoded by the session, after its header."""
     value = json.dumps({"value": _avro(json.loads(schema), choice, "", {})})
     kind = spark.createDataFrame([], "data binary").select(from_avro("data", schema).alias("value")).schema
     made = F.from_json(F.lit(value), kind, {"mode": "FAILFAST"}).getField("value")
@@ -156,18 +156,18 @@ def _plain(choice: _Choice) -> bytes:
 
 
 def _header(plan: Plan, node: Node) -> bytes:
-    """Return the bytes before the Avro data: the Confluent header if the query skips the first bytes."""
+    """Return the bytes before the Avro data: the Confluent header if the query skips leading bytes."""
     skipped = [inner for child in node.children[:1] for inner in plan.behind(child) if inner.kind == "Substring"]
     starts = [int(text) for inner in skipped for text in path_of(inner)[:1] if text.isdigit()]
     return bytes(starts[0] - 2) + b"\1" if starts and 2 <= starts[0] <= MAX_HEADER else b""
 
 
 def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> Any:
-    """Return a value of an Avro schema in the JSON form of its Spark type. `named` collects named schemas."""
+    """Return a value for an Avro schema as JSON for its Spark type. `named` collects named schemas."""
     if isinstance(schema, list):
         kinds = [kind for kind in schema if kind != "null"]
         value = _avro(kinds[0], choice, name, named) if kinds else None
-        # Spark merges numbers, and reads each other union as a struct.
+        # Spark merges unions of numbers, and reads any other union as a struct.
         is_merged = len(kinds) < 2 or sorted(map(str, kinds)) in (["int", "long"], ["double", "float"])
         return value if is_merged else {"member0": value}
     if isinstance(schema, str):
@@ -199,7 +199,7 @@ def _avro(schema: Any, choice: _Choice, name: str, named: dict[str, Any]) -> Any
 
 def _of(kind: DataType, choice: _Choice, name: str = "") -> Any:
     if isinstance(kind, StructType):
-        # No record contains the field for malformed text.
+        # Records never contain the field for malformed text.
         return {f.name: _of(f.dataType, choice, f.name) for f in kind if "corrupt" not in f.name}
     if isinstance(kind, ArrayType | MapType):
         inner = _of(kind.elementType if isinstance(kind, ArrayType) else kind.valueType, choice, name)

@@ -1,1 +1,1 @@
-"""Verdicts, and details of a failure: condition, line, fix and page."""
+"""Verdicts and failure details: condition, line, fix and page."""

@@ -1,4 +1,4 @@
-"""Find the condition, the user's line, the fix and the page of a failure."""
+"""Find a failure's error condition, the line in the user's code, the fix and the page."""
 
 import re
 import traceback
@@ -15,7 +15,7 @@ PYTHON = "Python"
 PYTHON_FUNCTIONS = r"\b(?:pandas_)?udf\s*\(|@(?:\w+\.)?(?:pandas_)?udf\b|\.mapIn(?:Pandas|Arrow)\("
 PYTHON_PAGE = "references/errors_in_rows.md#python-udf"
 CALLED_FROM = re.compile(r"was called from\s+(?P<path>\S[^\n]*?):(?P<line>\d+)")
-# The advice of an expression that fails by the rules of ANSI SQL.
+# Pattern for Spark's advice on an expression that fails under ANSI SQL.
 BETTER = re.compile(r"`try_(\w+)`")
 ANSI = "; Spark 3 returned null here, because spark.sql.ansi.enabled was false by default"
 ROWS_PAGE = "references/errors_in_rows.md#expressions-that-cannot-fail"
@@ -35,7 +35,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
-    """Return the details of an error in the user's file `path`. `line` is used if the error names no line."""
+    """Return the details of an error in the user's file `path`. `line` is the default line number."""
     cause = error.__cause__ if error.__cause__ is not None else error
     text = str(cause)
     known = failures.failure_of("", cause, 0)
@@ -49,7 +49,7 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
     is_python = "NOT_IN_ALLOWLIST" in condition and any(node in text for node in PYTHON_NODES)
     better = BETTER.search(text)
     if better and not called:
-        # The first of several formats that a query tries fails first.
+        # If a query tries several formats, the first one fails first.
         number = line_of_call(path, rf"\b{better[1]}\(", 0) or number
     if is_python and not called:
         number = line_of_call(path, PYTHON_FUNCTIONS, number)
@@ -64,14 +64,14 @@ def failure_of(error: BaseException, path: Path, line: int = 0) -> Failure:
 
 
 def failed(check: str, problem: str, error: BaseException, path: Path, line: int = 0) -> Verdict:
-    """Return the verdict `problem` on an error in the user's file `path`. `line` is used if the error names no line."""
+    """Return the verdict `problem` for an error in the user's file `path`. `line` is the default line number."""
     failure = failure_of(error, path, line)
     evidence = f"{problem}: {failure.condition}: {failure.message}"
     return Verdict(check, WRONG, evidence, failure.fix, failure.page, failure.path, failure.line)
 
 
 def _message(text: str, condition: str) -> str:
-    """Return the first useful line of an error's text, without its condition and the advice to bypass the check."""
+    """Return the first useful line of an error's text, without the condition and any advice to bypass the check."""
     lines = [
         line.strip(" :") for line in text.splitlines() if line.strip() and "error occurred while calling" not in line
     ]
@@ -82,7 +82,7 @@ def _message(text: str, condition: str) -> str:
 
 def line_of_call(path: Path, calls: str, default: int) -> int:
     """
-    Return the number of the line nearest to line `default` that matches the pattern `calls`, or else `default`.
+    Return the number of the line that matches `calls` and is nearest to line `default`, or else `default`.
 
     If a function begins at `default`, the search covers the lines below it first. Otherwise, it covers the lines above
     `default` first.
@@ -100,22 +100,22 @@ def line_of_call(path: Path, calls: str, default: int) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """The file and line of a query, and the name of its stream for `--samples`."""
+    """A query's file and line, and its stream's name for `--samples`."""
 
     path: Path
     line: int
     stream: str
 
     def wrong(self, check: str, evidence: str, fix: str, page: str = "", calls: str = "") -> Verdict:
-        """Return a bad verdict at the line that matches the pattern `calls`, or at the line of the query."""
+        """Return a bad verdict at the line that matches `calls`, or else at the query's line."""
         line = line_of_call(self.path, calls, self.line) if calls else self.line
         return Verdict(check, WRONG, evidence, fix, page, str(self.path), line)
 
     def failed(self, check: str, problem: str, error: Exception) -> Verdict:
-        """Return the verdict on an exception of the query."""
+        """Return the verdict for an exception from the query."""
         return failed(check, problem, error, self.path, self.line)
 
     def unchecked(self, check: str, evidence: str, page: str, records: str = "records") -> Verdict:
-        """Return a verdict that asks for samples. `records` describes them."""
+        """Return an unchecked verdict whose fix is to provide samples. `records` describes the samples."""
         fix = f"pass {records} with --samples {self.stream}=FILE.jsonl"
         return Verdict(check, UNCHECKED, evidence, fix, page)

@@ -9,12 +9,12 @@ from spark_rtm.text import finding
 
 GOOD, WRONG, UNCHECKED = "good", "wrong", "unchecked"
 CHECKS = ("lint", "login", "slots", "mode", "expect", "flow", "state", "input", "restart", "topics", "secrets")
-"""The checks in the order of execution and output."""
+"""The checks, in order of execution and output."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a check, or a part of it."""
+    """A check's result, or a part of the result."""
 
     check: str
     status: str
@@ -22,13 +22,13 @@ class Verdict:
     evidence: str
     fix: str = ""
     page: str = ""
-    """Page of this skill, relative to its folder."""
+    """Page of this skill, relative to the skill's folder."""
     path: str = ""
     line: int = 0
 
     @property
     def text(self) -> str:
-        """The verdict in one line."""
+        """The verdict as one line of text."""
         place = f"{self.path}:{self.line}: " if self.line else ""
         parts = [f"{place}{self.evidence}", self.fix, f"see {page(self.page)}" if self.page else ""]
         return f"{self.status:<9} {self.check:<8} {'; '.join(part for part in parts if part)}"
@@ -36,9 +36,9 @@ class Verdict:
 
 def render(verdicts: Sequence[Verdict], style: str, conditions: Mapping[str, object]) -> str:
     """
-    Return the verdicts in one of the output formats of `lint`.
+    Render the verdicts in one of the `lint` output formats.
 
-    `github` and `sarif` contain only verdicts that are not good. `json` also contains the `conditions` of the run.
+    `github` and `sarif` omit good verdicts. `json` also contains the run's `conditions`.
     """
     if style == "text":
         return "\n".join(finding.printable(verdict.text) for verdict in verdicts)
@@ -48,13 +48,13 @@ def render(verdicts: Sequence[Verdict], style: str, conditions: Mapping[str, obj
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    """Return the number of verdicts per status, in one line."""
+    """Return the number of verdicts per status as one line of text."""
     counts = {status: sum(verdict.status == status for verdict in verdicts) for status in (GOOD, WRONG, UNCHECKED)}
     return f"{len(verdicts)} verdicts: {', '.join(f'{number} {status}' for status, number in counts.items() if number)}"
 
 
 def exit_status(verdicts: Sequence[Verdict]) -> int:
-    """Return 1 if the status of a verdict is WRONG, else 2 if one is UNCHECKED, else 0."""
+    """Return 1 if any verdict is WRONG, else 2 if any verdict is UNCHECKED, else 0."""
     found = {verdict.status for verdict in verdicts}
     return 1 if WRONG in found else 2 if UNCHECKED in found else 0
 
