@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_rtm.lint.spark.scope import FUNCTIONS, SESSION_NAMES
-from spark_rtm.lint.spark.streams import Arguments, Frame, Partial, Source, Writer
+from spark_rtm.lint.spark.streams import Arguments, Frame, Partial, Source, Writer, exactly_once
 from spark_rtm.lint.spark.values import Column, Library, Mark, Session, Udf, Unknown, Value, marks_of, texts_of
 
 UDF_MAKERS = {"udf", "pandas_udf", "arrow_udf", "udtf", "arrow_udtf"}
@@ -48,9 +48,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
         return value if name == "_jwrite" else Partial(value, name, Arguments())
     if isinstance(value, Session) or (name in SESSION_NAMES and isinstance(value, Unknown)):
         return Session()
-    return (
-        Column(name=name) if isinstance(value, Frame) else Unknown(value.origin if isinstance(value, Unknown) else "")
-    )
+    return Column(name=name) if isinstance(value, Frame) else Unknown(getattr(value, "origin", ""))
 
 
 def frame_of(value: Value) -> Frame:
@@ -63,12 +61,13 @@ def frame_of(value: Value) -> Frame:
 def library_call(callee: Library, given: Arguments, line: int) -> Value:
     """Return the result of calling a library function."""
     name = callee.name.rpartition(".")[2]
-    if not callee.name.startswith("pyspark."):
-        return Session() if MAKES_SESSION.fullmatch(name) else Unknown(callee.name)
-    if name == "SparkSession" or ".SparkSession." in callee.name:
+    if callee.name.endswith("exactly_once.to_kafka"):
+        return exactly_once(frame_of(given.get("rows", 0) or Unknown()), given, line)
+    is_spark = callee.name.startswith("pyspark.")
+    if ("SparkSession" in callee.name.split(".")) if is_spark else MAKES_SESSION.fullmatch(name):
         return Session()
     if not callee.name.startswith(FUNCTIONS):
-        return Unknown(callee.name if "rigger" in callee.name else "")
+        return Unknown(callee.name if not is_spark or "rigger" in callee.name else "")
     if name in UDF_MAKERS:
         return Udf()
     if name == "broadcast" and given.positional:

@@ -216,6 +216,14 @@ def options_of(name: str, given: Arguments, line: int) -> v.Entries:
     return known if known and len(v.alternatives(keys)) == 1 else {UNKNOWN_KEY: (v.Unknown(), line)} | known
 
 
+def exactly_once(frame: Frame, given: Arguments, line: int) -> Writer:
+    """Return the writer of `to_kafka` in `spark_rtm.realtime.exactly_once`, which has the options of the Kafka sink."""
+    options = {key.lower(): entry for key, entry in v.entries_of(given.get("options"), line).items()}
+    named = {"checkpointlocation": given.keywords.get("checkpoint"), "topic": given.keywords.get("topic")}
+    options |= {key: entry for key, entry in named.items() if entry}
+    return Writer(frame, (v.Const("kafka"), line), None, options, given.is_open, lines=frozenset({line}), line=line)
+
+
 @dataclass(frozen=True, eq=False)
 class Query:
     """A query with its writer. `start_line` is None if the module does not start the query."""
