@@ -4,14 +4,14 @@
 # MAGIC
 # MAGIC **Nobody has run this notebook on Databricks.** Our tests lint it and run its second query on open-source Spark 4.3.0 with a real Kafka broker; the statements about Databricks come from its documentation, with dates in `references/`.
 # MAGIC
-# MAGIC You need a classic cluster with Databricks Runtime 18 or newer, dedicated access mode, no Photon, no autoscaling, and the setting `spark.databricks.streaming.realTimeMode.enabled true`.
+# MAGIC You need a classic cluster with Databricks Runtime 18 or newer, dedicated access mode, no Photon, no autoscaling, and the `spark.databricks.streaming.realTimeMode.enabled true` setting.
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## 1. See rows within milliseconds
 # MAGIC
-# MAGIC Open-source Spark does not support the source `rate` in real-time mode. Stop this cell before you run the next one, because each query occupies its task slots until it ends.
+# MAGIC Open-source Spark does not support the `rate` source in real-time mode. Stop this cell before you run the next one, because each query occupies its task slots until it ends.
 
 # COMMAND ----------
 

@@ -144,7 +144,7 @@ def start_to_kafka(
     trigger: str = "realTime",
     **options: str,
 ) -> StreamingQuery:
-    """Start a query; without the option `topic`, each row names its topic."""
+    """Start a query; without the `topic` option, each row names its topic."""
     options = {"kafka.bootstrap.servers": kafka, "checkpointLocation": str(checkpoint), **options}
     writer = rows.writeStream.format("kafka").options(**options).queryName(checkpoint.name).outputMode("update")
     return writer.trigger(**{trigger: interval}).start()  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A pytest plugin: the order of the files, the marker `spark`, and the number of proofs."""
+"""A pytest plugin: the order of the files, the `spark` marker, and the number of proofs."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 SESSION = "rtm_spark"
 """Name of the fixture that starts the Spark session of a process."""
 PROVED = "proved"
-"""User property with the proofs of a test, such as `{"code blocks run": 1}`; the marker `proves` sets it."""
+"""User property with the proofs of a test, such as `{"code blocks run": 1}`; the `proves` marker sets it."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker

@@ -36,7 +36,7 @@ class Run:
     folder: Path
     """Folder for checkpoints, state and logs. The folder is empty at the start and is deleted after the run."""
     middle: str = ""
-    """Topic between the two queries of the workload `two hops`."""
+    """Topic between the two queries of the `two hops` workload."""
     shape: Shape = DEFAULT_SHAPE
 
 

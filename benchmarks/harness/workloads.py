@@ -26,7 +26,7 @@ FIRST_TS = 1_700_000_000_000
 
 @dataclass(frozen=True)
 class Shape:
-    """Keys and record size of the workload `counts`. Other workloads ignore it."""
+    """Keys and record size of the `counts` workload. Other workloads ignore it."""
 
     keys: int = 1_000
     """Number of keys. Consecutive records have different keys."""
@@ -61,7 +61,7 @@ def key_of_count(shape: Shape, seq: int) -> str:
 
 
 def count(shape: Shape, seq: int) -> dict[str, Any]:
-    """Return the correct output of the workload `counts` for a record."""
+    """Return the correct output of the `counts` workload for a record."""
     return {"id": key_of_count(shape, seq), "seq": seq, "count": seq // shape.keys + 1}
 
 

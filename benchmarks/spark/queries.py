@@ -87,7 +87,7 @@ class SparkOptions:
     confs: Mapping[str, str] = field(default_factory=dict)
     """Session settings beyond `spark_rtm.services.spark`."""
     source_format: str = "kafka"
-    """The source `kafka`, or the source whose batches end on command."""
+    """The `kafka` source, or the source whose batches end on command."""
     source: Mapping[str, str] = field(default_factory=dict)
     latency_in_progress: bool = False
     """Whether progress events report the latencies of source rows."""

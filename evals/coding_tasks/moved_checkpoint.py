@@ -51,7 +51,7 @@ def _copy_in_micro_batches(spark: SparkSession, kafka: str, source: str, target:
 def start(
     spark: SparkSession, servers: str, topics: tuple[str, str], checkpoint: str, interval: str, offsets: str | None
 ) -> StreamingQuery:
-    """Start the copy in real-time mode. `offsets` is the option `startingOffsets`."""
+    """Start the copy in real-time mode. `offsets` is the `startingOffsets` option."""
     kafka, (source, target) = {"kafka.bootstrap.servers": servers}, topics
     options = {**kafka, "subscribe": source, **({"startingOffsets": offsets} if offsets else {})}
     rows = spark.readStream.format("kafka").options(**options).load().select("key", "value")

@@ -46,7 +46,7 @@ def route(decoded: DataFrame, rejects: str, *, key: Column, value: Column, topic
     Convert decoded rows to Kafka sink rows.
 
     Valid rows get `key`, `value` and `topic`. All other rows go to the topic `rejects`. A valid row has its source
-    position in the header `src`, so that a consumer can drop duplicates.
+    position in the `src` header, so that a consumer can drop duplicates.
     """
     return decoding.route(
         decoded, rejects, key=key, value=value, kept_headers=decoding.headers(src=F.col("src")), topic=topic

@@ -51,7 +51,7 @@ class PipelineQuery:
     target: str | None
     transform: Callable[[DataFrame], DataFrame]
     has_python: bool = False
-    """Whether the query has a Python processor. If so, the setting `python_trigger` determines the execution mode."""
+    """Whether the query has a Python processor. If so, the `python_trigger` setting determines the execution mode."""
 
 
 def pipeline_queries(settings: Settings, ticks: DataFrame | None = None) -> list[PipelineQuery]:

@@ -2,7 +2,7 @@
 Render the generated parts of the pack. `generate` writes them, and `validate` compares them byte for byte.
 
 A page marks a generated part with a pair of comments, `<!-- generated: NAME -->` and `<!-- end -->`, or with a fence
-that has the option `excerpt`. The cells of a column `since`, and the version and addresses of the project, are also
+that has the `excerpt` option. The cells of a column `since`, and the version and addresses of the project, are also
 generated. All other text stays unchanged.
 """
 

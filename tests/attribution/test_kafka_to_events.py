@@ -175,7 +175,7 @@ def route_of(row: Row) -> Route:
 
 
 def test_bad_record_is_rejected_with_reason_bytes_and_position(routes: dict[str, list[Route]]) -> None:
-    """A raw value is cut, so the reject topic accepts it; the header `bytes` keeps the original length."""
+    """A raw value is cut, so the reject topic accepts it; the `bytes` header keeps the original length."""
     cases = zip(bad_records(), routes["bad"], strict=True)
 
     for n, ((topic, value, reason), (target, headers, raw)) in enumerate(cases):

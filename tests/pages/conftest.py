@@ -40,7 +40,7 @@ def probe(request: pytest.FixtureRequest, spark: SparkSession, kafka: str, tmp_p
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     """
-    Run the tests of a module with the marker `side_by_side` at the same time, because they wait for batches.
+    Run the tests of a module with the `side_by_side` marker at the same time, because they wait for batches.
 
     The first of these tests takes as long as the longest; each of the others only returns its result.
     """

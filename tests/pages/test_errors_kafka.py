@@ -108,7 +108,7 @@ def test_pattern_without_topic_commits_empty_batches(job: ModeJob) -> None:
 
 @pytest.mark.side_by_side
 def test_query_with_source_topic_column_reads_its_own_output(job: ModeJob) -> None:
-    """A sink without the option `topic` writes to the topic in the column `topic`, here the source."""
+    """A sink without the `topic` option writes to the topic in the `topic` column, here the source."""
     produce(job.kafka, job.source, [(0, b"value")])
 
     query = start_to_kafka(job.rows().select("key", "value", "topic"), job.kafka, job.checkpoint, "5 minutes")

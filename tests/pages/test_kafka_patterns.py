@@ -121,7 +121,7 @@ def test_new_partitions_and_topics_are_read_in_the_next_batch(job: ModeJob) -> N
 
 
 def test_topic_loaded_twice_is_read_twice(job: ModeJob) -> None:
-    """Spark accepts a union of two loads of one topic, and the option `topic` overrides the column."""
+    """Spark accepts a union of two loads of one topic, and the `topic` option overrides the column."""
     send_numbers(job, 0, 3)
 
     job.copy(job.rows().union(job.rows()).selectExpr("value", "'nowhere' as topic"), LONG)

@@ -79,7 +79,7 @@ def written(kafka: str, topic: str) -> int:
 def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """Under traffic, `transformWithState` continues with the source `kafka`, and later with `rtm-kafka` again."""
+    """Under traffic, `transformWithState` continues with the `kafka` source, and later with `rtm-kafka` again."""
     source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
 
     def start_with(source_format: str) -> StreamingQuery:

@@ -225,7 +225,7 @@ def test_signal_ends_the_call_with_all_queries_drained(
     spark: SparkSession, kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    After SIGTERM, all queries have stopped, and the next start repeats no result of the source `rtm-kafka`.
+    After SIGTERM, all queries have stopped, and the next start repeats no result of the `rtm-kafka` source.
 
     Without time to drain, the query stops in the middle of a batch.
     """

@@ -75,7 +75,7 @@ def test_copied_folder_runs_a_query_in_a_project_of_its_own(kafka: str, tmp_path
     """
     A program may set `spark.default.parallelism` for its batch jobs; the slots remain cores / `spark.task.cpus`.
 
-    On Databricks, the source `rtm-kafka` refuses to read, and `source_format` returns `kafka`, even with the jar.
+    On Databricks, the `rtm-kafka` source refuses to read, and `source_format` returns `kafka`, even with the jar.
     """
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     produce(kafka, source, [(0, b'{"id": "a"}'), (0, b"not json")])

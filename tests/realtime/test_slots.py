@@ -20,7 +20,7 @@ NO_BROKER = "127.0.0.1:1"
 
 
 def read(spark: SparkSession, kafka: str, topic: str, **options: str) -> DataFrame:
-    """Return keys and values only: the sink would take the column `partition` for the target's partition."""
+    """Return keys and values only: the sink would take the `partition` column for the target's partition."""
     return kafka_rows(spark, kafka, topic, **options).select("key", "value")
 
 

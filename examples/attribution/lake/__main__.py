@@ -25,7 +25,7 @@ class Options:
     topic: str = "ad-attributed"
     """Topic of the results."""
     format: Literal["parquet", "delta"] = "parquet"
-    """Format of the table. For `delta`, install the package `deltalake`."""
+    """Format of the table. For `delta`, install the `deltalake` package."""
     folder: Path = Path("table")
     """Folder of the table."""
     checkpoint: Path = Path("checkpoints/table")

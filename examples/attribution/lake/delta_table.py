@@ -10,7 +10,7 @@ from examples.attribution.lake.results_to_table import SCHEMA
 
 class DeltaTable:
     """
-    A Delta table, written with the package `deltalake`.
+    A Delta table, written with the `deltalake` package.
 
     Delta's own connector for Spark, up to the newest version 4.4.0 (2026-11-28), cannot merge or read on Spark 4.3.0.
     Each batch passes through the memory of the driver, so the query limits its size. Only one process may write.

@@ -1,4 +1,4 @@
-"""Fill the column `since` of the feature tables from the outcomes that `make radar` recorded."""
+"""Fill the `since` column of the feature tables from the outcomes that `make radar` recorded."""
 
 import json
 from collections.abc import Iterable, Mapping
