@@ -1,4 +1,4 @@
-"""Numbers in sentences are those of the code, of another file, or of the engine that the tests run."""
+"""Numbers in sentences are those of the code, or of the engine that the tests run."""
 
 import json
 import re
@@ -15,24 +15,6 @@ MAX_MS = (2**63 - 1) / 1000
 """Timestamps in Spark are microseconds in 64 bits."""
 
 
-def text_of(path: str) -> str:
-    return files.ROOT.joinpath(path).read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("page", "sentence", "source", "pattern"),
-    [
-        ("monitoring", "sending {} records", "tests/monitoring/test_alerts.py", r'b"not JSON"\)] \* (\d+)'),
-        ("monitoring", "sending {} records", "tests/monitoring/test_alerts.py", r"range\((1_\d+)\)"),
-        ("faults", "status {} if a result is lost", "benchmarks/chaos/__main__.py", r"with status (\d) if a result"),
-        ("faults", "status {} if a result differs", "benchmarks/soak/__main__.py", r"status is (\d) if a result"),
-    ],
-)
-def test_sentence_has_the_number_of_the_file(page: str, sentence: str, source: str, pattern: str) -> None:
-    [number] = re.findall(pattern, text_of(source))
-    assert sentence.format(f"{int(number):,}") in text_of(f"references/{page}.md")
-
-
 @pytest.mark.parametrize(
     ("page", "sentence"),
     [
@@ -41,7 +23,7 @@ def test_sentence_has_the_number_of_the_file(page: str, sentence: str, source: s
     ],
 )
 def test_sentence_has_the_number_of_the_code(page: str, sentence: str) -> None:
-    assert sentence in text_of(f"references/{page}.md")
+    assert sentence in files.ROOT.joinpath(f"references/{page}.md").read_text(encoding="utf-8")
 
 
 def wrong_versions(text: str) -> list[str]:
