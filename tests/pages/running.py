@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
+from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.failures import name_of
 from spark_rtm.realtime.keeper import GaveUpError
 from spark_rtm.realtime.proof import assert_real_time
@@ -44,7 +45,6 @@ class PageEnvironment:
 
 
 def check_example(example: Example, runner: EvalExample, environment: PageEnvironment) -> None:
-    """Run an example with the fate `run` or `raises`; raise AssertionError if the outcome differs."""
     shutil.rmtree(environment.folder / "checkpoints", ignore_errors=True)
     if expected := example.fence.options.get("raises"):
         _, failed = failure(lambda session: _names(example, runner, session).values(), environment, _read(example))
@@ -184,3 +184,16 @@ def _written(environment: PageEnvironment) -> int:
 @functools.cache
 def _admin_of(kafka: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": kafka, "log_level": 2})
+
+
+def run_with_own_topics(
+    code: str, topics: Sequence[str], spark: SparkSession, kafka: str, folder: Path
+) -> tuple[dict[str, Any], list[str]]:
+    """Run the code of a page with separate topics and checkpoints; return its names and the topics."""
+    own = [f"{topic}-{folder.name}" for topic in topics]
+    ensure_topics(kafka, own, 1)
+    for topic, name in zip(topics, own, strict=True):
+        code = code.replace(f'"{topic}"', f'"{name}"')
+    names: dict[str, Any] = {"spark": spark}
+    exec(code.replace('"checkpoints/', f'"{folder}/'), names)
+    return names, own
