@@ -17,11 +17,13 @@ from spark_rtm.realtime.slots import slots_total
 from spark_rtm.text import markdown
 from tests.helpers import end_offset, new_topic, produce
 from tests.inspect.files import write_checkpoint
+from tests.pages.examples import definition_of
 from tests.pages.jobs import ModeJob, newest_entry, prepare, send, start, stream_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(180)]
 
 PAGE = files.ROOT / "references/inspect.md"
+DEBUGGING = files.ROOT / "references/debugging.md"
 
 
 def _job(spark: SparkSession, kafka: str, folder: Path, *shapes: str, partitions: int = 1) -> ModeJob:
@@ -77,6 +79,13 @@ def test_partition_without_a_slot_does_not_move(starved: ModeJob) -> None:
 
     assert [(0, 1, 1)] == [(each.committed, each.end, each.lag) for each in partitions if each.is_stuck]
     assert len(partitions) - 1 == sum(each.committed == each.end for each in partitions)
+    [topic] = {each.topic for each in partitions}
+    read, newest = (
+        json.dumps({topic: {str(each.partition): getattr(each, name) for each in partitions}})
+        for name in ("committed", "end")
+    )
+    [stuck] = [each for each in partitions if each.is_stuck]
+    assert [f"{topic}-{stuck.partition}"] == definition_of(DEBUGGING, "starved")(read, read, newest)
     assert report.has_problem
     assert report.pace
     assert report.pace.median_seconds >= 1.9  # the trigger interval is 2 s

@@ -13,8 +13,7 @@ from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.services.spark import CONFS
 from spark_rtm.text import markdown
 from tests.conftest import SLOTS
-from tests.helpers import add_partition, end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka
-from tests.pages.examples import definition_of
+from tests.helpers import add_partition, kafka_rows, new_topic, start_to_kafka
 
 PAGE = files.ROOT / "references" / "cluster_and_slots.md"
 NO_BROKER = "127.0.0.1:1"
@@ -55,7 +54,6 @@ def test_slots_needed_equals_the_number_in_the_table(spark: SparkSession, case: 
 def test_spark_requires_the_slots_in_the_table(
     spark: SparkSession, kafka: str, tmp_path: Path, case: dict[str, Any]
 ) -> None:
-    """Spark refuses a query that needs too many slots, and its message has the number in the table."""
     topic = new_topic(kafka, case["source_partitions"])
     rows = stream_of(spark, case, kafka, topic)
 
@@ -64,32 +62,6 @@ def test_spark_requires_the_slots_in_the_table(
     with pytest.raises(QueryFailedError, match=f"it needs {case['slots_needed']} concurrent task slots") as refused:
         wait_until(lambda: False, 60, "the refusal", [query])
     assert "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT" == refused.value.condition
-
-
-@pytest.mark.services
-def test_code_of_page_finds_starved_partitions(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Two of four partitions are never read without an error, and two progress events show which ones."""
-    partitions = SLOTS + 2
-    source, target = new_topic(kafka, partitions), new_topic(kafka, 1)
-    one_each = [(partition, b"value") for partition in range(partitions)]
-    produce(kafka, source, one_each)
-
-    rows = kafka_rows(spark, kafka, source).select("value")
-    query = start_to_kafka(rows, kafka, tmp_path / "starving", topic=target)
-    eventually(lambda: end_offset(kafka, target) == SLOTS and query.lastProgress, 60, "a record of each slot")
-    before = query.recentProgress[-1].sources[0].endOffset
-    produce(kafka, source, one_each)
-    eventually(lambda: end_offset(kafka, target) == 2 * SLOTS, 60, "a second record of each slot")
-    batches = len(query.recentProgress)
-    eventually(lambda: len(query.recentProgress) > batches, 60, "the end of its batch")
-    after = query.recentProgress[-1].sources[0].endOffset
-
-    newest = json.dumps({source: dict.fromkeys(map(str, range(partitions)), 2)})
-    silent = [f"{source}-{partition}" for partition, end in json.loads(after)[source].items() if end == 0]
-    assert 2 == len(silent)
-    assert sorted(silent) == sorted(definition_of(PAGE.with_name("debugging.md"), "starved")(before, after, newest))
-    assert query.isActive
-    assert query.exception() is None
 
 
 @pytest.mark.services
