@@ -1,5 +1,3 @@
-"""Read Spark's own error conditions, and the messages that the error pages quote."""
-
 import json
 import re
 import zipfile
@@ -33,11 +31,6 @@ def spark_templates() -> dict[str, str]:
     return templates
 
 
-def python_templates() -> dict[str, str]:
-    """Return the message template of each condition that PySpark itself raises."""
-    return {name: "\n".join(condition["message"]) for name, condition in ERROR_CLASSES_MAP.items()}
-
-
 def about_real_time_mode(templates: dict[str, str]) -> set[str]:
     families = {name.partition(".")[0] for name in templates if "." in name}
     known = {name for name in families if REAL_TIME_TERMS.search(name.replace("_", " ") + templates[name])}
@@ -62,7 +55,6 @@ def unproved(conditions: Iterable[str], reproduced_by_tests: Iterable[str]) -> l
 
 
 def refused_examples() -> list[Example]:
-    """Return the code blocks of the error pages that must fail, except the blocks of the index page."""
     pages = {files.relative(files.ROOT, page) for page in PAGES if page.stem != "errors"}
     return [example for example in EXAMPLES if example.page in pages and example.fate == "raises"]
 
@@ -82,7 +74,8 @@ def quotes(page: Path) -> dict[str, int]:
 
 def template(condition: str) -> str:
     """Return the message templates of a condition and of its family, or an empty string if no list has them."""
-    known = {**python_templates(), **spark_templates()}
+    of_pyspark = {name: "\n".join(condition["message"]) for name, condition in ERROR_CLASSES_MAP.items()}
+    known = {**of_pyspark, **spark_templates()}
     return "\n".join({known.get(name, ""): None for name in (condition.partition(".")[0], condition)})
 
 

@@ -1,12 +1,9 @@
-"""Every real-time mode condition in Spark's own list is reproduced, documented and quoted exactly."""
-
 import pytest
 from pyspark.sql import SparkSession
 from pytest_examples import EvalExample
 
 from scripts.pack import files
-from spark_rtm.realtime.failures import failure_of, name_of
-from spark_rtm.realtime.keeper import judge
+from spark_rtm.realtime.failures import name_of
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
 from spark_rtm.text import markdown
 from tests.pages.examples import Example
@@ -27,16 +24,6 @@ FAMILY = "STREAMING_REAL_TIME_MODE"
 SQL_CLASSES = {f"{FAMILY}.{part}" for part in ("OUTPUT_MODE_NOT_SUPPORTED", "INPUT_STREAM_NOT_SUPPORTED")}
 # Conditions raised by `start()` or earlier, on pages about later failures.
 RAISED_AT_START = {"ImportError", "_LEGACY_ERROR_TEMP_1298"}
-# How often the keeper restarts a query with this condition. It never restarts a query that the engine refuses.
-RESTARTS = {
-    "TimeoutException": "while it lasts",
-    "UnknownTopicOrPartitionException": "while it lasts",
-    "CAST_INVALID_INPUT": "once",
-    "INVALID_UTF8_STRING": "once",
-    "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION": "once",
-    "PYTHON_EXCEPTION": "once",
-    "StreamingQueryException": "once",
-}
 TESTS = [path.read_text(encoding="utf-8") for path in (files.ROOT / "tests/pages").glob("test_errors_*.py")]
 
 
@@ -65,7 +52,6 @@ def test_conditions_of_databricks_page_are_not_in_the_list_of_oss() -> None:
 def test_refusal_has_moment_and_message_that_the_page_states(
     example: Example, eval_example: EvalExample, environment: PageEnvironment
 ) -> None:
-    """The code fails at the start or later as its page states, and the message quoted above the code is Spark's."""
     condition = example.fence.options["raises"]
     topics = [topic for topic in SOURCES if f'"{topic}"' in example.fence.code]
 
@@ -80,13 +66,6 @@ def test_refusal_has_moment_and_message_that_the_page_states(
     quoted = [text for text, line in quotes(files.ROOT / example.page).items() if line == example.fence.line]
     assert quoted, f"{example}: no message is quoted above the code"
     assert [] == unmatched_quotes(quoted, condition, error)
-    assert moment == "start" or RESTARTS.get(condition, "never") == restarts(error)
-
-
-def restarts(error: BaseException) -> str:
-    first, second = failure_of("copy", error, 0), failure_of("copy", error, 1)
-    starts_again = [judge(first, []).pause_seconds, judge(second, [first]).pause_seconds]
-    return "never" if not starts_again[0] else "while it lasts" if starts_again[1] else "once"
 
 
 def test_quote_without_fence_is_in_spark_list_or_a_test() -> None:
@@ -95,15 +74,6 @@ def test_quote_without_fence_is_in_spark_list_or_a_test() -> None:
 
     assert without_fence
     assert [] == [text for text in without_fence if not any(text in source for source in known)]
-
-
-def test_exception_of_start_returns_its_condition(spark: SparkSession) -> None:
-    writer = spark.readStream.format("rate").load().writeStream.format("console")
-
-    with pytest.raises(Exception, match="OUTPUT_MODE_NOT_SUPPORTED") as raised:
-        writer.trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
-
-    assert f"{FAMILY}.OUTPUT_MODE_NOT_SUPPORTED" == raised.value.getCondition()  # type: ignore[attr-defined]
 
 
 def test_exception_of_query_has_condition_only_in_its_text(spark: SparkSession) -> None:

@@ -12,7 +12,7 @@ from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import judge
 from spark_rtm.realtime.queries import stop_completely
 from spark_rtm.text import markdown
-from tests.helpers import end_offset, eventually, kafka_rows, new_topic, produce, start_to_kafka, texts_of
+from tests.helpers import end_offset, eventually, kafka_rows, produce, start_to_kafka, texts_of
 from tests.pages.jobs import ModeJob
 from tests.pages.running import PageEnvironment, failure, fresh_session
 
@@ -63,22 +63,6 @@ def test_rejected_option_fails_as_the_row_states(row: Row, environment: PageEnvi
 
     assert when == MOMENTS[moment]
     assert message in str(error)
-
-
-def test_second_failure_names_only_the_invalid_topic(environment: PageEnvironment) -> None:
-    # With one partition, only one task writes; two tasks could meet both messages in one query. The sink checks for a
-    # failed write before the next row.
-    topic = new_topic(environment.kafka, 1)
-    produce(environment.kafka, topic, [(0, b"a"), (0, b"b")])
-    source, columns = {"subscribe": topic, "startingOffsets": "earliest"}, ("value", "'bad name!' as topic")
-    sink = {"kafka.client.id": topic, "kafka.max.block.ms": "60000"}
-
-    (_, first), (_, second) = (
-        failure(lambda session: [start(session, environment, source, sink, columns)], environment, ()) for _ in range(2)
-    )
-
-    assert "InvalidTopicException: Invalid topics: [bad name!]" in str(first)
-    assert "InvalidTopicException: bad name!" in str(second)
 
 
 def test_unreachable_source_fails_after_three_timeouts(environment: PageEnvironment) -> None:

@@ -1,5 +1,3 @@
-"""Errors that need a running query, or a session with other settings: shuffles, clusters, a missing connector."""
-
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -39,7 +37,6 @@ PROVOKED: dict[str, Callable[[JavaObject], object]] = {
 
 @pytest.mark.proves("conditions provoked", len(PROVOKED))
 def test_second_job_on_shuffle_of_running_query_is_refused(environment: PageEnvironment) -> None:
-    """Spark refuses to read or checkpoint the shuffle of a running query from a second job."""
     with fresh_session(environment.spark) as session:
         counts = kafka_rows(session, environment.kafka, "clicks", startingOffsets="latest").groupBy("key").count()
         query = in_console(counts, "5 minutes")
@@ -117,7 +114,6 @@ def test_bad_record_on_a_cluster_ends_a_query_or_stops_its_progress(spark: Spark
 
 @pytest.mark.proves("conditions provoked")
 def test_session_without_kafka_connector_is_refused(spark: SparkSession) -> None:
-    """Spark recognizes the format `kafka` but reports that the connector is missing."""
     jvm: Any = spark._jvm  # noqa: SLF001 - not public
     thread = jvm.java.lang.Thread.currentThread()
     loader = thread.getContextClassLoader()

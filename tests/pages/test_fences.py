@@ -43,7 +43,6 @@ def run_here() -> list[Example]:
 
 
 def test_every_python_fence_runs_in_one_test() -> None:
-    """Each block that must run or fail runs here, in `test_errors.py` or in `test_security.py`."""
     blocks = sorted(map(str, _examples_with("run", "raises")))
 
     assert blocks == sorted(map(str, [*run_here(), *refused_examples(), *secured_examples()]))
@@ -66,7 +65,6 @@ def test_commonmark_parser_finds_the_same_fences(path: Path) -> None:
 def test_python_fence_does_what_its_fate_says(
     example: Example, eval_example: EvalExample, environment: PageEnvironment
 ) -> None:
-    """Code without options runs; code with `raises` fails with exactly that condition, at the start or later."""
     check_example(example, eval_example, environment)
 
 
@@ -83,7 +81,6 @@ MUTATIONS: dict[str, tuple[str, str, str]] = {
 def test_broken_hard_rule_fails_with_its_reason(
     right: str, wrong: str, message: str, eval_example: EvalExample, environment: PageEnvironment
 ) -> None:
-    """A code block that passes fails with the reason after one change that breaks a hard rule."""
     started = [example for example in EXAMPLES if example.fate == "run" and example.starts_query]
     example = next(one for one in started if right in one.fence.code and 'realTime="5 minutes"' in one.fence.code)
     mutated = example.with_code(example.fence.code.replace(right, wrong))
