@@ -33,7 +33,7 @@ KINDS: dict[str, Callable[[], Sequence[Item]]] = {
     "triggers": items.triggers,
     "tasks": items.tasks,
 }
-# More slots than any task needs. An answer that needs even more is rejected before its query starts.
+# More slots than any task needs. An answer that needs more than these slots is rejected before its query starts.
 SLOTS = 16
 MAX_LINE = 160
 EXAMPLES = """examples:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.ExitStack() as stack:
-        # This also kills a JVM that is still starting, which PySpark cannot report.
+        # This also kills a JVM that is still starting and that PySpark cannot report yet.
         stack.callback(kill_processes, adopt_orphans())
 
         @cache

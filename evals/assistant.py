@@ -107,7 +107,7 @@ def _run(assistant: Assistant, prompt: str, folder: Path) -> tuple[str, str]:
         try:
             text, errors = process.communicate(stdin, assistant.timeout_seconds)
         except BaseException as error:
-            # The command may have started others, which would hold the pipe open.
+            # The command may have started other processes, which would keep the pipe open.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):

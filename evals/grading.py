@@ -67,7 +67,7 @@ def _wrong_number(question: Question, line: str) -> str:
     if "number" not in question.grade:
         return ""
     numbers = [float(number) for number in _NUMBER.findall(line)]
-    # "18 (8 + 4 + 6)" and "8 + 4 + 6 = 18" are answers, too.
+    # "18 (8 + 4 + 6)" and "8 + 4 + 6 = 18" are also answers.
     after = [float(number) for number in re.findall(r"= ?(\d+(?:\.\d+)?)", line)]
     found = (after or numbers)[:1]
     return "" if found == [question.grade["number"]] else f"the number is not {question.grade['number']}"

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JNetworkError
 
 from spark_rtm.services.java import hide_logged
 
-# The option of Linux that makes this process the parent of each orphan below it.
+# The Linux option that makes this process the parent of its orphaned descendants.
 SET_CHILD_SUBREAPER = 36
 KILL_SECONDS = 10.0
 

@@ -19,7 +19,7 @@ UNKNOWN = "-"
 
 def asked(assistant: Assistant, item: Item, folder: Path) -> Reply:
     """Send an item to the assistant, and run the assistant in the item's own folder."""
-    # The question of which skill to load must not contain a hint to this skill.
+    # A question about which skill to load must not contain a hint about this skill.
     return ask(replace(assistant, pack_dir=None) if isinstance(item, Trigger) else assistant, _prompt(item), folder)
 
 

@@ -63,7 +63,7 @@ class Solution:
 
     def _answer(self) -> dict[str, Any]:
         lines = list[str]()
-        # A process that has inherited the pipe can hold it open.
+        # A process that has inherited the pipe can keep it open.
         reader = threading.Thread(target=lambda: lines.append(self._answers.readline(MAX_LINE)), daemon=True)
         reader.start()
         reader.join(self._seconds)
@@ -122,7 +122,7 @@ def _passed(session: SparkSession, argument: Any) -> dict[str, Any]:
 def _serve(path: Path) -> None:
     """Run the file, and call its function for each request on standard input."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the code prints
+    os.dup2(2, 1)  # output of the code
 
     def answer(content: dict[str, Any]) -> None:
         answers.write(json.dumps(content) + "\n")

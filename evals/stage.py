@@ -124,7 +124,7 @@ def new_topics(kafka: str, count: int, partitions: int) -> list[str]:
 
 
 def produce(kafka: str, topic: str, records: Iterable[Sent], partitions: int = 1) -> None:
-    """Send records, spread over the partitions in turn, and wait until the broker has them."""
+    """Send records to the partitions in turn, and wait until the broker has stored the records."""
     with Producer({"bootstrap.servers": kafka, "linger.ms": 0}) as producer:
         for number, sent in enumerate(records):
             producer.produce(topic, sent.value, sent.key, number % partitions, headers=list(sent.headers))

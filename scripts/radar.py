@@ -1,5 +1,5 @@
 """
-Run the feature tables with another PySpark version, record the outcomes, and print what differs from the installed one.
+Run the feature tables with another PySpark version, record the outcomes, and compare them with the installed version.
 
 The tested version is installed into the user's cache, and uses the remaining packages of this environment. The table
 rows come from the tests of these tables. The error conditions, streaming settings and allow list are read from Spark's
@@ -59,7 +59,7 @@ def _outcomes(version: str) -> dict[str, str]:
 
 
 def _environment(version: str) -> Path:
-    """Return the Python executable of an environment with this PySpark version: this one, or one in the cache."""
+    """Return the Python executable of an environment with this PySpark version: this environment or a cached one."""
 
     def fill(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)

@@ -2,8 +2,8 @@
 """
 Install the skill, generate and validate its files, and run the commands of `rtm`.
 
-`install` and the commands of `rtm`, except `prove` and `resize`, need only Python 3.11. The other commands need the
-packages that `make setup` installs.
+`install` and the commands of `rtm`, except `prove` and `resize`, require only Python 3.11. The other commands require
+the packages that `make setup` installs.
 
 Findings are printed to standard output, one per line. The exit status is 0 without findings, 1 with findings, and 2 for
 a usage error or incomplete checks. For `lint`, warnings count as findings only with `--strict`.
@@ -136,7 +136,11 @@ def _home() -> Path:
 
 
 def _leads_out(folder: Path, project: Path | None) -> bool:
-    """Return whether a symbolic link, which anyone with access could have created, leads out of the project."""
+    """
+    Return whether a symbolic link points out of the project.
+
+    Anyone with write access could have created the link.
+    """
     return project is not None and not Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
 
 

@@ -1,4 +1,4 @@
-"""Each alarm is passed on once, even if its repetition arrives in a later batch, and the state expires."""
+"""Each alarm is forwarded once, even if it is repeated in a later batch, and the state expires."""
 
 import json
 

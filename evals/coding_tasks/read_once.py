@@ -1,4 +1,4 @@
-"""A consumer that keeps the first record per header `id` gets each source record once, even after a restart."""
+"""A consumer that keeps the first record per `id` header gets each source record once, even after a restart."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,7 +8,7 @@ from spark_rtm.prove.engine.bench import Bench
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.testing.records import Received, Sent
 
-# Equal records are two payments, for example of two passengers of one bus.
+# Equal records are separate payments, for example by two passengers on one bus.
 VALUES = [b'{"card":"c1","amount_cents":250}'] * 4 + [b'{"card":"c2","amount_cents":100}'] * 2
 LONG_MS, SHORT_MS = 60_000, 1_000
 
@@ -40,7 +40,7 @@ def verify(bench: Bench, answer: Answer) -> None:
 
 
 def with_id(records: DataFrame, identity: Column) -> DataFrame:
-    """Return Kafka sink rows with a header `id`."""
+    """Return Kafka sink rows with an `id` header."""
     header = F.struct(F.lit("id").alias("key"), identity.cast("binary").alias("value"))
     return records.select("key", "value", F.array(header).alias("headers"))
 

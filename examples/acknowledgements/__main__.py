@@ -44,7 +44,7 @@ DEADLINE_SECONDS = 120
 
 @dataclass(frozen=True)
 class Options:
-    """What the program runs."""
+    """Options of the program."""
 
     python: bool = False
     """Run the Python processor. The default is the Scala processor."""
@@ -60,7 +60,7 @@ def traffic(options: Options) -> Iterator[tuple[str, bytes, bytes]]:
     """
     Yield the topic, key and value of each record.
 
-    Of ten transactions, six have one to three acknowledgements, of which a half arrives before the request. Two have no
+    Of ten transactions, six have one to three acknowledgements, half of which arrive before the request. Two have no
     acknowledgement, one has no request, and one is sent twice. One record cannot be decoded.
     """
     chance = random.Random(options.seed)

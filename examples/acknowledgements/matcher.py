@@ -1,8 +1,8 @@
 """
 Match each ad request with its acknowledgements in real-time mode.
 
-An acknowledgement may arrive before its request. A timer bounds the time that the query waits for either of them, so
-the state of every transaction ends. `matcher.scala` contains the same processor in Scala.
+An acknowledgement may arrive before its request. A timer limits how long the query waits for either record, so the
+state of every transaction expires. `matcher.scala` contains the same processor in Scala.
 """
 
 import json
@@ -39,7 +39,7 @@ class Matcher(StatefulProcessor):
         self._wait_ms = wait_ms
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state. The timer clears it; the TTL removes what would be left if the timer were lost."""
+        """Declare the state. The timer clears the state, and the TTL removes state whose timer is lost."""
         self._handle = handle
         self._request = handle.getValueState("request", "id string, answered boolean", 2 * self._wait_ms)
         self._waiting = handle.getListState("waiting", "id string", 2 * self._wait_ms)
@@ -103,7 +103,7 @@ def arrivals_of(records: DataFrame, prefix: str = "") -> DataFrame:
     )
     decoded = records.withColumn("record", record)
     return decoded.select(
-        # A rejected row passes through without state, so it can have any key.
+        # A rejected row does not use state, so its key can have any value.
         F.when(is_valid, F.col("record.transaction_id")).otherwise("").alias("transaction_id"),
         F.when(is_valid, F.substring("topic", len(prefix) + 1, 100)).otherwise("rejected").alias("kind"),
         F.col("record.id").alias("id"),
@@ -112,14 +112,14 @@ def arrivals_of(records: DataFrame, prefix: str = "") -> DataFrame:
 
 
 def matches_in_python(arrivals: DataFrame, ticks: DataFrame, wait_ms: int) -> DataFrame:
-    """Return the results of the processor in Python."""
+    """Return the results of the Python processor."""
     return transform_with_state(arrivals, ["transaction_id"], Matcher(wait_ms), RESULT, ticks)
 
 
 def matches_in_scala(
     arrivals: DataFrame, ticks: DataFrame, wait_ms: int, source: Path = SCALA, name: str = "acknowledgements.Matcher"
 ) -> DataFrame:
-    """Return the results of the processor in Scala, which is the object `name` in the file `source`."""
+    """Return the results of the Scala processor, which is the object `name` in the file `source`."""
     spark = arrivals.sparkSession
     scala = scala_object(spark, source, name)
     rows = with_ticks(arrivals, ["transaction_id"], ticks).drop(TICK)
@@ -141,7 +141,7 @@ def sink_rows_of(results: DataFrame, prefix: str = "") -> DataFrame:
 
 
 def replay(requests: Iterable[bytes | None], acks: Iterable[bytes | None]) -> set[Result]:
-    """Return the results of the records' values in both topics, if none arrives after its transaction has ended."""
+    """Return the expected results for the values in both topics, if each record arrives before its transaction ends."""
     request_of: dict[str, str] = {}
     for transaction, identity in _ids(requests):
         request_of.setdefault(transaction, identity)

@@ -1,5 +1,5 @@
 """
-Pass on the first alarm of each device and code in a ten-minute window, and drop the repeats.
+Forward the first alarm of each device and code in a ten-minute window, and drop repeats.
 
 Unreadable and late records go to `alarms-rejected`. The columns of `dropDuplicates` include the event time, because
 otherwise the state would never expire.

@@ -1,8 +1,8 @@
 """
 Decode JSON records with a schema, and route each row to an output topic or to the reject topic.
 
-Every row needs a topic, and no expression may raise an error. Otherwise the query fails, and fails on the same row
-again after each restart.
+Every row needs a topic, and no expression may raise an error. Otherwise, the query fails, and each restart fails on the
+same row.
 """
 
 from collections.abc import Iterable, Mapping

@@ -72,7 +72,7 @@ def heartbeats_to_offline(heartbeats: DataFrame, ticks: DataFrame, forget_ms: in
         "future": beat > appended + SKEW_MS,
     }
     arrivals = decode(heartbeats, HEARTBEATS, checks, ids=["device_id"]).select(
-        # A rejected row passes through without state, so it can have any key.
+        # A rejected row does not use state, so its key can have any value.
         group_of(F.col("record.device_id")).alias("device"),
         F.when(F.col("reason").isNull(), beat).alias("beat_ts"),
         appended.alias("appended_ts"),

@@ -112,7 +112,7 @@ def start(job: Job, spark: SparkSession, options: Options) -> StreamingQuery:
     writer = writer.option("kafka.bootstrap.servers", options.bootstrap_servers)
     writer = writer.option("checkpointLocation", f"{options.checkpoint_dir}/{job.name}")
     writer = writer.queryName(job.name).outputMode("update")
-    # PySpark 4.3.0's type hints lack the keyword.
+    # PySpark 4.3.0's type hints do not contain the keyword argument `realTime`.
     return writer.trigger(realTime=f"{options.interval_seconds} seconds").start()  # type: ignore[call-overload, no-any-return]
 
 

@@ -97,7 +97,7 @@ def send_all(alerts: Sequence[Message], consumer: Consumer, smtp: Mapping[str, s
                     _send(server, mail_of(waiting[0], smtp), smtp["SMTP_TO"])
                     consumer.commit(message=waiting.popleft(), asynchronous=False)
                     pause = FIRST_PAUSE_SECONDS
-        except OSError as error:  # The base class of all errors of smtplib and of connections.
+        except OSError as error:  # The base class of all smtplib errors and connection errors.
             if isinstance(error, smtplib.SMTPAuthenticationError) and error.smtp_code >= PERMANENT:
                 raise RuntimeError(
                     f"{address} rejected the login of {smtp['SMTP_USER']!r} with code {error.smtp_code}, so the "

@@ -82,7 +82,7 @@ class Incidents(StatefulProcessor):
 
 def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
     """Convert Kafka source rows of readings and limits to Kafka sink rows of incidents and rejected records."""
-    # After a time in the future, all later readings of the machine would look like repeats.
+    # If the job accepted a future time, all later readings of the machine would look like repeats.
     checks = {"future": F.col("record.read_ts") > F.unix_millis("timestamp") + SKEW_MS}
     table = F.broadcast(newest(limits, LIMITS, "limits"))
     decoded = decode(readings, READINGS, checks, ids=["machine_id"])
@@ -90,7 +90,7 @@ def readings_to_incidents(readings: DataFrame, limits: DataFrame) -> DataFrame:
     has_limits = F.col("limits.raise_above").isNotNull() & F.col("limits.clear_below").isNotNull()
     no_limits = F.when(~F.coalesce(has_limits, F.lit(False)), F.lit("no_limits"))
     rows = known.withColumn("reason", F.coalesce("reason", no_limits)).select(
-        # A rejected row passes through without state, so it can have any key.
+        # A rejected row does not use state, so its key can have any value.
         group_of(F.col("record.machine_id")).alias("machine"),
         *("key", "value", "src", "reason", "record", "limits"),
     )

@@ -58,7 +58,8 @@ def pipeline_queries(settings: Settings, ticks: DataFrame | None = None) -> list
     """
     Return the five queries in the order of the data flow.
 
-    `ticks` are rows of the topic whose records let due timers fire. Python processors in real-time mode need them.
+    `ticks` contains the rows of the tick topic, which make due timers fire. Python processors require it in real-time
+    mode.
     """
     return [
         PipelineQuery("kafka_to_events", SOURCE_TOPICS, None, lambda rows: kafka_to_events(rows, settings)),
@@ -121,7 +122,7 @@ def query_starters(
         writer = writer.trigger(**_trigger(query, settings))
 
         def start() -> StreamingQuery:
-            # After the loss of an executor, its slots are missing until another one has registered.
+            # After an executor is lost, its slots are unavailable until a new executor registers.
             preflight(spark, {query.name: needs[query.name]})
             return writer.start() if query.name not in slow_starting else start_with_python(writer)
 
@@ -176,7 +177,7 @@ def source_tasks(query: PipelineQuery, stream: DataFrame, partitions: Mapping[st
     """
     source_partitions = sum(partitions[topic] for topic in query.sources)
     if is_real_time(query, settings):
-        # The topic of ticks has one partition.
+        # The tick topic has one partition.
         return source_partitions + query.has_python
     # The stages of a micro-batch run one at a time, so only the stage with the most tasks counts.
     return max(source_partitions - slots_needed(stream, 0), 0)

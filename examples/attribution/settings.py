@@ -90,9 +90,9 @@ class Settings(TrafficSettings):
     """
     Task slots of a local master. The pipeline needs 22, or 28 if the queries with Python run in real-time mode too.
 
-    These numbers are for 2 partitions and 2 shuffle partitions. The queries without Python need
-    3 x 2 + 2 x (2 + 2) = 14 slots. In micro-batch mode, timeouts and credit need 2 + 6 = 8 slots. In real-time mode,
-    they also read a topic of ticks, and need (2 + 1 + 2) + (6 + 1 + 2) = 14 slots.
+    These numbers are for 2 partitions and 2 shuffle partitions. The queries without Python need 3 x 2 + 2 x (2 + 2) =
+    14 slots. In micro-batch mode, timeouts and credit need 2 + 6 = 8 slots. In real-time mode, they also read the tick
+    topic, and need (2 + 1 + 2) + (6 + 1 + 2) = 14 slots.
     """
     time_scale: int = 1
     """

@@ -95,7 +95,7 @@ ASSISTANTS = {
     "antigravity": Assistant(
         name="Antigravity",
         sign=".gemini/config",
-        # Older releases load ~/.gemini/antigravity/skills; the page of the source tried the places of each release.
+        # Older releases load ~/.gemini/antigravity/skills; the cited page lists the folders that each release loads.
         personal=".gemini/config/skills",
         project=".agents/skills",
         project_sign=".agents",

@@ -28,7 +28,7 @@ def router(root: Path, _: str) -> str:
     order = navigation(root)
     lines: dict[str, str] = {}
     parts = []
-    # A page that is missing from the navigation comes last; `make site` reports such pages.
+    # A page that is missing from the navigation comes last; `make site` reports it.
     names = {files.relative(root, path): path for path in files.references(root)}
     for name in sorted(names, key=lambda name: [*order, name].index(name)):
         path, text = names[name], names[name].read_text(encoding="utf-8")

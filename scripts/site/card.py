@@ -1,4 +1,4 @@
-"""Draw the link preview image of the site, which shows the median latencies of both modes as two pairs of bars."""
+"""Draw the site's link preview image, which shows the median latencies of both modes as two pairs of bars."""
 
 import io
 import json

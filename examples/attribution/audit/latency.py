@@ -71,7 +71,7 @@ def _late_ms(due: Mapping[str, int], appended: Mapping[str, int]) -> list[int]:
 def latencies_by_second(
     log: RunLog, started_at: float, newest: int | None = None, *, decoded: bool = False
 ) -> dict[int, tuple[int, int]]:
-    """Return the median and maximum latency (ms) of both queries, or of the first, per second after `started_at`."""
+    """Return the median and maximum latency (ms) of both queries, or only of the first, by second from `started_at`."""
     latencies_ms = []
     for src, source in islice(reversed(log.sources.items()), newest):
         event = log.events.get(src)

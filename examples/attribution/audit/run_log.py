@@ -70,7 +70,7 @@ class RunLog:
         self.deadlines, self.unfilled_at, self.final_at = dict[str, int](), dict[str, int](), dict[str, int]()
         # Number of records in `ad-attributed`, `ad-credits` and `ad-pacing`, counting every version.
         self.written: Counter[str] = Counter()
-        # Positions of records in topics of the pipeline that the pipeline cannot have written.
+        # Positions of records in the pipeline's topics that the pipeline cannot have written.
         self.unreadable: list[str] = []
         self._to_correlate = 0
         self.conflicts: set[str] = set()
@@ -126,7 +126,11 @@ class RunLog:
         self._keep_newest(CREDITS_TOPIC, self.credits, credit)
 
     def record_count(self, count: Row) -> None:
-        """Add a record of `ad-pacing`. The query also emits unchanged counts, so repeated counts are no duplicates."""
+        """
+        Add a record of `ad-pacing`.
+
+        The query also emits unchanged counts, so a repeated count is not a duplicate.
+        """
         self.written[PACING_TOPIC] += 1
         known = self.counts.get(count["result_id"])
         if known is None or count["version"] > known["version"]:
@@ -164,7 +168,8 @@ class RunLog:
         if known is None or row["version"] > known["version"]:
             newest[result_id] = row
             if topic == CREDITS_TOPIC:
-                # A restart of a real-time query can read topics in another order. Only the newest credit must agree.
+                # A restarted real-time query can read topics in a different order, so only the newest credit must
+                # match.
                 self.conflicts.discard(result_id)
         elif row["version"] == known["version"]:
             self.duplicates[topic] += 1

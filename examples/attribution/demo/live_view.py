@@ -185,7 +185,11 @@ class LiveView:
 
 
 def _grid(*columns: tuple[str, int]) -> Table:
-    """Return a table without lines. All columns have a fixed width. The first contains text, the others numbers."""
+    """
+    Return a table without borders and with fixed column widths.
+
+    The first column has text, the others have numbers.
+    """
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     for number, (name, width) in enumerate(columns):
         table.add_column(name, width=width, justify="right" if number else "left", no_wrap=True)

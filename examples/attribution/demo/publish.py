@@ -1,4 +1,4 @@
-"""Write the latencies of two runs, one per execution mode, to a JSON file that the pages are generated from."""
+"""Write the latencies of two runs, one per execution mode, to a JSON file from which pages are generated."""
 
 import json
 from collections.abc import Collection, Iterator

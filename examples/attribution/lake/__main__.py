@@ -20,7 +20,7 @@ NO_SERVERS = (
 
 @dataclass(frozen=True)
 class Options:
-    """What the program copies, and where to."""
+    """The source, the destination and the schedule of the copy."""
 
     topic: str = "ad-attributed"
     """Topic of the results."""

@@ -1,8 +1,8 @@
 """
-Check that the commands of this repository that pages, charts and measurements print exist.
+Check that each command of this repository that is printed in pages, charts and measurements exists.
 
-A command is a make target or a module. A retired command may stay beside its numbers if the line names the commit that
-had the command, for example "the benchmark `tuning` of commit 2fbeee87".
+A command is a make target or a module. A removed command may stay next to its numbers if the line names a commit that
+contains the command, for example "the benchmark `tuning` of commit 2fbeee87".
 """
 
 import re

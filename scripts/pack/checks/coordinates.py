@@ -12,7 +12,7 @@ _SPARK = re.compile(r"org\.apache\.(?:spark|kafka):(?P<name>[\w.-]+):(?P<version
 
 
 def check_coordinates(root: Path) -> Iterator[Finding]:
-    """Yield a finding for each package of Spark or Kafka without a pin, or with a newer version than the pinned one."""
+    """Yield a finding for each Spark or Kafka package that is not pinned, or that is newer than the pinned version."""
     pins = {name: text for path in IVY_DIR.glob("*.xml") for name, text in pinned(path).items()}
     scripts = (path for path in files.files_below(root / "databricks") if path.suffix in {".py", ".yml"})
     for path in [*files.linked_pages(root), *files.modules(root), *scripts]:
