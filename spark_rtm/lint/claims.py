@@ -21,15 +21,15 @@ SUBJECTS = {
     "both: sinks upsert by id and version, or tolerate duplicates": r"exactly.once|duplicat|at.least.once|idempot",
     "both: latency is append time minus append time": r"latenc|milliseconds?|\bms\b|sub-?second|\bp99\b",
 }
-"""The rules of SKILL.md, each with a pattern for its subject."""
+"""The rules in SKILL.md, each with a pattern for the rule's subject."""
 OTHER = "no rule of SKILL.md applies: compare it with the page that SKILL.md links to"
 
 
 def claims_in(text: str, name: str) -> list[str]:
-    """Return a line for each sentence about real-time mode on one page."""
+    """Return a text line for each of a page's sentences about real-time mode."""
     lines = []
     for sentence in sorted(sentences(layout_of(text)), key=lambda one: one.line):
-        if sentence.is_about or sentence.is_below:  # a page about the mode also compares it with others
+        if sentence.is_about or sentence.is_below:  # a page about real-time mode also describes other modes
             words = " ".join(sentence.text.split())
             rules = [rule for rule, pattern in SUBJECTS.items() if re.search(pattern, words, re.IGNORECASE)]
             lines.append(printable(f"{name}:{sentence.line}: {words[:300]} [{'; '.join(rules) or OTHER}]"))

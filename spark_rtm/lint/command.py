@@ -1,4 +1,4 @@
-"""Run `lint`: choose what to check, print the findings, correct files, and return the exit status."""
+"""Run `rtm lint`: select files, print findings, apply fixes, and return the exit status."""
 
 import io
 import os
@@ -26,11 +26,11 @@ from spark_rtm.text.finding import Finding, printable, render, show, summary
 
 STDIN = Path("-")
 Changes = Mapping[Path, tuple[str, str]]
-"""The text of each file that can be corrected, before and after the correction."""
+"""The original and the fixed text of each fixable file."""
 
 
 def run(options: Options) -> int:
-    """Run `lint` and return its exit status."""
+    """Run `rtm lint` and return the exit status."""
     try:
         if options.explain:
             show(_explained(options.explain))
@@ -65,7 +65,7 @@ def _check(sources: Sources, settings: Settings, options: Options) -> int:
         sources.given |= {path: after for path, (_, after) in changes.items()}
         sys.stdout.writelines(sources.given.values())
         findings = lint_sources(sources, settings=settings)
-        print(render(findings), end="\n" if findings else "", file=sys.stderr)  # standard output contains the text
+        print(render(findings), end="\n" if findings else "", file=sys.stderr)  # stdout contains the fixed text
         return _status(findings, settings)
     failed = {path: problem for path, (_, after) in changes.items() if (problem := _written(path, after))}
     if changes:
@@ -121,7 +121,7 @@ def _list_claims(sources: Sources) -> int:
 
 def _stdin() -> str:
     for stream in (sys.stdin, sys.stdout):
-        if isinstance(stream, io.TextIOWrapper):  # keep the line ends of the text
+        if isinstance(stream, io.TextIOWrapper):  # keep the original line endings
             stream.reconfigure(encoding="utf-8", newline="")
     text = sys.stdin.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES or "\0" in text:
@@ -131,7 +131,7 @@ def _stdin() -> str:
 
 
 def _written(path: Path, text: str) -> str:
-    """Replace a file atomically, but keep its permissions and symbolic links. Return the problem, if any."""
+    """Replace a file atomically, preserving permissions and symbolic links. Return the problem, if any."""
     target = path.resolve()
     try:
         if not os.access(target, os.W_OK):
@@ -166,7 +166,7 @@ def _by_path(findings: Sequence[Finding]) -> dict[Path, list[Finding]]:
 def _original(path: Path, sources: Sources) -> str:
     try:
         return sources.original(path)
-    except UncheckedError:  # it is unreadable, or has changed since the check
+    except UncheckedError:  # the file is unreadable, or has changed since the check
         return ""
 
 

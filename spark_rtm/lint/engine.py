@@ -28,10 +28,10 @@ RULES: list[Rule] = [rule for module in MODULES for rule in module.RULES]
 KINDS = {Cluster: "cluster", Sentence: "page"}
 PYTHON_ONLY = {"python-udf", "python-state", "map-in-pandas", "foreach-writer-import", "foreach-interval"}
 CODE_WORD = re.compile(r"(?<![\w.])[a-z]+(?:[A-Z_.]\w+)+|(?<=')[\w.]+(?=')")
-"""A name such as `mapInPandas`, or a quoted value, in a message."""
+"""Pattern for a name such as `mapInPandas`, or a quoted value, in a message."""
 CODE_OF_MODE = re.compile(r"realTime|RealTime")
 MAX_LINE = 2000
-"""Maximum length of a line for which a finding states columns."""
+"""Maximum length of a line for which findings contain columns."""
 DEFAULTS = Settings()
 
 
@@ -62,17 +62,17 @@ def lint_text(
     settings: Settings = DEFAULTS,
 ) -> list[Finding]:
     """
-    Return the sorted findings for one text. The suffix of `path` determines the format of the text.
+    Return the sorted findings for one text. The suffix of `path` determines the text's format.
 
-    If `engine` is None, a sign in the text, such as a Databricks notebook header, determines the engine. Without a
-    sign, both engines apply.
-    The finding `unchecked` names a part that was not checked. A text without `realTime` does not have to be parsable.
+    If `engine` is None, evidence in the text, such as a Databricks notebook header, determines the engine. Without
+    evidence, both engines apply. An `unchecked` finding reports a part that was not checked. Texts without `realTime`
+    need not be parsable.
     """
     suffix = Path(path).suffix.lower()
     as_real_time = settings.as_real_time and suffix not in PAGES
     if not is_relevant(text, suffix) and not (as_real_time and is_micro_batch(text, suffix)):
         return []
-    # The master of a Databricks cluster with one node is `local[*]`, which elsewhere is a sign of OSS.
+    # A single-node Databricks cluster has the master `local[*]`, which in other files indicates OSS.
     is_for_both = suffix in PAGES or suffix in DEFINITIONS
     engines = (engine,) if engine else ENGINES if is_for_both else target_engines(text)
     silenced, silenced_everywhere, lines = silenced_lines(text), silenced_in_file(text), text.split("\n")
@@ -85,7 +85,7 @@ def lint_text(
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:
-    """Return whether everything was checked."""
+    """Return whether the findings show that everything was checked."""
     return all(finding.rule != UNCHECKED.id for finding in findings)
 
 
@@ -99,7 +99,7 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None, *, as_real_time
         return [(UNCHECKED, error.problem)] if is_about else []
     except RecursionError:
         reason, remedy = "the file is nested too deeply, so it was not checked", "split its expressions"
-    except Exception as error:  # noqa: BLE001  # an error in one file must not stop the check of the others
+    except Exception as error:  # noqa: BLE001  # an error in one file must not stop the check of other files
         reason = f"the linter failed with {type(error).__name__}: {error}, so the file was not checked"
         remedy = "report this as a bug of the linter"
     return [(UNCHECKED, Problem(1, reason, remedy))]
@@ -129,7 +129,7 @@ def _judged(facts: Facts, *, as_real_time: bool) -> list[RuleProblem]:
         subject = fact.subject
         if as_real_time and isinstance(subject, Module):
             subject = replace(subject, as_real_time=True)
-        # Thousands of queries that share an operator cause the same problem thousands of times. Keep one of them.
+        # Thousands of queries that share an operator cause the same problem thousands of times. Keep only one problem.
         found = {
             (rule.id, problem.line, problem.message): (rule, problem)
             for rule in _rules_for(fact)
@@ -156,7 +156,7 @@ def _rules_for(fact: Fact) -> Iterator[Rule]:
 def _is_reported(rule: Rule, problem: Problem, engines: tuple[str, ...], silenced: dict[int, set[str]]) -> bool:
     if not set(problem.engine or rule.engines) & set(engines):
         return False
-    # A comment that silences all rules does not hide that something was not checked.
+    # A comment that silences all rules does not silence `unchecked` findings.
     names = {rule.id} if rule is UNCHECKED else {"*", rule.id}
     return not silenced.get(problem.line, set()) & names
 
@@ -175,11 +175,11 @@ def _words(rule: Rule, message: str) -> list[re.Pattern[str]]:
 
 
 def _columns(words: Iterable[re.Pattern[str]], line: str) -> tuple[int, int]:
-    """Return the start and end columns of the first of `words` in the line, or else of the whole line."""
+    """Return the start and end columns of the first match of `words`, or else of the whole line."""
     if len(line) > MAX_LINE:  # a file on one line can have thousands of findings
         return 1, len(line) + 1
     found = [match.span() for word in words if (match := word.search(line))]
-    # A word that stands only once is certainly the one that the finding means.
+    # A word that occurs only once is certainly the one that the finding refers to.
     once = (span for span in found if line.lower().count(line[slice(*span)].lower()) == 1)
     if found:
         start, end = next(once, found[0])

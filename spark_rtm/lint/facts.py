@@ -1,4 +1,4 @@
-"""Define the facts that readers return: what rules judge, where it is in the file, and which parts were not read."""
+"""Define the facts that readers return: the objects that rules check, their line numbers, and unread parts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DENIED = re.compile(
     r"while|but|than|micro-?batch|batch|default\s+trigger|advice|checks?\s+for)\b|n't\b|\?\W{0,20}$",
     re.IGNORECASE,
 )
-"""Words that deny advice, make it conditional, or apply it to another mode."""
+"""Pattern for words that negate advice, make it conditional, or apply it to a different mode."""
 SILENT_COLUMN = re.compile(
     r"\b(?:causes?|symptoms?|errors?|before|wrong|problems?|messages?|conditions?|not|reasons?|why|old|previous|legacy|"
     r"incorrect|bad|avoid|don'?ts?|explanations?|refused|limitations?)\b|[\u274c\u2717\u2718]",
@@ -36,7 +36,7 @@ SILENT_COLUMN = re.compile(
 
 
 class Object(dict[str, Any]):
-    """An object of a document, with the line number of each key."""
+    """A JSON or YAML object, with the line number of each key."""
 
     def __init__(self, entries: Iterable[tuple[str, int, Any]] = ()) -> None:
         super().__init__()
@@ -51,20 +51,20 @@ class Object(dict[str, Any]):
 
 
 class Array(list[Any]):
-    """An array of a JSON text or of Python code, with the line number of each item."""
+    """An array in JSON or Python code, with the line number of each item."""
 
     lines: Sequence[int] = ()
 
 
 @dataclass
 class Cluster:
-    """A cluster in a definition file that sets the real-time mode flag, or has a name that refers to the mode."""
+    """A cluster definition that sets the real-time mode flag, or whose name refers to real-time mode."""
 
     keys: Object
     kind: str
     """The kind of object: `cluster`, `pipeline`, or `serverless task`."""
     named_at: int
-    """The line of the nearest name that refers to real-time mode, for example of the job, or 0."""
+    """Line of the nearest name that refers to real-time mode, for example the job's name, or 0."""
 
     def __post_init__(self) -> None:
         given = self.keys.get("spark_conf" if "spark_conf" in self.keys else "configuration")
@@ -75,7 +75,7 @@ class Cluster:
         self.has_flag = flag == "true" or flag.startswith("${")
 
     def text(self, key: str) -> str:
-        """Return the value of a key as text, or an empty string if the key is missing."""
+        """Return a key's value as text, or an empty string if the key is missing."""
         return str(self.keys.get(key, ""))
 
     def problem(self, key: str, message: str, fix: str) -> Problem:
@@ -85,21 +85,21 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, which may span lines, or a table cell with the label of its row."""
+    """A sentence, which may span several lines, or a table cell with its row label."""
 
     line: int
     text: str
     is_about: bool
-    """Whether the nearest mode named in the sentence, its column or the headings above is real-time mode."""
+    """Whether the nearest mode mentioned in the sentence, its column or the headings above is real-time mode."""
     is_below: bool = True
-    """Whether the nearest heading that names a mode names real-time mode."""
+    """Whether the nearest heading that mentions a mode mentions real-time mode."""
     column: str = ""
     around: str = ""
-    """The row of a table cell, or the next sentence if it refers to this one."""
+    """The table cell's row, or the next sentence if that sentence refers to this one."""
 
     @property
     def is_denied(self) -> bool:
-        """Whether the sentence denies its subject, or is in a column of mistakes or causes."""
+        """Whether the sentence negates its advice, or is in a column of mistakes or causes."""
         words = markdown.replace_code_spans(self.text, lambda _: "x")
         return bool(DENIED.search(words) or SILENT_COLUMN.search(self.column))
 
@@ -108,15 +108,15 @@ class Sentence:
         return self.line + self.text.count("\n", 0, position)
 
 
-@lru_cache(maxsize=100)  # all cells of a row have the same text around them
+@lru_cache(maxsize=100)  # all cells in a row have the same surrounding text
 def denies(text: str) -> bool:
-    """Return whether a text contains a word, a sign or an error condition that denies advice."""
+    """Return whether a text contains a word, a symbol or an error condition that negates advice."""
     said = markdown.replace_code_spans(text, lambda _: "x")
     return bool(DENIED.search(said) or SIGN.search(said) or CONDITION.search(text))
 
 
 LineOf = Callable[[int], int]
-"""Converts the line number of a part to that of its file."""
+"""Function that converts a line number in a part to a line number in the file."""
 
 
 def _same(line: int) -> int:
@@ -125,29 +125,29 @@ def _same(line: int) -> int:
 
 @dataclass
 class Fact:
-    """One object for the rules, and the limits for these rules."""
+    """An object for the rules to check, and restrictions on these rules."""
 
     subject: Module | Cluster | Sentence
     marks: Marks = field(default_factory=Marks)
     mark: str | None = None
-    """The text that marks the whole part as a wrong example, or None."""
+    """Text that marks the whole part as a wrong example, or None."""
     engines: tuple[str, ...] = ENGINES
     only: tuple[str, ...] = ()
-    """Prefixes of the ids of the rules that apply; empty means all rules."""
+    """Id prefixes of the applicable rules (empty: all rules)."""
     severity: str = ""
-    """The severity of all findings, if it differs from that of the rules."""
+    """Severity that overrides the rules' severity."""
     line_of: LineOf = _same
 
 
 @dataclass
 class Facts:
-    """The facts of a file or of a part of it."""
+    """The facts about a file or a part of a file."""
 
     parts: list[Fact] = field(default_factory=list)
     unchecked: list[Problem] = field(default_factory=list)
 
     def add(self, other: Facts, line_of: LineOf = _same, **changes: Any) -> None:
-        """Add the facts of a part. `changes` replace fields of its facts."""
+        """Add the facts about a part. `changes` override fields of these facts."""
         for fact in other.parts:
             self.parts.append(replace(fact, line_of=_composed(line_of, fact.line_of), **changes))
         self.unchecked += [problem.at(line_of(problem.line)) for problem in other.unchecked]

@@ -1,8 +1,8 @@
 """
-Correct Python code where a single fix is safe: the form of a trigger, and the output mode.
+Fix Python code where exactly one fix is safe: the form of a trigger, and the output mode.
 
-Each of these mistakes makes a query fail, so the fix cannot alter the results of a running query.
-All other characters of a file stay the same, including its line endings and its byte order mark.
+Each of these mistakes makes a query fail, so a fix cannot alter a running query's results. All other characters in a
+file stay the same, including line endings and the byte order mark.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from spark_rtm.text.finding import Finding, printable
 
 MAX_ROUNDS = 3
 MAX_CALL = 300
-"""Number of characters after the line of a finding that can belong to its call."""
+"""Number of characters after a finding's line that can belong to the call."""
 TEXT = r"""(?:"[^"\n]*"|'[^'\n]*')"""
 CLASS = r"(?:Trigger|RealTimeTrigger|Triggers)"
 KEY = r"real_?time(?:mode)?\s*=\s*"
@@ -37,9 +37,9 @@ Edit = tuple[int, int, str]
 
 
 def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> str:
-    """Return the corrected text, or the original if the correction would cause another finding."""
+    """Return the fixed text, or the original text if the fix would cause another finding."""
     before, rest = text, findings
-    for _ in range(MAX_ROUNDS):  # a corrected trigger can reveal a wrong output mode
+    for _ in range(MAX_ROUNDS):  # a fixed trigger can reveal a wrong output mode
         after = _replaced(text, [edit for found in _edits(text, path, rest) for edit in found])
         if after == text or tree_of(after) is None:
             break
@@ -48,19 +48,19 @@ def fixed(text: str, path: str, findings: list[Finding], settings: Settings) -> 
 
 
 def fixable(text: str, path: str, findings: list[Finding]) -> int:
-    """Return how many findings of a file can be corrected, if the corrections cause no other finding."""
+    """Return the number of fixable findings in a file, assuming that the fixes cause no other finding."""
     return sum(map(bool, _edits(text, path, findings)))
 
 
 def difference(path: Path, before: str, after: str) -> str:
-    """Return the changes of a file as a unified diff."""
+    """Return a file's changes as a unified diff."""
     lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
     return "".join(difflib.unified_diff(*lines, fromfile=printable(str(path)), tofile=printable(str(path))))
 
 
 def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
     patterns = [(finding, found) for finding in findings if (found := _pattern(finding))]
-    # The syntax tree of a large file takes seconds and hundreds of megabytes.
+    # A large file's syntax tree takes seconds and hundreds of megabytes.
     if not patterns or not path.endswith(".py") or tree_of(text) is None:
         return []
     starts = [match.end() for match in re.finditer(r"\A|\r\n?|\n", text)]
@@ -68,13 +68,13 @@ def _edits(text: str, path: str, findings: list[Finding]) -> list[list[Edit]]:
     edits = list[list[Edit]]()
     for finding, (pattern, template) in patterns:
         first, end = starts[finding.line - 1], ends[finding.line - 1]
-        first = max(0, first - 2) if pattern is NO_MODE else first  # with the line end before it
+        first = max(0, first - 2) if pattern is NO_MODE else first  # including the preceding line ending
         edits.append(_on_line(text, pattern, template, first, end))
     return edits
 
 
 def _on_line(text: str, pattern: re.Pattern[str], template: str, first: int, end: int) -> list[Edit]:
-    """Return the edits of a line. If several statements can change, all of them must be real-time queries."""
+    """Return the edits to a line. If several statements can change, all of them must be real-time queries."""
     edits, in_real_time = list[Edit](), list[bool]()
     for match in pattern.finditer(text, first, end + MAX_CALL):
         new = _new(match, template)
@@ -87,7 +87,7 @@ def _on_line(text: str, pattern: re.Pattern[str], template: str, first: int, end
 
 
 def _pattern(finding: Finding) -> tuple[re.Pattern[str], str] | None:
-    """Return a pattern that matches the code that a fix replaces, and a template of the code that it writes."""
+    """Return a pattern that matches the code that a fix replaces, and a template for the replacement."""
     if finding.rule == "trigger-form":
         return (IMPORT, "") if finding.fix.startswith("delete") else (TRIGGER, "realTime={given}")
     if finding.rule == "output-mode":
@@ -98,7 +98,7 @@ def _pattern(finding: Finding) -> tuple[re.Pattern[str], str] | None:
 
 def _new(match: re.Match[str], template: str) -> str:
     parts = match.groupdict()
-    given = parts.get("kept") or parts.get("given") or '"5 minutes"'  # the default of Spark's Scala trigger
+    given = parts.get("kept") or parts.get("given") or '"5 minutes"'  # the default in Spark's Scala trigger
     return parts.get("call", "") + template.format(**{**parts, "given": given})
 
 

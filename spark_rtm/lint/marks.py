@@ -1,9 +1,9 @@
 """
-Recognize what silences rules: marks of wrong examples, and the comments `rtm: ignore` and `rtm: file-ignore`.
+Recognize marks that silence rules: marks for wrong examples, and `rtm: ignore` and `rtm: file-ignore` comments.
 
-Only explicit marks declare a wrong example: a sign, a word such as `wrong` at the start, `raises` with an error, a test
-that expects a failure. Words such as invalid, reject, never or avoid describe what ordinary jobs do, so they silence
-nothing.
+Only explicit marks declare a wrong example: a symbol, a word such as `wrong` at the start, `raises` with an error, a
+test that expects a failure. Words such as invalid, reject, never or avoid also describe ordinary jobs, so they do not
+silence rules.
 """
 
 import re
@@ -23,7 +23,7 @@ WRONG = re.compile(
     re.IGNORECASE,
 )
 TITLE = re.compile(r"\b(?:wrong|(?:mistake|anti-?pattern|pitfall|counter-?example)s?|don'?ts?)\b", re.IGNORECASE)
-"""A word that marks the code below a heading, at any place in the heading."""
+"""Pattern for a word in a heading that marks the code below the heading as wrong."""
 RIGHT = re.compile(
     r"^\W*(?:right|correct(?:ed|ly)?|good|fix(?:ed)?|do\b(?! not)|use\b|works?|after|better|instead|"
     r"valid|ok(?:ay)?|new|solution|recommended|preferred)\b",
@@ -33,10 +33,10 @@ IGNORE = re.compile(r"(?:#|//|<!--|--)\s*rtm:\s*ignore(?:\[(?P<rules>[\w\s,*-]+)
 FILE_IGNORE = re.compile(
     r"^[^\S\n]*(?:#|//|<!--|--)[^\S\n]*rtm:[^\S\n]*file-ignore\[(?P<rules>[\w\s,*-]+)\]", re.IGNORECASE | re.MULTILINE
 )
-"""Comments that silence rules, in files of every format."""
+"""Pattern for comments that silence rules in a whole file, in any format."""
 EXPECT = re.compile(r"expect:\s*[\w, -]+|rtm:\s*ignore.*", re.IGNORECASE)
 MAX_MARK = 2000
-"""Number of characters at the start of a comment or heading that can mark code as wrong."""
+"""Number of characters at the start of a comment or heading in which a mark is recognized."""
 SUBJECTS = {
     "trigger": r"trigger|realTime\s*=|duration|\binterval|boolean|truth value|VALUE_NOT_|ONLY_ALLOW_|PySparkValue",
     "foreach-batch": r"foreach_?batch",
@@ -48,7 +48,7 @@ SUBJECTS = {
     "static-join": r"\bjoins?\b",
     "cluster": r"\bclusters?\b|\bphoton\b",
 }
-"""Prefixes of rule ids, each with a pattern for the words that name its subject."""
+"""Patterns for words that refer to a rule's subject, by prefix of the rule id."""
 
 
 def is_wrong(text: str) -> bool:
@@ -63,38 +63,38 @@ def is_wrong_title(title: str) -> bool:
 
 
 def is_right(text: str) -> bool:
-    """Return whether a comment or heading calls the code below it correct, which ends the effect of a mark."""
+    """Return whether a comment or heading marks the code below as correct, which ends the effect of an earlier mark."""
     return bool(RIGHT.search(text) or RIGHT_SIGN.search(text)) and not SIGN.search(text)
 
 
 def silences(mark: str, rule_id: str) -> bool:
-    """Return whether a mark covers a rule: it names the rule's subject, or no subject at all."""
+    """Return whether a mark covers a rule: it mentions the rule's subject, or no subject at all."""
     named = [start for start, pattern in SUBJECTS.items() if re.search(pattern, mark[:MAX_MARK], re.IGNORECASE)]
     return not named or any(rule_id.startswith(start) for start in named)
 
 
 @dataclass
 class Marks:
-    """The lines of code that marks cover, with the text of each mark."""
+    """The code lines covered by marks, with the text of each mark."""
 
     lines: dict[int, str] = field(default_factory=dict)
-    """Lines inside a statement that only their own comment marks."""
+    """Single lines within a statement, marked by a comment on the line."""
     statements: dict[int, str] = field(default_factory=dict)
-    """Lines of statements that are marked as a whole."""
+    """Lines of statements that a mark covers as a whole."""
 
     def cover(self, rule_id: str, line: int, others: frozenset[int] = frozenset()) -> bool:
-        """Return whether a mark covers a rule on a line, or on another line of the same query."""
+        """Return whether a mark covers a rule on a line, or on another line in the same query."""
         texts = [self.lines.get(line), *[self.statements.get(each) for each in (line, *others)]]
         return any(silences(text, rule_id) for text in texts if text is not None)
 
 
 def silenced_lines(text: str) -> dict[int, set[str]]:
-    """Map each line to the rule ids that a comment silences there. `*` means all rules."""
+    """Map each line to the rule ids that comments silence on this line. `*` means all rules."""
     silenced: dict[int, set[str]] = {}
     for number, line in enumerate(text.splitlines() if "rtm:" in text.lower() else (), 1):
         if match := IGNORE.search(line):
             silenced[number] = {rule.strip() for rule in (match["rules"] or "*").split(",")}
-            if line.lstrip().startswith(("#", "//", "<!--", "--")):  # alone on its line, it covers the next line
+            if line.lstrip().startswith(("#", "//", "<!--", "--")):  # a comment alone on its line covers the next line
                 silenced[number + 1] = silenced[number] | silenced.get(number + 1, set())
     return silenced
 
@@ -105,5 +105,5 @@ def silenced_in_file(text: str) -> set[str]:
 
 
 def named_rules(text: str) -> set[str]:
-    """Return all rule ids that comments name."""
+    """Return all rule ids in comments that silence rules."""
     return silenced_in_file(text).union(*silenced_lines(text).values())

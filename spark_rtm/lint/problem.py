@@ -1,4 +1,4 @@
-"""Define what readers and rules report: problems of a text, and parts that were not checked."""
+"""Define the results that readers and rules report: problems in a text, and parts that were not checked."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 MAX_STEPS = 1_000_000
-"""Limit of the work for a file: each followed statement or expression and each copied entry of a value is one step."""
+"""Maximum number of steps per file. Each statement, expression or copied entry is one step."""
 MAX_SECONDS = 4.0
-"""Limit of the processor time for a file."""
+"""Maximum processor time per file in seconds."""
 REPEAT_SECONDS = 0.1
 
 
@@ -25,15 +25,15 @@ class Problem:
     engine: tuple[str, ...] = ()
     severity: str = ""
     lines: frozenset[int] = frozenset()
-    """Lines of the query. A mark on one of them covers the problem."""
+    """The query's lines. A mark on any of these lines covers the problem."""
 
     def at(self, line: int) -> Problem:
-        """Return a copy of the problem on another line, without the query's lines."""
+        """Return a copy of the problem with a different line, and without the query's lines."""
         return replace(self, line=line, lines=frozenset())
 
 
 class UncheckedError(Exception):
-    """Raised if a file or a part of it cannot be checked."""
+    """Raised if a file or a part of the file cannot be checked."""
 
     def __init__(self, reason: str, remedy: str, line: int = 1) -> None:
         super().__init__(reason)
@@ -57,11 +57,11 @@ class _Steps:
 
 
 STEPS = _Steps()
-"""The steps that are left for the current file."""
+"""The remaining steps for the current file."""
 
 
 def spend(count: int = 1) -> None:
-    """Count steps, and raise ExhaustedError if the current file has used all of its steps."""
+    """Consume steps, and raise ExhaustedError if the current file has no steps left."""
     STEPS.left -= count
     if STEPS.left < 0:
         raise ExhaustedError(f"the file needs more than {MAX_STEPS:,} steps, so it was not checked", "split the file")
@@ -74,7 +74,7 @@ def check_tokens(count: int, limit: int) -> None:
 
 
 class _TimeIsUpError(BaseException):
-    """Raised when the time is up. It is not an `Exception`, so no reader treats it as an unreadable part."""
+    """Raised at the time limit. A BaseException, so readers do not treat it as an unreadable part."""
 
 
 @contextmanager
@@ -82,8 +82,8 @@ def time_limit() -> Iterator[None]:
     """
     Allow `MAX_STEPS` steps, and raise UncheckedError if the block takes more than `MAX_SECONDS` of processor time.
 
-    The limit of steps applies everywhere. The limit of time also ends a slow search. It needs a signal, so it does not
-    apply on Windows, in browsers and outside of the main thread.
+    The step limit applies everywhere. The time limit can also interrupt a slow regular expression. It requires a
+    signal, so it does not apply on Windows, in browsers or outside the main thread.
     """
     STEPS.left = MAX_STEPS
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
@@ -92,7 +92,8 @@ def time_limit() -> Iterator[None]:
     previous = signal.signal(signal.SIGVTALRM, _raise)
     try:
         try:
-            # Python drops an exception that a signal raises in a callback, for example of the garbage collector.
+            # Repeat the signal, because Python ignores an exception raised in a callback, for example by the garbage
+            # collector.
             signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS, REPEAT_SECONDS)
             yield
         finally:

@@ -1,4 +1,4 @@
-"""Read the settings of the linter from the command line and from `[tool.rtm-lint]` in `pyproject.toml`."""
+"""Read the linter's settings from the command line and from `[tool.rtm-lint]` in `pyproject.toml`."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -19,31 +19,31 @@ MAX_BYTES = 1_000_000
 
 
 class SettingsError(ValueError):
-    """Raised if a setting is invalid."""
+    """Raised if a linter setting is invalid."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Selections of files and rules. Patterns are relative to `root`."""
+    """The selected files and rules. Patterns are relative to `root`."""
 
     select: tuple[str, ...] = ()
-    """Rules and groups of rules to report; empty means all."""
+    """Rules and rule groups to report (empty: all)."""
     ignore: tuple[str, ...] = ()
-    """Rules and groups of rules not to report."""
+    """Rules and rule groups not to report."""
     exclude: tuple[str, ...] = ()
-    """Patterns of files and folders to skip."""
+    """Patterns for files and folders to skip."""
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Rules not to report, by file pattern."""
     engine: str | None = None
-    """The only engine to report; None means both."""
+    """The only engine to report (None: both)."""
     strict: bool = False
-    """Whether warnings lead to exit status 1, as errors do."""
+    """Whether warnings, like errors, set exit status 1."""
     as_real_time: bool = False
-    """Whether queries in micro-batch mode are checked as if they ran in real-time mode."""
+    """Whether micro-batch queries are checked as if they ran in real-time mode."""
     root: Path = field(default_factory=Path)
 
     def reports(self, rule: str, path: str) -> bool:
-        """Return whether a finding of this rule in this file is reported. `unchecked` is always reported."""
+        """Return whether this rule's findings in this file are reported. `unchecked` is always reported."""
         is_selected = not self.select or rule == UNCHECKED.id or _names(self.select, rule)
         is_ignored = _names(self.ignore, rule) or any(
             _names(rules, rule) and _matches(self._relative(Path(path)), pattern)
@@ -53,7 +53,7 @@ class Settings:
 
     @property
     def removed(self) -> set[str]:
-        """The named rules that no longer exist."""
+        """Rules in the settings that no longer exist."""
         named = {*self.select, *self.ignore, *(rule for rules in self.per_file_ignores.values() for rule in rules)}
         return named & REMOVED
 
@@ -129,7 +129,7 @@ CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "engine": (lambda value: value in ENGINES, " or ".join(map(repr, ENGINES))),
     "strict": (lambda value: isinstance(value, bool), "true or false"),
 }
-"""The allowed settings of a project, each with a check and a description of its form."""
+"""The allowed project settings, each with a check and a description of valid values."""
 
 
 def _check_rules(values: Mapping[str, Any], rules: set[str], place: str) -> None:
@@ -149,7 +149,7 @@ def _names(names: Iterable[str], rule: str) -> bool:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Return whether a pattern matches a path, one of its folders, or the name of either."""
+    """Return whether a pattern matches a path, one of its parent folders, or the name of either."""
     pattern = pattern.removeprefix("./").rstrip("/")
     parts = path.split("/")
     below = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]

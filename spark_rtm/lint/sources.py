@@ -1,7 +1,7 @@
 """Find and read the files to lint."""
 
 # ruff: noqa: PTH110, PTH112, PTH113, PTH114, PTH118, PTH122
-# Functions of `os.path` return False for a path below an inaccessible folder. Methods of `Path` raise.
+# For a path below an inaccessible folder, `os.path` functions return False, while `Path` methods raise an error.
 
 import contextlib
 import os
@@ -21,23 +21,23 @@ from spark_rtm.lint.spark.intervals import min_batch_ms_in
 
 CACHES = {".git", ".venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache",
           ".hypothesis", ".tox"}  # fmt: skip
-"""Folders to skip everywhere, like every folder with a `pyvenv.cfg`."""
+"""Names of folders to skip at any level, as well as folders with a `pyvenv.cfg`."""
 OUTPUTS = {"build", "dist", "site", "spark-warehouse"}
-"""Folders to skip only directly below a given folder, because source code can use the names deeper down."""
+"""Names of folders to skip only directly below a given folder, because deeper source folders can have these names."""
 MARK = "\ufeff"
-"""The byte order mark that some editors write before UTF-8 text."""
+"""Byte order mark that some editors write before UTF-8 text."""
 MAX_BYTES = 2_000_000
 MAX_SEARCHED_BYTES = 100_000_000
-"""Maximum size of a file to search. Larger files count as relevant."""
+"""Maximum size of a file to search. Larger files are treated as relevant."""
 RELEVANT = re.compile(
     r"real[-_ ]?time|\brtm\b|[-_]rtm\b|\brtm[-_]|continuous|asyncProgress|ForeachWriter", re.IGNORECASE
 )
 ABOUT_MODE = re.compile(r"real[-_ ]?time[-_ ]?mode|realTime|\brtm\b|[-_]rtm\b|\brtm[-_]", re.IGNORECASE)
-"""A text that matches is reported if it cannot be checked. `continuous` or `real-time` alone is too common."""
+"""Pattern for texts that are reported if they cannot be checked. `continuous` or `real-time` alone is too common."""
 RTM = re.compile(r"\brtm\b")
 NEEDLES = ("realtime", "real-time", "real_time", "real time", "rtm", "continuous", "asyncprogress", "foreachwriter")
 """
-Each relevant text contains one of these in lower case. This search is ten times as fast as the search for `RELEVANT`.
+Each relevant text contains one of these strings in lower case. This search is ten times faster than `RELEVANT`.
 """
 CODE = {".py", ".scala", ".java"}
 SPARK_NEEDLES = ("spark", "readstream", "writestream", "datastreamwriter", ".outputmode(", "databricks", "display(")
@@ -50,31 +50,31 @@ Unchecked = list[tuple[Path, Problem]]
 
 @dataclass
 class Sources:
-    """The relevant files, the unchecked files, and the settings in single files that apply to all files."""
+    """The relevant files, the unchecked files, and settings in single files that apply to all files."""
 
     paths: list[Path] = field(default_factory=list)
     given: dict[Path, str] = field(default_factory=dict)
-    """The text of standard input by its file name."""
+    """The text from standard input, by its assumed file name."""
     unchecked: Unchecked = field(default_factory=list)
     min_batch_ms: float | None = None
     micro_batch: list[Path] = field(default_factory=list)
-    """The files with streaming queries, but without a word of real-time mode."""
+    """Files with streaming queries that do not mention real-time mode."""
 
     def original(self, path: Path) -> str:
-        """Return a text with its original line endings and byte order mark."""
+        """Return a file's text with its original line endings and byte order mark."""
         return self.given[path] if path in self.given else read_original(path)
 
     def texts(self) -> Iterator[tuple[Path, str]]:
-        """Yield each path with its normalized text."""
+        """Yield each relevant path with its normalized text."""
         for path in self.paths:
             try:
                 yield path, normalized(self.original(path))
-            except UncheckedError as error:  # the file has changed since it was found
+            except UncheckedError as error:  # the file has changed since the search
                 self.unchecked.append((path, error.problem))
 
 
 def read_sources(roots: list[Path], excludes: Callable[[Path], bool], *, as_real_time: bool = False) -> Sources:
-    """Read the given files and folders, except excluded ones."""
+    """Read the given files and folders, except excluded paths."""
     sources = Sources()
     minima: list[float | None] = []
     for path in _files(roots, sources.unchecked, excludes):
@@ -92,7 +92,7 @@ def read_sources(roots: list[Path], excludes: Callable[[Path], bool], *, as_real
 
 
 def is_relevant(text: str, suffix: str) -> bool:
-    """Return whether a text may be about real-time mode. Code must also name Spark and an API that rules check."""
+    """Return whether a text may be about real-time mode. Code must also mention Spark and a checked API."""
     low = text.lower()
     if not any(needle in low for needle in NEEDLES) or not RELEVANT.search(text):
         return False
@@ -103,7 +103,7 @@ def is_relevant(text: str, suffix: str) -> bool:
 
 
 def is_micro_batch(text: str, suffix: str) -> bool:
-    """Return whether code writes streams, but names no trigger of real-time mode."""
+    """Return whether code writes streams, but does not mention a real-time trigger."""
     return suffix in {*CODE, ".ipynb"} and "writeStream" in text and "realtime" not in text.lower()
 
 
@@ -113,12 +113,12 @@ def read_text(path: Path) -> str:
 
 
 def normalized(text: str) -> str:
-    """Return a text without its byte order mark, and with line feeds as its only line endings."""
+    """Return a text without byte order mark, and with line feeds as the only line endings."""
     return text.removeprefix(MARK).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_original(path: Path) -> str:
-    """Return a regular file's text with its own line endings and mark, or an empty string if it needs no check."""
+    """Return a regular file's original text, or an empty string if the file needs no check."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UncheckedError("this is not a regular file, so it was not read", "remove it, or pass other paths")
@@ -143,7 +143,7 @@ def _text(file: BinaryIO) -> str:
 
 
 def _is_relevant(first: bytes, file: BinaryIO) -> bool:
-    """Return whether a file that is too long or has another encoding may be about real-time mode."""
+    """Return whether a file that is too long or not UTF-8 may be about real-time mode."""
     end = b""
     for data in chain([first], iter(partial(file.read, MAX_BYTES), b"")):
         # In UTF-16, each ASCII letter has a zero byte.
@@ -177,7 +177,7 @@ def _may_be_relevant(path: Path) -> bool:
 
 def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], bool]) -> Iterator[Path]:
     waiting = [root]
-    while waiting:  # in Python 3.11, `os.walk` fails for a thousand nested folders
+    while waiting:  # in Python 3.11, `os.walk` fails on a thousand nested folders
         folder = waiting.pop()
         try:
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -190,6 +190,6 @@ def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], boo
         inner = [Path(path) for path in folders if not isfile(join(path, "pyvenv.cfg"))]
         waiting += [path for path in reversed(inner) if not excludes(path)]
         names = [each.path for each in entries if splitext(each.name)[1].lower() in SUFFIXES]
-        # A link to a folder is not followed, and a link to nothing is not read.
+        # Do not follow links to folders, and do not read broken links.
         paths = [Path(name) for name in names if exists(name) and not isdir(name)]
         yield from (path for path in paths if not excludes(path))

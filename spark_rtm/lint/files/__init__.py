@@ -1,1 +1,1 @@
-"""Readers of each file format: Markdown, notebooks, Scala, Java, SQL, and definitions in JSON, YAML or Terraform."""
+"""Readers for each file format: Markdown, notebooks, Scala, Java, SQL, and definitions in JSON, YAML or Terraform."""

@@ -1,4 +1,4 @@
-"""Read SQL (settings, properties of pipeline tables) and shell commands (`spark-submit --conf`, Python in heredocs)."""
+"""Read SQL (settings, pipeline table properties) and shell commands (`spark-submit --conf`, Python in heredocs)."""
 
 import re
 from functools import partial
@@ -14,7 +14,7 @@ from spark_rtm.lint.spark.values import Const
 from spark_rtm.text import numbered
 
 MAX_STATEMENT = 5000
-"""Number of characters before a property in which the kind of its table is searched."""
+"""Number of characters before a table property in which the reader looks for the table's kind."""
 COMMENT = re.compile(r"--[^\n]*+")
 SET = re.compile(r"(?:^|;)\s*+SET\s++(?!VAR\b)`?([\w.]++)`?\s*+=\s*+['\"]?([^;'\"\n]*+)", re.IGNORECASE)
 PROPERTY = re.compile(r"(['\"])pipelines\.trigger\1\s*+=\s*+(['\"])RealTime\2", re.IGNORECASE)
@@ -24,7 +24,7 @@ HEREDOC = re.compile(r"<<-?\s*['\"]?(?P<end>\w+)[^\n]*\n(?P<code>.*?)\n\s*(?P=en
 
 
 def read_sql(code: str) -> Facts:
-    """Return the facts of SQL. Comments show whether the settings are for real-time mode."""
+    """Return the facts in SQL code. Comments show whether the settings are for real-time mode."""
     plain = COMMENT.sub("", without_comments(code, "/*", "*/"))
     module = Module(is_for_real_time=bool(REAL_TIME_NAME.search(code)), lines=code.splitlines())
     for line, match in numbered(SET, plain, 1):
@@ -41,7 +41,7 @@ def read_sql(code: str) -> Facts:
 
 
 def read_shell(code: str) -> Facts:
-    """Return the facts of shell commands."""
+    """Return the facts in shell commands."""
     settings = [Setting(match[1], Const(match[2]), line) for line, match in numbered(CONF, code)]
     facts = Facts([Fact(Module(settings=settings), only=KEY_RULES)] if settings else [])
     for line, match in numbered(HEREDOC, code):

@@ -12,7 +12,7 @@ from spark_rtm.lint.spark.streams import Setting
 from spark_rtm.lint.spark.values import Const
 
 CONFS = ("spark_conf", "configuration")
-"""The keys of a definition that contain settings."""
+"""Keys in a definition that contain Spark settings."""
 CLUSTER_KEYS = {"spark_version", "num_workers", "runtime_engine", "aws_attributes", "azure_attributes",
                 "gcp_attributes", "node_type_id"}  # fmt: skip
 RELEVANT_KEYS = CLUSTER_KEYS | {"autoscale", "spark_conf", "configuration", "environment_key"}
@@ -20,7 +20,7 @@ PIPELINE_KEYS = {"continuous", "edition", "channel", "libraries", "development",
 NAME_KEYS = ("cluster_name", "job_cluster_key", "name", "task_key", "description",
              "notebook_path", "python_file", "run_name")  # fmt: skip
 OBJECTS = ("spark_conf", "aws_attributes", "azure_attributes", "gcp_attributes", "autoscale", "custom_tags")
-"""The objects of a cluster whose keys policies write with a dot, such as `autoscale.max_workers`."""
+"""Objects in a cluster definition whose keys policies write with a dot, such as `autoscale.max_workers`."""
 LOCAL = re.compile(r"^\$\{local\.(\w+)\}$")
 MAX_DEPTH = 40
 KEY_RULES = ("unknown-setting", "check-off", "shuffle-manager")
@@ -29,7 +29,7 @@ REAL_TIME_NAME = re.compile(r"(?:^|[^a-z])rtm(?:[^a-z]|$)|real[-_ ]?time[-_ ]?(?
 
 
 def read_definitions(text: str, read: Callable[[str], list[Any]]) -> Facts:
-    """Return the clusters and settings of a document, which is parsed only if it names real-time mode."""
+    """Return a document's clusters and settings. A document that does not mention real-time mode is not parsed."""
     facts = Facts()
     is_about = REAL_TIME_NAME.search(text) or REAL_TIME_KEY.search(text)
     for root in read(text) if is_about and any(key in text for key in RELEVANT_KEYS) else ():
@@ -48,11 +48,11 @@ def _facts(content: Object, kind: str, names: list[tuple[str, int]]) -> Iterator
 
 
 Found = tuple[Object, str, list[tuple[str, int]]]
-"""A definition, its kind, and its names with their lines, the nearest name last."""
+"""A definition, its kind, and its names with their line numbers, nearest name last."""
 
 
 class _Clusters:
-    """Finds the clusters of one document. A YAML object can be part of several others, so it counts steps."""
+    """A search for a document's clusters. It counts steps, because several YAML objects can share a part."""
 
     def __init__(self) -> None:
         self.known: dict[int, list[Found]] = {}
@@ -78,12 +78,12 @@ class _Clusters:
 
 
 def _with_names(names: list[tuple[str, int]], found: list[Found]) -> list[Found]:
-    """Add the names of a job to its only cluster. For several clusters, the names do not tell which one is meant."""
+    """Add a job's names to its cluster. If a job has several clusters, its names do not identify one of them."""
     return [(content, kind, [*names, *inner]) for content, kind, inner in found] if len(found) == 1 else found
 
 
 def _kind(content: Object) -> str:
-    """Return the kind of a definition (see `Cluster.kind`), or an empty string."""
+    """Return a definition's kind (see `Cluster.kind`), or an empty string."""
     sizes = content.get("autoscale")
     if CLUSTER_KEYS & content.keys() or (isinstance(sizes, Object) and "min_workers" in sizes):
         return "cluster"
@@ -94,7 +94,7 @@ def _kind(content: Object) -> str:
 
 
 def _in_one_form(root: Any) -> Any:
-    """Return a document with nested policy keys and resolved local values of Terraform."""
+    """Return a document with nested policy keys and resolved Terraform locals."""
     local = Object()
     block = root.get("locals") if isinstance(root, Object) else None
     for one in block if isinstance(block, list) else [block]:
@@ -108,7 +108,7 @@ def _nested(root: Any) -> Any:
     entries = Object()
     for key, child in root.items():
         if isinstance(child, Object) and child.get("type") == "forbidden":
-            continue  # no cluster of the policy has this key
+            continue  # the policy's clusters do not have this key
         value = child.get("value", child.get("defaultValue", "${policy}")) if isinstance(child, Object) else child
         first, dot, rest = key.partition(".")
         if first not in OBJECTS or not dot:
@@ -144,5 +144,5 @@ def _with_locals(value: Any, local: Object, depth: int) -> Any:
 
 
 def _is_merged(entry: tuple[str, int, Any]) -> bool:
-    """Return whether an entry is an argument of Terraform's `merge` with a known value."""
+    """Return whether an entry is an argument to Terraform's `merge` with a known value."""
     return entry[0].startswith("<<") and isinstance(entry[2], Object)

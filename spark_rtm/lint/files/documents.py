@@ -1,5 +1,5 @@
 """
-Parse JSON, YAML and the dictionaries of Python code, and record the line number of every value.
+Parse JSON, YAML and dictionaries in Python code, and record the line number of every value.
 
 Python's `json` module does not record line numbers, but `ast` does, and a JSON text is a Python expression.
 YAML can be parsed only if PyYAML is installed.
@@ -17,23 +17,23 @@ from spark_rtm.lint.python.counterexamples import python_marks
 
 TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
 MAX_VALUES = 400_000
-"""A document with this many tokens takes about 2 s and 200 MB."""
+"""Maximum number of tokens in JSON and Python, which take about 2 s and 200 MB."""
 MAX_YAML_VALUES = 150_000
-"""The same for YAML, which PyYAML parses in Python."""
+"""Maximum number of tokens in YAML, which PyYAML parses in Python."""
 MAX_DEPTH = 60
 CONSTANTS = {"true": True, "false": False, "null": None}
 UNKNOWN = "${expression}"
 
 
 def read_json(text: str) -> list[Any]:
-    """Return the root of a JSON text. A comma may follow the last value."""
+    """Parse a JSON text, in which a comma may follow the last value."""
     check_tokens(sum(1 for _ in TOKEN.finditer(text)), MAX_VALUES)
     names = {name: ast.Constant(value, lineno=1) for name, value in CONSTANTS.items()}
     return [_value(_parsed(f"({text}\n)", "eval").body, names)]
 
 
 def read_dictionaries(code: str) -> list[Any]:
-    """Return the outermost dictionaries and keyword calls of Python code, except those that comments mark as wrong."""
+    """Return the outermost dictionaries and keyword calls in Python code, unless comments mark them as wrong."""
     module: ast.Module = _parsed(code)
     marks = python_marks(code, module, is_excerpt=False)
     constants = {
@@ -57,20 +57,20 @@ def read_dictionaries(code: str) -> list[Any]:
 
 def _parsed(code: str, mode: str = "exec") -> Any:
     try:
-        with warnings.catch_warnings(action="ignore"):  # an invalid escape in a string
+        with warnings.catch_warnings(action="ignore"):  # a string may contain an invalid escape
             return ast.parse(code, mode=mode)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UnreadableError(getattr(error, "lineno", 1) or 1) from error
 
 
 def _value(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Any:
-    """Return the value of an expression. `names` maps names to values. Other expressions become `${expression}`."""
+    """Evaluate a literal expression. `names` maps names to values. Other expressions become `${expression}`."""
     value: Any = UNKNOWN
     if depth > MAX_DEPTH or isinstance(node, ast.Attribute):
         return _member(node)
     if isinstance(node, ast.Name) and isinstance(names.get(node.id), ast.Constant | ast.Dict):
         value = _value(names[node.id], names, depth + 1)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # JSON may write a character as two surrogates
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # JSON may contain surrogate pairs
         value = node.value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float | bool | None):
         value = node.value
@@ -88,13 +88,13 @@ def _value(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Any
 
 
 def _member(node: ast.expr) -> str:
-    """Return the name of a member of an enumeration, such as `RuntimeEngine.PHOTON`."""
+    """Return the name of an enumeration member such as `RuntimeEngine.PHOTON`."""
     is_member = isinstance(node, ast.Attribute) and re.search(r"\b[A-Z][a-z]\w*$", ast.unparse(node.value))
     return node.attr if is_member and isinstance(node, ast.Attribute) else UNKNOWN
 
 
 def read_yaml(text: str) -> list[Any]:
-    """Return the root of each document in a YAML text. All aliases of a node become one object."""
+    """Parse each document in a YAML text. All aliases of a node become one object."""
     try:
         import yaml  # noqa: PLC0415  # the linter must run without third-party packages
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
 """
-List the file formats of the linter: `SUFFIXES` maps each suffix to a language, and `READERS` maps languages to readers.
+Define the linter's file formats: `SUFFIXES` maps file suffixes to languages, and `READERS` maps languages to readers.
 
-Code blocks of pages use the same readers. Python files, notebooks and pages contain other languages, so `engine.py`
+Code blocks in pages use the same readers. Python files, notebooks and pages can contain other languages, so `engine.py`
 chooses their readers.
 """
 
@@ -21,7 +21,7 @@ PARSERS: dict[str, Callable[[str], list[Any]]] = {
     **dict.fromkeys(("yaml", "yml"), read_yaml),
     **dict.fromkeys(("hcl", "tf", "terraform"), read_hcl),
 }
-"""The parser of each language of definitions."""
+"""Parsers for the definition languages."""
 READERS: dict[str, Callable[[str], Facts]] = {
     "scala": read_jvm,
     "java": partial(read_jvm, is_java=True),
@@ -29,7 +29,7 @@ READERS: dict[str, Callable[[str], Facts]] = {
     **dict.fromkeys(("bash", "sh", "shell", "console"), read_shell),
     **{language: partial(read_definitions, read=parser) for language, parser in PARSERS.items()},
 }
-"""The reader of each language that contains no other language."""
+"""Readers for the languages that contain no other language."""
 PROGRAMS = {"scala": partial(read_jvm, is_excerpt=False), "java": partial(read_jvm, is_java=True, is_excerpt=False)}
 """Readers for complete files of languages whose excerpts are read differently."""
 SUFFIXES = {
@@ -38,6 +38,6 @@ SUFFIXES = {
     **dict.fromkeys((".md", ".markdown"), "page"),
     **{f".{language}": language for language in ("scala", "java", "sql", "json", "yaml", "yml", "tf")},
 }
-"""The language of each file."""
+"""Languages by file suffix."""
 PAGES = {suffix for suffix, language in SUFFIXES.items() if language == "page"}
 DEFINITIONS = {suffix for suffix, language in SUFFIXES.items() if language in PARSERS}

@@ -15,25 +15,25 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 WORD = re.compile(r"[\w.*\"-]")
-"""The first character of a word or a string."""
+"""Pattern for the first character of a word or a string."""
 MAX_DEPTH = 40
 ENDS = {"", "\n", ",", "}", "]"}
 
 
 def read_hcl(text: str) -> list[Object]:
-    """Return one object with all blocks of a file. A block's key contains its labels."""
+    """Return one object that contains all blocks in a file. A block's key includes its labels."""
     tokens = list(_tokens(text))
     check_tokens(len(tokens), MAX_VALUES)
     parser = _Parser(iter(tokens))
     roots = [_root(parser.body())]
-    while parser.text:  # a bracket without a partner
+    while parser.text:  # an unmatched bracket
         parser.take()
         roots.append(_root(parser.body()))
     return roots
 
 
 def _root(entries: Object) -> Object:
-    """Return the root of a file. It has only blocks with labels, because attributes would make it a cluster."""
+    """Return a file's root. If it has labeled blocks, drop its attributes, which would make it look like a cluster."""
     if not any("." in key for key in entries):
         return entries
     return Object((key, entries.lines[key], value) for key, value in entries.items() if isinstance(value, dict | list))
@@ -60,7 +60,7 @@ class _Parser:
         return text
 
     def body(self) -> Object:
-        """Return the attributes and blocks up to a closing bracket, which is not consumed."""
+        """Parse attributes and blocks up to a closing bracket, which is not consumed."""
         entries = Object()
         while self.text not in {"", "}", "]"}:
             line, labels = self.line, []
@@ -89,7 +89,7 @@ class _Parser:
             entries[key] = [entries[key], value]
 
     def value(self) -> Any:
-        """Return the next value. An expression becomes a string that begins with `${`."""
+        """Parse the next value. An expression becomes a string that begins with `${`."""
         while self.text == "\n":
             self.take()
         content: Any = self.text
@@ -113,7 +113,7 @@ class _Parser:
         return CONSTANTS.get(word, word if word.isdecimal() else f"${{{word}}}")
 
     def _merged(self) -> Any:
-        """Return the objects in a call of `merge` as one object. Other arguments become keys that begin with `<<`."""
+        """Return the objects in a `merge` call as one object. Other arguments become keys that begin with `<<`."""
         merged = Object()
         self.take()
         while self.text not in {"", ")", "}", "]"}:

@@ -1,4 +1,4 @@
-"""Find the headings and fences of a page, and the places that the page marks as wrong."""
+"""Find a page's headings and fences, and the places that the page marks as wrong."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from spark_rtm.lint.marks import is_right, is_wrong, is_wrong_title
 from spark_rtm.text import markdown
 
 MAX_SENTENCE = 2000
-"""Maximum length of a sentence; longer ones are checked in pieces."""
+"""Maximum length of a sentence. Longer sentences are checked in pieces."""
 MAX_TITLE = 200
 END = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)[*_)\"']*\s+(?=[\"'(*_`]*[A-Z`])")
 REFERS_BACK = re.compile(r"^\W*(?:it|this|that|these|they|both|such|which|spark|pyspark|the call)\b", re.IGNORECASE)
@@ -16,18 +16,18 @@ REFERS_BACK = re.compile(r"^\W*(?:it|this|that|these|they|both|such|which|spark|
 
 @dataclass(frozen=True)
 class Layout:
-    """The lines of a page, the headings above each line (nearest last), and the fences."""
+    """A page's lines, the headings above each line (nearest last), and the fences."""
 
     text: str
     lines: list[str]
     titles: list[tuple[str, ...]]
     fences: tuple[markdown.Fence, ...]
     declares_failures: bool
-    """Whether the page marks its failing fences with `raises`, so every other fence is advice."""
+    """Whether the page marks failing fences with `raises`, so that all other fences are advice."""
 
 
 def layout_of(text: str) -> Layout:
-    """Return the lines, headings and fences of a page."""
+    """Return a page's lines, headings and fences."""
     lines = text.splitlines()
     headings = {heading.line: heading for heading in markdown.headings(text)}
     stack: list[tuple[int, str]] = []
@@ -43,9 +43,9 @@ def layout_of(text: str) -> Layout:
     return Layout(text, lines, titles, markdown.fences(text), '{raises="' in text)
 
 
-@lru_cache(maxsize=1000)  # all sentences below a heading have the same titles
+@lru_cache(maxsize=1000)  # all sentences below a heading share the same titles
 def wrong_title(titles: tuple[str, ...]) -> str | None:
-    """Return the nearest heading that marks the text below it as wrong, unless a nearer one calls it right."""
+    """Return the nearest heading that marks the text below as wrong, unless a nearer heading marks it as right."""
     for title in reversed(titles):
         if is_right(title):
             return None
@@ -55,7 +55,7 @@ def wrong_title(titles: tuple[str, ...]) -> str | None:
 
 
 def mark_of(layout: Layout, fence: markdown.Fence) -> str | None:
-    """Return the option, lead-in sentence or heading that marks a fence as a wrong example, or None."""
+    """Return the fence option, lead-in sentence or heading that marks a fence as a wrong example, or None."""
     if "raises" in fence.options:
         return ""
     if "requires" in fence.options or "excerpt" in fence.options:
@@ -78,6 +78,6 @@ def lead_in(lines: list[str], line: int) -> str:
 
 
 def without_comments(text: str, opening: str = "<!--", closing: str = "-->") -> str:
-    """Return the text without comments, but with all line breaks. A comment without an end stays."""
+    """Remove comments from a text, but keep line breaks. An unclosed comment stays."""
     comment = re.compile(rf"{re.escape(opening)}(?:.*?(?P<end>{re.escape(closing)})|.*)", re.DOTALL)
     return comment.sub(lambda match: "\n" * match[0].count("\n") if match["end"] else match[0], text)

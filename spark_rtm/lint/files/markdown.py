@@ -1,4 +1,4 @@
-"""Read the fences, code spans, tables and prose of Markdown pages, with the marks of wrong examples."""
+"""Read fences, code spans, tables and prose in Markdown pages, including marks for wrong examples."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ JVM_FORM = re.compile(r"\bTrigger\.RealTime\(|\bRealTimeTrigger\b")
 
 
 def read_page(layout: Layout, *, min_batch_ms: float | None = None) -> Facts:
-    """Return the facts of a parsed Markdown page."""
+    """Return the facts in a parsed Markdown page."""
     facts, is_spark = Facts(), bool(SPARK.search(layout.text))
     for fence in layout.fences:
         inner = _read_fence(fence, is_spark=is_spark, min_batch_ms=min_batch_ms)
@@ -34,7 +34,7 @@ def read_page(layout: Layout, *, min_batch_ms: float | None = None) -> Facts:
         if "requires" in fence.options:
             changes["engines"] = (fence.options["requires"],)
         if "raises" in fence.options:
-            # The fence must fail with the error condition that it declares.
+            # A fence with `raises` must fail with the declared error condition.
             # A wrong `realTime` value would make the fence fail earlier, with a different condition.
             is_trigger = fence.options["raises"] in TRIGGER_CONDITIONS
             inner = Facts() if is_trigger else Facts(inner.parts)
@@ -47,7 +47,7 @@ def read_page(layout: Layout, *, min_batch_ms: float | None = None) -> Facts:
                 facts.parts += [Fact(comment), *_spans(comment, min_batch_ms)]
         facts.add(inner, partial(add, fence.line), **changes)
     for sentence in sentences(layout):
-        # Advice over several lines is left to `lint --claims`.
+        # `lint --claims` covers advice that spans several lines.
         facts.parts += [*([] if "\n" in sentence.text else [Fact(sentence)]), *_spans(sentence, min_batch_ms)]
     return facts
 
@@ -59,12 +59,12 @@ def _read_fence(fence: markdown.Fence, *, is_spark: bool, min_batch_ms: float | 
     try:
         if fence.is_python or fence.language in {"", "diff", "text"} or code.startswith(">>> "):
             found = read_python(code, is_excerpt=True, is_spark=is_spark, min_batch_ms=min_batch_ms)
-            # A fence without a language that is not Python may contain any text.
+            # A fence without a language may contain any text, unless it contains Python.
             return found if fence.is_python or CALL.search(code) else Facts(found.parts)
         if fence.language in {"scala", "java"}:
             return read_jvm(code, is_java=fence.language == "java")
         return READERS[fence.language](code) if fence.language in READERS else Facts()
-    except UnreadableError:  # pages show excerpts of definitions, which are seldom complete
+    except UnreadableError:  # pages show excerpts of definitions, which are rarely complete
         return Facts()
     except UncheckedError as error:
         return Facts(unchecked=[error.problem])
@@ -79,10 +79,10 @@ def _after_diff(code: str) -> str:
 
 
 def _spans(sentence: Sentence, min_batch_ms: float | None) -> Iterator[Fact]:
-    """Yield the triggers in a sentence that does not deny them."""
+    """Yield the triggers in a sentence, unless the sentence advises against them."""
     spans = [(start, sentence.text[start:end].strip("`")) for start, end in markdown.code_spans(sentence.text)]
     triggers = [(start, span) for start, span in spans if TRIGGER_SPAN.search(span) and not JVM_FORM.search(span)]
-    if "realTime" in sentence.text:  # code without a span, such as an indented block
+    if "realTime" in sentence.text:  # code outside a code span, such as an indented block
         bare = markdown.replace_code_spans(sentence.text, lambda span: "x" * len(span))
         triggers += [(match.start(), match[0]) for match in BARE_TRIGGER.finditer(bare)]
     if triggers and not denies(sentence.text) and not denies(sentence.around) and not sentence.is_denied:

@@ -1,9 +1,9 @@
 """
 Read `.ipynb` notebooks, and Databricks notebooks exported as Python files.
 
-A cell can use names from earlier cells, so all Python cells are checked as one module.
-A heading in one cell can mark the code in the next cell as wrong.
-The Markdown and Python cells are therefore also checked as one Markdown page, in which each Python cell is a fence.
+A cell can use names from earlier cells, so all Python cells are checked as one module. A heading in one cell can mark
+code in the next cell as wrong. Therefore, the Markdown and Python cells are also checked as one Markdown page, in which
+each Python cell is a fence.
 """
 
 import re
@@ -19,14 +19,14 @@ from spark_rtm.lint.python.excerpt import parse, unparsed
 from spark_rtm.lint.python.read import read_python
 
 NOTEBOOKS = {".py": ("#", "python"), ".scala": ("//", "scala"), ".sql": ("--", "sql")}
-"""The sign of a comment and the main language of an exported Databricks notebook, by suffix."""
+"""Comment prefix and main language of an exported Databricks notebook, by file suffix."""
 DELETION = re.compile(r"^[ \t]*rm[ \t]+-\w*r\w*[ \t]+['\"]?(?:/dbfs(?=/))?([^\s'\"]+)", re.MULTILINE)
 SEPARATOR = "COMMAND ----------"
 
 
 Line = tuple[int, str]
 Cell = tuple[str, list[Line]]
-"""The kind of a cell, such as `python` or `markdown`, and its lines."""
+"""A notebook cell: its kind, such as `python` or `markdown`, and its lines."""
 
 
 def is_notebook(text: str, suffix: str = ".py") -> bool:
@@ -36,7 +36,7 @@ def is_notebook(text: str, suffix: str = ".py") -> bool:
 
 
 def read_notebook(cells: list[Cell], *, is_source: bool = True, min_batch_ms: float | None = None) -> Facts:
-    """Return the facts of a notebook. `is_source` means that Databricks exported it as source code."""
+    """Return the facts in a notebook. `is_source` means that Databricks exported the notebook as source code."""
     page, code = list[Line](), list[Line]()
     facts, in_python = Facts(), Facts()
     for kind, lines in cells:
@@ -45,7 +45,7 @@ def read_notebook(cells: list[Cell], *, is_source: bool = True, min_batch_ms: fl
             page += [*lines, (first, "")]
         elif kind == "python":
             page += [(first, "```notebook-cell"), *lines, (first, "```"), (first, "")]
-            # Each cell is parsed on its own, so one that cannot be parsed does not affect the others.
+            # Each cell is parsed separately, so an invalid cell does not affect other cells.
             _, python, lost_at = parse(_text(lines), is_excerpt=True)
             in_python.unchecked += [unparsed(_line_of(lines)(lost_at))] if lost_at else []
             numbers = [number for number, _ in lines]
@@ -69,7 +69,7 @@ def read_notebook(cells: list[Cell], *, is_source: bool = True, min_batch_ms: fl
 
 
 def _marked(layout: Layout, page: list[Line]) -> dict[int, str]:
-    """Return the lines of the cells that a heading or a sentence above them marks as wrong."""
+    """Return the lines in cells that a heading or a preceding sentence marks as wrong."""
     marked: dict[int, str] = {}
     for fence in layout.fences:
         if (mark := mark_of(layout, fence)) is not None:
@@ -82,12 +82,12 @@ def _text(lines: list[Line]) -> str:
 
 
 def _line_of(lines: list[Line]) -> LineOf:
-    """Return a function from a line number of extracted text to the line number of the notebook file."""
+    """Return a function that converts line numbers in extracted text to line numbers in the notebook file."""
     return lambda line: lines[line - 1][0] if 0 < line <= len(lines) else 1
 
 
 def cells_of_source(text: str, suffix: str = ".py") -> list[Cell]:
-    """Return the cells of a notebook exported as source code."""
+    """Split a notebook that was exported as source code into cells."""
     sign, language = NOTEBOOKS[suffix]
     separator = f"{sign} {SEPARATOR}"
     cells: list[Cell] = []
@@ -104,7 +104,7 @@ def cells_of_source(text: str, suffix: str = ".py") -> list[Cell]:
 def _source_cell(lines: list[Line], sign: str, language: str) -> Cell:
     mark = f"{sign} MAGIC"
     magics = [(number, line[len(mark) :].removeprefix(" ")) for number, line in lines if line.startswith(mark)]
-    # A magic cell has only comments, such as a title, above its magic lines. Magic lines below code are comments.
+    # In a magic cell, only comments such as a title precede the magic lines. Magic lines below code are comments.
     if not magics or any(line.strip() and not line.startswith(sign) for _, line in lines):
         return language, lines
     kind = next((word[1:] for _, line in magics for word in line.split()[:1] if word.startswith("%")), language)
@@ -127,7 +127,7 @@ def _json_cell(cell: Object) -> Cell:
     lines = source.lines if isinstance(source, Array) else [cell.lines.get("source", 1)]
     items = source if isinstance(source, Array) else [source]
     texts = [(line, item) for line, item in zip(lines, items, strict=True) if isinstance(item, str)]
-    # A list usually has one line per item.
+    # A source list usually has one item per line.
     numbers = [number for number, text in texts for _ in text.splitlines()] or [1]
     body = "".join(text for _, text in texts)
     magic = re.match(r"%%?(\w+)", body) if kind == "python" else None

@@ -1,4 +1,4 @@
-"""Split the prose of a page into sentences and table cells, and decide which ones are about real-time mode."""
+"""Split a page's prose into sentences and table cells, and decide which of them are about real-time mode."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ SPARK = re.compile(
 FIX = re.compile(
     r"\b(?:fix(?:es)?|remed(?:y|ies)|solutions?|resolution|instead|what to do|after|do this)\b", re.IGNORECASE
 )
-"""Header of a column that corrects the other columns of its table."""
+"""Pattern for the header of a column that corrects a table's other columns."""
 ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 COMMENT = re.compile(r"(?:^|\s)(?:#|//|--)\s+(\S.*)$")
 BREAK = re.compile(r"\s*(?:#{1,6}\s|[|]|$|---+\s*$|===+\s*$)")
@@ -36,7 +36,7 @@ QUOTE = re.compile(r"^(?:\s*>)+ ?")
 
 
 def sentences(layout: Layout) -> Iterator[Sentence]:
-    """Yield sentences and cells about Spark, except below headings such as "Mistakes"."""
+    """Yield sentences and table cells about Spark, except below headings such as "Mistakes"."""
     if not (MODE.search(layout.text) and SPARK.search(layout.text)):
         return
     text = without_comments(layout.text)
@@ -52,7 +52,7 @@ def sentences(layout: Layout) -> Iterator[Sentence]:
 
 
 def comments(layout: Layout, fence: markdown.Fence) -> Iterator[Sentence]:
-    """Yield the comments of a code block. A comment that names a mode also applies to the comments below it."""
+    """Yield the comments in a code block. A comment that mentions a mode also applies to the comments below it."""
     nearest = ""
     for number, line in enumerate(fence.code.splitlines(), fence.first_code_line):
         if match := COMMENT.search(line):

@@ -1,4 +1,4 @@
-"""Read Scala and Java code as if it were Python, and find triggers in forms that do not compile."""
+"""Read Scala and Java code as if it were Python, and find trigger expressions that do not compile."""
 
 import ast
 import re
@@ -29,12 +29,12 @@ SPARK = re.compile(
 OTHER_TRIGGER = re.compile(
     r"^[ \t]*import[ \t]+(?!static\b|org\.apache\.spark\b)[\w.]+\.Trigger[ \t]*;?[ \t]*$", re.MULTILINE
 )
-"""A class `Trigger` of another library."""
+"""Pattern for an import of a `Trigger` class from another library."""
 TEST = re.compile(r"\borg\.(?:scalatest|junit|testng)\b|@Test\b|\bextends\s+\w*(?:Suite|Spec|TestBase)\b")
 
 
 def read_jvm(code: str, *, is_java: bool = False, is_excerpt: bool = True) -> Facts:
-    """Return the facts of Scala or Java code."""
+    """Return the facts in Scala or Java code."""
     plain = without_comments(code, "/*", "*/")
     uncommented = re.sub(r"(?<![:\"])//[^\n]*", "", plain)
     tree = parse(code, is_java=is_java)

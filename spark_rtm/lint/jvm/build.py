@@ -9,7 +9,7 @@ from spark_rtm.lint.spark.scope import MILLISECONDS
 
 Node = TypeVar("Node", bound="ast.expr | ast.stmt | ast.keyword")
 ATTRIBUTES = {"readStream", "writeStream", "read", "conf", "builder", "sqlContext"}
-"""Methods of Java, and of Scala with parentheses, that PySpark has as attributes."""
+"""Methods in Java, or in Scala with parentheses, that are attributes in PySpark."""
 CALLED = {"as", "load", "start", "count", "distinct", "getOrCreate", "awaitTermination"}
 """Methods that Scala can call without parentheses."""
 RENAMED = {"groupByKey": "groupBy", "as": "alias", "map": "select", "flatMap": "select", "mapValues": "select",
@@ -39,18 +39,18 @@ def constant(value: object, line: int) -> ast.Constant:
 
 
 def opaque(parts: Sequence[ast.expr], line: int) -> ast.expr:
-    """Return an unknown value that depends on other values."""
+    """Return a node for an unknown value that depends on other values."""
     return at(ast.Call(name("_opaque", line), list(parts), []), line)
 
 
 def text(token: str, line: int) -> ast.expr:
-    """Return a string node. NUL characters mark interpolated parts, which are unknown."""
+    """Return a string node, in which NUL characters mark interpolated, unknown parts."""
     prefix, _, content = token[:-1].partition('"')
     return constant(INTERPOLATED.sub("\0", content) if prefix in {"s", "f"} else content, line)
 
 
 def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
-    """Return an attribute, in PySpark's form."""
+    """Return an attribute node in PySpark's form."""
     if isinstance(value, ast.Name):
         if value.id in {"OutputMode", "OutputModes", "TimeMode"}:
             return constant(member if value.id == "TimeMode" else member.lower(), line)
@@ -64,7 +64,7 @@ def attribute(value: ast.expr, member: str, line: int) -> ast.expr:
 
 
 def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
-    """Return a call, in PySpark's form."""
+    """Return a call node in PySpark's form."""
     if isinstance(function, ast.Constant):
         return function  # `OutputMode.Update()`
     while isinstance(function, ast.Attribute) and function.attr == "apply":
@@ -72,13 +72,13 @@ def call(function: ast.expr, given: list[ast.expr], line: int) -> ast.expr:
     member = _member(function)
     if isinstance(function, ast.Attribute) and member in ATTRIBUTES and not given:
         return function
-    if isinstance(function, ast.Call):  # a second list of arguments, or the parentheses of `.load()`
+    if isinstance(function, ast.Call):  # a second argument list, or the parentheses in `.load()`
         return at(ast.Call(function.func, [*function.args, *given], function.keywords), line)
     return _special(function, member, given, line) or at(ast.Call(function, given, []), line)
 
 
 def _special(function: ast.expr, member: str, given: list[ast.expr], line: int) -> ast.expr | None:
-    """Return the value of a call that builds a trigger, a collection or keyword arguments, or None for other calls."""
+    """Return a node for a call that builds a trigger, a collection or keyword arguments, or None for other calls."""
     owner = function.value if isinstance(function, ast.Attribute) else None
     if member in COLLECTIONS and owner is None:
         return at(ast.List(given, ast.Load()), line)

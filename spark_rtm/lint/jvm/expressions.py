@@ -1,4 +1,4 @@
-"""Parse expressions: calls, lambdas, conditions and blocks."""
+"""Parse Scala and Java expressions: calls, lambdas, conditions and blocks."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -17,11 +17,11 @@ INFIX = {"join", "union", "unionByName", "crossJoin", "match"}
 
 
 class Expressions(Reader, ABC):
-    """Parses expressions. Blocks inside expressions become statements in `hoisted`, before the containing statement."""
+    """A parser for expressions. Blocks inside an expression are hoisted before the statement that contains it."""
 
     @abstractmethod
     def braces(self) -> list[ast.stmt]:
-        """Return the statements in braces."""
+        """Parse the statements in braces."""
 
     def expression(self) -> ast.expr | None:
         """Parse the next expression, or return None."""
@@ -34,7 +34,7 @@ class Expressions(Reader, ABC):
         while value is not None and self.peek.kind == "sign" and self.peek.text not in NO_OPERATORS:
             sign = self.take()
             right = self._operand()
-            is_key = not self.is_java and isinstance(value, ast.Constant)  # `"key" -> value` of Scala
+            is_key = not self.is_java and isinstance(value, ast.Constant)  # `"key" -> value` in Scala
             if sign is not None and sign.text in {"=>", "->"} and not is_key:
                 value = self._lambda(value, right)
             elif sign is not None and sign.text == "->" and right is not None:
@@ -74,7 +74,7 @@ class Expressions(Reader, ABC):
         return value
 
     def _infix(self, value: ast.expr, token: Token) -> ast.expr:
-        """Parse `value join other` or `value match { ... }`, whose arms become a conditional expression."""
+        """Parse `value join other`, or `value match { ... }`, whose arms become a conditional expression."""
         self.position += 1
         if token.text == "match":
             self.subject = value
@@ -119,7 +119,7 @@ class Expressions(Reader, ABC):
         while self.peek.kind != "end" and self.peek.text not in CLOSING:
             start = self.position
             if self.peek.kind == "name" and self.after(1).text == "=":
-                self.position += 2  # a named argument of Scala
+                self.position += 2  # a named argument in Scala
             value = self.expression()
             if value is not None:
                 given.append(value)

@@ -1,4 +1,4 @@
-"""Parse the calls and blocks of Scala and Java into a Python syntax tree. It skips other code and never fails."""
+"""Parse Scala and Java calls and blocks into a Python syntax tree. The parser skips other code and never fails."""
 
 import ast
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from spark_rtm.lint.problem import check_tokens
 
 MAX_TOKENS = 300_000
 Arm = tuple[ast.expr, list[ast.stmt]]
-"""The condition of a `match` or `switch` arm, and its statements."""
+"""A `match` or `switch` arm: its condition and its statements."""
 MODIFIERS = {"private", "public", "protected", "static", "final", "override", "implicit", "lazy", "abstract", "sealed",
              "synchronized", "volatile", "transient", "inline", "open", "throw", "do", "try", "finally", "else",
              "yield", "default", "given", "using", "then"}  # fmt: skip
@@ -18,14 +18,14 @@ SKIPPED = MODIFIERS | {"@", ";", ",", "."}
 
 
 def parse(code: str, *, is_java: bool) -> ast.Module:
-    """Return the code as a Python module."""
+    """Return Scala or Java code as a Python module."""
     tokens = tokens_of(code)
     check_tokens(len(tokens), MAX_TOKENS)
     parser = _Parser(tokens, is_java=is_java)
     body: list[ast.stmt] = []
     while parser.peek.kind != "end":
         body += parser.block()
-        parser.position += 1  # a bracket without a partner
+        parser.position += 1  # an unmatched bracket
     return ast.Module(body, [])
 
 
@@ -98,7 +98,7 @@ class _Parser(Expressions):
         return is_default or (self.peek.text == "case" and self.after(1).text not in {"class", "object"})
 
     def _arms(self) -> list[ast.stmt]:
-        """Parse the arms of a `match` or `switch` as branches with unknown conditions."""
+        """Parse `match` or `switch` arms as branches with unknown conditions."""
         arms: list[Arm] = []
         subject, self.subject = self.subject, None
         while self._is_case():

@@ -28,7 +28,7 @@ class Token(NamedTuple):
 
 
 def tokens_of(code: str) -> list[Token]:
-    """Return the tokens without comments. The last token has the kind `end`."""
+    """Split code into tokens without comments. The last token has the kind `end`."""
     tokens: list[Token] = []
     for line, match in numbered(TOKEN, code):
         kind = match.lastgroup
@@ -40,22 +40,22 @@ def tokens_of(code: str) -> list[Token]:
 
 
 class Reader:
-    """Reads the tokens of Scala or Java code from a current position."""
+    """A reader for Scala or Java tokens with a current position."""
 
     def __init__(self, tokens: list[Token], *, is_java: bool) -> None:
         self.tokens = tokens
         self.end = len(tokens) - 1
-        """The position of the last token, which has the kind `end`."""
+        """Position of the last token, which has the kind `end`."""
         self.is_java = is_java
         self.position = 0
         self.depth = 0
         self.hoisted: list[ast.stmt] = []
         self.subject: ast.expr | None = None
-        """The value of the next `match`."""
+        """The subject of the next `match`."""
         self.comparisons = 0
-        """Number of `<` signs without type arguments. After many of them, the parser stops trying."""
+        """Number of `<` signs that did not start type arguments. After many such signs, the parser stops trying."""
         self.expects_failure = False
-        """Whether the next function is a test that must fail."""
+        """Whether the next function is a test that expects a failure."""
 
     @property
     def peek(self) -> Token:
@@ -63,7 +63,7 @@ class Reader:
         return self.after(0)
 
     def after(self, count: int) -> Token:
-        """Return the token at a distance from the next token. The distance may be negative."""
+        """Return the token `count` positions after the next token. `count` may be negative."""
         position = self.position + count
         return self.tokens[position] if position < self.end else self.tokens[self.end]
 
@@ -76,7 +76,7 @@ class Reader:
         return token
 
     def last_line(self) -> int:
-        """Return the line of the last consumed token."""
+        """Return the line number of the last consumed token."""
         return self.tokens[max(0, min(self.position, len(self.tokens)) - 1)].line
 
     def skip_type(self, ends: set[str]) -> None:
@@ -90,7 +90,7 @@ class Reader:
             self.position += 1
 
     def skip_brackets(self) -> None:
-        """Skip brackets and their content."""
+        """Skip a bracket pair and its content."""
         depth = 0
         while (token := self.take()) is not None:
             depth += (token.text in OPENING) - (token.text in CLOSING)
@@ -98,7 +98,7 @@ class Reader:
                 return
 
     def skip_generics(self) -> None:
-        """Skip the type arguments of Java, if there are any."""
+        """Skip Java type arguments, if there are any."""
         start, depth = self.position, 0
         for _ in range(40 if self.comparisons < MAX_COMPARISONS else 0):
             text = self.peek.text
@@ -124,7 +124,7 @@ class Reader:
             self.position += 2
 
     def parameters(self) -> list[str]:
-        """Return the names of parameters: the name before a colon in Scala, the last word in Java."""
+        """Return parameter names: the name before a colon in Scala, the last word in Java."""
         names, depth, last = [], 0, ""
         while (token := self.take()) is not None:
             text = token.text
@@ -139,7 +139,7 @@ class Reader:
         return [each for each in names if each.isidentifier()]
 
     def condition(self) -> ast.expr:
-        """Skip a condition, and return an unknown condition that is the same for the same text."""
+        """Skip a condition, and return an unknown condition. Equal texts yield equal conditions."""
         line = self.peek.line
         self.position += 1
         start = self.position

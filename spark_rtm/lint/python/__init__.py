@@ -1,1 +1,1 @@
-"""Read Python code by following its execution paths without running it."""
+"""Analyze Python code by following its execution paths without running the code."""

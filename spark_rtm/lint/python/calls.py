@@ -1,4 +1,4 @@
-"""Evaluate calls of functions and classes that the module, Python or a library defines."""
+"""Evaluate calls to functions and classes from the module, Python or a library."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ from spark_rtm.lint.spark.values import both
 
 UNKNOWN_TABLE = v.Table({}, is_open=True)
 METHOD = re.compile(r"pyspark\.sql(?:\.\w+)*\.(?:DataFrame|DataStreamWriter)\.(\w+)")
-"""A method that is called as a function of its class."""
+"""Pattern for a method that is called through its class, with the object as an argument."""
 
 
 class Calls(Evaluator):
@@ -24,7 +24,7 @@ class Calls(Evaluator):
     def __init__(self) -> None:
         super().__init__()
         self.followed: set[ast.AST] = set()
-        """The calls that some path reaches."""
+        """The calls that any execution path reaches."""
 
     def _value_call(self, node: ast.Call, state: State) -> v.Value:
         self.followed.add(node)
@@ -59,7 +59,7 @@ class Calls(Evaluator):
         if isinstance(value, v.Instance | v.Class | v.Library):
             return self.call(self.attribute(value, name, line), given, line, state, name)
         if isinstance(value, v.Const) and isinstance(value.value, bool):
-            return value  # `trigger(realTime=True .start()` without its bracket
+            return value  # `trigger(realTime=True .start()`, which lacks a bracket
         if isinstance(value, v.Table):
             return table_method(value, name, given, line)
         if name == "transform" and given.positional and isinstance(given.positional[0], v.Function | Partial):
@@ -70,7 +70,7 @@ class Calls(Evaluator):
         return self.spark.method(value, name, given, line, state)
 
     def arguments(self, node: ast.Call, state: State) -> list[tuple[v.Guard, Arguments]]:
-        """Return the possible argument lists of a call with their guards, and expand `*` and `**` arguments."""
+        """Return a call's possible argument lists with their guards, with expanded `*` and `**` arguments."""
         positional, is_open = self._positional(node, state)
         calls = [(v.ALWAYS, Arguments(positional, {}, is_open))]
         for keyword in node.keywords:
@@ -90,7 +90,7 @@ class Calls(Evaluator):
         return [each for guard, given in calls for each in self._split(guard, given, state)]
 
     def _split(self, guard: v.Guard, given: Arguments, state: State) -> list[tuple[v.Guard, Arguments]]:
-        """Return one argument list for each combination of guards that the path allows."""
+        """Return one argument list for each combination of guards that is possible on the path."""
         paths = [guard]
         for value in given.values():
             guards = [each for each, _ in v.cases_of(v.under(value, state.decided))]
@@ -145,7 +145,7 @@ class Calls(Evaluator):
         return self.call(callee.callee, both, line, state)
 
     def _library_call(self, name: str, given: Arguments, line: int, state: State) -> v.Value | None:
-        """Return the result of a library function that combines functions, DataFrames or paths, or None."""
+        """Evaluate a library function that combines functions, DataFrames or paths. Return None for other functions."""
         positional = given.positional
         if name == PARTIAL and positional:
             return Partial(positional[0], "", without_first(given))
@@ -201,7 +201,7 @@ class Calls(Evaluator):
         return v.Column(marks) if marks else v.Unknown(callee.origin if isinstance(callee, v.Unknown) else "")
 
     def _run(self, code: str, line: int, state: State) -> None:
-        """Follow the expressions of code in a text."""
+        """Follow the expressions in code that is given as a string."""
         try:
             tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -220,7 +220,7 @@ def name_of(node: ast.expr) -> str:
 
 
 def _is_jvm_trigger(node: ast.expr) -> bool:
-    """Return whether a function is a real-time trigger of the JVM, such as `jvm...RealTimeTrigger.apply`."""
+    """Return whether a function is a real-time trigger in the JVM, such as `jvm...RealTimeTrigger.apply`."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

@@ -9,7 +9,7 @@ from spark_rtm.text import numbered
 
 EXPECTATIONS = {"raises", "assertRaises", "assertRaisesRegex", "suppress"}
 EXPECTS = re.compile(r"raises|xfail|assertRaises|suppress|\.exception\(|intercept|assertThrows|[Tt]hrownBy|expected")
-"""Words of tests that expect a failure, also in Scala and Java. Code without them is not searched."""
+"""Pattern for words in tests that expect a failure, including Scala and Java. Code without a match is not searched."""
 WRONG_NAME = re.compile(
     r"^_?(?:bad|wrong|incorrect|anti_?pattern|counter_?example)(?:_|$)|_(?:bad|wrong)$", re.IGNORECASE
 )
@@ -21,7 +21,7 @@ STRING_OR_COMMENT = re.compile(
 
 
 def python_marks(code: str, tree: ast.Module, *, is_excerpt: bool) -> Marks:
-    """Return the marks of Python code."""
+    """Return the marks for wrong examples in Python code."""
     alone: dict[int, str] = {}
     beside: dict[int, str] = {}
     for number, text, is_alone in _comments(code):
@@ -30,7 +30,7 @@ def python_marks(code: str, tree: ast.Module, *, is_excerpt: bool) -> Marks:
 
 
 def marks_of(code: str, tree: ast.Module, alone: dict[int, str], beside: dict[int, str], *, is_excerpt: bool) -> Marks:
-    """Return the marks of code, from comments on their own lines, comments beside code, and expected failures."""
+    """Return the marks from comments alone on their lines, comments at the end of lines, and expected failures."""
     wrong_beside = {number: text for number, text in beside.items() if is_wrong(text)}
     below = _below_comments(code.splitlines(), alone, is_excerpt=is_excerpt)
     marks = Marks(wrong_beside | below, dict.fromkeys(expected_failures(tree, code), ""))
@@ -44,7 +44,7 @@ def marks_of(code: str, tree: ast.Module, alone: dict[int, str], beside: dict[in
 
 
 def _comments(code: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the line number and text of each comment, and whether the comment is alone on its line."""
+    """Yield each comment's line number and text, and whether the comment is alone on its line."""
     for number, match in numbered(STRING_OR_COMMENT, code):
         if match["comment"]:
             start = match.start()
@@ -56,12 +56,12 @@ def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: b
     """
     Return the lines of code that comments on separate lines mark as wrong.
 
-    Such a comment covers the code below it up to the next blank line.
+    The comment covers the code below it, up to the next blank line.
     In an excerpt, the comment covers all lines up to the next comment that marks code as correct.
     """
     wrong = {number: text for number, text in comments.items() if is_wrong(text)}
     right = {number for number, text in comments.items() if is_right(text)} - wrong.keys()
-    # A comment with a sign that points up also covers the line above it.
+    # A comment with an upward arrow also covers the line above it.
     marked = {number - 1: text for number, text in wrong.items() if text.startswith(("->", "=>", "\u2192", "^"))}
     last_right, mark = max(right, default=0), ""
     for number, line in enumerate(lines, 1):
@@ -74,10 +74,10 @@ def _below_comments(lines: list[str], comments: dict[int, str], *, is_excerpt: b
 
 def _mark_of(node: ast.stmt, last: int, beside: dict[int, str], below: dict[int, str]) -> str | None:
     """
-    Return the mark of a statement as a whole, or None.
+    Return the mark that covers a whole statement, or None.
 
-    A compound statement is marked by its name, its docstring, or a comment above or beside its first line.
-    Any other statement is also marked by a comment beside its last line, or one that points up from below it.
+    A compound statement is marked by its name, its docstring, or a comment above or at the end of its first line. Any
+    other statement is also marked by a comment at the end of its last line, or by an upward arrow below it.
     """
     mark = below.get(node.lineno, beside.get(node.lineno))
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -89,7 +89,7 @@ def _mark_of(node: ast.stmt, last: int, beside: dict[int, str], below: dict[int,
 
 
 def expected_failures(tree: ast.Module, code: str) -> set[int]:
-    """Return the lines of the statements that build an expected failure, even outside `with pytest.raises(...)`."""
+    """Return the lines of statements that lead to an expected failure, even outside `with pytest.raises(...)`."""
     if not EXPECTS.search(code):
         return set()
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -98,7 +98,7 @@ def expected_failures(tree: ast.Module, code: str) -> set[int]:
         expectations = list(_expectations(scope))
         names = {name for part in expectations for name in _names(part)}
         assignments = [node for node in _nodes(scope) if isinstance(node, ast.Assign)]
-        for node in reversed(assignments if expectations else []):  # from the last one, so names lead to earlier ones
+        for node in reversed(assignments if expectations else []):  # names lead to earlier assignments
             if any(_names(target) & names for target in node.targets):
                 expectations.append(node)
                 names |= _names(node.value)
@@ -122,7 +122,7 @@ def _expectations(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a module or a function in their order, except nodes of nested functions."""
+    """Yield the nodes of a module or function in source order, except nodes of nested functions."""
     for node in ast.iter_child_nodes(scope):
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -1,4 +1,4 @@
-"""Evaluate expressions to abstract values, without running the code."""
+"""Evaluate Python expressions to abstract values, without running the code."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -12,21 +12,21 @@ from spark_rtm.lint.spark.streams import Arguments, Frame, size_of
 
 
 class Evaluator(ABC):
-    """Evaluates expressions, with one `_value_*` method per kind of syntax node."""
+    """An evaluator for expressions, with one `_value_*` method per syntax node type."""
 
     def __init__(self) -> None:
         self.spark = SparkCalls()
 
     @abstractmethod
     def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
-        """Return the possible outcomes of a condition, each with a copy of the state unless the outcome is certain."""
+        """Return a condition's possible outcomes, each with a copy of the state unless the outcome is certain."""
 
     @abstractmethod
     def inline(self, function: v.Function, given: Arguments | None, state: State) -> v.Value:
-        """Follow a function of the module and return its result. `given` is None if the arguments are unknown."""
+        """Follow one of the module's functions and return its result. `given` is None if the arguments are unknown."""
 
     def value(self, node: ast.expr | None, state: State) -> v.Value:
-        """Return the value of `node`, or the constant None if `node` is None. Each entry of the value costs a step."""
+        """Evaluate `node`, or return the constant None if `node` is None. Each entry in the value costs a step."""
         if node is None:
             return v.Const(None)
         spend()
@@ -162,11 +162,11 @@ class Evaluator(ABC):
         if isinstance(value, v.Table) and name in value.items:  # `SimpleNamespace`
             return value.items[name][0]
         if isinstance(value, v.Const) and name == "value":
-            return value  # of a member of an enumeration
+            return value  # of an enumeration member
         return columns.attribute(value, name, line)
 
     def _value_listcomp(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, state: State) -> v.Value:
-        """Evaluate the element for each known item of the first loop. Further loops of a comprehension are unknown."""
+        """Evaluate a comprehension's element for each known item in the first loop. Further loops are unknown."""
         loop = node.generators[0]
         known = v.elements(self.value(loop.iter, state))
         is_open = known is None or bool(loop.ifs) or len(node.generators) > 1
@@ -199,7 +199,7 @@ def arithmetic(operator: ast.operator, left: v.Value, right: v.Value) -> v.Value
     if any(
         isinstance(each, v.Const | v.Text) and isinstance(getattr(each, "value", ""), str) for each in (left, right)
     ):
-        separator = {ast.Add: "", ast.Div: "/"}.get(type(operator))  # `/` joins the parts of a path
+        separator = {ast.Add: "", ast.Div: "/"}.get(type(operator))  # `/` joins path segments
         return (
             v.Text("\0") if separator is None else v.string(separator.join([v.template_of(left), v.template_of(right)]))
         )
@@ -230,7 +230,7 @@ def item(value: v.Value, key: v.Value) -> v.Value:
     if isinstance(value, v.Table):
         if isinstance(key, v.Const):
             return value.items.get(v.plain(key.value), (v.Unknown(), 0))[0]
-        # An unknown key may select any entry. Keep only dictionaries, because a call may expand one into its arguments.
+        # An unknown key may select any entry. Keep only dictionaries, because a call may expand them into arguments.
         return v.one_of([each for each, _ in value.items.values() if isinstance(each, v.Table)][: v.MAX_ALTERNATIVES])
     if isinstance(value, v.Items) and isinstance(key, v.Const) and isinstance(key.value, int):
         return value.values[key.value] if -len(value.values) <= key.value < len(value.values) else v.Unknown()

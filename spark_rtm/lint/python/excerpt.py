@@ -1,4 +1,4 @@
-"""Parse Python code, or an excerpt such as a method chain that lacks its receiver or the parentheses around it."""
+"""Parse Python code, or an excerpt such as a method chain that lacks its receiver or enclosing parentheses."""
 
 import ast
 import re
@@ -12,30 +12,30 @@ from spark_rtm.lint.spark.scope import FRAGMENT
 
 PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 MAX_TOKENS = 400_000
-"""Maximum number of tokens; their syntax tree takes up to 400 MB."""
+"""Maximum number of tokens, whose syntax tree takes up to 400 MB."""
 MAX_FIELDS = 10_000
-"""Maximum number of fields of an f-string. Python 3.11 parses them in quadratic time."""
+"""Maximum number of fields in an f-string, which Python 3.11 parses in quadratic time."""
 MAX_SALVAGED = 200_000
 """Maximum length of an incomplete excerpt, which is parsed about six times."""
 TOKEN = re.compile(r"\w+|[^\w ]")
 F_STRING = re.compile(r"[fF][rR]?(?:\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|\"[^\n\"]*|'[^\n']*)", re.DOTALL)
 ABOUT_MODE = re.compile(r"realTime|RealTime")
 TIMED = re.compile(r"^(\s*)(?:\w+\s*=\s*)?%(?:time|timeit|prun)\s+")
-"""A magic that runs the statement after it."""
+"""Pattern for a magic that runs the statement on the same line."""
 ASSIGNMENT = re.compile(r"^\s*(\w+\s*=(?!=)\s*)?(.*)$")
 
 
 class Parsed(NamedTuple):
-    """Parsed code, without prompts and notebook magics."""
+    """The parsed code, without prompts and notebook magics."""
 
     tree: ast.Module | None
     code: str
     lost_at: int = 0
-    """The first line about real-time mode that is not part of the tree, or 0."""
+    """First line about real-time mode that is missing from the tree, or 0."""
 
 
 def parse(code: str, *, is_excerpt: bool) -> Parsed:
-    """Parse code. An excerpt that cannot be parsed is completed; lines that do not belong to its tree become empty."""
+    """Parse code. An excerpt that cannot be parsed is completed. Lines outside its tree become empty."""
     if len(code) > MAX_TOKENS and sum(1 for _ in TOKEN.finditer(code)) > MAX_TOKENS:
         raise UncheckedError(f"the code has more than {MAX_TOKENS:,} tokens", "split the file")
     if code.count("{") > MAX_FIELDS and any(each.count("{") > MAX_FIELDS for each in F_STRING.findall(code)):
@@ -63,12 +63,12 @@ def _completed(python: str) -> Parsed:
 
 
 def unparsed(line: int) -> Problem:
-    """Return the problem of a line about real-time mode that cannot be parsed."""
+    """Return the problem that a line about real-time mode cannot be parsed."""
     return Problem(line, f"{PYTHON} cannot parse this code, so it was not checked", "correct its syntax")
 
 
 def tree_of(code: str) -> ast.Module | None:
-    """Return the syntax tree of code, or None if it cannot be parsed."""
+    """Return the code's syntax tree, or None if the code cannot be parsed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -78,7 +78,7 @@ def tree_of(code: str) -> ast.Module | None:
 
 
 def _salvaged(code: str) -> str:
-    """Complete each paragraph that cannot be parsed, or keep its lines that can be."""
+    """Complete each paragraph that cannot be parsed, or keep its parsable lines."""
     lines = ["" if line.strip() == "..." else line for line in code.splitlines()]
     start = 0
     while tree_of("\n".join(lines)) is None and start < len(lines):
@@ -99,13 +99,13 @@ def _salvaged_block(block: list[str]) -> list[str]:
         [*[""] * first_dot, *chain],
     ]
     if not any("Stream" in line for line in plain[:first_dot]):
-        candidates.insert(1, candidates.pop(2))  # the chain does not continue the lines above it
+        candidates.insert(1, candidates.pop(2))  # the method chain does not continue the preceding lines
     candidates.append([line if tree_of(line) else "" for line in block])
     return next((lines for lines in candidates if tree_of("\n".join(lines))), [""] * len(block))
 
 
 def _in_brackets(block: list[str], name: str) -> list[str]:
-    """Return a method chain in parentheses, with `name` as its first object if the object is missing."""
+    """Return a method chain in parentheses, with `name` as the receiver if the receiver is missing."""
     codes = [number for number, line in enumerate(block) if line.strip() and not line.strip().startswith("#")]
     if not codes:
         return block

@@ -1,5 +1,5 @@
 """
-Follow the code of a module without running it, and collect imports, queries, triggers and settings.
+Follow a module's code without running it, and collect imports, queries, triggers and settings.
 
 Each query keeps its own trigger, so rules about real-time mode do not report micro-batch queries in the same module.
 """
@@ -16,13 +16,13 @@ from spark_rtm.lint.spark.streams import Arguments
 
 MAX_CALL_DEPTH = 8
 ANNOTATED: dict[str, v.Value] = {"bool": v.Unknown(v.TRUTH_VALUE), "int": v.Number(), "float": v.Number()}
-"""The values of parameters by their annotations."""
+"""Initial values of parameters, by annotation."""
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition in its positive form, and the names in it."""
+    """A condition in its positive form, and the names that it contains."""
 
     plain: ast.expr
     is_negated: bool
@@ -30,12 +30,12 @@ class Condition:
     names: list[str]
 
     def key(self, state: State) -> str:
-        """Return a string that is the same for conditions with the same outcome."""
+        """Return a string that is equal for conditions with the same outcome."""
         return " ".join([self.text, *[str(state.serials[name]) for name in self.names if name in state.serials]])
 
 
 class Interpreter(Statements):
-    """Follows the code of one module."""
+    """An abstract interpreter for one module's code."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,12 +43,12 @@ class Interpreter(Statements):
         self.calls: list[ast.AST] = []
 
     def run(self, tree: ast.Module) -> None:
-        """Follow the statements of the module, then each function that the module does not call."""
+        """Follow the module's statements, then each function that the module does not call."""
         try:
             end = State()
             for statement in tree.body:
                 self.block([statement], end)
-                end.has_ended = False  # cells of a notebook run one by one, also after one that ends in `raise`
+                end.has_ended = False  # notebook cells run one by one, even after a cell that ends in `raise`
             self.spark.is_ordered = False
             for function, state in self.definitions:  # the loop body may extend the list
                 if function.node not in self.visited:
@@ -79,7 +79,7 @@ class Interpreter(Statements):
         self.spark.module.unchecked.append(Problem(line, reason, remedy))
 
     def paths(self, test: ast.expr, state: State) -> list[tuple[bool, State]]:
-        """Return the possible outcomes of a condition, each with a copy of the state unless the outcome is certain."""
+        """Return a condition's possible outcomes, each with a copy of the state unless the outcome is certain."""
         condition = self._condition(test, state)
         known, value = state.decided.get(condition.key(state)), None
         if known is None:
@@ -104,7 +104,7 @@ class Interpreter(Statements):
             constant = self.value(plain.comparators[0], state)
             if isinstance(constant, v.Const):
                 state.refine(plain.left.id, narrowed(state.look_up(plain.left.id), outcome, constant))
-        if outcome and _compared_name(plain):  # the name then equals no other constant
+        if outcome and _compared_name(plain):  # the name cannot equal any other constant
             others = [each for each in self.conditions.values() if _compared_name(each.plain) == _compared_name(plain)]
             state.decided |= {each.key(state): False for each in others}
         state.decided[key] = outcome
@@ -121,7 +121,7 @@ class Interpreter(Statements):
         return self.conditions[test]
 
     def inline(self, function: v.Function, given: Arguments | None, state: State) -> v.Value:
-        """Follow a function of the module and return its result. `given` is None if the arguments are unknown."""
+        """Follow one of the module's functions and return its result. `given` is None if the arguments are unknown."""
         node = function.node
         self.visited.add(node)
         if node in self.calls or len(self.calls) >= MAX_CALL_DEPTH:
@@ -139,7 +139,7 @@ class Interpreter(Statements):
             self.block(node.body, inner)
             if not inner.has_ended:
                 self.returned[-1].append(v.Const(None))
-            # Guards refer to names in this function, which have another meaning in the caller, so they are dropped.
+            # Drop the guards, because they refer to this function's names, which have different meanings in the caller.
             return v.one_of(each for value in self.returned[-1] for each in v.alternatives(value))
         finally:
             self.returned.pop()
@@ -190,7 +190,7 @@ class Interpreter(Statements):
 
     @staticmethod
     def _unknown_arguments(arguments: ast.arguments) -> dict[str, v.Value]:
-        """Return the initial value of each argument, which is a session if its name or annotation suggests it."""
+        """Return each argument's initial value: a session if the name or annotation suggests a session."""
         values: dict[str, v.Value] = {}
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             annotation = ast.unparse(argument.annotation).strip("'\"") if argument.annotation else ""

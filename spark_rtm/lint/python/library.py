@@ -1,4 +1,4 @@
-"""Compute the results of functions of Python and its library from known values."""
+"""Compute the results of built-in and standard-library functions from known values."""
 
 import json
 import re
@@ -24,7 +24,7 @@ DELETING = {"shutil.rmtree", "os.system", "subprocess.run", "subprocess.check_ca
 
 
 def converted(name: str, first: v.Value) -> v.Value | None:
-    """Return the result of a function that converts its argument, or None for other functions."""
+    """Return a conversion function's result, or None for other functions."""
     if name == MILLISECONDS:
         number = getattr(first, "value", None)
         return v.Const(f"{number} milliseconds") if type(number) is int and number > 0 else first
@@ -38,7 +38,7 @@ def converted(name: str, first: v.Value) -> v.Value | None:
 
 
 def pure_call(name: str, given: tuple[v.Value, ...], line: int) -> v.Value | None:
-    """Return the result of a library function without effects, or None for other functions."""
+    """Return the result of a library function without side effects, or None for other functions."""
     if name == "os.path.join":
         return v.string("/".join(v.template_of(value) for value in given))
     if name in PARSERS:
@@ -47,7 +47,7 @@ def pure_call(name: str, given: tuple[v.Value, ...], line: int) -> v.Value | Non
 
 
 def table_method(table: v.Table, name: str, given: Arguments, line: int) -> v.Value:
-    """Return the result of a method of a dictionary."""
+    """Return a dictionary method's result."""
     views: dict[str, list[v.Value]] = {
         "items": [v.Items((v.Const(key), value)) for key, (value, _) in table.items.items()],
         "values": [value for value, _ in table.items.values()],
@@ -81,7 +81,7 @@ def deleted_folder(name: str, given: tuple[v.Value, ...]) -> v.Value | None:
 
 
 def _parsed(parser: str, text: v.Value, line: int) -> v.Value:
-    """Return the value of a JSON, TOML or YAML text in the code."""
+    """Parse a JSON, TOML or YAML string in the code."""
     try:
         return _converted(PARSERS[parser](v.text_of(text) or ""), line)
     except Exception:  # noqa: BLE001  # PyYAML may be missing, and has its own errors
@@ -89,7 +89,7 @@ def _parsed(parser: str, text: v.Value, line: int) -> v.Value:
 
 
 def _converted(content: object, line: int) -> v.Value:
-    spend()  # aliases of YAML can repeat a part many times
+    spend()  # YAML aliases can repeat a part many times
     if isinstance(content, dict):
         entries: v.Entries = {str(key): (_converted(value, line), line) for key, value in content.items()}
         return v.Table(entries)

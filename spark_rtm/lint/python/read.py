@@ -1,4 +1,4 @@
-"""Read Python code: parse it, follow it, and return its calls as facts."""
+"""Read Python code: parse and follow the code, and return its Spark calls as facts."""
 
 import ast
 import re
@@ -27,7 +27,7 @@ LOCAL_MASTER = re.compile(r"\blocal\[(\d{1,4})\]")
 SPARK = re.compile(
     r"\b(?:py)?spark\b|readStream|writeStream|SparkSession|DataStreamWriter|\.outputMode\(", re.IGNORECASE
 )
-"""Words that mark a page as being about Spark. For code, the names that it uses are more precise."""
+"""Pattern for words that show that a page is about Spark. In code, names are more precise."""
 SPARK_NAME = re.compile(r"spark|readStream|writeStream|DataStreamWriter|\bdlt\b|(?<![\w.])databricks\b", re.IGNORECASE)
 WRITER_PARAMETER = re.compile(r"\bdef\s+\w+\((?:[^)]*?,)?\s*\w*writer\s*[,)=]")
 
@@ -41,7 +41,7 @@ def read_python(
     min_batch_ms: float | None = None,
 ) -> Facts:
     """
-    Return the facts of Python code. Notebook code counts as an excerpt.
+    Return the facts in Python code. Notebook code is treated as an excerpt.
 
     Raise UnreadableError if code that is not an excerpt cannot be parsed.
     """
@@ -63,20 +63,20 @@ def read_python(
         is_test=bool(TEST.search(code)),
         is_databricks=target_engines(code) == (DATABRICKS,),
     )
-    # A large file about something else is not reported as unchecked.
+    # A large file about a different subject is not reported as unchecked.
     is_about = "realtime" in code.lower()
     facts = facts_of(module, python_marks(python, tree, is_excerpt=is_excerpt))
     return Facts(facts.parts, lost + (module.unchecked if is_about else []))
 
 
 def _is_spark(code: str) -> bool:
-    """Return whether code uses a Spark name or a writer parameter. Comments and strings do not count."""
+    """Return whether code uses a Spark name or a writer parameter, ignoring comments and strings."""
     bare = STRING_OR_COMMENT.sub("", code)
     return bool(SPARK_NAME.search(bare) or (".outputMode(" in bare and WRITER_PARAMETER.search(bare)))
 
 
 def module_of(tree: ast.Module, code: str, **facts: Any) -> Module:
-    """Follow code and return its Spark calls and imports. `facts` are further fields of the module."""
+    """Follow code and return its Spark calls and imports. `facts` are additional fields of the module."""
     interpreter = Interpreter()
     interpreter.run(tree)
     if "realTime" in code:
@@ -92,7 +92,7 @@ def _is_python_boolean(trigger: Trigger, module: Module) -> bool:
 
 
 def facts_of(module: Module, marks: Marks) -> Facts:
-    """Return a module as a fact. Without a name of Spark, writers without a `writeStream` belong to another library."""
+    """Return a module as a fact. Without Spark names, writers without a `writeStream` belong to another library."""
     if not module.is_spark:
         module = replace(
             module,

@@ -1,4 +1,4 @@
-"""Update the values of names according to each kind of statement, on a copy in each branch."""
+"""Update the values of names for each kind of statement, with a copy of the state in each branch."""
 
 import ast
 from abc import abstractmethod
@@ -15,21 +15,21 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Statements(Calls):
-    """Follows single statements, with one `_follow_*` method per kind of syntax node."""
+    """An interpreter for statements, with one `_follow_*` method per syntax node type."""
 
     def __init__(self) -> None:
         super().__init__()
         self.definitions: list[tuple[v.Function, State]] = []
         self.visited: set[ast.AST] = set()
         self.returned: list[list[v.Value]] = [[]]
-        """The values returned so far by each function on the call stack."""
+        """Values returned so far by each function on the call stack."""
 
     @abstractmethod
     def block(self, statements: list[ast.stmt], state: State) -> None:
         """Follow a block of statements."""
 
     def copied(self, state: State) -> State:
-        """Copy a state, and count the steps of the copy."""
+        """Copy a state, and charge steps for the copy."""
         spend(size_of_state(state))
         return state.copy()
 
@@ -137,7 +137,7 @@ class Statements(Calls):
         count, before = len(self.spark.module.imports), dict(state.decided)
         self.block([*statement.body, *statement.orelse], state)
         if any(_catches_imports(handler) for handler in statement.handlers):
-            del self.spark.module.imports[count:]  # the code expects that these imports may fail
+            del self.spark.module.imports[count:]  # the code handles a failure of these imports
         if state.has_ended:
             state.join(handled, before)
         has_ended, state.has_ended = state.has_ended, False

@@ -1,4 +1,4 @@
-"""Find `realTime` constants that are not durations in code that the interpreter did not follow."""
+"""Find `realTime` constants that are not durations, in code that the interpreter did not follow."""
 
 import ast
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ MAKERS = {"dict", "partial", "functools.partial", "methodcaller", "operator.meth
 
 def unresolved_triggers(tree: ast.Module, module: Module, followed: set[ast.AST]) -> list[Trigger]:
     """
-    Return triggers in code that no path reaches, and those whose keyword and value stand in one statement.
+    Return triggers in unreached code, and triggers whose keyword and value occur in the same statement.
 
-    The latter count only if a trigger of the module gets arguments that the interpreter does not know.
+    The same statement is evidence only if some trigger call in the module has unknown arguments.
     """
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node not in followed]
     found = [_trigger(value) for call in calls if _is_trigger(call) for value in _constants(call)]
@@ -29,7 +29,7 @@ def unresolved_triggers(tree: ast.Module, module: Module, followed: set[ast.AST]
 
 
 def _is_trigger(call: ast.Call) -> bool:
-    """Return whether a call is `trigger` of a writer, by its keywords and by the names in its chain."""
+    """Return whether a call is a writer's `trigger`, judging by the keywords and the names in the method chain."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "trigger" or call.args:
         return False
     names = [getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(call.func.value)]
@@ -48,14 +48,14 @@ def _trigger(value: ast.Constant) -> Trigger:
 
 
 def _is_hidden(call: ast.Call, resolved: set[int]) -> bool:
-    """Return whether a call passes unknown keywords to `trigger`, or its name as in `methodcaller("trigger")`."""
+    """Return whether a call passes unknown keywords to `trigger`, or refers to it as in `methodcaller("trigger")`."""
     if isinstance(call.func, ast.Attribute) and call.func.attr == "trigger":
         return any(keyword.arg is None for keyword in call.keywords) and call.func.end_lineno not in resolved
     return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value == "trigger"
 
 
 def _beside_name(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Yield the first truth value of each simple statement that also has `realTime` as a key, keyword or target."""
+    """Yield the first boolean in each simple statement that also has `realTime` as a key, keyword or target."""
     for statement in ast.walk(tree):
         if isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign):
             nodes = list(ast.walk(statement))

@@ -37,7 +37,7 @@ SET_STATEMENT = re.compile(r"\s*SET\s+(spark\.[\w.]+)\s*=\s*(\S+)", re.IGNORECAS
 CALLED = re.compile(r"\b(\w++)\s*+\(")
 KEYWORDS = {name.lower() for name in TRIGGER_KEYWORDS}
 DELETING = {"rm", "delete", "deleteDirectory", "deleteQuietly", "deleteRecursively", "forceDelete"}
-"""Methods that delete a folder in `dbutils.fs`, Hadoop's file systems and Apache Commons."""
+"""Methods in `dbutils.fs`, Hadoop file systems and Apache Commons that delete a folder."""
 MAX_STAMPS = 20
 WORD = re.compile(r"\w++")
 DIFFERENCE = re.compile(r"[\w)]\s*-\s*[\w(]|diff\s*\(", re.IGNORECASE)
@@ -45,33 +45,33 @@ STATIC_READS = {"createDataFrame", "range", "table"}
 
 
 class SparkCalls:
-    """Evaluates PySpark method calls and collects queries, triggers and settings."""
+    """An evaluator for PySpark method calls that collects queries, triggers and settings."""
 
     def __init__(self) -> None:
         self.module = Module()
         self.statement: ast.stmt | None = None
         self.registered: set[str] = set()
         self.is_ordered = True
-        """Whether the code runs in the order in which it is followed."""
+        """Whether the code runs in the order in which the interpreter follows it."""
         self.stamps: set[str] = set()
         """Names of columns that contain the current time."""
         self.views: dict[str, Frame] = {}
         self.writers: dict[Writer, bool] = {}
         self.sinks: dict[str, tuple[v.Value, int]] = {}
-        """The format of each pipeline sink by name."""
+        """The format of each pipeline sink, by sink name."""
         self.receiver = ""
-        """The name of the called method's receiver, if it has one."""
+        """The name of the called method's receiver, if the receiver has a name."""
 
     def method(self, value: v.Value, name: str, given: Arguments, line: int, state: State) -> v.Value:
         """Return the result of a method call."""
         given = self._recorded(name, given, line, state)
         if isinstance(value, Source | Writer):
             follow = self._source_method if isinstance(value, Source) else self._writer_method
-            return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each method handles its own kind of value
+            return follow(value, name, given, line, state)  # type: ignore[arg-type]  # each method handles one type of value
         if isinstance(value, v.Session):
             return self._session_method(name, given)
         if isinstance(value, v.Const) and name in {"alias", "cast"}:
-            value = v.Column(name=v.text_of(value))  # `$"name"` of Scala
+            value = v.Column(name=v.text_of(value))  # `$"name"` in Scala
         if isinstance(value, v.Column):
             return self._column_method(value, name, given, line)
         if isinstance(value, Frame) or (isinstance(value, v.Unknown) and name in OPERATORS and not value.origin):
@@ -82,12 +82,12 @@ class SparkCalls:
         return v.Column(marks) if marks else v.Unknown(value.origin if isinstance(value, v.Unknown) else "")
 
     def _recorded(self, name: str, given: Arguments, line: int, state: State) -> Arguments:
-        """Record the effects that every method of this name has, and return its arguments."""
+        """Record the effects that any method with this name has, and return the arguments."""
         self._record_settings(name, given, line, state)
         first = given.get("", 0)
         if name in DELETING and first is not None:
             self.add_deletion(first, line, state)
-        # A method of the JVM made this trigger.
+        # A JVM method created this trigger.
         return Arguments(keywords=first.items) if name == "trigger" and isinstance(first, v.Table) else given
 
     def _unknown_writer_method(self, value: v.Unknown, name: str, given: Arguments, line: int, state: State) -> v.Value:
@@ -97,7 +97,7 @@ class SparkCalls:
         return value  # probably a fluent interface, whose methods return the object
 
     def _is_writer(self) -> bool:
-        """Return whether the receiver of `trigger` may be a writer, by its name or by other calls in the statement."""
+        """Return whether the receiver of `trigger` may be a writer, judging by its name or the statement's calls."""
         if not self.receiver or self.statement is None or WRITER_NAME.search(self.receiver):
             return True
         attributes = {node.attr for node in ast.walk(self.statement) if isinstance(node, ast.Attribute)}
@@ -108,7 +108,7 @@ class SparkCalls:
         self.module.deletions.append(Deletion(path, line, len(self.module.queries), tuple(state.decided)))
 
     def end_deletions(self) -> None:
-        """Relate earlier deletions only to the queries so far, because the next function may run separately."""
+        """Relate deletions only to the queries found so far, because the next function may run separately."""
         for each in self.module.deletions:
             each.end = len(self.module.queries) if each.end is None else each.end
 
@@ -131,7 +131,7 @@ class SparkCalls:
     def _session_method(self, name: str, given: Arguments) -> v.Value:
         view = self.views.get(v.text_of(given.get("tableName", 0)) or "")
         if name == "Path" and given.positional:
-            return given.positional[0]  # Hadoop's `Path` through the JVM gateway of the session
+            return given.positional[0]  # Hadoop's `Path` through the session's JVM gateway
         if name == "table" and view:
             return view
         if name in STATIC_READS:
@@ -241,12 +241,12 @@ class SparkCalls:
 
     @staticmethod
     def is_real_time_flow(given: Arguments) -> bool:
-        """Return whether the decorator of a pipeline flow sets the real-time trigger."""
+        """Return whether a pipeline flow's decorator sets the real-time trigger."""
         value, _ = v.entries_of(given.get("spark_conf"), 0).get("pipelines.trigger", (None, 0))
         return v.text_of(value) == "RealTime"
 
     def add_sink(self, given: Arguments, line: int) -> None:
-        """Record a pipeline sink, the target of flows."""
+        """Record a pipeline sink, which flows can target."""
         for name in v.texts_of(given.get("name", 0)):
             self.sinks[name] = (given.get("format", 1) or v.Unknown(), line)
 

@@ -1,4 +1,4 @@
-"""Evaluate PySpark attributes, functions and columns. A mark on a column is a property that rules check."""
+"""Evaluate PySpark attributes, functions and columns. A mark is a column property that rules check."""
 
 import re
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ MAKES_SESSION = re.compile(
 )
 GENERATORS = {"explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack",
               "json_tuple", "udtf"}  # fmt: skip
-"""Functions that return several columns, or choose a name for their column."""
+"""Functions that return several columns, or choose their column's name."""
 CAST_OF_COLUMN = re.compile(r"(?:try_)?cast\s*\(\s*(?P<name>[\w.`]+)\s+as\s+\w[\w<>, :]*\)", re.IGNORECASE)
 ALIAS = re.compile(r"(?:\s+as\s+|\)\s*|^[\w.`]+\s+|\bend\s+)`?(?P<name>[A-Za-z_]\w*)`?$", re.IGNORECASE)
 DIFFERENCES = {"timestamp_diff", "timestampdiff", "datediff", "date_diff"}
@@ -52,7 +52,7 @@ def attribute(value: Value, name: str, line: int) -> Value:
 
 
 def frame_of(value: Value) -> Frame:
-    """Return `value` as a DataFrame. An unknown value becomes its source."""
+    """Return `value` as a DataFrame. An unknown value becomes the DataFrame's source."""
     if isinstance(value, Frame):
         return value
     return Frame(frozenset({value if isinstance(value, Unknown) else Unknown()}))
@@ -87,12 +87,12 @@ def _function_name(function: str, given: Arguments) -> str | None:
 
 
 def last_part(name: str) -> str:
-    """Return a column name without its table or struct, or an empty string for several columns."""
+    """Return a column name without its table or struct prefix, or an empty string for several columns."""
     return "" if "*" in name else name.rpartition(".")[2].strip(" `")
 
 
 def expression_name(text: str) -> str:
-    """Return the column name of an SQL expression, or an empty string if unknown."""
+    """Return an SQL expression's column name, or an empty string if unknown."""
     text = text.strip()
     if match := CAST_OF_COLUMN.fullmatch(text) or ALIAS.search(text):
         return last_part(match["name"])

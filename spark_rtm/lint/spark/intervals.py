@@ -1,4 +1,4 @@
-"""Parse durations such as `5 minutes` and `500ms`, and find problems in the value of a real-time trigger."""
+"""Parse durations such as `5 minutes` and `500ms`, and find problems with a real-time trigger's value."""
 
 import re
 
@@ -35,7 +35,7 @@ MIN_BATCH_SETTING = re.compile(r"realTimeMode\.minBatchDuration[\"']?\s*[,:=]\s*
 
 
 def interval_ms(text: str) -> float | str:
-    """Return the length of a trigger interval in milliseconds, or the reason why Spark cannot parse it."""
+    """Return a trigger interval's length in milliseconds, or the reason why Spark cannot parse the interval."""
     rest = re.sub(r"^interval\s+", "", text.strip().lower())
     total, position = 0.0, 0
     while position < len(rest):
@@ -53,13 +53,13 @@ def interval_ms(text: str) -> float | str:
 
 
 def time_conf_ms(text: str) -> float | None:
-    """Return a setting such as `500ms` or `1s` in milliseconds, or None if it cannot be parsed."""
+    """Return a setting such as `500ms` or `1s` in milliseconds, or None if the setting cannot be parsed."""
     parts = TIME_CONF.fullmatch(text.strip().lower())
     return float(parts[1]) * TIME_CONF_MS[parts[2]] if parts else None
 
 
 def min_batch_ms_in(text: str) -> float | None:
-    """Return the smallest minimum batch duration that a text sets, in milliseconds, or None."""
+    """Return the smallest minimum batch duration that a text sets, in milliseconds, or None if it sets none."""
     values = [value for match in MIN_BATCH_SETTING.findall(text) if (value := time_conf_ms(match)) is not None]
     return min(values, default=None)
 
@@ -93,7 +93,7 @@ def interval_problem(value: v.Value, min_batch_ms: float) -> tuple[str, str, tup
 
 
 def written_out(text: str) -> str:
-    """Return a duration in the form that Spark reads, or "5 minutes" if it is too short or cannot be parsed."""
+    """Return a duration in the form that Spark accepts, or "5 minutes" if the duration is too short or invalid."""
     milliseconds = time_conf_ms(text) or 0
     if milliseconds < MIN_BATCH_MS:
         return "5 minutes"

@@ -1,4 +1,4 @@
-"""List the streaming settings of Spark 4.3.0 and Databricks, and find the setting closest to a misspelled key."""
+"""List the streaming settings in Spark 4.3.0 and Databricks, and find the setting closest to a misspelled key."""
 
 import re
 from difflib import get_close_matches
@@ -63,7 +63,7 @@ DATABRICKS_KEYS = (
     "spark.sql.streaming.realTimeMode.controlMessage.enabled",
     "spark.sql.streaming.join.stateFormatV4.enabled",
 )
-"""Databricks keys from our pages and the vendor's samples. The complete list is not public."""
+"""Databricks keys from this pack's pages and the vendor's samples. The complete list is not public."""
 KNOWN = {
     *(f"spark.sql.streaming.{name}" for name in NAMES.split()),
     *(f"spark.shuffle.streaming.{name}" for name in SHUFFLE_NAMES.split()),
@@ -74,13 +74,13 @@ JUDGED = re.compile(
     r"spark\.(?:sql\.(?:streaming|shuffle)|databricks\.streaming|shuffle\.streaming|streaming)\.", re.IGNORECASE
 )
 OPEN = re.compile(r"spark\.(?:sql\.streaming\.stateStore\.rocksdb|streaming\.(?!realTime))\.?", re.IGNORECASE)
-"""Prefixes of keys that Spark reads without a list."""
+"""Pattern for prefixes below which Spark accepts keys that are not in any list."""
 REAL_TIME = re.compile(
     r"spark\.(?:(?:sql|databricks|streaming|sql\.streaming|databricks\.streaming|databricks\.sql\.streaming)\.)?"
     r"(?:real[-_.]?time(?:[-_.]?mode)?|rtm)(?:\.(?:mode\.)?enabled?|\.mode)?",
     re.IGNORECASE,
 )
-"""A key whose only possible purpose is to turn real-time mode on."""
+"""Pattern for a key whose only possible purpose is to turn real-time mode on."""
 PART = re.compile(r"spark\.(?:sql|databricks|streaming)\.[\w.]*real[-_.]?time[-_.]?mode", re.IGNORECASE)
 CUTOFF = 0.8
 PREFIXES = ("spark.sql.streaming.", "spark.sql.streaming.statestore.", "spark.sql.streaming.realtimemode.",
@@ -92,7 +92,7 @@ def _rest(key: str, prefix: str) -> str:
 
 
 def is_switch(key: str) -> bool:
-    """Return whether the only possible purpose of a key is to turn real-time mode on."""
+    """Return whether a key's only possible purpose is to turn real-time mode on."""
     return bool(REAL_TIME.fullmatch(key))
 
 
@@ -111,7 +111,7 @@ def nearest(key: str) -> str | None:
     same = [known for low, known in names.items() if low.endswith(end)]
     if same:
         return names[get_close_matches(key.lower(), [each.lower() for each in same], 1, 0)[0]]
-    # Long common beginnings and ends would make all names similar.
+    # Long common prefixes and suffixes would make all names similar.
     prefix = max((each for each in PREFIXES if key.lower().startswith(each)), key=len, default="")
     rests = {_rest(low, prefix): known for low, known in names.items() if low.startswith(prefix)}
     if close := get_close_matches(_rest(key.lower(), prefix), rests, 1, CUTOFF):

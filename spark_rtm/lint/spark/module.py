@@ -1,4 +1,4 @@
-"""Collect the facts of one piece of code."""
+"""Collect the Spark-related facts about a piece of code."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Module:
     is_spark: bool = True
     min_batch_ms: float = MIN_BATCH_MS
     flows: list[tuple[str, int]] = field(default_factory=list)
-    """Places that set the real-time trigger of a pipeline but are not update flows."""
+    """Places that set a pipeline's real-time trigger but are not update flows."""
     forms: list[tuple[str, int]] = field(default_factory=list)
-    """Triggers of Scala or Java that do not compile."""
+    """Trigger expressions in Scala or Java that do not compile."""
     is_for_real_time: bool = False
-    """Whether the code configures the session of real-time queries in other files."""
+    """Whether the code configures a session for real-time queries in other files."""
     is_job: bool = False
     """Whether the code is a complete program or notebook, not an excerpt or a library module."""
     builds_session: bool = False
@@ -50,24 +50,24 @@ class Module:
     """Whether the code is certainly for Databricks."""
     is_test: bool = False
     as_real_time: bool = False
-    """Whether all queries count as real-time queries."""
+    """Whether all queries are treated as real-time queries."""
     local_slots: int | None = None
-    """N of the master `local[N]`."""
+    """N in the master URL `local[N]`."""
 
     @cached_property
     def real_time(self) -> list[Query]:
-        """Return the real-time queries."""
+        """Return the module's real-time queries."""
         if self.as_real_time:
             return self.queries
         return [query for query in self.queries if query.writer.trigger and query.writer.trigger.is_real_time]
 
     def setting(self, key: str) -> list[tuple[str | None, int]]:
-        """Return each value that the module gives to a setting, with its line."""
+        """Return each value that the module assigns to a setting, with its line."""
         return [(as_text(setting.value), setting.line) for setting in self.settings if setting.key == key]
 
 
 def target_engines(code: str) -> tuple[str, ...]:
-    """Return the engine of the code, or both engines if the code does not show it."""
+    """Return the engine for which the code is written, or both engines if the code does not reveal it."""
     is_databricks, is_oss = bool(IN_DATABRICKS.search(code)), bool(IN_OSS.search(code))
     if is_databricks == is_oss:
         return ENGINES

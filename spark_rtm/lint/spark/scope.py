@@ -1,8 +1,8 @@
 """
-Track the values of names at one place in a module.
+Track the values of names at a given place in a module.
 
-Where branches join, a name has the values of all branches, each guarded by the outcome of the condition. A trigger and
-an output mode with the same condition therefore stay together.
+Where branches join, a name has the values from all branches, each guarded by the condition's outcome. Therefore, a
+trigger and an output mode with the same condition stay together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spark_rtm.lint.spark.streams import Frame, Source, Writer, size_of
 
 FUNCTIONS = "pyspark.sql.functions"
 SESSION_NAMES = {"spark", "_spark", "spark_session", "sparkSession", "_spark_session"}
-"""Names of parameters, attributes and imports that mean a Spark session."""
+"""Parameter, attribute and import names that usually refer to a Spark session."""
 WELL_KNOWN: dict[str, v.Value] = {
     "spark": v.Session(),
     "F": v.Library(FUNCTIONS),
@@ -28,9 +28,9 @@ WELL_KNOWN: dict[str, v.Value] = {
 }
 """Names that excerpts use without defining them."""
 FRAGMENT = "_fragment"
-"""The first object of a method chain whose excerpt omits it."""
+"""Placeholder for a method chain's missing receiver."""
 MILLISECONDS = "_milliseconds"
-"""The function that adds a unit to the number of a trigger in Scala or Java."""
+"""Placeholder function that adds the unit to a numeric trigger interval in Scala or Java."""
 WELL_KNOWN[FRAGMENT] = Writer(Frame(frozenset({v.Unknown()})), is_open=True)
 BARE_FUNCTIONS = ("udf", "pandas_udf", "broadcast", "session_window", "current_timestamp", "expr", "col", "lit", "now")
 WELL_KNOWN |= {name: v.Library(f"{FUNCTIONS}.{name}") for name in BARE_FUNCTIONS}
@@ -41,15 +41,15 @@ SERIALS = count(1)
 
 @dataclass
 class State:
-    """The values of all names at one place in the code: its scopes (module scope first) and decided conditions."""
+    """The values of all names at one place in the code: the scopes (module scope first) and the decided conditions."""
 
     scopes: list[dict[str, v.Value]] = field(default_factory=lambda: [{}])
     decided: dict[str, bool] = field(default_factory=dict)
     """Outcomes of the conditions under which the code runs."""
     serials: dict[str, int] = field(default_factory=dict)
-    """Serial number of the last assignment to each tested name, which distinguishes conditions with equal text."""
+    """Serial number of each tested name's last assignment, which distinguishes conditions with equal text."""
     tested: set[str] = field(default_factory=set)
-    """The names in the conditions so far, shared by all copies of a state."""
+    """Names in the conditions so far, shared by all copies of a state."""
     has_ended: bool = False
     """Whether `return`, `raise`, `break` or `continue` ends the path here."""
 
@@ -59,17 +59,18 @@ class State:
         return State(scopes, dict(self.decided), dict(self.serials), self.tested, self.has_ended)
 
     def inner(self, scopes: list[dict[str, v.Value]]) -> State:
-        """Return the state in a function, class or comprehension with these scopes."""
+        """Return the state inside a function, class or comprehension with these scopes."""
         return State(scopes, dict(self.decided), dict(self.serials), self.tested)
 
     def look_up(self, name: str) -> v.Value:
-        """Return the value of a name from the innermost scope that defines it."""
+        """Return a name's value from the innermost scope that defines the name."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
         if name in WELL_KNOWN:
             return WELL_KNOWN[name]
-        # An excerpt may use undefined names. Store one unknown value per name, so each use of the name has this value.
+        # An excerpt may use undefined names. Store one unknown value per name, so all uses of the name share this
+        # value.
         return self.scopes[0].setdefault(name, v.Unknown())
 
     def bind(self, name: str, value: v.Value) -> None:
@@ -79,7 +80,7 @@ class State:
             self.serials[name] = next(SERIALS)
 
     def refine(self, name: str, value: v.Value) -> None:
-        """Narrow the value of a name by a condition."""
+        """Narrow a name's value according to a condition."""
         scope = next((scope for scope in reversed(self.scopes) if name in scope), self.scopes[-1])
         scope[name] = value
 
@@ -130,7 +131,7 @@ def _joined(scopes: list[dict[str, v.Value]], guards: list[v.Guard]) -> dict[str
 
 
 def size_of_state(state: State) -> int:
-    """Return the cost of a copy of a state in steps: its number of names and conditions, divided by 8."""
+    """Return the cost of copying a state in steps: the number of names and conditions, divided by 8."""
     return 1 + (sum(map(len, state.scopes)) + len(state.decided)) // 8
 
 

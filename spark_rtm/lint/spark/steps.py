@@ -16,7 +16,7 @@ KAFKA_COLUMNS = {"key", "value", "topic", "partition", "offset", "timestamp", "t
 KEEPING = {"where", "filter", "alias", "withWatermark", "groupBy", "groupby", "distinct", "dropDuplicates",
            "drop_duplicates", "dropDuplicatesWithinWatermark", "repartition", "repartitionByRange", "coalesce", "hint",
            "observe", "fillna", "dropna", "replace", "union", "unionAll", "unionByName"}  # fmt: skip
-"""Operators that keep the columns."""
+"""Operators that do not change the columns."""
 OPERATORS = KEEPING | JOINS | {
     "select", "selectExpr", "withColumn", "withColumns", "withColumnRenamed", "withColumnsRenamed", "drop", "agg",
     "orderBy", "sort", "sortWithinPartitions", "limit", "sample", "mapInPandas", "mapInArrow", "toDF", "cache",
@@ -27,7 +27,7 @@ AGGREGATES = {"count", "sum", "avg", "mean", "min", "max", "agg", "pivot"}
 
 
 def stateful_steps(frame: Frame) -> list[Step]:
-    """Return the stateful operators of the stream."""
+    """Return a stream's stateful operators."""
     return [step for step in frame.steps if step.name in STATEFUL or (step.name == "join" and joins_streams(step))]
 
 
@@ -37,7 +37,7 @@ def joins_streams(step: Step) -> bool:
 
 
 def output_columns(frame: Frame) -> set[str] | None:
-    """Return a stream's column names in lower case, or None if one is unknown."""
+    """Return a stream's column names in lower case, or None if any name is unknown."""
     is_kafka = frame.sources and all(isinstance(s, Source) and s.is_kafka for s in frame.sources)
     columns: set[str] | None = set(KAFKA_COLUMNS) if is_kafka else None
     groups: set[str] | None = None
@@ -74,7 +74,7 @@ def _changed(step: Step, columns: set[str] | None) -> set[str] | None:
 
 
 def _named(values: Iterable[Value], columns: set[str] | None, *, is_sql: bool = False) -> set[str] | None:
-    """Return the names of selected columns, or None if one is unknown."""
+    """Return the names of selected columns, or None if any name is unknown."""
     names: set[str] = set()
     for value in values:
         if isinstance(value, Items) and not value.is_open:

@@ -22,12 +22,12 @@ TRIGGER_KEYWORDS = ("processingTime", "once", "continuous", "availableNow", "rea
 
 @dataclass(frozen=True, eq=False)
 class Source(v.Value):
-    """`spark.readStream` or `spark.read` with its settings. Each call that loads it creates a separate source."""
+    """The settings of `spark.readStream` or `spark.read`. Each load call creates a separate source."""
 
     is_streaming: bool
     format: v.Value | None = None
     line: int = 0
-    """The line number of the call that names the format."""
+    """Line number of the call that sets the format."""
     options: v.Entries = field(default_factory=dict)
 
     @property
@@ -43,7 +43,7 @@ class Source(v.Value):
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One operator of a stream. `other` is the right side of a join or union."""
+    """An operator in a stream. `other` is the right side of a join or union."""
 
     name: str
     line: int
@@ -67,7 +67,7 @@ class Frame(v.Value):
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """The arguments of one call. If `is_open`, the call may have additional, unknown arguments."""
+    """The arguments of a call. If `is_open`, the call may have additional, unknown arguments."""
 
     positional: tuple[v.Value, ...] = ()
     keywords: v.Entries = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Arguments:
         return [*self.positional, *[value for value, _ in self.keywords.values()]]
 
     def under(self, path: Mapping[str, bool]) -> Arguments:
-        """Return the arguments that remain on a path."""
+        """Return the arguments that are possible on a path."""
         keywords = {name: (under(value, path), line) for name, (value, line) in self.keywords.items()}
         return Arguments(tuple(under(value, path) for value in self.positional), keywords, self.is_open)
 
@@ -101,20 +101,20 @@ class Partial(v.Value):
 
 
 def without_first(given: Arguments) -> Arguments:
-    """Return the arguments after the first one."""
+    """Return the arguments without the first positional argument."""
     return Arguments(given.positional[1:], given.keywords, given.is_open)
 
 
 @dataclass(frozen=True, eq=False)
 class Trigger:
-    """One call of `trigger`."""
+    """A call to `trigger`."""
 
     arguments: Arguments
     line: int
     lines: frozenset[int] = frozenset()
     """The line numbers of earlier calls on the same writer."""
     is_guess: bool = False
-    """Whether only method names suggest that this is a trigger of Spark."""
+    """Whether only method names suggest that this is a Spark trigger."""
 
     @cached_property
     def is_real_time(self) -> bool:
@@ -130,18 +130,18 @@ class Trigger:
         )
 
     def value(self, name: str) -> v.Value | None:
-        """Return the value of a keyword, or None if it is absent or None."""
+        """Return a keyword's value, or None if the keyword is absent or None."""
         value = self.arguments.get(name)
         return None if value == NONE else value
 
     def line_of(self, name: str) -> int:
-        """Return the line number of a keyword, or of the call if the keyword is absent."""
+        """Return a keyword's line number, or the call's line number if the keyword is absent."""
         return self.arguments.keywords[name][1] if name in self.arguments.keywords else self.line
 
 
 @dataclass(frozen=True, eq=False)
 class Writer(v.Value):
-    """`stream.writeStream` with its settings. If `is_open`, the writer may have additional, unknown settings."""
+    """The settings of `stream.writeStream`. If `is_open`, the writer may have additional, unknown settings."""
 
     frame: Frame
     format: tuple[v.Value, int] | None = None
@@ -167,14 +167,14 @@ class Writer(v.Value):
         return self.sink == "kafka" and not self.sinks
 
     def extends(self, other: v.Value) -> bool:
-        """Return whether this writer is the other one after further calls that replace no setting."""
+        """Return whether this writer equals `other` after additional calls that replace no settings."""
         if not isinstance(other, Writer) or not other.lines <= self.lines:
             return False
         pairs = [(other.trigger, self.trigger), (other.mode, self.mode), (other.format, self.format)]
         return all(before is None or before == after for before, after in pairs)
 
     def after(self, name: str, given: Arguments, line: int, lines: frozenset[int]) -> Writer:
-        """Return the writer after a call of its method `name`. `lines` are the line numbers of its calls."""
+        """Return the writer after a call to method `name`. `lines` are the line numbers of all calls so far."""
         changes: dict[str, Any] = {"lines": lines}
         if name == "trigger":
             changes["trigger"] = Trigger(given, line, self.lines, self.is_guess)
@@ -187,7 +187,7 @@ class Writer(v.Value):
         elif name in {"option", "options"}:
             added = options_of(name, given, line)
             changes["options"] = options = {**self.options, **added}
-            # An empty dictionary is useless, so code outside this module probably fills it.
+            # An empty dictionary would be useless, so code outside this module probably fills it.
             changes["is_open"] = self.is_open or given.is_open or UNKNOWN_KEY in options or not added
         elif name in {"start", "toTable"}:
             changes |= self._started(name, given, line)
@@ -207,7 +207,7 @@ class Writer(v.Value):
 
 
 def options_of(name: str, given: Arguments, line: int) -> v.Entries:
-    """Return the options that a call of `option` or `options` sets, with lower-case names."""
+    """Return the options that an `option` or `options` call sets, with lower-case names."""
     if name == "options":
         options = {key.lower(): entry for key, entry in given.keywords.items()}
         return options | ({UNKNOWN_KEY: (v.Unknown(), line)} if given.is_open else {})
@@ -226,21 +226,21 @@ def exactly_once(frame: Frame, given: Arguments, line: int) -> Writer:
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A query with its writer. `start_line` is None if the module does not start the query."""
+    """A streaming query. `start_line` is None if the module does not start the query."""
 
     writer: Writer
     start_line: int | None = None
     path: Mapping[str, bool] = field(default_factory=dict)
     """Outcomes of the conditions on the path that starts the query."""
     order: int = MAX_ORDER
-    """Number of queries that the module starts before this one, or a large number if it does not start this query."""
+    """Number of queries that the module starts before this query, or a large number if it never starts this query."""
 
     def steps(self, *names: str) -> list[Step]:
-        """Return the operators with one of these names."""
+        """Return the query's operators with one of these names."""
         return [step for step in self.writer.frame.steps if step.name in names]
 
     def marks(self, kind: str) -> list[v.Mark]:
-        """Return the marks of a kind in all operators."""
+        """Return all marks of this kind in the query's operators."""
         return [mark for step in self.writer.frame.steps for mark in step.marks if mark.kind == kind]
 
 
@@ -252,13 +252,13 @@ class Deletion:
     line: int
     first: int
     tests: tuple[str, ...] = ()
-    """Conditions on the path of the deletion."""
+    """Conditions on the path to the deletion."""
     end: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """One assignment of a setting."""
+    """An assignment of a setting."""
 
     key: str
     value: v.Value
@@ -269,15 +269,15 @@ class Setting:
     """Number of queries that the module starts before this assignment."""
 
     def concerns(self, query: Query) -> bool:
-        """Return whether a path can apply this setting before it starts the query: no condition has two outcomes."""
+        """Return whether a path can assign this setting before it starts the query: no condition has two outcomes."""
         return self.order <= query.order and all(
             query.path.get(test, outcome) is outcome for test, outcome in self.path.items()
         )
 
 
 def size_of(value: v.Value) -> int:
-    """Return the number of entries in a changed copy of the value."""
-    if isinstance(value, v.OneOf):  # each case is compared with all others, and each guard with all other guards
+    """Return the number of entries that a changed copy of the value contains."""
+    if isinstance(value, v.OneOf):  # each case is compared with all other cases, and each guard with all other guards
         return len(value.cases) ** 2 + sum(len(guard) + size_of(each) for guard, each in value.cases)
     if isinstance(value, Source | Writer):
         return len(value.options) + len(getattr(value, "lines", ()))

@@ -1,4 +1,4 @@
-"""Represent the possible values of expressions in a module, and extract the parts that rules check."""
+"""Represent the possible values of a module's expressions, and extract the parts that rules check."""
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
@@ -8,18 +8,18 @@ MAX_ALTERNATIVES = 8
 MAX_CASES = 12
 """Maximum number of possible values that the linter tracks for a name."""
 Guard = frozenset[tuple[str, bool]]
-"""Conditions with the outcomes for which a value applies."""
+"""The outcomes of conditions under which a value applies."""
 ALWAYS: Guard = frozenset()
 MAX_TEXT = 10_000
-"""Maximum length of a tracked string. Otherwise, a few lines `a = a + a` would fill the memory."""
+"""Maximum length of a tracked string. Without this limit, a few lines of `a = a + a` would exhaust memory."""
 MAX_QUOTED = 80
 TRUTH_VALUE = "bool"
-"""The origin of an unknown truth value, such as the result of a comparison."""
+"""Origin of an unknown boolean, such as the result of a comparison."""
 MAX_NUMBER_BITS = 256
 
 
 class Value:
-    """Base class of all values."""
+    """Base class of all abstract values."""
 
 
 Entries = dict[str, tuple[Value, int]]
@@ -50,9 +50,9 @@ class Unknown(Value):
     """An unknown value."""
 
     origin: str = ""
-    """The dotted name of the library function that returned it, if known."""
+    """Dotted name of the library function that returned the value, if known."""
     truth: bool | None = None
-    """The truth value that conditions on the path imply, if known."""
+    """Truth value that conditions on the path imply, if known."""
     excluded: frozenset[object] = frozenset()
     """Constants that the value cannot equal on the path."""
 
@@ -89,7 +89,7 @@ class Library(Value):
 
 @dataclass(frozen=True)
 class Mark:
-    """A column property for a rule, such as `udf` or `clock`, and the line that causes it."""
+    """A column property that a rule checks, such as `udf` or `clock`, and the line that causes it."""
 
     kind: str
     line: int
@@ -97,7 +97,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Column(Value):
-    """A column expression with the marks of all its parts."""
+    """A column expression, with the marks from all its parts."""
 
     marks: frozenset[Mark] = frozenset()
     name: str | None = None
@@ -111,7 +111,7 @@ class Udf(Value):
 
 @dataclass(frozen=True, eq=False)
 class Function(Value):
-    """A function that the module defines, with its enclosing scopes and its bound object."""
+    """A function defined in the module, with its enclosing scopes and its bound object."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scopes: tuple[dict[str, Value], ...] = ()
@@ -120,7 +120,7 @@ class Function(Value):
 
 @dataclass(frozen=True, eq=False)
 class Class(Value):
-    """A class that the module defines."""
+    """A class defined in the module."""
 
     node: ast.ClassDef
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Class(Value):
 
 @dataclass(frozen=True, eq=False)
 class Instance(Value):
-    """An instance of a class that the module defines, with the possible values of its attributes."""
+    """An instance of a class defined in the module, with the possible values of its attributes."""
 
     of: Class
     attributes: dict[str, Value] = field(default_factory=dict)
@@ -157,7 +157,7 @@ def both(first: Guard, second: Guard) -> Guard | None:
 
 
 def one_of(values: Iterable[Value]) -> Value:
-    """Return a value that can be any of `values`."""
+    """Combine `values` into one value that can be any of them."""
     return chosen((ALWAYS, value) for value in values)
 
 
@@ -183,7 +183,7 @@ def mapped(value: Value, function: Callable[[Value], Value]) -> Value:
 
 
 def under(value: Value, path: Mapping[str, bool]) -> Value:
-    """Return the alternatives of a value that the decisions of a path allow."""
+    """Return a value's alternatives that are possible after a path's decisions."""
     if not isinstance(value, OneOf):
         return value
     left = [(guard, each) for guard, each in value.cases if all(path.get(test, out) is out for test, out in guard)]
@@ -191,7 +191,7 @@ def under(value: Value, path: Mapping[str, bool]) -> Value:
 
 
 def string(content: str) -> Value:
-    """Return a string value. NUL characters mark unknown parts, and a very long string is unknown."""
+    """Return a string value. NUL characters mark unknown parts. A very long string becomes unknown."""
     if len(content) > MAX_TEXT:
         return Text("\0")
     return Text(content) if "\0" in content else Const(content)
@@ -203,7 +203,7 @@ def plain(content: object) -> str:
 
 
 def quoted(content: object) -> str:
-    """Return a constant as Python writes it, shortened for a message."""
+    """Return a constant's `repr`, shortened for a message."""
     if isinstance(content, int) and content.bit_length() > MAX_NUMBER_BITS:
         return "a very large number"
     if isinstance(content, str | bytes) and len(content) > MAX_QUOTED:
@@ -212,7 +212,7 @@ def quoted(content: object) -> str:
 
 
 def text_of(value: Value | None) -> str | None:
-    """Return the string if `value` is certainly one string, or None."""
+    """Return the string that `value` certainly is, or None."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 
@@ -222,19 +222,19 @@ def texts_of(value: Value | None) -> list[str]:
 
 
 def template_of(value: Value) -> str:
-    """Return a string with a NUL character for each unknown part. An unknown value is one NUL character."""
+    """Return a string with a NUL character for each unknown part. An unknown value becomes one NUL character."""
     content = value.template if isinstance(value, Text) else getattr(value, "value", None)
     return content if isinstance(content, str) else "\0"
 
 
 def elements(value: Value) -> tuple[Value, ...] | None:
-    """Return the elements of a short and completely known collection, or None for other values."""
+    """Return the elements of a short, completely known collection, or None for other values."""
     is_known = isinstance(value, Items) and not value.is_open and len(value.values) <= MAX_ALTERNATIVES
     return value.values if isinstance(value, Items) and is_known else None
 
 
 def entries_of(value: Value | None, line: int) -> Entries:
-    """Return the entries of a dictionary, or of a list of pairs on this line. Other values have no entries."""
+    """Return the entries of a dictionary or a list of pairs. Other values have no entries."""
     if not isinstance(value, Items):
         return value.items if isinstance(value, Table) else {}
     pairs = [each.values for each in value.values if isinstance(each, Items) and len(each.values) == 2]
@@ -242,12 +242,12 @@ def entries_of(value: Value | None, line: int) -> Entries:
 
 
 def known(value: Value | None) -> list[Value]:
-    """Return the possible values of `value` that are known."""
+    """Return the known alternatives of `value`."""
     return [each for each in alternatives(value) if not isinstance(each, Unknown)]
 
 
 def as_text(value: Value | None) -> str | None:
-    """Return a value, or its only known alternative, as the text that Spark reads, or None if unknown."""
+    """Return a value, or its only known alternative, as text for Spark, or None if unknown."""
     constants = known(value)
     if len(constants) != 1:
         return None
@@ -260,10 +260,10 @@ def _parts(value: OneOf | Items) -> tuple[Value, ...]:
 
 
 def marks_of(*values: Value | None) -> frozenset[Mark]:
-    """Return the marks of all columns among `values`, also in lists and dictionaries."""
+    """Return the marks of all columns in `values`, including columns in lists and dictionaries."""
     marks: set[Mark] = set()
     waiting = list(values)
-    seen: set[int] = set()  # nested collections may contain the same one many times
+    seen: set[int] = set()  # nested collections may contain the same collection many times
     while waiting:
         value = waiting.pop()
         if isinstance(value, Column):
