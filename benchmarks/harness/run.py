@@ -107,7 +107,7 @@ def run_case(bootstrap_servers: str, case: Case, traffic: Traffic) -> RunResult:
     }
     has_boundaries = bool(case.intervals)
     invalid = problems(numbers, wrong[:MAX_EXAMPLES], case.min_boundaries if has_boundaries else 0)
-    return RunResult(numbers, invalid, due_us, latency_us, inside, case.settings, has_boundaries, tuple(progress))
+    return RunResult(numbers, invalid, latency_us, case.settings, has_boundaries, tuple(progress))
 
 
 def latencies(times: RecordTimes, counted: npt.NDArray[np.bool_]) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """Draw the charts of a latency benchmark from its JSON: one message per chart, with labeled lines."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import matplotlib as mpl
@@ -11,11 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from benchmarks.results.format import milliseconds
-from benchmarks.results.run_result import label_of
 from spark_rtm.measure import palette
 
-COLORS = palette.SERIES[:4]
-OTHER_COLOR = palette.GREY
+REAL_TIME_COLOR, OTHER_COLOR = palette.BLUE, palette.GREY
 MARKERS = {"p50_ms": "o", "p90_ms": "v", "p99_ms": "s", "p99.9_ms": "D", "max_ms": "x"}
 WRITTEN = ("p50_ms", "p99_ms", "max_ms")
 """Percentiles that are printed at the end of each row."""
@@ -25,8 +21,6 @@ RATES = "throughput"
 WORKLOADS = ("stateless", "stateful", "two hops")
 PLAIN = "{x:g}"
 """Ticks of a logarithmic scale as 1, 10, 100."""
-MIN_LINE_RATIO = 1.5
-"""Minimum ratio between the levels of two lines in one chart."""
 
 CaseRow = Mapping[str, Any]
 
@@ -41,10 +35,8 @@ def draw(content: Mapping[str, Any], folder: Path, stem: str) -> list[Path]:
     present, paths = {case["workload"] for case in cases}, list[Path]()
     for workload in [name for name in WORKLOADS if name in present] or sorted(present):
         shown = [case for case in cases if case["workload"] in {workload, "echo"}]
-        name = f"{stem}_{workload.replace(' ', '_')}"
-        for suffix, figure in (("", _percentiles(shown, workload)), ("_timeline", _timeline(content, shown, workload))):
-            if figure:
-                paths.append(save(figure, folder / f"{name}{suffix}.svg", stem))
+        path = folder / f"{stem}_{workload.replace(' ', '_')}.svg"
+        paths.append(save(_percentiles(shown, workload), path, stem))
     return paths
 
 
@@ -126,34 +118,5 @@ def _message(cases: Sequence[CaseRow], workload: str) -> str:
     return f"real-time mode has a p50 of {half} ms; its p99.9, {slow} ms, is {compared}"
 
 
-def _timeline(content: Mapping[str, Any], cases: Sequence[CaseRow], workload: str) -> Figure | None:
-    """Return the chart of the slowest records over time, or None if there are no timelines or lines would overlap."""
-    found = {case["engine"]: content["timelines"].get(label_of(case)) for case in cases}
-    lines = {engine: line for engine, line in found.items() if line}
-    levels = sorted(median(line["worst_ms"]) for line in lines.values())
-    is_apart = all(higher >= MIN_LINE_RATIO * lower for lower, higher in pairwise(levels))
-    if not 0 < len(lines) <= len(COLORS) or not is_apart:
-        return None
-    figure, axes = _axes(3.2)
-    for row, ((engine, line), color) in enumerate(zip(lines.items(), COLORS, strict=False)):
-        worst = line["worst_ms"]
-        seconds = [number * line["bucket_seconds"] for number in range(len(worst))]
-        axes.plot(seconds, worst, color=color, linewidth=0.8)
-        end = (seconds[-1], median(worst))
-        axes.annotate(engine, end, (6, 0), textcoords="offset points", color=color, va="center", fontsize=9)
-        ticks, level = line["boundary_seconds"], 0.03 + 0.05 * row
-        transform = axes.get_xaxis_transform()
-        axes.plot(ticks, [level] * len(ticks), "|", color=color, markersize=9, transform=transform)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(PLAIN)
-    # The ticks of the boundaries are below the lines.
-    axes.set_ylim(bottom=min(filter(None, (value for line in lines.values() for value in line["worst_ms"]))) / 2)
-    axes.set(xlabel="time, s", ylabel="slowest record of each 0.1 s, ms")
-    engine, line = next(iter(lines.items()))
-    slowest = f"in one run, the slowest record of {engine} waits {milliseconds(max(line['worst_ms']))} ms"
-    figure.suptitle(f"{workload.capitalize()}: {slowest}; ticks are batch boundaries", fontsize=10)
-    return figure
-
-
 def _color(case: CaseRow) -> str:
-    return COLORS[0] if str(case["engine"]).startswith(REAL_TIME) else OTHER_COLOR
+    return REAL_TIME_COLOR if str(case["engine"]).startswith(REAL_TIME) else OTHER_COLOR

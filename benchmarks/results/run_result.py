@@ -168,10 +168,8 @@ class RunResult:
     """Metrics by name. `workload`, `engine` and `rate` identify the case."""
     problems: list[str]
     """Reasons why the run is invalid."""
-    due_us: Times
     latency_us: Times
     """Time from the due time to the receipt of the output, for each measured record with an output."""
-    boundaries: list[Boundary]
     settings: Mapping[str, Any] = field(default_factory=dict)
     has_boundaries: bool = False
     progress: tuple[dict[str, Any], ...] = ()

@@ -4,13 +4,10 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from benchmarks.results.run_result import CaseKey, RunResult, key_of, label_of
 from spark_rtm.measure.percentiles import percentiles_of_runs
 
 BASELINE, MICRO_BATCH, UNTUNED = "baseline (echo)", "micro-batch", "micro-batch, untuned"
-BUCKET_SECONDS = 0.1
 MEDIANS = (
     "engine_p50_ms",
     "engine_p99_ms",
@@ -37,7 +34,6 @@ def summarize(results: Sequence[RunResult]) -> dict[str, Any]:
         "runs": [{**_flat(result.numbers), "problems": "; ".join(result.problems)} for result in results],
         "late_runs": [_flat(late) for result in results for late in result.late_runs],
         "settings": {label_of(runs[0].numbers): dict(runs[0].settings) for runs in by_case.values()},
-        "timelines": {label_of(runs[0].numbers): _timeline(runs[0]) for runs in with_boundaries},
     }
 
 
@@ -92,18 +88,3 @@ def _phases(runs: Sequence[RunResult]) -> dict[str, float]:
 
 def _flat(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in numbers.items() if name != "phases_ms"}
-
-
-def _timeline(result: RunResult) -> dict[str, Any]:
-    """Return the maximum latency in each 0.1 s, and the batch boundaries in seconds after the first record."""
-    if not len(result.due_us):
-        return {}
-    start_us = int(result.due_us[0])
-    buckets = ((result.due_us - start_us) / 1e6 / BUCKET_SECONDS).astype(int)
-    worst_us = np.zeros(int(buckets.max()) + 1, dtype=np.int64)
-    np.maximum.at(worst_us, buckets, result.latency_us)
-    return {
-        "bucket_seconds": BUCKET_SECONDS,
-        "worst_ms": [round(int(value_us) / 1000, 1) for value_us in worst_us],
-        "boundary_seconds": [round(boundary.due_at - start_us / 1e6, 2) for boundary in result.boundaries],
-    }

@@ -148,8 +148,7 @@ def content_of(results: Sequence[RunResult]) -> dict[str, Any]:
     found = ratios(content["runs"])
     for case in content["cases"]:
         case.update(found.get((case["workload"], case["engine"]), dict.fromkeys(RATIOS)))
-    # The timelines of all changes would be the largest part of the JSON.
-    return content | {"timelines": {}}
+    return content
 
 
 def cases_of(base: SparkOptions) -> list[Case]:

@@ -1,6 +1,4 @@
-"""The colours used in all charts."""
+"""The colors of all charts."""
 
-BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#1a73e8", "#e8710a", "#188038", "#9334e6", "#d93025", "#5f6368"
-SERIES = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
-"""Colours for a chart's lines, in order."""
+BLUE, ORANGE, GREY = "#1a73e8", "#e8710a", "#5f6368"
 LIGHT_GREY = "#dadce0"
