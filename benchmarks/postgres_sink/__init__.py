@@ -1,1 +1,1 @@
-"""Measurements of the PostgreSQL sink: flushes, a single row, and paths from Kafka to the table."""
+"""Measurements of the PostgreSQL sink: a single row, and paths from Kafka to the table."""

@@ -1,5 +1,5 @@
 """
-Measure the PostgreSQL sink: flushes compared with other methods, single rows, and paths from Kafka.
+Measure the PostgreSQL sink: paths from Kafka, and single rows.
 
 Each measurement ends when a row is committed or when another connection has read the row.
 """
@@ -20,7 +20,6 @@ from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
 
 from benchmarks.harness.benchmark import CaseOptions, Outcome, conditions
-from benchmarks.postgres_sink.flush import COLUMNS, create, measure_flushes
 from benchmarks.probes.probe import ProbeRun, latencies, probe_run, produce, when_due
 from examples.attribution.attributed_table import create_tables, results_of, results_sink, results_table
 from examples.attribution.attributed_to_postgres import attributed_to_postgres
@@ -44,10 +43,9 @@ PATHS: dict[str, dict[str, str]] = {
 TEXTS = {"result_id": "", "src": "topic:0:1", "kind": "impression", "code": "matched", "transaction_id": "t" * 16}
 NUMBERS = {"version": 2, "request_ts": 1, "effective_ts": 1, "appended_at": 1}
 RESULT = asdict(Result(**TEXTS, **NUMBERS, campaign_id="campaign-1", clock_skew=False))  # type: ignore[arg-type]
-SINGLE_ROWS, MIN_SINGLE_ROWS = 500, 20
-WARM_UP_ROWS, GAP_SECONDS = 20, 0.01
-TABLE = "bench_single_row"
-PRESETS = {"quick": {"duration": 9, "scale": 0.2}}
+SINGLE_ROWS, WARM_UP_ROWS, GAP_SECONDS = 500, 20, 0.01
+TABLE, COLUMNS = "bench_single_row", {"id": "bigint", "version": "bigint", "payload": "text"}
+PRESETS = {"quick": {"duration": 9}}
 
 
 def measure_path(place: ProbeRun, server: LocalPostgres, path: str, rate: float, seconds: float) -> dict[str, Any]:
@@ -111,21 +109,14 @@ class Options(CaseOptions):
     rate: tuple[float, ...] = (10, 500)
     """Results per second on the paths from Kafka."""
     filter: tuple[str, ...] = ()
-    """Run only the flushes and paths whose names contain TEXT: `flush`, `cold keys`, `consumer`, ... (repeatable)."""
-    scale: float = 1
-    """Factor by which the number of measured flushes and single rows is multiplied."""
+    """Run only the paths whose names contain TEXT: `consumer`, `micro-batch`, ... (repeatable)."""
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Measure flushes, a single row, and the paths from Kafka."""
-    load_before, flushes, paths = os.getloadavg()[0], list[dict[str, Any]](), list[dict[str, Any]]()
+    """Measure a single row, and the paths from Kafka."""
+    load_before, paths = os.getloadavg()[0], list[dict[str, Any]]()
     with running(LocalPostgres()) as server:
-        for case in measure_flushes(
-            server, options.scale, lambda network, keys: options.is_selected(f"flush, {network}", f"{keys} keys")
-        ):
-            flushes.append(case)
-            console.print(case)
-        visible_ms = single_row_ms(server.dsn, max(MIN_SINGLE_ROWS, int(SINGLE_ROWS * options.scale)))
+        visible_ms = single_row_ms(server.dsn, SINGLE_ROWS)
         single = {name: round(value, 2) for name, value in latencies(visible_ms).items()}
         console.print("a single row is visible after", single)
         if selected := [path for path in PATHS if options.is_selected("end to end", path)]:
@@ -141,7 +132,6 @@ def measure(options: Options, console: Console) -> Outcome:
             "psycopg": psycopg.__version__,
             "postgresql": "18",
         },
-        "flushes": flushes,
         "single_row_visible_ms": single,
         "end_to_end": paths,
     }
@@ -154,9 +144,10 @@ def single_row_ms(dsn: str, rows: int) -> list[float]:
     sink.open(0, 0)
     visible_ms, pause = list[float](), threading.Event()
     with psycopg.connect(dsn, autocommit=True) as reader:
-        create(reader, TABLE, "hot")
+        columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+        reader.execute(f"create table {TABLE} ({columns}, primary key (id))".encode())
         for number in range(-WARM_UP_ROWS, rows):
-            row = {"id": number % 100, "version": 1000 + number, "campaign": 1, "price": 1.0, "payload": ""}
+            row = {"id": number % 100, "version": 1000 + number, "payload": ""}
             query, version = f"select version from {TABLE} where id = %s".encode(), (row["version"],)
             started_at = time.perf_counter()
             sink.process(row)

@@ -13,9 +13,8 @@ def sink(root: Path, _: str) -> str:
     content = published(root, "postgres_sink", COMMAND)
     known = content["conditions"]
     before, after = known["load_average_before_and_after"]
-    scale = "" if known["scale"] == 1 else f' BENCH="--scale {known["scale"]:g}"'
     conditions = (
-        f"Measured with `make {COMMAND} PUBLISH=1{scale}` on {known['date']}. "
+        f"Measured with `make {COMMAND} PUBLISH=1` on {known['date']}. "
         f"Machine: {known['cores']} cores, PostgreSQL {known['postgresql']}, psycopg {known['psycopg']}. "
         f"The load average of the machine was {before} before the runs and {after} after them.\n"
     )
