@@ -1,8 +1,4 @@
-"""
-Render the Markdown of the whole site, for mkdocs or another generator, and text files for language models.
-
-`python -m scripts.site FOLDER` writes the Markdown and the raw files to a folder.
-"""
+"""Render the Markdown of the whole site, and text files for language models."""
 
 import ast
 from pathlib import Path
@@ -27,18 +23,6 @@ def beside_navigation(root: Path) -> dict[str, str]:
     return rules.pages() | redirects.pages(root)
 
 
-def write(root: Path, folder: Path) -> int:
-    """Write all pages and raw files to a folder, and return the number of pages."""
-    pages = in_navigation(root) | beside_navigation(root)
-    contents = {name: (root / name).read_bytes() for name in tree.raw(root) if not name.endswith(".md")}
-    contents |= {name: text.encode() for name, text in pages.items()}
-    for name, content in contents.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return len(pages)
-
-
 def texts(root: Path) -> dict[str, str]:
     """Return the texts of `llms.txt`, the list of all pages, and of `llms-full.txt`, which contains all pages."""
     readme = (root / "README.md").read_text(encoding="utf-8")
@@ -48,9 +32,7 @@ def texts(root: Path) -> dict[str, str]:
     lines.append("- [Skill](SKILL.md): the rules that apply to every query; start here")
     lines += [f"- [{files.title(text)}]({name}): {files.read_when(text)}" for name, text in pages.items()]
     lines += ["", "## Optional", "", "- [All pages in one file](llms-full.txt): the skill and every page"]
-    lines.append(
-        f"- [Manifest]({files.MANIFEST}): every file of the skill with size and SHA-256; this site serves all of them"
-    )
+    lines.append(f"- [Manifest]({files.MANIFEST}): every file of the skill; this site serves all of them")
     whole = {files.SKILL: (root / files.SKILL).read_text(encoding="utf-8"), **pages}
     everything = "\n".join(f"<!-- {name} -->\n\n{text}" for name, text in whole.items())
     return {"llms.txt": "\n".join(lines) + "\n", "llms-full.txt": everything}

@@ -73,15 +73,6 @@ def test_api_pages_have_every_public_name(pages: dict[str, str]) -> None:
         assert [] == [one for one in wanted if f'id="{one}"' not in pages[name.replace(".md", ".html")]]
 
 
-def test_pages_can_be_written_for_another_generator(tmp_path: Path) -> None:
-    assert machines.write(files.ROOT, tmp_path) > 100
-
-    configured = (files.ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    listed = re.findall(r"^ +- (?:[^:\n]+: )?(\S+\.md)$", configured, re.MULTILINE)
-    assert len(listed) > 40
-    assert [] == [name for name in listed if not (tmp_path / name).is_file()]
-
-
 def test_raw_files_are_served_unchanged_and_fonts_are_not(built: Path) -> None:
     """THIRD_PARTY.md states that the site contains no fonts, and lists the parts of all its scripts."""
     assert [] == [n for n in tree.raw(files.ROOT) if (built / n).read_bytes() != (files.ROOT / n).read_bytes()]
