@@ -24,18 +24,13 @@ from spark_rtm.realtime.keeper import POLL_SECONDS, Keeper
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, stop_on_interrupt
 from spark_rtm.realtime.slots import preflight
+from spark_rtm.services.kafka import NO_SERVERS
 from spark_rtm.services.spark import build_session
 
 SINK = KAFKA_SINK | {
     # By default, a query waits 60 s for a target topic that does not exist, and then fails.
     "kafka.max.block.ms": "10000"
 }
-
-
-NO_SERVERS = (
-    "KAFKA_BOOTSTRAP_SERVERS is not set, so the job has no topic to read; export the address of your cluster, "
-    "or run `make services` in another shell and run the `export` line that it prints"
-)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,11 @@ PROBE_TIMEOUT_SECONDS = 1.0
 EXTERNAL_PROBE_TIMEOUT_SECONDS = 10.0
 HEAP_SIZE = "512m"
 BROKER_PROPERTIES = Path(__file__).with_name("broker.properties")
+NO_SERVERS = (
+    "KAFKA_BOOTSTRAP_SERVERS is not set, so there is no topic to read; export the address of your cluster, "
+    "or run `make services` in another shell and run the `export` line that it prints"
+)
+"""The message of programs that start no broker of their own."""
 
 
 def archive() -> Path:

@@ -10,12 +10,8 @@ from typing import Literal
 from examples.attribution.lake.results_to_table import Written, start, table_of
 from spark_rtm.command_line import arguments_of
 from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, stop_completely, stop_on_interrupt
+from spark_rtm.services.kafka import NO_SERVERS
 from spark_rtm.services.spark import build_session
-
-NO_SERVERS = (
-    "KAFKA_BOOTSTRAP_SERVERS is not set, so there is no topic to read; export the address of your cluster, "
-    "or run `make services` in another shell and run the `export` line that it prints"
-)
 
 
 @dataclass(frozen=True)
