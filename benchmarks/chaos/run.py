@@ -247,7 +247,7 @@ def run(
         title = f"{len(faults)} faults hit the pipeline at {options.rate:g} records/s, then each result is checked"
         view.start_run(sent, replace(settings, warm_up_seconds=0, duration=0), throttle, title)
         end_of_traffic = threading.Event()
-        with sending(servers, settings, traffic.records(), sent, end_of_traffic, settings.topic):
+        with sending(servers, settings, traffic.records(), sent, end_of_traffic):
             chaos.carry_out(faults)
             end_of_traffic.set()
         is_interrupted = stop.is_set()

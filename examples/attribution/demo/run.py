@@ -138,7 +138,7 @@ def run(
         monitor = RunMonitor(reader, results, throttle, keeper, view, micro_batch)
         measured_from = sent.measured_from_ms(settings)
         view.start_run(sent, settings, throttle)
-        with sending(bootstrap_servers, settings, records_of_run(traffic), sent, stop, settings.topic) as sender:
+        with sending(bootstrap_servers, settings, records_of_run(traffic), sent, stop) as sender:
             cpu = monitor.follow(sender, measured_from)
         poll_until_settled(
             lambda: monitor.poll(is_draining=True), monitor.is_settled, reader.log.outstanding, settings.drain_seconds

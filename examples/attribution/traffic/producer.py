@@ -7,14 +7,14 @@ kind of record, such as `normal` or `malformed`. The pipeline does not read `lab
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from examples.attribution.settings import TrafficSettings
+from examples.attribution.settings import Settings, TrafficSettings
 from examples.attribution.traffic.generator import ScheduledRecord, TrafficGenerator
 from spark_rtm.kafka.consumer import CLIENT
 
@@ -57,18 +57,9 @@ class SendLog:
 
 
 def send(
-    bootstrap_servers: str,
-    settings: TrafficSettings,
-    records: Iterator[ScheduledRecord],
-    log: SendLog,
-    stop: threading.Event,
-    full_name: Callable[[str], str],
+    bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
 ) -> None:
-    """
-    Send `records` on schedule until none is left or `stop` is set, then flush. Update `log` with each record.
-
-    `full_name` adds the prefix of the run to the name of a topic.
-    """
+    """Send `records` on schedule until none is left or `stop` is set, then flush. Update `log` with each record."""
     producer = Producer({**PRODUCER_CONF, "bootstrap.servers": bootstrap_servers})
 
     def delivered(error: KafkaError | None, _: Message) -> None:
@@ -81,7 +72,7 @@ def send(
         if stop.wait(wait_seconds) if wait_seconds > 0 else stop.is_set():
             break
         headers: Headers = [("t0", str(int((log.started_at + record.send_at) * 1000))), ("label", record.label)]
-        producer.produce(full_name(record.topic), record.value, record.key, headers=headers, on_delivery=delivered)
+        producer.produce(settings.topic(record.topic), record.value, record.key, headers=headers, on_delivery=delivered)
         producer.poll(0)
         log.records += 1
         sent_at = time.monotonic() - start
@@ -102,17 +93,10 @@ def records_of_run(traffic: TrafficGenerator) -> Iterator[ScheduledRecord]:
 
 @contextmanager
 def sending(
-    bootstrap_servers: str,
-    settings: TrafficSettings,
-    records: Iterator[ScheduledRecord],
-    log: SendLog,
-    stop: threading.Event,
-    full_name: Callable[[str], str],
+    bootstrap_servers: str, settings: Settings, records: Iterator[ScheduledRecord], log: SendLog, stop: threading.Event
 ) -> Iterator[threading.Thread]:
     """Send `records` in a thread while the block runs, then join the thread. An error in the block stops the thread."""
-    sender = threading.Thread(
-        target=send, args=(bootstrap_servers, settings, records, log, stop, full_name), daemon=True
-    )
+    sender = threading.Thread(target=send, args=(bootstrap_servers, settings, records, log, stop), daemon=True)
     sender.start()
     try:
         yield sender

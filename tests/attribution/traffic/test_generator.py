@@ -130,7 +130,7 @@ def test_producer_keeps_the_schedule_and_sends_intended_times(kafka: str, settin
     log, stop = SendLog(started_at=time.time()), threading.Event()
     planned = list(islice(TrafficGenerator(settings, settings.windows, "run", log.started_at).records(), 400))
 
-    send(kafka, settings, iter(planned), log, stop, settings.topic)
+    send(kafka, settings, iter(planned), log, stop)
 
     assert (400, 0, 400) == (log.records, log.failed, len(log.lags_ms))
     assert log.rate == pytest.approx(200, rel=0.02)
@@ -146,7 +146,7 @@ def test_stopped_producer_ends_at_once_and_delivers_its_records(kafka: str, sett
     settings = replace(settings, rate=1, warm_up_seconds=0)
     log, stop = SendLog(started_at=time.time()), threading.Event()
     endless_records = TrafficGenerator(settings, settings.windows, "run", log.started_at).records()
-    thread = threading.Thread(target=send, args=(kafka, settings, endless_records, log, stop, settings.topic))
+    thread = threading.Thread(target=send, args=(kafka, settings, endless_records, log, stop))
     thread.start()
     eventually(lambda: log.records, 60, "a first record")
 
