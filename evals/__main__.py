@@ -5,7 +5,6 @@ Without `--assistant`, the program grades the known answers to questions and tas
 wrong. With `--assistant`, the assistant answers all items, and the program prints the verdicts.
 """
 
-import argparse
 import contextlib
 import json
 import re
@@ -14,10 +13,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
 from evals import grading, items
 from evals.assistant import TIMEOUT_SECONDS, Assistant, words_of
@@ -26,6 +26,7 @@ from evals.processes import adopt_orphans, kill_processes
 from evals.run import asked, graded, table
 from evals.stage import broken_tasks
 from scripts.pack import files, install
+from spark_rtm.command_line import Argument, arguments_of
 from spark_rtm.prove.engine.bench import Bench, bench
 
 KINDS: dict[str, Callable[[], Sequence[Item]]] = {
@@ -36,24 +37,50 @@ KINDS: dict[str, Callable[[], Sequence[Item]]] = {
 # More slots than any task needs. An answer that needs more than these slots is rejected before its query starts.
 SLOTS = 16
 MAX_LINE = 160
-EXAMPLES = """examples:
-  python -m evals
-  python -m evals --assistant 'my-assistant --print' --only questions --output result.json
-  python -m evals --assistant 'my-assistant -p {prompt}' --filter slots --without-pack"""
+ABOUT = (__doc__ or "").strip()
+EXAMPLE = "python -m evals --assistant 'my-assistant -p {prompt}' --only questions --output result.json"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the evaluation."""
+
+    assistant: Annotated[str, Argument("COMMAND")] = ""
+    """Command that runs the assistant, with {prompt} for the prompt."""
+    only: Annotated[str, Argument(choices=KINDS)] = ""
+    """Ask only items of this kind."""
+    filter: Annotated[str, Argument("PATTERN")] = ""
+    """Ask only items whose names match the pattern."""
+    pack_dir: Annotated[str, Argument("PATH")] = "skills/spark-real-time-mode"
+    """Folder for the pack, relative to the assistant's working folder."""
+    without_pack: bool = False
+    """Do not give the pack to the assistant."""
+    skill_only: bool = False
+    """Give only the pack's SKILL.md to the assistant."""
+    timeout: Annotated[float, Argument("SECONDS")] = TIMEOUT_SECONDS
+    """Time for one item."""
+    # The current folder changes when the broker starts, so a relative path is resolved here.
+    output: Annotated[Path | None, Argument("FILE", lambda text: Path(text).resolve())] = None
+    """Write the verdicts as JSON."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for options that exclude each other."""
+        if self.without_pack and self.skill_only:
+            raise ValueError("--without-pack and --skill-only exclude each other; pass one of them")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
-    options = _options(arguments)
+    options = arguments_of(Options, arguments, program="python -m evals", description=ABOUT, example=EXAMPLE)
     chosen = [
         item
         for kind, load in KINDS.items()
-        if options.only in (None, kind)
+        if options.only in ("", kind)
         for item in load()
-        if options.filter.search(item.name)
+        if re.search(options.filter, item.name)
     ]
     if not chosen:
-        _say(f"no item matches {options.filter.pattern!r}; evals/evals.json lists the item names")
+        _say(f"no item matches {options.filter!r}; evals/evals.json lists the item names")
         return 2
     started = time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -86,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(broken))
 
 
-def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Callable[[], Bench]) -> None:
+def _evaluate(options: Options, chosen: Sequence[Item], services: Callable[[], Bench]) -> None:
     pack_dir = None if options.without_pack else options.pack_dir
     assistant = Assistant(words_of(options.assistant), pack_dir, options.timeout, options.skill_only)
     verdicts = list[Verdict]()
@@ -108,47 +135,6 @@ def _evaluate(options: argparse.Namespace, chosen: Sequence[Item], services: Cal
             }
             content = {**conditions, "verdicts": [asdict(verdict) for verdict in verdicts]}
             options.output.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m evals",
-        description=__doc__,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--assistant", metavar="COMMAND", help="command that runs the assistant, with {prompt} for the prompt"
-    )
-    parser.add_argument("--only", choices=KINDS, help="ask only items of this kind")
-    parser.add_argument(
-        "--filter",
-        type=re.compile,
-        default=re.compile(""),
-        metavar="PATTERN",
-        help="ask only items whose names match the pattern",
-    )
-    parser.add_argument(
-        "--pack-dir",
-        default=f"skills/{grading.skill()[0]}",
-        metavar="PATH",
-        help="folder for the pack, relative to the assistant's working folder (default: %(default)s)",
-    )
-    arm = parser.add_mutually_exclusive_group()
-    arm.add_argument("--without-pack", action="store_true", help="do not give the pack to the assistant")
-    arm.add_argument("--skill-only", action="store_true", help="give only the pack's SKILL.md to the assistant")
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=TIMEOUT_SECONDS,
-        metavar="SECONDS",
-        help="time limit for one item in seconds (default: %(default)g)",
-    )
-    # The current folder changes when the broker starts, so a relative path is resolved here.
-    parser.add_argument(
-        "--output", type=lambda text: Path(text).resolve(), metavar="FILE", help="write the verdicts as JSON"
-    )
-    return parser.parse_args(arguments)
 
 
 def _say(text: str) -> None:
