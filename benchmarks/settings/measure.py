@@ -9,13 +9,11 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.harness.benchmark import Outcome, RunOptions, case_table, conditions
+from benchmarks.harness.benchmark import Outcome, RunOptions, conditions, outcome_of
 from benchmarks.harness.plan import PlannedRun, run_plan
 from benchmarks.harness.run import PARTITIONS, Case
 from benchmarks.harness.workloads import Workload
-from benchmarks.results.run_result import RunResult, Traffic
-from benchmarks.results.summary import summarize
-from benchmarks.settings.ratios import RATIOS, UNTOUCHED, ratios
+from benchmarks.results.run_result import Traffic
 from benchmarks.spark.queries import SparkOptions
 from benchmarks.spark.variants import (
     BUFFER_WAIT_CONF,
@@ -39,12 +37,9 @@ TOPIC_PARTITIONS = "topic_partitions"
 
 Change = Mapping[str, Any]
 """Fields of `SparkOptions` that differ from the recommended options. A mapping extends the mapping of the field."""
-STEM = "settings"
+UNTOUCHED = "untouched"
 GROUP = 5
 """Number of changes between two runs of the untouched query."""
-
-Step = tuple[Case, int]
-"""A run: its case, and the group whose untouched query it is compared with."""
 
 
 def applied(change: Change, options: SparkOptions) -> SparkOptions:
@@ -129,26 +124,12 @@ class Options(RunOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Measure each selected change, with runs of the untouched query in between."""
+    """Measure each selected change, with runs of the untouched query in between, whose range is the noise."""
     base = recommended(options.interval_seconds, quick=options.quick)
-    steps = steps_of(base, options.selected(cases_of(base))) * options.repeats
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
-    plan = [PlannedRun(case, traffic) for case, _ in steps]
-    results = run_plan(plan, options.max_late_runs, console)
-    for result, (_, group) in zip(results, steps, strict=True):
-        result.numbers["group"] = group
-    content = {"conditions": conditions(options), **content_of(results)}
-    console.print(case_table(content["cases"]))
-    return Outcome(STEM, content, [problem for result in results for problem in result.problems])
-
-
-def content_of(results: Sequence[RunResult]) -> dict[str, Any]:
-    """Return the summary of runs, with each case's ratios to the untouched query."""
-    content = summarize(results)
-    found = ratios(content["runs"])
-    for case in content["cases"]:
-        case.update(found.get((case["workload"], case["engine"]), dict.fromkeys(RATIOS)))
-    return content
+    cases = plan_of(base, options.selected(cases_of(base))) * options.repeats
+    results = run_plan([PlannedRun(case, traffic) for case in cases], options.max_late_runs, console)
+    return outcome_of("settings", {"conditions": conditions(options)}, results, console, has_charts=False)
 
 
 def cases_of(base: SparkOptions) -> list[Case]:
@@ -160,14 +141,12 @@ def cases_of(base: SparkOptions) -> list[Case]:
     ]
 
 
-def steps_of(base: SparkOptions, cases: Sequence[Case]) -> list[Step]:
-    """Return a run for each change, with an untouched run before each `GROUP` and at the end of each workload."""
-    steps = list[Step]()
+def plan_of(base: SparkOptions, cases: Sequence[Case]) -> list[Case]:
+    """Return the changes, with an untouched query before each `GROUP` of them and at the end of each workload."""
+    plan = list[Case]()
     for workload, changed in groupby(cases, attrgetter("workload")):
         untouched = spark_case(UNTOUCHED, workload, base)
         for number, case in enumerate(changed):
-            if number % GROUP == 0:
-                steps.append((untouched, len(steps)))
-            steps.append((case, steps[-1][1]))
-        steps.append((untouched, len(steps)))
-    return steps
+            plan += [untouched, case] if number % GROUP == 0 else [case]
+        plan.append(untouched)
+    return plan

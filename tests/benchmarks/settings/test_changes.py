@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -11,15 +12,13 @@ from benchmarks.settings.measure import (
     GROUP,
     ROCKSDB,
     TOPIC_PARTITIONS,
+    UNTOUCHED,
     applied,
     cases_of,
     changes_of,
-    content_of,
-    steps_of,
+    plan_of,
 )
-from benchmarks.settings.ratios import UNTOUCHED, ratios
 from benchmarks.spark.variants import CHECKPOINT_MANAGER_CONF, FILE_SYSTEM_CONF, JAVA_OPTIONS_CONF, recommended
-from tests.benchmarks.helpers import run_result
 
 BASE = recommended(5, quick=True)
 CHANGES = changes_of(BASE)
@@ -95,60 +94,21 @@ def test_each_change_changes_exactly_what_it_names(name: str) -> None:
 
 
 def test_each_change_runs_once_near_an_untouched_query() -> None:
-    """Each group has one untouched query, followed by at most `GROUP` changes of the same workload."""
-    steps = steps_of(BASE, CASES)
+    """At most `GROUP` changes of a workload run between two untouched queries of it."""
+    plan = plan_of(BASE, CASES)
 
-    for number in {group for _, group in steps}:
-        first, *others = [case for case, group in steps if group == number]
-        assert UNTOUCHED == first.engine
-        assert len(others) <= GROUP
-        assert all(UNTOUCHED != case.engine and first.workload == case.workload for case in others)
-    names = [(case.workload, case.engine) for case, _ in steps if case.engine != UNTOUCHED]
+    groups = [
+        [*cases] for is_untouched, cases in groupby(plan, lambda case: case.engine == UNTOUCHED) if not is_untouched
+    ]
+    assert GROUP == max(map(len, groups))
+    assert all(len({case.workload for case in group}) == 1 for group in groups)
+    names = [(case.workload, case.engine) for group in groups for case in group]
     assert [(workload, name) for workload, named in CHANGES.items() for name in named] == names
-    assert {4, 2} == {case.partitions for case, _ in steps}
+    assert {4, 2} == {case.partitions for case in plan}
 
 
 def test_each_workload_has_two_untouched_queries_for_its_noise() -> None:
     """A workload with few changes also has equal runs, even if a filter selects only one change."""
-    counts = Counter(case.workload for case, _ in steps_of(BASE, CASES) if case.engine == UNTOUCHED)
+    counts = Counter(case.workload for case in plan_of(BASE, CASES) if case.engine == UNTOUCHED)
     assert {"stateful": 7, "stateless": 3} == counts
-    assert [UNTOUCHED, CASES[-1].engine, UNTOUCHED] == [case.engine for case, _ in steps_of(BASE, CASES[-1:])]
-
-
-def test_case_has_its_ratios_to_the_untouched_query() -> None:
-    runs = [run_result("stateful", name, [latency_ms] * 10) for name, latency_ms in ((UNTOUCHED, 2), ("slots = 16", 3))]
-    for run, cost in zip(runs, (100, 80), strict=True):
-        run.numbers.update(cpu_seconds_per_million=cost, group=0)
-
-    untouched, changed = content_of(runs)["cases"]
-
-    assert (1.0, 1.0) == (untouched["cpu_ratio"], untouched["p50_ratio"])
-    assert (0.8, 1.5) == (changed["cpu_ratio"], changed["p50_ratio"])
-
-
-def run(engine: str, cpu_seconds: float, group: int = 0, latency_ms: float = 2, records: int = 4) -> dict[str, Any]:
-    latencies = {"p50_ms": latency_ms, "p99_ms": latency_ms}
-    case = {"workload": "stateful", "engine": engine, "group": group, "records": records}
-    return {**case, **latencies, "cpu_seconds_per_million": cpu_seconds}
-
-
-def test_ratio_compares_runs_of_one_group_and_repeat() -> None:
-    runs = [
-        run(UNTOUCHED, 100),
-        run("a", 80),
-        run(UNTOUCHED, 200, 2),
-        run("b", 300, 2, latency_ms=4),
-        run("b", 300, 2, latency_ms=4),
-        run(UNTOUCHED, 200, 2),
-        run("a", 160),
-        run(UNTOUCHED, 200),
-    ]
-
-    found = {engine: one for (_, engine), one in ratios(runs).items()}
-
-    assert (0.8, 1.5, 1.0) == tuple(found[name]["cpu_ratio"] for name in ("a", "b", UNTOUCHED))
-    assert (1.0, 2.0, 2.0) == (found["a"]["p50_ratio"], found["b"]["p50_ratio"], found["b"]["p99_ratio"])
-
-
-def test_run_without_outputs_has_no_ratio() -> None:
-    assert [UNTOUCHED] == [engine for _, engine in ratios([run(UNTOUCHED, 100), run("a", 80, records=0)])]
+    assert [UNTOUCHED, CASES[-1].engine, UNTOUCHED] == [case.engine for case in plan_of(BASE, CASES[-1:])]
