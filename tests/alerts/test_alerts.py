@@ -63,7 +63,7 @@ LINES = {
     "@home 12:00 a@b": ("@home 12:00 a@b", "", 0),
     "": ("", "", 0),
     " ".join(f"u{n}@b.nl" for n in range(MAX_LEAKS + 1)): ("[withheld]", "email", MAX_LEAKS + 1),
-    # A pattern that tries every length at every position would need minutes for one of these lines.
+    # A pattern that tries every length at every position would take minutes for one of these lines.
     **{line: (line, "", 0) for line in ("a" * 99_000, "1" * 99_000, "4111 " * 19_800)},
 }
 """For each message: the masked message, the kinds of data, and the number of distinct matches."""
@@ -207,7 +207,7 @@ def payments() -> Case:
 def test_each_alert_is_written_once_and_bad_records_are_rejected(
     run_real_time: Callable[..., RealTimeRun], of: Callable[[], Case]
 ) -> None:
-    """The job writes these records, and no other one; equal bad records are all rejected."""
+    """The job writes exactly these records, and rejects every copy of a bad record."""
     case = of()
     bad = BROKEN | case.bad
     values = [*bad.values(), *case.rows, *bad.values()]

@@ -1,4 +1,4 @@
-"""Silent devices: one timely alarm, cleared on return, and no false alarm from duplicates or restarts."""
+"""A silent device raises one timely alarm, which its return clears. Duplicates and restarts raise no false alarm."""
 
 import threading
 import time

@@ -118,7 +118,7 @@ def test_each_alert_is_mailed_over_outage_kill_and_refusals(
     options: Options, environment: dict[str, str], tmp_path: Path
 ) -> None:
     """
-    Alerts wait while the server is down; after kill -9 between sending and commit, the repeat has the same id.
+    Alerts wait while the server is down. After kill -9 between sending and commit, the repeated e-mail has the same id.
 
     A refused address, line breaks in a key and bytes that are not JSON do not block the alerts after them.
     """

@@ -24,7 +24,7 @@ def test_each_topic_prefix_has_its_own_table(prefix: str, table: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["a_b.", "A.B.", "1run.", "run", "run-", "a..b.", "a--b.", "ä.", 'a";--.', "a.\n"])
 def test_prefix_whose_table_could_be_shared_is_refused(prefix: str) -> None:
-    """Names that would need quotes, or equal the name of another prefix, are refused before a table is created."""
+    """A name that would need quotes, or that equals another prefix's name, is rejected before a table is created."""
     with pytest.raises(ValueError, match=r"its table with another prefix; use a form such as 'team-a\.run1\.'"):
         results_table(Settings(topic_prefix=prefix))
 

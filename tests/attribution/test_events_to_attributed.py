@@ -1,4 +1,4 @@
-"""The correlation query on the broker: the results that it emits per event, and the end of its state."""
+"""The correlation query on the broker: the results per event, and the removal of expired state."""
 
 import json
 from dataclasses import replace
@@ -45,7 +45,7 @@ def test_each_event_emits_only_the_results_it_changed(
     One row is emitted per changed result; a record that is processed again changes none.
 
     After 2,000 clicks of one transaction, another transaction is answered within a minute. The state of a transaction
-    ends behind the watermark.
+    is removed when the watermark has passed it.
     """
     settings, max_events = replace(settings, watermark_slack_ms=1_000), settings.windows.max_events
     sources = [settings.topic("events")]

@@ -44,7 +44,7 @@ def without_version(row: dict[str, Any]) -> dict[str, Any]:
 def test_timers_wait_for_a_record_after_an_idle_restart(
     spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
 ) -> None:
-    """After its start, the engine plans a batch without input only after a batch with input."""
+    """After a restart, Spark plans no batch without input until it has run a batch with input."""
     settings = replace(settings, time_scale=100, watermark_slack_ms=120_000)
     hop = Hop(spark, kafka, lambda rows: events_to_timeouts(rows, settings), tmp_path, [settings.topic("events")])
     # The first batch can start seconds later, and the slot must still be pending then.

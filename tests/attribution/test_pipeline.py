@@ -30,7 +30,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 @contextmanager
 def demo_process(folder: Path, kafka: str, *options: str) -> Iterator[tuple[subprocess.Popen[bytes], Path, Path]]:
-    """Run the demonstration as a user does, and yield it with its output and error files; kill it afterwards."""
+    """Run the demonstration as a user does, yield its process with its output and error files, and kill it."""
     command = [sys.executable, "-m", "examples.attribution.demo", "--interval-seconds=10", *options]
     env, output, errors = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": kafka}, folder / "output", folder / "errors"
     with output.open("wb") as out, errors.open("wb") as err:

@@ -20,7 +20,7 @@ def output_of(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def test_make_lists_every_benchmark_with_what_it_measures() -> None:
-    """`make` would not list a benchmark without a line in the Makefile."""
+    """Without a line in the Makefile, `make` would not list the benchmark."""
     listed = re.findall(r"^bench-([a-z-]+): ## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
     assert [*registry.MODULES] == listed

@@ -1,4 +1,4 @@
-"""What holds for each command: its arguments, its help, and its old name."""
+"""Checks that apply to every command: its arguments, its help and its old name."""
 
 import argparse
 import os

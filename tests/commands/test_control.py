@@ -26,7 +26,7 @@ SECRET = "\x1b]0;pwned\x07\x1b[2J\rall verdicts good\x1b[8m"
 
 @contextmanager
 def job(path: Path, answer: bytes) -> Iterator[None]:
-    """Answer one command with any bytes, as no job does."""
+    """Answer one command with arbitrary bytes, which no real job sends."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()
@@ -44,7 +44,7 @@ def job(path: Path, answer: bytes) -> Iterator[None]:
 
 
 def asked(path: Path, request: bytes) -> bytes:
-    """Return the answer to any bytes, after which nothing else is sent."""
+    """Return the reply to arbitrary bytes, after which nothing else is sent."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(30)
         client.connect(str(path))
@@ -167,7 +167,7 @@ def test_deadline_is_a_number_of_seconds_in_a_day(deadline: str, capsys: pytest.
     ],
 )
 def test_request_that_is_no_command_is_answered_and_not_executed(request_bytes: bytes, tmp_path: Path) -> None:
-    """Without Spark, the execution of a command would end the thread without an answer."""
+    """Without Spark, the execution of a command would end the thread without a reply."""
     with listen(NO_SPARK, tmp_path / "s"):
         answers = [json.loads(asked(tmp_path / "s", request_bytes)) for _ in range(2)]
 
@@ -176,14 +176,14 @@ def test_request_that_is_no_command_is_answered_and_not_executed(request_bytes: 
 
 
 def test_request_that_arrives_slowly_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each byte arrives in time, the line does not."""
+    """Each byte arrives in time, but the complete line does not."""
     monkeypatch.setattr(listener, "MAX_REQUEST_SECONDS", 0.5)
     with listen(NO_SPARK, tmp_path / "s"), socket.socket(socket.AF_UNIX) as client:
         client.connect(str(tmp_path / "s"))
         client.settimeout(0.1)
         answer = b""
         for _ in range(100):
-            with suppress(BrokenPipeError):  # the job has answered, and ended the connection
+            with suppress(BrokenPipeError):  # the job has replied and closed the connection
                 client.sendall(b" ")
             try:
                 answer = client.recv(10_000)

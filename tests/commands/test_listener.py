@@ -56,7 +56,7 @@ def test_socket_is_private_and_executes_the_commands_of_rtm(spark: SparkSession,
 
 
 def test_all_queries_share_the_deadline_and_each_has_an_answer(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Seven queries with slow rows need more time, and one has a source without commands: all continue to run."""
+    """Seven queries with slow rows need more time, and one query has a source without commands. All keep running."""
     source, target, path = new_topic(kafka, 1), new_topic(kafka, 2), tmp_path / "rtm.sock"
     produce(kafka, source, [(0, b"row")] * 200)
     names = [f"slow{number}" for number in range(7)]

@@ -51,7 +51,7 @@ def ended(command: list[str], folder: Path, number: signal.Signals) -> Path:
 
 
 def resize_after_kills(folder: Path, partitions: int) -> None:
-    """Only a killed call leaves a folder, whose name is not `new`, and which the next call names."""
+    """Only a killed call leaves a folder. The folder's name is not `new`, and the next call reports it."""
     command = [*RESIZE, str(folder / "old"), "--partitions", str(partitions), "--to", str(folder / "new")]
     for number in (signal.SIGINT, signal.SIGTERM):
         ended(command, folder, number)

@@ -1,4 +1,4 @@
-"""An assistant is any command: it gets the prompt, works in a folder with the pack, and its reads are measured."""
+"""An assistant is any command that gets a prompt and works in a folder with the pack. The runner measures its reads."""
 
 import sys
 import time

@@ -103,5 +103,5 @@ NO = items.Trigger("no", "plot a file", should_trigger=False)
     ],
 )
 def test_choice_of_a_skill_is_graded(trigger: items.Trigger, reply: str, *, is_right: bool) -> None:
-    """A prompt that should load the skill needs its name; for other prompts, any other choice is right."""
+    """If a prompt should load the skill, only the skill's name is right. Otherwise, any other choice is right."""
     assert is_right == grade(trigger, reply).is_right

@@ -92,7 +92,7 @@ def test_file_of_evaluations_follows_the_guide() -> None:
 
 
 def test_questions_have_a_wrong_answer_and_a_key() -> None:
-    """A question without a wrong answer would not show that its key can refuse one."""
+    """A question without a wrong answer would not prove that its key can reject a wrong answer."""
     questions = items.questions()
 
     assert [] == [question.name for question in questions if not question.wrong_answers]

@@ -1,4 +1,4 @@
-"""The verifier of a coding task accepts the reference, and refuses wrong answers for the right reason."""
+"""A coding task's verifier accepts the reference answer, and rejects wrong answers for the expected reason."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Damages of checkpoints with three committed batches, and the kinds of checkpoints that each damage is tried on."""
+"""Damage to checkpoints with three committed batches, and the kinds of checkpoints to which each damage applies."""
 
 import re
 import shutil
@@ -180,7 +180,7 @@ UNSEEN: dict[str, tuple[tuple[str, ...], Damage]] = {
     "state missing": ((COUNTS_1,), delete("state")),
     # The start would need the code of the query.
     "other operator": ((COUNTS_2,), edit("state/0/_metadata/metadata", swap(b"stateStoreSave", b"dedupe"))),
-    # The size is right.
+    # The size is correct.
     "changes of zeros": ((COUNTS_1, COUNTS_2), edit("state/0/0/3[._]*[!c]", lambda content: bytes(len(content)))),
 }
 """Damages that make a start fail, and that `inspect` does not find."""

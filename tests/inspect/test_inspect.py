@@ -73,7 +73,7 @@ def test_batch_that_failed_is_planned_and_repeated(spark: SparkSession, kafka: s
 
 
 def test_partition_without_a_slot_does_not_move(starved: ModeJob) -> None:
-    """A real-time query with too few slots never reads one partition; only the broker shows it."""
+    """A real-time query with too few slots never reads one partition, which is visible only on the broker."""
     report = inspect(str(starved.checkpoint), Connection(starved.kafka))
     partitions = report.sources[0].partitions
 

@@ -1,4 +1,4 @@
-"""How `inspect` reads files and brokers: it writes nothing, needs no package for local folders, and names failures."""
+"""`inspect` writes nothing while it reads files and brokers, needs no package for local folders, and names failures."""
 
 import json
 import os

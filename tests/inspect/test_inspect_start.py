@@ -1,7 +1,7 @@
 """
-Damaged checkpoints: `inspect` names the mode that can continue exactly as a start on OSS 4.3.0 succeeds.
+Damaged checkpoints: `inspect` reports that a mode can continue exactly if a start in this mode succeeds on OSS 4.3.0.
 
-Where a start fails, its failure contains the condition or message that the report names.
+If a start fails, its error contains the condition or message in the report.
 """
 
 import shutil

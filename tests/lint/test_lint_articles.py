@@ -1,5 +1,5 @@
 """
-Nothing that published articles and drafts get wrong about the mode passes the linter.
+The linter reports every mistake about real-time mode that published articles and drafts contain.
 
 The sentences and the code in `articles/` are ours. Each repeats a mistake of an article, a benchmark or a pull
 request that the pages of this pack correct.

@@ -46,7 +46,7 @@ def test_missing_output_mode_is_added_on_its_own_line() -> None:
 
 @pytest.mark.parametrize("call", [".outputMode('append')" + REAL_TIME, UPDATE + ".trigger(realTime=True)", REAL_TIME])
 def test_equal_statements_on_one_line_are_all_corrected(call: str) -> None:
-    """A second correction finds nothing, so no finding stays fixable forever."""
+    """A second correction finds nothing to correct, so no finding stays fixable forever."""
     statement = f"events.writeStream.format('console'){call}.start()"
     after = corrected(f"{EVENTS}{statement}; {statement}; {statement}\n")
 

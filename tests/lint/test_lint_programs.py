@@ -1,4 +1,4 @@
-"""The examples of every rule: the linter reports only that rule in the bad one and nothing in the good one."""
+"""For each rule, the linter reports only this rule in the bad example, and nothing in the good example."""
 
 import re
 

@@ -18,7 +18,7 @@ BAD += ".trigger(realTime=True).start()\n"
 
 
 def test_minimum_duration_of_one_file_applies_to_all_files(tmp_path: Path) -> None:
-    """One module often builds the session of all."""
+    """One module often builds the session that all modules share."""
     job = BAD.replace("True", '"1 second"')
     (tmp_path / "job.py").write_text(job)
     assert ["trigger-interval"] == [finding.rule for finding in lint_paths([tmp_path])]

@@ -161,7 +161,7 @@ def test_listener_exports_state_and_reports(scene: Scene) -> None:
 
 
 def test_late_listener_misses_that_the_query_runs(scene: Scene) -> None:
-    """It exports the batches, but no `realtime_query_running`, and reports the end under another name."""
+    """The listener exports the batches, but not `realtime_query_running`, and reports the end under another name."""
     assert scene.value("rows_total", late=True)
     assert scene.value("running", late=True) is None
 

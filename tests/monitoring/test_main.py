@@ -77,7 +77,7 @@ def test_wrong_call_is_named_at_once(
     address: str,
     message: str,
 ) -> None:
-    """The command needs no broker for this. The query would reject a canary that is not JSON."""
+    """The command reports the mistake without a broker. The query would reject a canary that is not JSON."""
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", servers)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])

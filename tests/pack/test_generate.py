@@ -50,7 +50,7 @@ def test_changed_version_and_addresses_reach_every_file_that_states_them(copied:
 
 
 def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> None:
-    """Otherwise, a renamed place would keep an old version unnoticed."""
+    """Otherwise, a file with a renamed line would silently keep the old version."""
     citation = copied / "CITATION.cff"
     citation.write_text(citation.read_text().replace("version: 0", "release: 0"))
 

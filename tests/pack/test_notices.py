@@ -28,7 +28,7 @@ BUNDLE_LICENCE = re.compile(r'^Bundle-License: "?([^";\r\n]+)', re.MULTILINE)
 
 
 def _of_package(name: str) -> list[str]:
-    """Return what the metadata of a package states: the SPDX expression, or else its licence, classifiers and file."""
+    """Return the licence in a package's metadata: the SPDX expression, or else its licence, classifiers and file."""
     found = metadata.metadata(name)
     if expressions := found.get_all("License-Expression", []):
         return expressions
@@ -39,7 +39,7 @@ def _of_package(name: str) -> list[str]:
 
 
 def _of_jar(jar: Path) -> list[str]:
-    """Return what a jar states: the licences of its pom and of its manifest, and the first line of its licence."""
+    """Return the licences in a jar: those of its POM and its manifest, and the first line of its licence file."""
     with zipfile.ZipFile(jar) as archive:
         texts = {name: archive.read(name).decode(errors="replace") for name in archive.namelist() if _may_state(name)}
     stated = [match for name, text in texts.items() if name.endswith("pom.xml") for match in POM_LICENCE.findall(text)]

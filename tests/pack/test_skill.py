@@ -1,4 +1,4 @@
-"""The hard rules of SKILL.md neither forbid legal Databricks code nor allow code that OSS refuses."""
+"""The hard rules of SKILL.md do not forbid valid Databricks code, and do not allow code that OSS rejects."""
 
 import pytest
 

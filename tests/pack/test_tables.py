@@ -110,7 +110,7 @@ def change_first_fault(content: Any) -> None:
 def test_unusual_run_is_shown_as_what_it_is(
     root: Path, block: str, stem: str, change: Change, present: str, absent: str
 ) -> None:
-    """Missing, late, slow and wrong runs change the text, so no table is a constant."""
+    """Missing, late, slow and wrong runs change the text, which proves that no table is constant."""
     text = rendered(root, block, stem, change)
 
     assert present in text

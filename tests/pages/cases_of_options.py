@@ -1,8 +1,8 @@
 """
 Cases for the table of options.
 
-Real-time mode runs one task for each topic partition and does not limit the size of a batch, so it refuses options that
-would change either.
+Real-time mode runs one task for each topic partition and does not limit the size of a batch, so it rejects options that
+would change the number of tasks or the size of a batch.
 """
 
 import json

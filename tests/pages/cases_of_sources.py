@@ -52,7 +52,7 @@ class PythonSourceAndSink(DataSource):
         return "k string"
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
-        # Spark refuses the source before it reads.
+        # Spark rejects the source before it reads.
         return SimpleDataSourceStreamReader()
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> _DiscardingWriter:  # noqa: ARG002, N802 - Spark's

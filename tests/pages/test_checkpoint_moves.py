@@ -78,7 +78,7 @@ def assert_inspected(checkpoint: Path, earlier: Mode, mode: Mode, *, is_refused:
 def test_checkpoint_moves_only_if_its_format_allows(
     job: ModeJob, shapes: tuple[str, ...], confs: dict[str, str], steps: list[Step]
 ) -> None:
-    """Each mode continues or is refused as listed; a refused mode leaves its records to the next run."""
+    """Each mode continues or is rejected as listed. The next run processes the records of a rejected mode."""
     job, earlier = replace(job, shapes=shapes), None
     for key, value in confs.items():
         job.spark.conf.set(key, value)

@@ -81,7 +81,7 @@ def missing_in_key(block: str) -> set[str]:
 
 
 def test_key_of_an_aggregation_that_readers_paste_holds_each_grouping_column() -> None:
-    """Otherwise, a compacted topic, or a reader of the newest row, would drop other groups."""
+    """Otherwise, a compacted topic, or a consumer that keeps the newest row, would drop other groups."""
     blocks = [example.fence.code for example in EXAMPLES if example.fate not in ("raises", "other")]
 
     assert 3 <= sum(".groupBy(" in block and "kafka" in block for block in blocks)

@@ -131,7 +131,7 @@ def test_spark_connect_client_sees_what_the_page_states(spark: Any, kafka: str, 
 @pytest.mark.services
 @pytest.mark.timeout(200)
 def test_each_helper_that_uses_spark_runs_in_a_classic_session(spark: Any, kafka: str, tmp_path: Path) -> None:
-    """So no outcome over Spark Connect, of the same calls, is a mistake of a call."""
+    """Therefore a failure over Spark Connect, with the same calls, is not caused by a mistake in a call."""
     assert dict.fromkeys(public_functions(), RUNS) == outcomes(calls(spark, kafka, tmp_path))
 
 

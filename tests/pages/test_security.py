@@ -202,7 +202,7 @@ def test_right_login_with_two_rights_copies_a_record_and_others_end_the_query(
 def test_sink_in_transactions_names_its_missing_right(
     spark: SparkSession, secured: SecuredKafka, tmp_path: Path
 ) -> None:
-    """Rights to both topics are not enough."""
+    """Permissions on both topics are not enough."""
     source, target = new_topic(secured.setup, 1), new_topic(secured.setup, 1)
     secured.allow((source, "READ"), (target, "WRITE"))
     rows = kafka_rows(spark, "", source, **password(secured)).select("value")

@@ -158,7 +158,7 @@ os._exit(7)
 
 
 def test_job_that_ends_its_process_is_named(project: Path, temporary: Path) -> None:
-    """A job can neither end `prove` silently nor leave a process behind."""
+    """A job cannot end `prove` silently, and cannot leave a process behind."""
     (project / "job.py").write_text(ENDS)
     with _start(project, temporary) as process:
         _, progress = process.communicate(timeout=240)

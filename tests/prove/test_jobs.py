@@ -1,4 +1,4 @@
-"""`prove` judges each file of `jobs` as the comments in it say, which `JobFile` describes."""
+"""`prove` returns the verdicts that the comments in each file of `jobs` describe (see `JobFile`)."""
 
 import logging
 import re
@@ -53,7 +53,7 @@ def test_stop_is_not_a_fault_of_the_job(file: JobFile, judge: Judge) -> None:
 def test_what_production_has_does_not_stop_a_job(
     file: JobFile, bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its clients, tables and catalogs are missing here, and a loop that polls a query ends the run."""
+    """The job's clients, tables and catalogs are missing here, and a loop that polls a query ends the run."""
     monkeypatch.chdir(bench.folder)
     (tmp_path / "job.py").write_text(file.code)
     for folder in ("checkpoint", "logs"):

@@ -171,7 +171,7 @@ def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str,
 
 
 def test_two_stops_at_once_end_one_after_the_other(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The later one finds a query that has stopped, and says neither more nor less."""
+    """The second call finds that the query has stopped, and raises only the error for a stopped query."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 2)
     query = start(read(spark, kafka, source), kafka, target, tmp_path / "copy")
     with ThreadPoolExecutor() as pool:

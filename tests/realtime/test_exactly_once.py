@@ -1,4 +1,8 @@
-"""Each result once for readers of committed records, whoever dies, and at once for all others."""
+"""
+`read_committed` consumers get each result once, whichever process is killed.
+
+Other consumers get results immediately.
+"""
 
 import json
 from collections import Counter
@@ -88,7 +92,7 @@ def test_rows_are_visible_at_once_and_committed_with_their_batch(
 
 
 def test_batch_that_is_stopped_in_the_middle_is_written_once(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """Then the sink of Spark continues the counts with the same checkpoint, and afterwards the transactions again."""
+    """Then Spark's sink continues the counts on the same checkpoint, and afterwards `to_kafka` continues."""
     source, target, plain = new_topic(kafka, 2), new_topic(kafka, 2), new_topic(kafka, 2)
     checkpoint = tmp_path / "counts"
     with traffic(kafka, source) as sent:
@@ -167,7 +171,7 @@ def test_result_of_each_kind_is_committed_once(spark: SparkSession, kafka: str, 
 
 
 def test_columns_choose_topic_partition_and_headers(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """In micro-batch mode, with the source of Spark."""
+    """The test uses micro-batch mode and Spark's own source."""
     source, target, other = new_topic(kafka, 1), new_topic(kafka, 2), new_topic(kafka, 2)
     rows = kafka_rows(spark, kafka, source).selectExpr(
         "case when value = 'other' then null else cast(value as string) end key",
@@ -261,7 +265,7 @@ def test_record_above_the_limit_leaves_nothing_of_its_batch(spark: SparkSession,
 def test_lost_transaction_stops_the_start_until_its_batch_is_repeated(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """The record of a transaction that the broker does not know stands for an aborted one."""
+    """A recorded transaction that the broker does not know represents an aborted transaction."""
     source, target, checkpoint = new_topic(kafka, 2), new_topic(kafka, 2), tmp_path / "lost"
     rows = kafka_rows(spark, kafka, source, control.SOURCE).groupBy("value").count()
     rows = rows.selectExpr("string(value) || ' ' || count as value")
@@ -310,7 +314,7 @@ def test_session_that_cannot_write_exactly_once_is_refused(
     "step", ["after the commit log of a repeated batch", "between the commits of two transactions", kills.RECOVERY]
 )
 def test_job_that_is_killed_at_a_step_writes_each_result_once(kafka: str, tmp_path: Path, step: str) -> None:
-    """The checkpoint is in another file system than `file:`."""
+    """The checkpoint is in a file system other than `file:`."""
     sent, job = list[str](), kills.Job(kafka, tmp_path, "")
     names = {name: new_topic(kafka, 2) for name in ("source", *drains.QUERIES)}
     (tmp_path / "topics.json").write_text(json.dumps(names))

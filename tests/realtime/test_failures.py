@@ -43,7 +43,7 @@ def decisions(*failures: Failure) -> list[Decision]:
 def test_first_failure_starts_again_only_if_a_restart_can_help(
     name: str, condition: str, offsets: str, starts_again: bool
 ) -> None:
-    """Transient and possibly transient causes are tried again; permanent causes are not."""
+    """The keeper retries transient and possibly transient causes, but not permanent causes."""
     failure = recorded(name)
 
     decision = judge(failure, [])

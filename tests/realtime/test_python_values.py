@@ -113,7 +113,7 @@ def test_results_are_those_of_micro_batch_mode(micro_batch: dict[str, str], obse
 
 
 def test_state_keeps_a_value_or_refuses_it(micro_batch: dict[str, str], observed: Observed) -> None:
-    """Micro-batch mode stores some values as NULL or as another value; real-time mode refuses them."""
+    """Micro-batch mode stores some values as NULL or as a different value; real-time mode rejects these values."""
 
     def expected(pair: str, stored: str) -> str:
         column, value = PAIRS[int(pair.split(" ")[2])]

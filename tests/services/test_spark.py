@@ -1,5 +1,5 @@
 """
-Sessions are private, start fast, and create files without a process for each of them.
+Sessions are private, start fast, and do not start a process for each file that they create.
 
 Python workers of the driver connect to Spark before their imports, which can take longer than Spark waits.
 """

@@ -1,4 +1,4 @@
-"""Servers restart, answers are lost, writers collide: no row is missing, applied twice or reverted."""
+"""If servers restart, replies are lost or writers collide, no row is missing, applied twice or reverted."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -30,7 +30,7 @@ def test_records_are_selected_by_intended_send_time() -> None:
 
 
 def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:
-    """Slots that are filled before their deadline do not count, nor do orders with several records."""
+    """Slots that are filled before their deadline and orders with several records do not count."""
     log, slot = log_of(), {"src": "s:0:0", "kind": "slot", "code": "pending", "version": 2}
     for result_id, deadline in (("unfilled", 100), ("filled", 100), ("early", 99)):
         log.record_result({**slot, "result_id": result_id, "deadline": deadline}, 50)

@@ -184,7 +184,7 @@ def test_expired_record_is_counted_without_difference() -> None:
 
 
 def test_pending_result_open_order_and_reserved_slot_are_outstanding() -> None:
-    """Each is outstanding until its final version. An ad slot that is missing in the counts is outstanding, too."""
+    """Each of the three is outstanding until its final version. An ad slot that the counts omit is also outstanding."""
     log = good_log()
     slot, count = log.results[OPEN_SLOT], next(iter(log.counts.values()))
     steps: tuple[Callable[[], None], ...] = (

@@ -50,7 +50,7 @@ class Run:
     def at(self, now: int, *events: Event) -> list[Result]:
         """Fire the timers up to `now`, then pass events in one call; return the emitted results."""
         rows: list[Row] = []
-        if now > self.now:  # the tester refuses an unchanged time
+        if now > self.now:  # the tester rejects an unchanged time
             self.now = now
             rows += self.tester.setProcessingTime(now)
         if events:

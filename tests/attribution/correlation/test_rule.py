@@ -162,7 +162,7 @@ EDGES: dict[str, tuple[Callable[[int], list[Event]], int, Sequence[str]]] = {
 def test_window_includes_its_end(
     history: Callable[[int], list[Event]], window_ms: int, expected: Sequence[str]
 ) -> None:
-    """The window of an impression starts at its request, and it waits as long for a request that is late."""
+    """An impression's window starts at its request. The impression waits equally long for a late request."""
     name, inside, outside = expected
     assert [inside, inside, outside] == [codes(*history(window_ms + ms))[name] for ms in (-1, 0, 1)]
 
@@ -202,7 +202,7 @@ def test_skewed_device_clock_stays_flagged() -> None:
     ],
 )
 def test_callbacks_of_unmatched_impression_do_not_match(shown: Event, code: str, callbacks: tuple[str, str]) -> None:
-    """A click or playback step matches only if its impression does, and the slot stays open."""
+    """A click or playback step matches only if its impression matches. The ad slot stays open."""
     at = shown.effective_ts + SECOND
 
     actual = codes(request(), shown, callback("click", "k", at), callback("start", "p", at))

@@ -91,7 +91,7 @@ def differences(
 
 
 def has_counted_copies(sources: list[str], windows: Windows) -> bool:
-    """Return whether the limited state counts a copy of a record, or does not know that the last record is one."""
+    """Return whether the limited state counts a copy of a record, or does not recognize the last record as a copy."""
     limit = windows.max_events
     return len(sources) > limit and (len({*sources[:limit]}) < limit or sources[-1] in sources[limit:-1])
 

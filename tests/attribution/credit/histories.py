@@ -87,7 +87,7 @@ def histories(draw: st.DrawFn, span_ms: int, delay_ms: int) -> list[UserRecord]:
 
 
 def identity(record: UserRecord) -> tuple[str, int]:
-    """Return the identity of a record, which its deliveries share."""
+    """Return the identity of a record, which is the same for all its deliveries."""
     return (record.result_id, record.version) if isinstance(record, Touch) else (record.src, 0)
 
 

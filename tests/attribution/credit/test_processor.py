@@ -47,7 +47,7 @@ class UserRun:
 
     def at(self, now: int, *records: UserRecord | Erasure) -> None:
         """Fire the timers up to `now`, then pass the records in one call."""
-        if now > self.now:  # the tester refuses to set the same time again
+        if now > self.now:  # the tester rejects the same time
             self.now = now
             self.collect(self.tester.setProcessingTime(now))
         if records:
@@ -171,7 +171,7 @@ def test_erasure_clears_the_user_and_keeps_the_totals() -> None:
     """
     A tombstone makes credit final and removes touches and orders; older touches that arrive later are ignored.
 
-    Only the position of the order's record remains, so an order that a restarted query writes again counts once.
+    Only the position of the order's record remains, so an order that a restarted query writes again is counted once.
     """
     run = UserRun()
     run.at(T + 8, CLICK, ORDER)

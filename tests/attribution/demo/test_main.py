@@ -28,7 +28,7 @@ def test_comparison_without_both_modes_is_rejected(capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("module", ["examples.attribution.demo", "spark_rtm.monitoring"])
 def test_interrupt_during_the_imports_prints_no_traceback(module: str) -> None:
-    """The imports take seconds, in which people press Ctrl-C."""
+    """The imports take seconds, so users may press Ctrl-C during them."""
     command = [sys.executable, "-X", "importtime", "-m", module]
     with subprocess.Popen(command, cwd=files.ROOT, stderr=subprocess.PIPE, text=True) as program:
         assert program.stderr

@@ -1,4 +1,4 @@
-"""The table has the newest version of each result, also after crashes and compactions."""
+"""The table has the newest version of each result, even after crashes and compactions."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def rows_in(table: Table, spark: SparkSession) -> Newest:
 
 
 class Failing:
-    """A table whose query ends once after a batch was written, and before the checkpoint says so."""
+    """A table whose query fails once, after a batch was written and before the checkpoint records the batch."""
 
     def __init__(self, table: Table, fail_at: int) -> None:
         self._table, self._fail_at = table, fail_at

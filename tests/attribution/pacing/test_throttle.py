@@ -110,7 +110,7 @@ def test_restarted_throttle_reads_the_topic_from_its_start(kafka: str, settings:
 
 
 def test_error_of_the_reader_fails_the_throttle() -> None:
-    """A failed reader must not look like a reader without caps."""
+    """A failed reader must not look like a reader that has found no campaign at its cap."""
     throttle = throttle_after([GOAL], [])
     throttle.future.set_exception(KafkaException("no access"))
 

@@ -118,13 +118,13 @@ def test_lost_executor_fails_only_queries_with_a_shuffle(observed: Observed) -> 
     """Spark repeats the lost tasks of a query that does not shuffle rows."""
     after = observed.printed.partition(": kill-executor\n")[2].partition("results flow again")[0]
 
-    # A query that is between two batches at the kill does not fail, but at least one of the two must have failed.
+    # A query that is between two batches during the kill does not fail, but at least one of the two queries must fail.
     assert re.search(r"query '(events_to_attributed|attributed_to_pacing)' failed with ", after), observed.printed
     assert "query 'kafka_to_events' failed" not in after
 
 
 def test_live_view_and_table_show_each_fault(observed: Observed) -> None:
-    """Users see the beginning of a fault, the restarts, and the recovery. The table has a row for the fault."""
+    """The view shows the start of a fault, the restarts and the recovery. The table has a row for the fault."""
     printed = observed.printed
 
     assert "s the driver has ended\n" in printed
@@ -155,7 +155,7 @@ def test_lost_and_wrong_results_fail_the_run(observed: Observed) -> None:
 
 
 def test_unhealed_fault_and_failed_send_fail_the_run(observed: Observed) -> None:
-    """A run without a recovery has status 1, and so has one whose records the broker refused."""
+    """A run without a recovery has status 1, as does a run whose records the broker rejected."""
     first, *others = observed.outcome.incidents
     unhealed = replace(observed.outcome, incidents=[replace(first, seconds=None), *others])
     output = io.StringIO()

@@ -52,7 +52,7 @@ def test_row_contains_the_costs_of_all_queries_and_the_rows_of_the_first() -> No
 
 
 def test_late_records_are_a_result_and_lost_records_a_problem() -> None:
-    """An engine that leaves the load program no CPU time fell behind; a missing result invalidates the run."""
+    """Late records mean that the engine left no CPU time to the load program. A missing result invalidates the run."""
     late = result(lag_p99_ms=400.0)
     late = replace(late, problems=["records were sent late", "the run has only 2 batch boundaries"])
     lost = replace(result(missing=3), problems=["3 records have no output"])

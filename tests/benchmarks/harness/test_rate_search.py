@@ -68,7 +68,7 @@ def test_rate_is_raised_until_the_engine_falls_behind(limit: float, tried: list[
     ids=["wrong", "late"],
 )
 def test_only_a_late_try_is_repeated(change: dict[str, Any], tried: list[float]) -> None:
-    """A search gives no rate to an engine with wrong results, even if its records were sent late."""
+    """The search reports no rate for an engine with wrong results, even if its records were sent late."""
     rates = list[float]()
 
     def run_one(case: Case, traffic: Traffic) -> RunResult:

@@ -50,7 +50,7 @@ def test_rate_and_lag_of_the_load_generator_are_measured_from_due_times() -> Non
 
 @pytest.mark.services
 def test_missing_and_wrong_results_make_the_run_invalid(kafka: str) -> None:
-    """One of two partitions is copied to the target topic, also its invalid records."""
+    """Only one of two partitions is copied to the target topic, including its invalid records."""
     result = run_case(
         kafka,
         Case("half echo", "stateless", lambda run: echo(replace(run, partitions=1))),

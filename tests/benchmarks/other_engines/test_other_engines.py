@@ -1,4 +1,4 @@
-"""Kafka Streams gives the answers of the replay; `make bench-other-engines` verifies Flink too."""
+"""Kafka Streams writes the same results as the replay; `make bench-other-engines` also verifies Flink."""
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -35,7 +35,7 @@ def test_kafka_streams_answers_every_record_correctly_once(kafka: str) -> None:
 def test_part_of_a_comparison_is_not_published(
     flags: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The program refuses the options before it measures, and names the remedy."""
+    """The program rejects the options before it measures anything, and its message contains the remedy."""
     with pytest.raises(SystemExit):
         parse("other-engines", measure, flags)
 

@@ -1,4 +1,4 @@
-"""Two published limits of one case: either they agree, or the page with the older one names the newer one."""
+"""Two published limits of one case either agree, or the page with the older limit mentions the newer limit."""
 
 import json
 from typing import Any

@@ -17,7 +17,7 @@ RATIOS = "times_baseline", "speedup_over_micro_batch", "speedup_over_untuned"
 
 
 def test_case_is_compared_with_baseline_and_its_own_workload() -> None:
-    """No ratio relates two workloads: an aggregation is compared only with the micro-batch aggregation."""
+    """No ratio compares two workloads: an aggregation is compared only with the micro-batch aggregation."""
     results = [
         run_result("echo", BASELINE, [2] * 10),
         run_result("stateless", "micro-batch", [200] * 10),

@@ -1,4 +1,4 @@
-"""A soak finds growth, and noise is not growth."""
+"""A soak test detects growth, and does not report noise as growth."""
 
 import random
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def test_growth_and_differences_end_with_status_1(
 
 
 def test_short_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """A run of ten minutes could not be judged, so it does not start; a run that ended early has no result."""
+    """A ten-minute run is too short to detect growth, so it does not start. A run that ended early has no result."""
     with pytest.raises(SystemExit, match="2"):
         main(["--duration", "600"])
     assert "a run must last at least 5400 s to show growth" in capsys.readouterr().err
