@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from statistics import median_low
 
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.credit.models import CreditRules
@@ -68,25 +69,23 @@ def _late_ms(due: Mapping[str, int], appended: Mapping[str, int]) -> list[int]:
     return [appended[key] - at for key, at in due.items() if key in appended]
 
 
-def latencies_by_second(
-    log: RunLog, started_at: float, newest: int | None = None, *, decoded: bool = False
-) -> dict[int, tuple[int, int]]:
-    """Return the median and maximum latency (ms) of both queries, or only of the first, by second from `started_at`."""
+def medians_of_run(log: RunLog, started_at: float, newest: int, *, decoded: bool = False) -> dict[int, int]:
+    """Return the median latency (ms) of both queries, or only of the first, by second from `started_at`."""
     latencies_ms = []
     for src, source in islice(reversed(log.sources.items()), newest):
         event = log.events.get(src)
         ended_at = (event and event.appended_at) if decoded else log.first_result_at.get(src)
         if ended_at:
             latencies_ms.append((source.t0 / 1000 - started_at, ended_at - source.appended_at))
-    return by_second(latencies_ms)
+    return medians_by_second(latencies_ms)
 
 
-def by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, tuple[int, int]]:
-    """Return the median and maximum latency in each second. `latencies_ms` contains pairs of time (s) and latency."""
+def medians_by_second(latencies_ms: Iterable[tuple[float, int]]) -> dict[int, int]:
+    """Return the median latency in each second. `latencies_ms` contains pairs of time (s) and latency."""
     values: defaultdict[int, list[int]] = defaultdict(list)
     for at_seconds, latency_ms in latencies_ms:
         values[int(at_seconds)].append(latency_ms)
-    return {second: (sorted(each)[(len(each) - 1) // 2], max(each)) for second, each in values.items()}
+    return {second: median_low(each) for second, each in values.items()}
 
 
 def order_statistics(hop: str, values: Sequence[int]) -> Latency:

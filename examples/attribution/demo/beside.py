@@ -11,7 +11,7 @@ from itertools import islice
 
 from pyspark.sql import SparkSession
 
-from examples.attribution.audit.latency import Latency, by_second, order_statistics
+from examples.attribution.audit.latency import Latency, medians_by_second, order_statistics
 from examples.attribution.kafka_to_events import kafka_to_events
 from examples.attribution.pipeline import SOURCE_OPTIONS
 from examples.attribution.settings import Settings
@@ -44,10 +44,10 @@ class Beside:
     latencies_ms: list[tuple[int, int]]
     """Append time (UTC ms) of each source record, and the time (ms) until the event was appended."""
 
-    def by_second(self, started_at: float, newest: int | None = None) -> dict[int, tuple[int, int]]:
-        """Return median and maximum latency (ms) of the `newest` records, or of all, per second since `started_at`."""
+    def medians_by_second(self, started_at: float, newest: int) -> dict[int, int]:
+        """Return the median latency (ms) of the `newest` records, per second since `started_at`."""
         latencies_ms = islice(reversed(self.latencies_ms), newest)
-        return by_second((at / 1000 - started_at, latency_ms) for at, latency_ms in latencies_ms)
+        return medians_by_second((at / 1000 - started_at, latency_ms) for at, latency_ms in latencies_ms)
 
     def latency(self, since: float) -> Latency | None:
         """Return the latencies of records appended at `since` (UTC ms) or later, or None if there are none."""

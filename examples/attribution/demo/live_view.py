@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from examples.attribution.audit.latency import Latency, hop_latencies, latencies_by_second
+from examples.attribution.audit.latency import Latency, hop_latencies, medians_of_run
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.demo.beside import Beside
 from examples.attribution.pacing.throttle import DeliveryThrottle
@@ -139,10 +139,9 @@ class LiveView:
         settings, mode = self._settings, self._settings.trigger
         elapsed = time.time() - self._sent.started_at
         started_at, beside = self._sent.started_at, self.beside
-        newest = {mode: latencies_by_second(log, started_at, NEWEST, decoded=bool(beside))}
-        newest |= {"micro-batch": beside.by_second(started_at, NEWEST)} if beside else {}
-        for name, latencies_ms in newest.items():
-            self.curves[name] |= {second: median_ms for second, (median_ms, _) in latencies_ms.items()}
+        self.curves[mode] |= medians_of_run(log, started_at, NEWEST, decoded=bool(beside))
+        if beside:
+            self.curves["micro-batch"] |= beside.medians_by_second(started_at, NEWEST)
         rates = self.rates(log, sink, now)
         state = Text(f"{elapsed:3.0f} s  {self.phase(log)}", style="bold yellow" if self._drains_from else "bold")
         hint = "the check requires all results" if self._drains_from else "Ctrl-C ends the traffic"
