@@ -42,7 +42,7 @@ MODEL_INPUTS = {
 
 @dataclass(frozen=True)
 class Demand:
-    """The expected load. Each query reads all records."""
+    """The expected load on the queries. Each query reads all records."""
 
     rate: float
     record_bytes: float = 200

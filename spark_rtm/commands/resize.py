@@ -133,7 +133,7 @@ def _rewritten(spark: SparkSession, checkpoint: Path, partitions: int, target: P
         aggregations = [one.number for one in operators if one.name == REAL_TIME_OPERATOR]
         _rename(target, aggregations, MICRO_BATCH_OPERATOR)
         java: Any = session._jsparkSession  # noqa: SLF001 - the class is not public
-        # A killed query's last batch has no commit. Spark rejects such a checkpoint if a sink needs each batch id.
+        # `False` makes Spark accept a last batch without a commit, which a killed query leaves behind.
         java.streamingCheckpointManager().repartition(str(target.absolute()), partitions, False)
         rows = sum(compared(session, target, operator.number, batch) for operator in operators)
         _rename(target, aggregations, REAL_TIME_OPERATOR)

@@ -52,8 +52,8 @@ def spans(
     """
     Return spans of consecutive batches that the same mode wrote, oldest first.
 
-    `created_seconds` is the modification time of `metadata`, which Spark writes before the first batch. A later time
-    than the batches' means that the checkpoint is a copy, and all file times are ignored.
+    `created_seconds` is the modification time of `metadata`, which Spark writes before the first batch. If it is later
+    than the batches, the checkpoint is a copy, and all file times are ignored.
     """
     batches = sorted(set(planned) & set(committed))
     has_gaps = any(after - before > 1 for before, after in pairwise(batches))

@@ -22,7 +22,7 @@ def json_object(value: bytes | None, fields: Mapping[str, type | UnionType]) -> 
     """
     Return the JSON object in `value`, or None for a tombstone, other JSON or a field of the wrong type.
 
-    `fields` maps names to types. A missing field counts as null. Other fields are allowed and not checked.
+    `fields` maps names to types. A missing field is treated as null. Other fields are allowed and not checked.
     """
     try:
         row = json.loads(value or b"")

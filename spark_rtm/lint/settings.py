@@ -69,7 +69,7 @@ class Settings:
 
 
 def settings_for(paths: Iterable[Path], rules: Iterable[str], given: Mapping[str, Any]) -> Settings:
-    """Return the settings of the nearest `pyproject.toml` above all paths. Given values, except None, override them."""
+    """Return the settings in the nearest `pyproject.toml` above all paths. `given` overrides them, except for None."""
     file = _project_file([path.absolute() for path in paths])
     settings = _read(file, set(rules)) if file else Settings()
     changes = {name: value for name, value in given.items() if value is not None}

@@ -70,8 +70,8 @@ def job_confs(*packages: str) -> dict[str, str]:
     """
     Return settings that send code and the Python workers' packages to a cluster.
 
-    The code is `spark_rtm` and the named packages. The settings have the same effect as the options `--py-files`,
-    `--archives` and `--conf` of `spark-submit`.
+    The code consists of `spark_rtm` and the given packages. The settings have the same effect as the `--py-files`,
+    `--archives` and `--conf` options of `spark-submit`.
     """
     name = f"job/{job_archive.packages_id()}"
     packages_archive = job_archive.PACKAGES_ARCHIVE

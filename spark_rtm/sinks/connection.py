@@ -202,7 +202,7 @@ class Watchdog:
                 self._watched = None
 
     def cut(self, *, only_late: bool = False) -> None:
-        """Shut down the watched socket. If `only_late` is true, do so only after the timeout."""
+        """Shut down the watched socket. If `only_late` is true, shut it down only after the timeout."""
         with self._lock:
             if self._watched is None or (only_late and time.monotonic() < self._watched[0]):
                 return

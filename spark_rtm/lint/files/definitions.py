@@ -78,7 +78,7 @@ class _Clusters:
 
 
 def _with_names(names: list[tuple[str, int]], found: list[Found]) -> list[Found]:
-    """Add a job's names to its cluster. If a job has several clusters, its names do not identify one of them."""
+    """Add a job's names to its cluster. If a job has several clusters, its names apply to none of them."""
     return [(content, kind, [*names, *inner]) for content, kind, inner in found] if len(found) == 1 else found
 
 

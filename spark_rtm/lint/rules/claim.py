@@ -1,8 +1,8 @@
 """
-Rules for four phrases of advice: Photon, serverless compute, autoscaling, an old runtime.
+Rules for wrong advice on four subjects: Photon, serverless compute, autoscaling and old runtimes.
 
-They apply to cells of tables, sentences on one line and comments of code blocks. `lint --claims` lists all other
-sentences about the mode for a person or an assistant to judge.
+The rules apply to table cells, single-line sentences and comments in code blocks. `lint --claims` lists all other
+sentences about real-time mode for a person or an assistant to judge.
 """
 
 import re
@@ -15,7 +15,7 @@ from spark_rtm.lint.rules.rule import DATABRICKS_ONLY, Rules
 
 RULES = Rules()
 REMOVED = {"claim-delta", "claim-continuous", "claim-latency", "continuous-name", "source-name"}
-"""Rules of earlier versions. `lint --claims` lists the sentences that most of them judged."""
+"""Rules from earlier versions. `lint --claims` now lists the sentences that most of these rules checked."""
 ADVICE = (
     r"\b(?:enabl\w+|us(?:e|es|ing)|turn(?:s|ing)?\s+on|switch(?:es)?\s+on|with|on|requires?|needs?|recommend\w*|"
     r"prefer\w*|choose|supports?|keep|leave|add)\b[^.;:|]{0,40}?"

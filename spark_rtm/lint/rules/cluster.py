@@ -12,7 +12,7 @@ from spark_rtm.lint.spark.values import quoted
 RULES = Rules()
 VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
 WITHOUT_DISK = re.compile(r"^[mcrt][2-9](?:-?flex|[abeginz])*\.\w+$")
-"""AWS machine types without a local disk. Types with one have a `d` after the number."""
+"""Pattern for AWS machine types without a local disk. Types with a local disk have a `d` after the number."""
 MIN_RUNTIME = (16, 4)
 
 
@@ -138,7 +138,7 @@ def cluster_volumes(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for AWS clusters that run real-time mode with neither local disks nor EBS volumes.
 
-    Why: The creation of such a cluster fails, because it has no disk for state and shuffle files.
+    Why: The cluster cannot be created, because it has no disk for state and shuffle files.
 
     Reported at: `node_type_id`.
 
@@ -184,7 +184,7 @@ def job_serverless(cluster: Cluster) -> Iterator[Problem]:
     """
     Checks for serverless tasks in jobs whose name refers to real-time mode.
 
-    Why: Serverless jobs do not support triggers without an end, such as the real-time trigger.
+    Why: Serverless jobs do not support triggers that never end, such as the real-time trigger.
 
     Reported at: `environment_key`.
 

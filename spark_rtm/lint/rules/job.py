@@ -15,11 +15,11 @@ from spark_rtm.lint.spark.values import Unknown, Value, alternatives, as_text, p
 RULES = Rules()
 SHUFFLE_CONF = "spark.sql.shuffle.partitions"
 MAX_PARTITIONS = 127
-"""Limit of the partitions, above the task slots of most real-time clusters. The default is 200."""
+"""Maximum number of shuffle partitions, more than the task slots of most real-time clusters. Spark's default is 200."""
 MAX_FOREACH_MS = 10_000
 CONNECTOR = re.compile(r"spark-sql-kafka-0-10_2\.1[23]:(?P<version>\d{1,2}\.\d{1,2})\b")
 ALWAYS = re.compile(r"exists|is_?dir|__name__|\bls\(", re.IGNORECASE)
-"""A condition that does not express a decision to start again: the folder exists, or the module is the program."""
+"""Pattern for conditions that express no decision to start over: a folder exists, or the module is the program."""
 TEMPORARY = re.compile(r"(?:file:/*|dbfs:/*|/dbfs/)?/?(?:tmp|temp|var/tmp|local_disk0/tmp)(?:/|$)", re.IGNORECASE)
 ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
 
@@ -27,7 +27,7 @@ ABSOLUTE = re.compile(r"/|\\\\|[A-Za-z][\w+.-]*:|\0|[$<{~]")
 @RULES.add("shuffle-partitions", severity="warning")
 def shuffle_partitions(module: Module) -> Iterator[Problem]:
     """
-    Checks for stateful real-time queries in jobs that set a high number of shuffle partitions, or none.
+    Checks for jobs with stateful real-time queries that set many shuffle partitions, or do not set their number.
 
     Why: Each stateful operator needs one task slot per shuffle partition (default 200), or the query does not start.
 
@@ -58,7 +58,7 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
             if query.start_line:
                 message = "the stateful query has 200 shuffle partitions by default, and each needs a task slot"
                 line = stateful_steps(query.writer.frame)[0].line
-                # Without a session of its own, the code gets its settings from its cluster or from another file.
+                # Code that builds no session gets its settings from the cluster or from another file.
                 severity = "warning" if module.builds_session else "information"
                 fix = f'set "{SHUFFLE_CONF}" to the number of task slots for stateful stages, such as 8'
                 yield Problem(line, message, fix, severity=severity, lines=query.writer.lines)
@@ -70,7 +70,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
     Checks for jobs whose real-time queries store their checkpoint in a temporary folder or at a relative path.
 
     Why: If the folder is deleted, or the job starts in another folder, the query restarts without its state.
-    In notebooks, which are often trials, the severity of the finding is information.
+    In notebooks, which are often trials, the severity is `information`.
 
     Reported at: the path, even in a dictionary.
 
@@ -137,7 +137,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
     for each in module.deletions if not module.is_test else ():
         conditions = {test for test in each.tests if not ALWAYS.search(test)}
         queries = [query for query in module.queries[each.first : each.end] if query in module.real_time]
-        # A condition is a decision to start again, unless the query has the same condition.
+        # A condition expresses a decision to start over, unless the query has the same condition.
         queries = [query for query in queries if conditions <= query.path.keys()]
         if any(_deletes(each, query) for query in queries):
             message = "the job deletes its own checkpoint, so each start loses the state, and skips or repeats records"
@@ -171,8 +171,8 @@ def kafka_columns(module: Module) -> Iterator[Problem]:
     """
     Checks for jobs that write the rows of a Kafka source to Kafka without selecting columns.
 
-    Why: The source adds the columns `partition` and `topic`, and the sink reads both. Each record goes to the partition
-    with the number of its source partition, which may not exist in the target topic. Without the option `topic`, the
+    Why: The source adds the `partition` and `topic` columns, and the sink reads both. Each record goes to the partition
+    with the number of its source partition, which may not exist in the target topic. Without the `topic` option, the
     record goes back to the source topic.
 
     Reported at: `writeStream`.

@@ -39,7 +39,7 @@ def async_state(module: Module) -> Iterator[Problem]:
     """
     Checks for asynchronous progress tracking in stateful queries.
 
-    Why: On OSS, a stateful query with this option fails after it starts. Databricks publishes such programs.
+    Why: On OSS, a stateful query with this option fails after it starts. Databricks publishes such examples.
 
     Reported at: the option that turns the tracking on, even in a dictionary.
 
@@ -169,7 +169,7 @@ def pipeline_flow(module: Module) -> Iterator[Problem]:
     """
     Checks for pipeline tables, views and append flows with the real-time trigger.
 
-    Why: In declarative pipelines, only an update flow into a sink runs in real-time mode; SQL has no such flow.
+    Why: In declarative pipelines, only an update flow into a sink runs in real-time mode; SQL lacks update flows.
 
     Reported at: the decorator or the property that sets the trigger.
 

@@ -83,7 +83,7 @@ class Rule:
 
     @property
     def engine_text(self) -> str:
-        """Return the severity and the engines of the rule as text."""
+        """Return the rule's severity and engines as text."""
         cases = [f"{label}: {text}" for label, text in self.cases.items() if text]
         if cases:
             return f"{self.severity.capitalize()}. {' '.join(cases)}"
@@ -91,7 +91,7 @@ class Rule:
 
     def explanation(self) -> str:
         """Return the rule's section as plain text, with the URLs of the sources."""
-        # A source is a URL, or a path from the page of rules to a test, which only a checkout contains.
+        # A source is a URL, or a path from the rules page to a test, which only a checkout contains.
         found = {
             label: re.sub(r"^\.\./(\S+)", r"\1 in the repository", CITATIONS[label])
             for label in LABEL.findall(self.source)
@@ -109,7 +109,7 @@ class Rule:
 
 
 def _parts(check: Check, engines: tuple[str, ...]) -> dict[str, Any]:
-    """Return the text fields of a rule, keyed by field name, from the docstring of its check."""
+    """Return a rule's text fields, keyed by field name, from its check's docstring."""
     pieces = PART.split(inspect.getdoc(check) or "")
     parts = {
         name: inspect.cleandoc(text).strip() if name in CODE_PARTS else " ".join(text.split())
@@ -148,4 +148,4 @@ def _of_each_query(check: Check) -> Check:
 
 
 UNCHECKED = Rule("unchecked", "file", BOTH, "warning", lambda _: iter(()))
-"""The finding for unchecked code and text. It is not a mistake in the code, but shows that a run was incomplete."""
+"""Rule for unchecked code and text. A finding is not a mistake in the code, but shows that a run was incomplete."""

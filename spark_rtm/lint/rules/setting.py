@@ -50,7 +50,7 @@ REFUSED_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (rf"(?!.*(?:{ROCKSDB}|databricks)).*", f"the class {ROCKSDB}"),
     "spark.sql.execution.sortBeforeRepartition": ("true", "false"),
 }
-"""Patterns of refused values, each with the value to use."""
+"""Patterns for rejected values by setting, each with an accepted value."""
 CHECKS = {
     **{prefix + ALLOWLIST_CHECK: ("false", "Spark accepts operators that delay rows") for prefix in STREAMING},
     **{prefix + CHECKPOINT_V1: ("true", "the query can lose its state") for prefix in STREAMING},
@@ -122,11 +122,11 @@ def setting(module: Module) -> Iterator[Problem]:
     """
     Checks for session settings that prevent a real-time query from starting.
 
-    Why: The settings contradict those that real-time mode requires.
+    Why: Real-time mode requires different values for these settings.
 
     OSS: a state store other than RocksDB, checkpoint format 1, and `sortBeforeRepartition=true`, which fail with
     SQL_CONFIGURATION_NOT_SUPPORTED.
-    Databricks: Photon, and a class of the state store that does not exist.
+    Databricks: Photon, and a state store class that does not exist.
 
     Reported at: the call that sets the key, or its entry in a dictionary.
 

@@ -28,7 +28,7 @@ CONNECTORS = (
     "org.apache.hadoop.hbase.spark", "org.apache.hudi", "org.apache.spark.sql.cassandra", "org.apache.spark.sql.redis",
     "org.elasticsearch.spark.sql", "org.neo4j.spark.datasource", "snowflake", "starrocks",
 )  # fmt: skip
-"""Sinks of other projects, which OSS does not accept."""
+"""Sinks from other projects, which real-time mode of OSS does not support."""
 REFUSED_SINKS = {
     **dict.fromkeys([*FILE_FORMATS, "cloudfiles", "delta", "jdbc", "memory", "rate", "socket"], BOTH),
     **dict.fromkeys(["eventhubs", "kinesis", "pubsub", "pulsar"], BOTH),
@@ -95,7 +95,7 @@ def checkpoint(module: Module) -> Iterator[Problem]:
 @RULES.add("value-column", subject="query")
 def value_column(query: Query) -> Iterator[Problem]:
     """
-    Checks for real-time queries that write rows without a column `value` to Kafka.
+    Checks for real-time queries that write rows without a `value` column to Kafka.
 
     Why: The sink takes the value of each record from this column. Without it, the query fails after it starts: Required
     attribute 'value' not found.
@@ -124,7 +124,7 @@ def source(query: Query) -> Iterator[Problem]:
 
     Both engines: files, tables, Delta, Auto Loader, sockets, `rate-micro-batch`, `pubsub`, `pulsar`, and `eventhubs`,
     whose Kafka endpoint you read instead. OSS reports INPUT_STREAM_NOT_SUPPORTED, or DATA_SOURCE_NOT_FOUND for a source
-    that it does not have.
+    that OSS lacks.
     OSS: `rate` and `kinesis`.
     Databricks: `rtm-kafka`, which exists only in this pack's jar for OSS.
 

@@ -62,8 +62,8 @@ def legacy_state(query: Query) -> Iterator[Problem]:
     """
     Checks for `applyInPandasWithState`, `mapGroupsWithState` and `flatMapGroupsWithState` in real-time queries.
 
-    Why: These operators sort their input, but a stream never ends. OSS reports OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
-    Databricks reports ARBITRARY_STATEFUL_OPERATIONS_NOT_SUPPORTED.
+    Why: These operators sort their input, which is impossible for an unbounded stream. OSS reports
+    OPERATOR_OR_SINK_NOT_IN_ALLOWLIST. Databricks reports ARBITRARY_STATEFUL_OPERATIONS_NOT_SUPPORTED.
 
     Reported at: the operator.
 

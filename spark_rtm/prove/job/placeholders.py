@@ -60,13 +60,13 @@ class Started:
 
 
 class Anything:
-    """A placeholder that has every attribute and accepts every call. It is false, unless it replaces a client."""
+    """A placeholder that has every attribute and accepts every call. Only placeholders for clients are true."""
 
     def __init__(self, name: str = "") -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> "Anything":
-        """Return another placeholder. Special methods are missing, because libraries test whether they exist."""
+        """Return another placeholder. Raise AttributeError for special methods, because libraries test for them."""
         if name.startswith("__"):
             raise AttributeError(name)
         return Anything(name)

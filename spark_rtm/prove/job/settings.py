@@ -25,7 +25,7 @@ CLIENT = ("acks", "batch.size", "buffer.memory", "compression.type", "delivery.t
 
 
 def apply(recording: Recording, confs: Mapping[str, str]) -> SparkSession:
-    """Return the `rtm prove` session with the job's settings, as far as a running session accepts them."""
+    """Return the `rtm prove` session with those of the job's settings that a running session accepts."""
     session = recording.spark
     for name, value in confs.items():
         if name == CATALOG or (CATALOGS.match(name) and not recording.job.side_effects):

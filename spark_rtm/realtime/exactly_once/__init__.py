@@ -59,7 +59,7 @@ def to_kafka(
     transactions, or have aborted a transaction whose batch Spark has committed.
     """
     sink = _sink(transactional_prefix)
-    if problem := sink.wrongColumns(rows._jdf, topic):  # noqa: SLF001 - for Scala
+    if problem := sink.wrongColumns(rows._jdf, topic):  # noqa: SLF001 - Scala needs it
         raise ValueError(f"{problem}; the columns of the Kafka sink are key, value, headers, topic and partition")
     client = {**_client(options), "transaction.timeout.ms": str(timeout_seconds * 1000)}
     writer = _Writer(rows, sink, (transactional_prefix, checkpoint, topic, client), timeout_seconds)
@@ -72,7 +72,7 @@ class _Writer(DataStreamWriter):
     ) -> None:
         super().__init__(rows)
         self._sink, self._target, self._timeout_seconds = sink, target, timeout_seconds
-        self._jwrite = sink.writer(rows._jdf, *target)  # noqa: SLF001 - for Scala
+        self._jwrite = sink.writer(rows._jdf, *target)  # noqa: SLF001 - Scala needs it
 
     def trigger(self, **kind: Any) -> DataStreamWriter:
         """Set the trigger, whose interval must be at most half of the transaction timeout."""
@@ -88,7 +88,7 @@ class _Writer(DataStreamWriter):
 
     def start(self, *arguments: Any, **named: Any) -> StreamingQuery:
         """Commit the previous run's transactions, and start the query."""
-        session = self._df.sparkSession._jsparkSession  # noqa: SLF001 - for Scala
+        session = self._df.sparkSession._jsparkSession  # noqa: SLF001 - Scala needs it
         if problem := self._sink.beforeStart(session, *self._target):
             raise ExactlyOnceError(problem)
         # By default, a stateless real-time query reports a batch and begins the next one before another thread has

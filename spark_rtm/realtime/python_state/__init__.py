@@ -127,7 +127,7 @@ def _in_scala(
     archives = context._python_includes  # noqa: SLF001 - the files of --py-files
     process = (__name__, list(archives or ()))
     setup = (context.pythonExec, dict(context.environment), output.json(), keys, described, tick_partitions, *process)
-    frames = [frame and frame._jdf for frame in ((rows, initial) if keys else (rows,))]  # noqa: SLF001 - for Scala
+    frames = [frame and frame._jdf for frame in ((rows, initial) if keys else (rows,))]  # noqa: SLF001 - Scala needs it
     return DataFrame(getattr(scala, method)(*frames, pickle.dumps(setup), _pickled(work)), spark)
 
 
