@@ -21,16 +21,16 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 import spark_rtm.exactly_once.Batches
 
 /**
- * A Kafka source whose real-time batch ends on command. `control.py` is its Python side.
+ * A Kafka source whose real-time batches can be ended on command. `control.py` is the Python side.
  *
- * A reader of real-time mode ends its part of a batch when it returns no record, and reports the offset that it has
- * reached. The reader here returns no record when its run has a newer command than its batch's plan. All readers
- * of a batch compare with the same plan, so a command ends the batch in all of them or in none.
+ * A real-time partition reader ends its part of a batch by returning no record, and reports the offset that it has
+ * reached. The readers of this source return no record if the run has received a command after the batch was planned.
+ * All readers of a batch compare with the same plan, so a command ends the batch in all readers or in none.
  */
 object Commands {
   private[control] val Versions = "4.3."
 
-  /** Whether the source supports this version of Spark. */
+  /** Whether the source supports this Spark version. */
   def isUsable(): Boolean = SPARK_VERSION.startsWith(Versions) && !sys.env.contains("DATABRICKS_RUNTIME_VERSION")
 
   private val latest = new ConcurrentHashMap[String, AtomicLong]()
@@ -38,15 +38,15 @@ object Commands {
   private val streams = new ConcurrentHashMap[String, JavaSet[KafkaStream]]()
   private[control] val readers = new AtomicInteger()
 
-  /** The number of the run's latest command that this JVM has received. */
+  /** Number of the run's latest command that this JVM has received. */
   private[control] def of(run: String): AtomicLong = latest.computeIfAbsent(run, _ => new AtomicLong())
 
-  /** The id of the run that owns the calling thread. Spark uses the id as the group of the run's jobs. */
+  /** The id of the run that owns the calling thread. Spark uses this id as the job group. */
   private def run: String = SparkContext.getOrCreate().getLocalProperty("spark.jobGroup.id")
 
   @volatile private[spark_rtm] var isSilent = false
 
-  /** Sources that are created while silence is on read nothing until their query stops. */
+  /** Set whether new sources read nothing until their query stops. */
   def silence(on: Boolean): Unit = isSilent = on
 
   private[control] def add(stream: KafkaStream): Unit =
@@ -66,16 +66,16 @@ object Commands {
   }
 
   private[control] def learn(numbers: Map[String, java.lang.Long]): Unit =
-    // Keep the numbers of ended runs: an older reply of the driver may lack a run whose reader has just started.
+    // Keep the numbers of ended runs, because an older reply from the driver may lack a run that has just started.
     numbers.forEach((run, number) => of(run).accumulateAndGet(number, math.max(_, _)))
 
   private def known(run: String): Seq[KafkaStream] =
     Option(streams.get(run)).fold(Seq.empty[KafkaStream])(_.toArray(Array.empty[KafkaStream]).toSeq)
 
-  /** The number of sources of this run that obey commands; 0 before they are ready and in micro-batch mode. */
+  /** Number of sources in this run that commands can end (0 before they are ready and in micro-batch mode). */
   def sources(run: String): Int = known(run).count(_.obeys)
 
-  /** The number of sources of this run that read nothing. */
+  /** Number of sources in this run that read nothing. */
   def silentSources(run: String): Int = known(run).count(_.isSilent)
 
   /** Whether commands reach all executors. */
@@ -84,23 +84,23 @@ object Commands {
     context.isLocal || context.getConf.get("spark.plugins", "").split(",").map(_.trim).contains(classOf[Plugin].getName)
   }
 
-  /** End the batch that is now planned. The batches after it read nothing while the run is held. */
+  /** End the current batch. Later batches read nothing while the run is held. */
   def end(run: String, hold: Boolean): Unit = of(run).synchronized {
     if (hold) held.add(run) else held.remove(run)
     of(run).incrementAndGet()
   }
 
-  /** Whether the open batch reads nothing, so that all results of the run are committed. */
+  /** Whether the open batch reads nothing, which means that all of the run's results are committed. */
   def isHeld(run: String): Boolean = {
     val plans = known(run).filter(_.obeys).map(_.planned)
     plans.nonEmpty && plans.forall(plan => plan.holds && plan.command == of(run).get)
   }
 }
 
-/** What all readers of a batch share: the latest command at planning time, and whether the batch reads nothing. */
+/** State shared by all readers of a batch: the latest command at planning time, and whether the batch reads nothing. */
 case class Plan(run: String, command: Long, holds: Boolean)
 
-/** Brings the driver's commands to the executors of a cluster. Executors request commands only while they read. */
+/** Sends the driver's commands to a cluster's executors. Executors request commands only while they read. */
 class Plugin extends SparkPlugin {
   override def driverPlugin(): DriverPlugin = new DriverPlugin {
     override def receive(message: Object): Object = if (message == "batches") Batches.all else Commands.all
@@ -122,7 +122,7 @@ class Plugin extends SparkPlugin {
 
     private def follow(context: PluginContext): Unit = {
       Thread.sleep(KafkaReader.SliceMs)
-      // Without its driver, an executor ends soon; until then, a failed request changes nothing.
+      // Without its driver, an executor exits soon. Until then, failed requests have no effect.
       try {
         if (Commands.readers.get > 0) Commands.learn(asked(context, "commands"))
         if (Batches.waiting.get > 0) Batches.learn(asked(context, "batches"))
@@ -205,14 +205,14 @@ class KafkaStream(stream: KafkaStream.Inner)
   override def initialOffset(): Offset = stream.initialOffset()
   override def latestOffset(): Offset = stream.latestOffset()
   override def latestOffset(start: Offset, limit: ReadLimit): Offset = {
-    // A silent source calls this method too, because Kafka's source keeps the result for its metrics.
+    // A silent source also calls this method, because Kafka's source stores the result for its metrics.
     val latest = stream.latestOffset(start, limit)
     if (isSilent) Option(start).getOrElse(stream.initialOffset()) else latest
   }
   override def reportLatestOffset(): Offset = stream.reportLatestOffset()
   override def deserializeOffset(json: String): Offset = stream.deserializeOffset(json)
   override def commit(end: Offset): Unit = stream.commit(end)
-  /** After a batch that a command ended, also return Kafka's latest offsets, which Spark reports nowhere else. */
+  /** For a batch that a command ended, also return Kafka's latest offsets, which Spark does not report elsewhere. */
   override def metrics(consumed: Optional[Offset]): Map[String, String] = {
     val reported = new JavaMap[String, String](stream.metrics(consumed))
     if (consumed.isPresent && Commands.of(planned.run).get > planned.command) {
@@ -243,7 +243,7 @@ class KafkaReaderFactory(factory: PartitionReaderFactory) extends PartitionReade
 
 object KafkaReader {
   val SliceMs = 50L
-  // Without a minimum, a command could end each batch before its first fetch, and the query would never read.
+  // Without a minimum, commands could end every batch before its first fetch, and the query would never read a record.
   val MinReadMs = 200L
   private val NoRecord = RecordStatus.newStatusWithoutArrivalTime(false)
 }

@@ -7,9 +7,8 @@ import org.apache.hadoop.fs.{LocalFileSystem, Path, RawLocalFileSystem}
 import org.apache.hadoop.fs.permission.FsPermission
 
 /**
- * The local file system without a separate process for each file. Without its native library, Hadoop starts a `chmod`
- * process for each file that it creates, and PySpark does not contain this library. Checkpoints create many files
- * between two batches.
+ * A local file system that starts no process per file. Without its native library, which PySpark does not contain,
+ * Hadoop starts a `chmod` process for each new file. Checkpoints create many files between two batches.
  */
 class LocalFiles extends LocalFileSystem(new RawLocalFiles)
 

@@ -31,17 +31,17 @@ import org.apache.spark.util.SerializableConfiguration
 import spark_rtm.control.{Commands, Plugin}
 
 /**
- * A sink that writes each batch of a partition in one Kafka transaction. `__init__.py` is its Python side.
+ * A sink that writes each partition of a batch in one Kafka transaction. `__init__.py` is the Python side.
  *
- * A task flushes its transaction and records it in the checkpoint; the transaction stays open. It is committed when the
- * batch is in Spark's commit log: by the executor that has it, or, after that executor has died, by the task that writes
- * the next batch of this partition. A batch is in the commit log if a later one has begun. The task that repeats a batch
- * aborts what an earlier attempt has written.
+ * A task flushes its transaction and records it in the checkpoint, but the transaction stays open. When the batch is in
+ * Spark's commit log, the same executor commits the transaction. If that executor has died, the partition's next task
+ * commits the transaction instead. The start of a later batch shows that a batch is in the commit log. A task that
+ * repeats a batch aborts the transaction of an earlier attempt.
  *
- * Two transactional ids per partition alternate, so a batch can begin while the one before it is being committed.
+ * Two transactional ids per partition alternate, so a batch can begin while the previous batch is being committed.
  *
- * Two drivers can run the same batch, for example if a paused one wakes up. The offset log accepts the batch of one of
- * them, and contains the time at which it began. A transaction is committed only if it has the same time.
+ * Two drivers can run the same batch, for example if a suspended driver resumes. The offset log accepts the batch from
+ * only one driver, and contains its start time. A transaction is committed only if it has the same start time.
  */
 object Sink {
   private[exactly_once] val Versions = "4.3."
@@ -51,7 +51,7 @@ object Sink {
     "key" -> Set("string", "binary"), "value" -> Set("string", "binary"), "topic" -> Set("string"),
     "partition" -> Set("int"), "headers" -> Set("array<struct<key:string,value:binary>>"))
 
-  /** Why this session cannot use the sink; empty if it can. */
+  /** The reason why this session cannot use the sink, or an empty string. */
   def obstacle(): String =
     if (!SPARK_VERSION.startsWith(Versions) || sys.env.contains("DATABRICKS_RUNTIME_VERSION"))
       s"it works only with open-source Spark ${Versions}x, and this is $SPARK_VERSION"
@@ -63,7 +63,7 @@ object Sink {
       s"executors do not learn which batches are committed; add ${classOf[Plugin].getName} to `spark.plugins`"
     else ""
 
-  /** What is wrong with the columns; empty if nothing is. */
+  /** The error in the columns, or an empty string. */
   def wrongColumns(rows: DataFrame, topic: String): String = {
     val types = rows.schema.map(field => field.name -> field.dataType.catalogString).toMap
     val wrong = types.collect {
@@ -86,8 +86,8 @@ object Sink {
   }
 
   /**
-   * Commit the transactions of batches in the commit log that an earlier run has left open, before the query starts.
-   * Return why the query must not start; empty if it can.
+   * Before the query starts, commit an earlier run's open transactions whose batches are in the commit log.
+   * Return the reason why the query must not start, or an empty string.
    */
   def beforeStart(session: SparkSession, prefix: String, checkpoint: String, topic: String, client: JMap[String, String]): String = {
     val settings = Settings.of(prefix, checkpoint, topic, client)
@@ -135,14 +135,14 @@ case class Settings(prefix: String, checkpoint: String, topic: Option[String], c
 }
 
 object Settings {
-  /** A standby that warms up must not end the transactions of the process that leads, so its ids differ. */
+  /** A standby that warms up uses different ids, because it must not end the leader's transactions. */
   def of(prefix: String, checkpoint: String, topic: String, client: JMap[String, String]): Settings = {
     val own = if (Commands.isSilent) s"$prefix-warm-up-${checkpoint.hashCode.toHexString}" else prefix
     Settings(own, checkpoint, Option(topic).filter(_.nonEmpty), client.asScala.toMap)
   }
 }
 
-/** What the brokers refuse, asked before a query starts. */
+/** Broker checks before a query starts. */
 object Brokers {
   def refusal(settings: Settings): String = {
     val producer = settings.producer(settings.prefix + "-start")
@@ -178,9 +178,9 @@ object Brokers {
   }
 }
 
-/** The newest batch in the commit log of each run, as this JVM knows it. */
+/** The newest committed batch of each run, as far as this JVM has observed the commit log. */
 object Batches {
-  /** The number of transactions that this JVM has prepared and not committed. */
+  /** Number of transactions that this JVM has prepared but not committed. */
   val waiting = new AtomicInteger()
   private val newest = new ConcurrentHashMap[String, java.lang.Long]()
   private val sessions = ConcurrentHashMap.newKeySet[SparkSession]()
@@ -202,12 +202,12 @@ object Batches {
   }
 }
 
-/** A transaction that waits for the commit log. Its name is its record in the checkpoint. */
+/** A transaction that waits for the commit log. Its name is the file name of its record in the checkpoint. */
 case class Prepared(partition: Long, batch: Long, began: Long, producer: Long, epoch: Short) {
   def name: String = s"$partition-$batch-$began-$producer-$epoch"
 }
 
-/** Prepared transactions in the checkpoint's file system, one file each. */
+/** The prepared transactions in the checkpoint's file system, one file per transaction. */
 class Records(settings: Settings, conf: Configuration) {
   private val checkpoint = new Path(settings.checkpoint)
   private val folder = new Path(checkpoint, "transactions")
@@ -234,13 +234,13 @@ class Records(settings: Settings, conf: Configuration) {
       Prepared(partition.toLong, batch.toLong, began.toLong, producer.toLong, epoch.toShort)
   }
 
-  /** The prefix of the first query that has used this checkpoint. */
+  /** The transactional prefix of the first query that used this checkpoint. */
   def owner(prefix: String): String = {
     val path = new Path(folder, "prefix")
     text(path).getOrElse { write("prefix", prefix, overwrites = false); prefix }
   }
 
-  /** Whether the offset log contains the attempt that has written this transaction. */
+  /** Whether the offset log contains the attempt that wrote this transaction. */
   def isInOffsetLog(record: Prepared): Boolean =
     text(new Path(checkpoint, s"offsets/${record.batch}")).flatMap(Records.Began.findFirstMatchIn(_))
       .exists(_.group(1).toLong == record.began)
@@ -269,7 +269,7 @@ class FencedException(settings: Settings, id: String, cause: Throwable)
         s"second process runs this query, or the transaction was open for longer than ${settings.timeoutSeconds} s; stop " +
         "the second one, or raise timeout_seconds", cause)
 
-/** A transaction of one batch and partition. */
+/** The transaction for one partition of a batch. */
 class Transaction(val settings: Settings, val run: String, val partition: Long, val batch: Long, records: Records,
     val producer: KafkaProducer[Array[Byte], Array[Byte]]) {
   val id: String = settings.id(partition, batch)
@@ -285,7 +285,7 @@ class Transaction(val settings: Settings, val run: String, val partition: Long, 
     began = batchBegan
   }
 
-  /** Write everything to the topic, and record the transaction, which stays open. */
+  /** Flush all records to the topic, and record the transaction, which stays open. */
   def prepare(): Unit = {
     producer.flush()
     check()
@@ -299,7 +299,7 @@ class Transaction(val settings: Settings, val run: String, val partition: Long, 
 
   def commit(): Unit = { producer.commitTransaction(); record.foreach(records.delete) }
 
-  // If the broker does not answer now, the next attempt aborts the transaction.
+  // If the broker does not respond now, the next attempt aborts the transaction.
   def abort(): Unit = try producer.abortTransaction() catch { case _: Exception => () } finally producer.close(Duration.ZERO)
 
   private def check(): Unit = Option(failure.get).foreach(fail)
@@ -312,7 +312,7 @@ class Transaction(val settings: Settings, val run: String, val partition: Long, 
   }
 }
 
-/** The transactions of this JVM. */
+/** All transactions in this JVM. */
 object Transactions {
   private type Client = KafkaProducer[Array[Byte], Array[Byte]]
   private val idle = new ConcurrentHashMap[String, (String, Client)]()
@@ -323,13 +323,13 @@ object Transactions {
     val threads = Executors.newCachedThreadPool { task =>
       val thread = new Thread(task, "rtm-exactly-once"); thread.setDaemon(true); thread
     }
-    // Without this wait, a program that ends could leave the transactions of its last batch open until its next start.
+    // Without this wait, a program could exit and leave its last batch's transactions open until its next start.
     sys.addShutdownHook { threads.shutdown(); threads.awaitTermination(10, TimeUnit.SECONDS) }
     threads
   }
   private[exactly_once] lazy val context = ExecutionContext.fromExecutor(pool)
 
-  /** Begin the transaction of a batch, after the earlier ones of this partition are committed or aborted. */
+  /** Begin a batch's transaction after the partition's earlier transactions are committed or aborted. */
   def begin(settings: Settings, task: TaskContext, batch: Long, records: Records): Transaction = {
     val (partition, run) = (task.partitionId().toLong, task.getLocalProperty("spark.jobGroup.id"))
     val id = settings.id(partition, batch)
@@ -338,7 +338,7 @@ object Transactions {
       commitThrough(Map(run -> java.lang.Long.valueOf(batch - 1)))
       Option(prepared.get(id)).foreach(commit)
     }
-    // A producer that is idle has committed the transaction before. Otherwise, the records tell what is open.
+    // An idle producer has committed its previous transaction. Otherwise, the records show the open transactions.
     if (!isNext || !idle.containsKey(id)) settleBefore(settings, task, batch, records, if (isNext) Seq(batch) else Seq(batch, batch + 1))
     val producer = Option(idle.remove(id)).map(_._2).getOrElse { val one = settings.producer(id); one.initTransactions(); one }
     producer.beginTransaction()
@@ -352,12 +352,12 @@ object Transactions {
       Option(prepared.get(id)).foreach(one => one.synchronized { one.producer.close(Duration.ZERO); forget(one) })
       Option(idle.remove(id)).foreach(_._2.close(Duration.ZERO))
     }
-    // The first partition also settles those that this run does not have.
+    // The first partition also handles the transactions of partitions that this run does not have.
     val open = records.all.filter(one => one.partition == partition || partition == 0 && one.partition >= task.numPartitions())
     settle(settings, open.filter(one => slots.exists(_ % 2 == one.batch % 2)), batch, records)
   }
 
-  /** Commit prepared transactions whose batches are before `next` and in the offset log. Abort the others. */
+  /** Commit prepared transactions whose batches are before `next` and in the offset log. Abort all others. */
   def settle(settings: Settings, open: Seq[Prepared], next: Long, records: Records): Unit =
     open.groupBy(one => (one.partition, one.batch)).toSeq.sortBy(_._1).foreach { case ((partition, batch), attempts) =>
       attempts.filter(one => one.batch < next && records.isInOffsetLog(one)) match {
@@ -369,7 +369,7 @@ object Transactions {
       attempts.foreach(records.delete)
     }
 
-  /** Commit the only one of these attempts that the brokers have not aborted. */
+  /** Commit the only attempt that the brokers have not aborted. */
   private def commitOne(settings: Settings, attempts: Seq[Prepared]): Unit = {
     val errors = attempts.flatMap { one =>
       val producer = settings.producer(settings.id(one.partition, one.batch))
@@ -391,14 +391,14 @@ object Transactions {
     if (newest.get(one.run).exists(_ >= one.batch)) pool.execute(() => commit(one))
   }
 
-  /** Commit a transaction once. A second caller waits until the first one has finished. */
+  /** Commit a transaction once. A second caller waits until the first caller has finished. */
   private def commit(one: Transaction): Unit = one.synchronized {
     if (prepared.get(one.id) eq one) try {
       one.commit()
       if (ended.contains(one.run)) one.producer.close() else idle.put(one.id, (one.run, one.producer))
     } catch {
       case _: Exception =>
-        // The record stays in the checkpoint, so the next task of this partition commits the transaction or fails.
+        // The record stays in the checkpoint, so the partition's next task commits the transaction or fails.
         ran.remove(one.settings.id(one.partition, 0))
         one.producer.close(Duration.ZERO)
     } finally forget(one)
@@ -444,7 +444,7 @@ class TransactionWriter(settings: Settings, positions: Map[String, Int], conf: S
   }
 }
 
-/** The only code that uses non-public members of Kafka's client. No released client continues transactions (KIP-939). */
+/** Access to non-public members of Kafka's client. No released client can resume transactions (KIP-939). */
 object Resumed {
   private lazy val Manager = Class.forName(
     "org.apache.kafka.clients.producer.internals.TransactionManager", true, getClass.getClassLoader)
@@ -463,7 +463,7 @@ object Resumed {
     States.getEnumConstants.find(_.toString == name).map(_.asInstanceOf[AnyRef]).getOrElse(
       throw new NoSuchFieldException(s"$States has no $name"))
 
-  /** What this client lacks of the members used here; empty if it has all. */
+  /** The members used here that this client lacks, or an empty string. */
   def missing(): String =
     try {
       Seq("producerIdAndEpoch", "transactionStarted").foreach(field(Manager, _))
@@ -478,7 +478,7 @@ object Resumed {
   def identity(producer: Producer[_, _]): ProducerIdAndEpoch =
     field(Manager, "producerIdAndEpoch").get(manager(producer)).asInstanceOf[ProducerIdAndEpoch]
 
-  /** Put a new producer into the transaction of another one with the same transactional id. */
+  /** Make a new producer continue the transaction of another producer with the same transactional id. */
   def resume(producer: Producer[_, _], identity: ProducerIdAndEpoch): Unit = {
     val (one, transition) = (manager(producer), method("transitionTo", States))
     one.synchronized {

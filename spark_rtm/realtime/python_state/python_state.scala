@@ -16,11 +16,11 @@ import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * Run Python code on the rows of a real-time query. `__init__.py` calls it, and `worker.py` runs in the Python process.
+ * Run Python code on a real-time query's rows. `__init__.py` calls this object. `worker.py` runs in the Python process.
  *
- * Each task uses one worker of Spark's own pool of Python processes, and exchanges pickled tuples with it. State stays
- * in Spark's handle: a request contains the value states of its key, and the reply contains all changes.
- * The package gives access to the pool, which is private to Spark.
+ * Each task exchanges pickled tuples with one worker from Spark's pool of Python processes. State stays in Spark's
+ * handle: a request contains its key's value states, and the reply contains all changes.
+ * This file is in one of Spark's packages, because the pool is private to Spark.
  */
 object PythonState {
   def transformWithState(rows: DataFrame, initial: DataFrame, setup: Array[Byte], command: Array[Byte]): DataFrame = {
@@ -45,7 +45,7 @@ object PythonState {
   def map(rows: DataFrame, setup: Array[Byte], command: Array[Byte]): DataFrame = {
     val parts = Pickled.load(setup).asInstanceOf[Array[Any]]
     val (worker, output) = (Worker(parts, command), schema(parts(2)))
-    // `spark.range` of PySpark is a Dataset of numbers.
+    // PySpark's `spark.range` is a Dataset of numbers.
     rows.toDF().mapPartitions { (rows: Iterator[Row]) =>
       val (session, result) = (new Session(worker), new FromPython(output))
       rows.flatMap(row => session.exchange(Array[Any]("row", null, Pickled.python(row), 0L, null), NoState).map(result(_)))
@@ -56,7 +56,7 @@ object PythonState {
     Option(json).map(text => DataType.fromJson(text.toString).asInstanceOf[StructType]).orNull
 }
 
-/** How to start a Python process, and the pickled work that the process receives first. */
+/** The settings for a Python process, and the pickled work that the process receives first. */
 case class Worker(
     executable: String, module: String, environment: scala.collection.immutable.Map[String, String],
     command: Array[Byte], archives: Array[String])
@@ -69,7 +69,7 @@ object Worker {
   }
 }
 
-/** A state variable that the `init` of the Python processor declares. */
+/** A state variable that the Python processor declares in `init`. */
 case class State(kind: String, name: String, schema: StructType, key: StructType, ttl: TTLConfig)
 
 object State {
@@ -109,9 +109,9 @@ class PythonProcessor(worker: Worker, declared: Array[State], output: StructType
     fromPython = declared.map(state => new FromPython(state.schema))
     keys = declared.map(state => Option(state.key).map(new FromPython(_)).orNull)
     result = new FromPython(output)
-    // The driver also calls this method, to find the state variables.
+    // The driver also calls this method to find the state variables.
     Option(TaskContext.get()).foreach { task =>
-      // The checkpoint determines the number of state partitions, but the session determines how many ticks reach.
+      // The checkpoint determines the number of state partitions. The session determines how many receive ticks.
       if (tickPartitions > 0 && tickPartitions != task.numPartitions()) throw new SparkException(
         s"the ticks reach $tickPartitions state partitions, but the checkpoint has ${task.numPartitions()}, so timers of " +
           s"some keys would not fire; set spark.sql.shuffle.partitions to ${task.numPartitions()} before you add the ticks")
@@ -169,10 +169,10 @@ class PythonProcessor(worker: Worker, declared: Array[State], output: StructType
     rows.asInstanceOf[Collection[Any]].asScala.map(fromPython(number)(_)).toArray
 }
 
-/** The exchange of messages between a task and its Python process. */
+/** The message exchange between a task and its Python process. */
 private[rtm] class Session(worker: Worker) {
   import worker.{executable, module}
-  // Spark's own workers get the job's archives later, but this worker's module can be in one of these archives.
+  // Spark's own workers receive the job's archives later, but this worker's module can be in an archive.
   private val path = worker.archives.map(SparkFiles.get) ++ worker.environment.get("PYTHONPATH")
   private val environment = worker.environment + ("PYTHONPATH" -> path.mkString(File.pathSeparator))
   private val process = SparkEnv.get.createPythonWorker(executable, module, module, environment, true)._1
@@ -219,7 +219,7 @@ private[rtm] class Session(worker: Worker) {
     Pickled.load(message).asInstanceOf[Array[Any]]
   }
 
-  /** Return a responsive process to the pool, and kill any other. */
+  /** Return a responsive process to the pool, and kill an unresponsive process. */
   private def end(isIdle: Boolean): Unit = {
     val isBack = isIdle && (try { send(Array()); receive()(0) == "end" } catch { case _: IOException => false })
     if (isBack) {
@@ -241,7 +241,7 @@ private[rtm] object Pickled {
 
   def load(bytes: Array[Byte]): Any = new Unpickler().loads(bytes)
 
-  /** Convert a value of a row to the form that `StructType.fromInternal` of PySpark takes. */
+  /** Convert a row value to the format that PySpark's `StructType.fromInternal` accepts. */
   def python(value: Any): Any = value match {
     case row: Row => Array.tabulate[Any](row.length)(index => python(row.get(index)))
     case items: scala.collection.Map[_, _] =>
