@@ -24,9 +24,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("is_dsn", [False, True], ids=["arguments", "connection-string"])
 @pytest.mark.parametrize(("options", "expected"), OPTIONS.values(), ids=OPTIONS)
-def test_options_do_not_remove_the_time_limits(
-    table: Table, options: str | None, expected: tuple[str, ...], is_dsn: bool
-) -> None:
+def test_options_keep_time_limits(table: Table, options: str | None, expected: tuple[str, ...], is_dsn: bool) -> None:
     """The sink adds its time limits to `options`; only an empty string means that the role has the limits."""
     for name in SETTINGS:
         do(table.dsn, f"alter table {table.name} add \"{name}\" text default current_setting('{name}')")
@@ -52,7 +50,6 @@ def test_malformed_connection_string_is_not_quoted() -> None:
 
 
 def test_wrong_password_is_tried_twice_only(table: Table) -> None:
-    """An expired token is fetched again. The task fails after two refused logins, because many can lock the account."""
     right = conninfo_to_dict(table.dsn)
     passwords = iter(["expired", right["password"], "wrong", "wrong", right["password"]])
 
@@ -70,10 +67,9 @@ def test_wrong_password_is_tried_twice_only(table: Table) -> None:
 
 
 @pytest.mark.parametrize("is_failed", [False, True], ids=["healthy", "failed"])
-def test_sinks_that_are_never_closed_leave_nothing_behind(
+def test_sinks_that_nobody_closes_leave_nothing(
     table: Table, is_failed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Threads and connections end soon after the last reference to a sink is gone."""
     before = set(threading.enumerate())
     sinks = [sink_of(table) for _ in range(5)]
     for number, sink in enumerate(sinks):
@@ -94,7 +90,7 @@ def test_sinks_that_are_never_closed_leave_nothing_behind(
 
 
 @pytest.mark.parametrize(("version", "newest"), [("version", 2), (None, 1)], ids=["with-version", "without-version"])
-def test_delayed_write_replaces_an_acknowledged_row_only_without_version(
+def test_delayed_write_replaces_a_newer_row_only_without_version(
     table: Table, proxy: TcpProxy, version: str | None, newest: int
 ) -> None:
     """A slow packet arrives after its retry and after the next row."""

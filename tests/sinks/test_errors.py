@@ -34,7 +34,6 @@ CASES: dict[str, tuple[psycopg.Error, int, bool]] = {
 
 @pytest.mark.parametrize(("error", "timeouts", "expected"), CASES.values(), ids=CASES)
 def test_only_transient_errors_are_retried(error: psycopg.Error, timeouts: int, expected: bool) -> None:
-    """A failover or a deadlock is retried, but not a row that does not fit the table."""
     assert expected is is_transient(error, timeouts=timeouts, refused_logins=0)
 
 

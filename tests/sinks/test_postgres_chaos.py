@@ -92,7 +92,6 @@ def crash(server: LocalPostgres, _table: Table) -> None:
 def test_repeated_loss_of_the_server_loses_no_row(
     server: LocalPostgres, table: Table, fault: Callable[[LocalPostgres, Table], None]
 ) -> None:
-    """After killed connections, restarts and crashes of the server, every batch is retried until acknowledged."""
     with writing(table) as writers:
         for _ in range(ROUNDS):
             fault(server, table)
@@ -130,7 +129,6 @@ def test_lost_acknowledgements_lose_and_repeat_no_row(table: Table, proxy: TcpPr
 
 
 def test_two_tasks_with_the_same_keys_never_deadlock(table: Table) -> None:
-    """Both tasks lock the rows of a batch in the order of their keys, so no deadlock occurs."""
     before = deadlocks(table.dsn)
 
     with writing(table) as writers:
@@ -141,7 +139,6 @@ def test_two_tasks_with_the_same_keys_never_deadlock(table: Table) -> None:
 
 
 def test_unreachable_server_fails_the_epoch_at_the_deadline(table: Table) -> None:
-    """The task fails at the retry deadline, so Spark repeats the epoch; no row is dropped."""
     sink = sink_of(Table(make_conninfo(table.dsn, port=1), table.name), retry_deadline_seconds=0.5)
     sink.open(0, 0)
     sink.process(row("k", 1))

@@ -23,17 +23,10 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("change", "message"), REJECTED.values(), ids=REJECTED)
 def test_invalid_target_is_rejected_on_the_driver(change: dict[str, Any], message: str) -> None:
-    """An invalid target raises ValueError before any task starts."""
     target = {"table": ("ads", "won"), "key": ("id",), "columns": {"id": "text", "n": "int"}, "version": None}
 
     with pytest.raises(ValueError, match=message):
         check_target(**(target | change), allow_reverts=False)
-
-
-@pytest.mark.parametrize("type_name", ["bigint", "numeric(20, 0)", "double precision", "timestamp(3) with time zone"])
-def test_version_of_an_ordered_type_is_accepted(type_name: str) -> None:
-    """Numbers and times have the same order in Python and in PostgreSQL."""
-    check_target(("ads", "won"), ("id",), {"id": "text", "v": type_name}, "v", allow_reverts=False)
 
 
 TOO_LONG = {
@@ -47,7 +40,6 @@ TOO_LONG = {
 @pytest.mark.services
 @pytest.mark.parametrize(("type_name", "fits", "too_long"), TOO_LONG.values(), ids=TOO_LONG)
 def test_value_longer_than_its_column_is_refused(table: Table, type_name: str, fits: str, too_long: str) -> None:
-    """A longer value fails the task, as in a plain insert, instead of being truncated."""
     do(table.dsn, f"alter table {table.name} alter value type {type_name} using null")
     columns = COLUMNS | {"value": type_name}
     write(sink_of(table, columns=columns), row("a", 1, fits))
