@@ -22,7 +22,6 @@ def connect(dsn: str, **parameters: str | int) -> psycopg.Connection:
 
 
 def test_slow_connection_breaks_and_then_works_again(rtm_postgres: str) -> None:
-    """Clients reconnect after the fault through the same proxy."""
     address = conninfo_to_dict(rtm_postgres)
     with TcpProxy((str(address["host"]), int(address["port"] or 0))) as proxy:
         with connect(rtm_postgres, host="127.0.0.1", port=proxy.port) as connection:
@@ -37,7 +36,6 @@ def test_slow_connection_breaks_and_then_works_again(rtm_postgres: str) -> None:
 
 
 def test_exhausted_database_refuses_connections_and_closes_those_of_the_follower(rtm_postgres: str) -> None:
-    """A connected client may stay, but the follower loses its connection."""
     follower = connect(rtm_postgres, application_name="public.attributed_results")
     with exhausted(rtm_postgres):
         with pytest.raises(psycopg.OperationalError):

@@ -50,9 +50,7 @@ def test_run_is_added_and_replaces_the_one_with_its_command(tmp_path: Path) -> N
     ],
     ids=["unknown", "without-cluster", "without-standby", "standby-on-cluster", "negative", "setting"],
 )
-def test_invalid_options_end_the_command(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_option_ends_a_command(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         parse(arguments)
 

@@ -124,7 +124,6 @@ def test_lost_executor_fails_only_queries_with_a_shuffle(observed: Observed) -> 
 
 
 def test_live_view_and_table_show_each_fault(observed: Observed) -> None:
-    """The view shows the start of a fault, the restarts and the recovery. The table has a row for the fault."""
     printed = observed.printed
 
     assert "s the driver has ended\n" in printed

@@ -9,33 +9,20 @@ from benchmarks.results.run_result import RunResult, Traffic
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.test_validity import GOOD
 
+RUNS: dict[str, tuple[int, int, dict[str, Any], bool]] = {
+    "even": (2, 2, {}, True),
+    "a pause at the end": (2, 252, {}, True),
+    "growing lag": (2, 253, {}, False),
+    "a queue from the start that is gone": (9_000, 1_000, {}, True),
+    "a queue that shrinks after the last record": (9_000, 1_001, {}, False),
+    "lost records": (2, 2, {"missing": 1}, False),
+    "a lower rate": (2, 2, {"achieved_share": 0.98}, False),
+    "late records": (2, 2, {"lag_p99_ms": 5.1, "p50_ms": 1.0}, False),
+}
 
-@pytest.mark.parametrize(
-    ("first_ms", "last_ms", "change", "expected"),
-    [
-        (2, 2, {}, True),
-        (2, 252, {}, True),
-        (2, 253, {}, False),
-        (9_000, 1_000, {}, True),
-        (9_000, 1_001, {}, False),
-        (2, 2, {"missing": 1}, False),
-        (2, 2, {"achieved_share": 0.98}, False),
-        (2, 2, {"lag_p99_ms": 5.1, "p50_ms": 1.0}, False),
-    ],
-    ids=[
-        "even",
-        "a pause at the end",
-        "growing lag",
-        "a queue from the start that is gone",
-        "a queue that shrinks after the last record",
-        "lost records",
-        "a lower rate",
-        "late records",
-    ],
-)
-def test_rate_is_sustained_if_no_queue_remains(
-    first_ms: int, last_ms: int, change: dict[str, Any], *, expected: bool
-) -> None:
+
+@pytest.mark.parametrize(("first_ms", "last_ms", "change", "expected"), RUNS.values(), ids=RUNS)
+def test_sustained_rate_leaves_no_queue(first_ms: int, last_ms: int, change: dict[str, Any], *, expected: bool) -> None:
     result = run_result("stateful", "real-time", [first_ms] * 30 + [last_ms] * 10, **{**GOOD, **change})
 
     assert expected == is_sustained(result)

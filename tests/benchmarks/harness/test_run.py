@@ -16,9 +16,7 @@ from tests.helpers import records_of
 
 
 @pytest.mark.services
-def test_load_generator_sends_the_replay_at_both_rates(
-    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_load_generator_sends_replay_at_two_rates(kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Records are keyed by transaction. Only the first half second has the rate of the warm-up."""
     monkeypatch.setattr(run_result, "SETTLE_SECONDS", 0.5)
     traffic = Traffic(1000, warm_up_seconds=1, duration_seconds=1, drain_seconds=0, warm_up_rate=4000)

@@ -32,10 +32,7 @@ def test_kafka_streams_answers_every_record_correctly_once(kafka: str) -> None:
         (["--limits", "--long-interval"], "--long-interval and --limits are separate measurements"),
     ],
 )
-def test_part_of_a_comparison_is_not_published(
-    flags: list[str], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The program rejects the options before it measures anything, and its message contains the remedy."""
+def test_part_of_a_comparison_is_refused(flags: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse("other-engines", measure, flags)
 

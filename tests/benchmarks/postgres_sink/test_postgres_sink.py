@@ -1,5 +1,3 @@
-"""The benchmark of the sink: times end with the commit in the database, or when another connection reads the row."""
-
 import time
 import uuid
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from scripts.pack import files
 
 FILES = ("throughput", "other_engines_limits")
@@ -30,15 +28,11 @@ def hidden(by_file: dict[str, int], text: str) -> list[str]:
     return [f"{other:,}" for other in differing if f"{other:,} records/s" not in text]
 
 
-def test_same_cases_are_found() -> None:
-    assert {"stateless, real-time", "stateful, real-time"} == set(rates())
-
-
-@pytest.mark.parametrize("case", rates())
-def test_page_names_a_differing_limit_of_the_same_case(case: str) -> None:
+def test_page_names_a_differing_limit_of_the_same_case() -> None:
     text = (files.ROOT / "references/throughput.md").read_text(encoding="utf-8")
 
-    assert [] == hidden(rates()[case], text)
+    found = {case: hidden(by_file, text) for case, by_file in rates().items()}
+    assert {"stateless, real-time": [], "stateful, real-time": []} == found
     assert "other_engines.md#highest-rate" in text
 
 

@@ -12,37 +12,7 @@ from benchmarks.results.summary import BASELINE, ratios, summarize
 from tests.benchmarks.helpers import run_result
 from tests.conftest import ROOT
 
-RANGE = "times_baseline", "times_baseline_lowest", "times_baseline_highest"
 RATIOS = "times_baseline", "speedup_over_micro_batch", "speedup_over_untuned"
-
-
-def test_case_is_compared_with_baseline_and_its_own_workload() -> None:
-    """No ratio compares two workloads: an aggregation is compared only with the micro-batch aggregation."""
-    results = [
-        run_result("echo", BASELINE, [2] * 10),
-        run_result("stateless", "micro-batch", [200] * 10),
-        run_result("stateless", "real-time", [3] * 10),
-        run_result("stateful", "real-time", [4] * 10),
-        run_result("stateful", "micro-batch, untuned", [500] * 10),
-    ]
-
-    cases = {(case["workload"], case["engine"]): case for case in summarize(results)["cases"]}
-
-    found = {key: tuple(case[name] for name in RATIOS) for key, case in cases.items()}
-    assert (1.0, None, None) == found["echo", BASELINE]
-    assert (1.5, 66.7, None) == found["stateless", "real-time"]
-    assert (2.0, None, 125.0) == found["stateful", "real-time"]
-
-
-def test_ratio_is_the_median_over_the_repeats() -> None:
-    times_ms = {BASELINE: (1, 2, 4), "real-time": (3, 8, 8)}
-    workloads = {BASELINE: "echo", "real-time": "stateful"}
-    results = [run_result(workloads[engine], engine, [ms] * 10) for engine, all_ms in times_ms.items() for ms in all_ms]
-
-    baseline, real_time = summarize(results)["cases"]
-
-    assert (1.0, 1.0, 1.0) == tuple(baseline[name] for name in RANGE)
-    assert (3.0, 2.0, 4.0) == tuple(real_time[name] for name in RANGE)
 
 
 @pytest.mark.parametrize("stem", ["latency", "throughput", "other_engines"])

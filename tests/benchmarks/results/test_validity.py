@@ -1,5 +1,3 @@
-"""A run is valid unless its numbers show a problem."""
-
 from dataclasses import replace
 from typing import Any
 
@@ -49,12 +47,7 @@ def test_run_is_valid_up_to_and_including_each_limit(change: dict[str, Any], pro
 
 @pytest.mark.parametrize(
     ("found", "expected"),
-    [
-        ([], False),
-        ([LATE], True),
-        ([LATE, BUSY], True),
-        (["1 records have no output", LATE], False),
-    ],
+    [([], False), ([LATE], True), ([LATE, BUSY], True), (["1 records have no output", LATE], False)],
     ids=["valid", "late", "late and busy", "missing and late"],
 )
 def test_only_a_run_without_other_problems_counts_as_disturbed(found: list[str], *, expected: bool) -> None:

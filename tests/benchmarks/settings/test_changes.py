@@ -51,7 +51,6 @@ def rocksdb_settings(spark: SparkSession) -> str:
 
 @pytest.mark.parametrize("setting", SPARK_SETTINGS)
 def test_spark_defines_each_setting(spark: SparkSession, setting: str) -> None:
-    """Spark ignores unknown settings, so a wrong name would measure nothing."""
     assert knows(spark, setting)
     assert not knows(spark, f"{setting}s")
 

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.harness.run import Case, run_case
+from benchmarks.harness.workloads import Workload
 from benchmarks.results.run_result import Traffic
 from benchmarks.spark.engine import spark_engine
 from benchmarks.spark.queries import Mode, SparkOptions, start_queries
@@ -36,11 +37,14 @@ def queries_here(spark: SparkSession, options: SparkOptions, run: Run) -> Iterat
             query.stop()
 
 
-@pytest.mark.parametrize("mode", ["async progress", "continuous"])
-def test_mode_without_state_answers_every_record_once(kafka: str, spark: SparkSession, mode: Mode) -> None:
+@pytest.mark.parametrize(
+    ("mode", "workload"), [("async progress", "stateless"), ("continuous", "stateless"), ("real-time", "two hops")]
+)
+def test_mode_answers_every_record_once(kafka: str, spark: SparkSession, mode: Mode, workload: Workload) -> None:
+    """Real-time mode loses no record in two queries of one session, without and with state."""
     options = SparkOptions(mode, interval_seconds=2)
 
-    result = run_case(kafka, Case(mode, "stateless", partial(queries_here, spark, options)), SHORT)
+    result = run_case(kafka, Case(mode, workload, partial(queries_here, spark, options)), SHORT)
 
     assert_all_answered(result)
     assert (MEASURED_RECORDS, 1.0) == (result.numbers["records"], result.numbers["outputs_per_record"])
@@ -55,16 +59,6 @@ def test_micro_batch_mode_answers_with_the_state_of_the_transaction(kafka: str, 
     assert_all_answered(result)
     assert sum(seq >= 1000 for seq in VALID) == result.numbers["records"]
     assert result.numbers["outputs_per_record"] <= 1
-
-
-def test_two_hops_answer_and_route_every_record(kafka: str, spark: SparkSession) -> None:
-    """Real-time mode loses no record in two queries of one session, without and with state."""
-    options = SparkOptions("real-time", interval_seconds=2)
-
-    result = run_case(kafka, Case("real-time", "two hops", partial(queries_here, spark, options)), SHORT)
-
-    assert_all_answered(result)
-    assert (MEASURED_RECORDS, 1.0) == (result.numbers["records"], result.numbers["outputs_per_record"])
 
 
 @pytest.mark.proves("chaos rounds")
