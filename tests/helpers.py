@@ -115,11 +115,12 @@ def new_topic(kafka: str, partitions: int) -> str:
     return name
 
 
-def add_partition(kafka: str, topic: str, partitions: int = 2) -> None:
+def add_partition(kafka: str, topic: str, partitions: int = 2, value: bytes = b"new") -> None:
+    """Add the partitions up to this number, and send a record to the last one."""
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(10)
     wait_until(lambda: len(admin.list_topics(timeout=10).topics[topic].partitions) == partitions, 30, "the partitions")
-    produce(kafka, topic, [(1, b"new")])
+    produce(kafka, topic, [(partitions - 1, value)])
 
 
 def produce(kafka: str, topic: str, records: Iterable[tuple[int, bytes | None]]) -> None:

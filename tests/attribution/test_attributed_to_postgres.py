@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions
+from confluent_kafka.admin import AdminClient
 from psycopg.conninfo import conninfo_to_dict
 from pyspark.sql import SparkSession
 
@@ -23,7 +23,7 @@ from examples.attribution.attributed_to_postgres import ResultsConsumer, attribu
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
 from spark_rtm.kafka.topics import ensure_topics
-from tests.helpers import eventually, kafka_rows, produce
+from tests.helpers import add_partition, eventually, kafka_rows, produce
 
 pytestmark = pytest.mark.services
 
@@ -80,7 +80,8 @@ def test_deleted_records_end_the_consumer_and_its_start(kafka: str, rtm_postgres
     copied(kafka, rtm_postgres, settings)
     publish(kafka, settings, result("a", 4), result("a", 6), result("a", 8))
     running = ResultsConsumer(kafka, rtm_postgres, settings)
-    delete_records_before(kafka, settings, 3)
+    admin, before = AdminClient({"bootstrap.servers": kafka}), TopicPartition(settings.topic(ATTRIBUTED_TOPIC), 1, 3)
+    admin.delete_records([before])[before].result(30)
 
     message = r"offsets from 3 to 4, but the next record to read is 1, .* retention\.ms"
     with pytest.raises(RuntimeError, match=message):
@@ -114,15 +115,13 @@ def test_topic_that_is_created_again_ends_the_consumer(kafka: str, rtm_postgres:
 
 def test_result_is_stored_without_further_records(kafka: str, rtm_postgres: str, settings: Settings) -> None:
     """A row does not wait for the next record, and a new partition is read from its first record."""
-    admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
+    topic = settings.topic(ATTRIBUTED_TOPIC)
     with attributed_to_postgres(kafka, rtm_postgres, settings) as first:
         publish(kafka, settings, result("a", 2, "pending"))
         eventually(lambda: stored_results(rtm_postgres, settings) == {"a": result("a", 2, "pending")}, 60, "version 2")
         publish(kafka, settings, result("a", 4))
         eventually(lambda: stored_results(rtm_postgres, settings) == {"a": result("a", 4)}, 60, "version 4")
-        admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
-        eventually(lambda: len(admin.list_topics(topic, 10).topics[topic].partitions) == 3, 60, "the partition")
-        produce(kafka, topic, [(2, json.dumps(result("new", 2)).encode())])
+        add_partition(kafka, topic, 3, json.dumps(result("new", 2)).encode())
         eventually(lambda: len(stored_results(rtm_postgres, settings)) == 2 or first.future.done(), 60, "the result")
         first.finish()
 
@@ -131,15 +130,6 @@ def test_result_is_stored_without_further_records(kafka: str, rtm_postgres: str,
 
     assert [3, 1] == [first.metrics.rows, second.metrics.rows]
     assert {"a": result("a", 4), "new": result("new", 4)} == stored_results(rtm_postgres, settings)
-
-
-def delete_records_before(kafka: str, settings: Settings, offset: int) -> None:
-    """Delete the records of partition 1 before `offset`, as retention does."""
-    place, admin = (
-        TopicPartition(settings.topic(ATTRIBUTED_TOPIC), 1, offset),
-        AdminClient({"bootstrap.servers": kafka}),
-    )
-    admin.delete_records([place])[place].result(30)
 
 
 def test_micro_batch_query_fills_the_same_table(
@@ -160,7 +150,7 @@ def test_micro_batch_query_fills_the_same_table(
 
 
 @pytest.mark.parametrize(("index", "hot"), [("", 190), ("create index on {0} (version)", 0)])
-def test_updates_are_hot_unless_a_changing_column_is_indexed(
+def test_updates_are_hot_unless_they_touch_an_index(
     rtm_postgres: str, settings: Settings, index: str, hot: int
 ) -> None:
     create_tables(rtm_postgres, settings)

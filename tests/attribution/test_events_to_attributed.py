@@ -38,9 +38,7 @@ class CorrelationHop(Hop):
         return sum(len(str(row.value)) for row in rows.select("value").collect())
 
 
-def test_each_event_emits_only_the_results_it_changed(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
+def test_event_emits_only_changed_results(spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path) -> None:
     """
     One row is emitted per changed result; a record that is processed again changes none.
 

@@ -41,9 +41,7 @@ def without_version(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None and name != "version"}
 
 
-def test_timers_wait_for_a_record_after_an_idle_restart(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
+def test_timer_waits_after_an_idle_restart(spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path) -> None:
     """After a restart, Spark plans no batch without input until it has run a batch with input."""
     settings = replace(settings, time_scale=100, watermark_slack_ms=120_000)
     hop = Hop(spark, kafka, lambda rows: events_to_timeouts(rows, settings), tmp_path, [settings.topic("events")])
@@ -75,9 +73,7 @@ def test_timers_wait_for_a_record_after_an_idle_restart(
     hop.wait(lambda: hop.read().get(slot, {}).get("code") == "unfilled", "the timeout")
 
 
-def test_shuffled_transactions_leave_none_pending(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
+def test_shuffled_transactions_all_end(spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path) -> None:
     """After a restart, the newest versions equal the rule: no result is pending, and matches replace timeouts."""
     settings = replace(settings, time_scale=1_000, watermark_slack_ms=120_000)
     sources = [settings.topic("events")]

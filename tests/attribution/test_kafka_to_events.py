@@ -1,25 +1,17 @@
 import json
 import random
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from examples.attribution.events import STEPS
 from examples.attribution.kafka_to_events import KINDS_REQUIRING, kafka_to_events
 from examples.attribution.schemas import EVENTS
-from examples.attribution.settings import DemoSettings, Settings
-from examples.attribution.topics import SOURCE_TOPICS
-from spark_rtm.kafka.consumer import read_topic
+from examples.attribution.settings import DemoSettings
 from spark_rtm.realtime.limits import MAX_HEADERS, MAX_RAW_BYTES, MAX_RECORD_BYTES
-from spark_rtm.realtime.proof import assert_real_time
-from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed
-from tests.helpers import kafka_rows, start_to_kafka
 
 pytestmark = pytest.mark.spark
 
@@ -226,34 +218,3 @@ def test_random_damage_never_ends_the_query(routes: dict[str, list[Route]]) -> N
     assert {"events", "ad-rejected"} == {target for target, _, _ in routes["damaged"]}
     for (_, value), (target, _, raw) in zip(damaged_records(), routes["damaged"], strict=True):
         assert target == "events" or value == raw
-
-
-@pytest.mark.services
-def test_real_time_mode_separates_bad_records_from_good_ones(
-    spark: SparkSession, kafka: str, settings: Settings, tmp_path: Path
-) -> None:
-    now_ms = str(int(time.time() * 1000)).encode()
-    cases = [(t, v, r) for t, v, r in bad_records() if not r.startswith(("future", "expired"))]
-    goods = [("ad-requests", encoded()), ("ad-impressions", encoded("impression")), ("ad-callbacks", encoded("click"))]
-    producer = Producer({"bootstrap.servers": kafka, "message.max.bytes": 2_000_000, "compression.type": "gzip"})
-    for topic, value in [(t, v) for t, v, _ in cases] + goods:
-        shifted = None if value is None else value.replace(str(NOW).encode(), now_ms)
-        producer.produce(settings.topic(topic), shifted, b"key")
-    # Compressed, the record fits into its source topic. Uncompressed, its headers make it too large for `events`.
-    hostile = encoded().replace(str(NOW).encode(), now_ms)
-    producer.produce(settings.topic("ad-requests"), hostile, b"key", headers=[("t0", b"")] * 300_000)
-    cases.append(("ad-requests", hostile, "bad_headers"))
-    assert 0 == producer.flush(30)
-
-    topics = ",".join(settings.topic(topic) for topic in SOURCE_TOPICS)
-    rows = kafka_to_events(kafka_rows(spark, kafka, topics, includeHeaders="true"), settings)
-    query = start_to_kafka(rows, kafka, tmp_path, **KAFKA_SINK)
-
-    events_topic, rejected_topic = settings.topic("events"), settings.topic("ad-rejected")
-    messages = read_topic(kafka, events_topic, rejected_topic, min_records=len(cases) + len(goods))
-    assert_real_time(query)
-    raise_if_failed([query])
-    rejected = [dict[str, Any](m.headers() or []) for m in messages if m.topic() == rejected_topic]
-    assert sorted(reason for _, _, reason in cases) == sorted(headers["reason"].decode() for headers in rejected)
-    kinds = sorted(json.loads(m.value() or b"")["kind"] for m in messages if m.topic() == events_topic)
-    assert ["click", "impression", "request"] == kinds

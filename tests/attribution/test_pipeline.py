@@ -105,9 +105,7 @@ def test_too_few_slots_are_rejected_before_any_start(spark: SparkSession, settin
     assert [7, 15] == [slots_needed(s, source_tasks(q, s, partitions, settings)) for q, s in streams.items()]
 
 
-def test_absent_broker_ends_the_command_with_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_absent_broker_is_a_one_line_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
 
     assert 1 == main([])

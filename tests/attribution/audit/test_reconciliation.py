@@ -166,7 +166,6 @@ def test_every_fault_is_reported_with_its_record(inject: Callable[[RunLog], obje
 
 
 def test_outdated_row_of_the_table_is_reported() -> None:
-    """A wrong row of the table is a difference even if the topics are correct."""
     rows = good_log().results
     change(rows, SLOT, code="pending")
 
@@ -174,7 +173,6 @@ def test_outdated_row_of_the_table_is_reported() -> None:
 
 
 def test_expired_record_is_counted_without_difference() -> None:
-    """A valid record that arrives after all windows is rejected as expired, which is counted but not a difference."""
     log = good_log(expired="ad-callbacks:1:000000000000")
 
     outcome = outcome_of(log)

@@ -1,5 +1,3 @@
-"""The audit reads all topics of a run from a real broker."""
-
 import pytest
 
 from examples.attribution.audit.run_log_reader import RunLogReader

@@ -112,12 +112,10 @@ def splits(records: list[D]) -> st.SearchStrategy[list[list[D]]]:
 
 
 def unversioned(results: Iterable[Result]) -> Results:
-    """Return results by id, with all versions set to 0."""
     return {result.result_id: replace(result, version=0) for result in results}
 
 
 def changes(history: list[Event], windows: Windows) -> list[Result]:
-    """Return the results that the last event changes, by the rule."""
     before = unversioned(correlate(history[:-1], windows))
     return [r for r in correlate(history, windows) if before.get(r.result_id) != replace(r, version=0)]
 

@@ -46,7 +46,6 @@ class UserRun:
         self.emitted = 0
 
     def at(self, now: int, *records: UserRecord | Erasure) -> None:
-        """Fire the timers up to `now`, then pass the records in one call."""
         if now > self.now:  # the tester rejects the same time
             self.now = now
             self.collect(self.tester.setProcessingTime(now))
@@ -149,10 +148,7 @@ def test_user_with_too_many_touches_keeps_the_newest() -> None:
 
 @hypothesis_settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(data=st.data(), history=histories(SPAN_MS, DELAY_MS), erased_at=st.integers(T, T + SPAN_MS + DELAY_MS))
-def test_erasure_in_any_split_separates_old_and_new_records(
-    data: st.DataObject, history: list[UserRecord], erased_at: int
-) -> None:
-    """Credit from before an erasure does not change; later orders ignore the touches from before it."""
+def test_erasure_separates_old_and_new_records(data: st.DataObject, history: list[UserRecord], erased_at: int) -> None:
     arrival = sorted([Erasure(erased_at), *history], key=lambda record: (record.stored_at, isinstance(record, Erasure)))
     run = UserRun()
 

@@ -42,18 +42,18 @@ def test_campaign_can_override_the_lookback_windows() -> None:
 
 
 def test_click_takes_all_credit_from_impressions() -> None:
-    """With click priority, impressions earn only if no click is in its window; without it, both earn."""
+    """
+    With click priority, impressions earn only if no click is in its window; without it, both earn.
+
+    An impression never earns with its own click.
+    """
     click, view = touch("k", 20), touch("v", 10, "impression")
 
     assert ["k"] == path(view, click)
     assert ["v"] == path(view)
-    assert ["k", "v"] == path(view, click, rules=replace(RULES, click_priority=False))
-
-
-def test_impression_never_earns_with_its_own_click() -> None:
-    view, click = touch("v", 30, "impression", impression_id="i"), touch("k", 20, impression_id="i")
-
-    assert ["k"] == path(view, click, rules=replace(RULES, click_priority=False))
+    both_earn = replace(RULES, click_priority=False)
+    assert ["k", "v"] == path(view, click, rules=both_earn)
+    assert ["k"] == path(replace(view, impression_id=click.impression_id), click, rules=both_earn)
 
 
 def test_touches_are_ordered_by_time_then_click_then_event_id() -> None:
@@ -65,7 +65,6 @@ def test_touches_are_ordered_by_time_then_click_then_event_id() -> None:
 
 
 def test_all_touches_of_one_campaign_earn() -> None:
-    """Touches of the same campaign are not merged; their shares and their money add up."""
     credit = credit_of(touch("x", 3), touch("y", 2), touch("z", 1))
 
     assert [("c", 333_334, 34), ("c", 333_333, 33), ("c", 333_333, 33)] == [

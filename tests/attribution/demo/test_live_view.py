@@ -99,7 +99,6 @@ def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], dr
     ],
 )
 def test_phase_shows_its_duration_and_reason(seconds: float, draining: bool, phase: str) -> None:
-    """Each phase has its own words, including the drain after Ctrl-C."""
     assert phase in printed(two_records(), terminal=False, seconds=seconds, draining=draining)
 
 

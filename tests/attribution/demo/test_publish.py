@@ -46,7 +46,6 @@ def test_publish_writes_nothing_for_an_invalid_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "command"),
     [
-        (OPTIONS, "make demo COMPARE=1 PUBLISH=1"),
         (replace(OPTIONS, duration=20, rate=0.5), "make demo DURATION=20 RATE=0.5 COMPARE=1 PUBLISH=1"),
         (
             replace(OPTIONS, time_scale=30, master="local[8]"),

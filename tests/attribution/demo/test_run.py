@@ -1,5 +1,3 @@
-"""How long a demonstration waits for its last results."""
-
 import pytest
 
 from examples.attribution.demo.run import MIN_SETTLED_POLLS, poll_until_settled

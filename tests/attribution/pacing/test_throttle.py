@@ -1,5 +1,3 @@
-"""The throttle closes a campaign at its cap and reopens it when impressions are available, despite duplicates."""
-
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, replace
@@ -110,7 +108,6 @@ def test_restarted_throttle_reads_the_topic_from_its_start(kafka: str, settings:
 
 
 def test_error_of_the_reader_fails_the_throttle() -> None:
-    """A failed reader must not look like a reader that has found no campaign at its cap."""
     throttle = throttle_after([GOAL], [])
     throttle.future.set_exception(KafkaException("no access"))
 

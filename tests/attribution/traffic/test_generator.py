@@ -14,7 +14,6 @@ from examples.attribution.topics import ERASURES_TOPIC, SOURCE_TOPICS
 from examples.attribution.traffic.generator import RESALE_CAMPAIGN, ScheduledRecord, TrafficGenerator
 from examples.attribution.traffic.producer import SendLog, send
 from spark_rtm.kafka.consumer import read_topic
-from tests.helpers import eventually
 
 RECORDS = 20_000
 STARTED_AT = 1_700_000_000.0
@@ -56,6 +55,10 @@ def test_shares_of_faults_equal_their_settings() -> None:
     for name, share in OF_TRANSACTIONS.items():
         faulty = sum(any(record.label == name.removesuffix("_share") for record in events) for events in complete)
         assert faulty / len(complete) == pytest.approx(share, abs=0.04)
+    with_user = [events for events in by_id.values() if "user_key" in fields(events[0])]
+    erasures = [record for record in records() if record.topic == ERASURES_TOPIC]
+    assert len(erasures) / len(with_user) == pytest.approx(0.05, abs=0.01)
+    assert {(None, "erasure", True)} == {(r.value, r.label, r.key.startswith("user-")) for r in erasures}
     none: dict[str, Any] = dict.fromkeys(OF_RECORDS | OF_TRANSACTIONS, 0)
     normal = replace(FAULTY, erasure_share=0, **none)
     assert {"normal"} == {record.label for record in records(normal, 2_000)}
@@ -106,14 +109,6 @@ def test_requests_of_a_closed_campaign_are_resold() -> None:
     assert places(records(DemoSettings(), 4_000)) == places(before + after)
 
 
-def test_share_of_erasures_equals_its_setting() -> None:
-    with_user = [events for events in transactions(records()).values() if "user_key" in fields(events[0])]
-
-    erasures = [record for record in records() if record.topic == ERASURES_TOPIC]
-    assert len(erasures) / len(with_user) == pytest.approx(0.05, abs=0.01)
-    assert {(None, "erasure", True)} == {(r.value, r.label, r.key.startswith("user-")) for r in erasures}
-
-
 def test_late_impressions_are_later_than_their_window() -> None:
     """By event time, every late impression is later after its request than its window allows."""
     window_ms = DemoSettings().windows.request_to_impression_ms
@@ -138,20 +133,3 @@ def test_producer_keeps_the_schedule_and_sends_intended_times(kafka: str, settin
     headers: list[Any] = [dict(message.headers() or []) for message in read_topic(kafka, *topics, min_records=400)]
     expected = [(int((log.started_at + record.send_at) * 1000), record.label) for record in planned]
     assert sorted(expected) == sorted((int(header["t0"]), header["label"].decode()) for header in headers)
-
-
-@pytest.mark.services
-def test_stopped_producer_ends_at_once_and_delivers_its_records(kafka: str, settings: Settings) -> None:
-    """After a stop, the producer ignores the schedule and delivers all sent records."""
-    settings = replace(settings, rate=1, warm_up_seconds=0)
-    log, stop = SendLog(started_at=time.time()), threading.Event()
-    endless_records = TrafficGenerator(settings, settings.windows, "run", log.started_at).records()
-    thread = threading.Thread(target=send, args=(kafka, settings, endless_records, log, stop))
-    thread.start()
-    eventually(lambda: log.records, 60, "a first record")
-
-    stop.set()
-    thread.join(60)
-
-    assert not thread.is_alive()
-    assert 0 == log.failed
