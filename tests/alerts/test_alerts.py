@@ -207,7 +207,6 @@ def payments() -> Case:
 def test_each_alert_is_written_once_and_bad_records_are_rejected(
     run_real_time: Callable[..., RealTimeRun], of: Callable[[], Case]
 ) -> None:
-    """The job writes exactly these records, and rejects every copy of a bad record."""
     case = of()
     bad = BROKEN | case.bad
     values = [*bad.values(), *case.rows, *bad.values()]

@@ -15,14 +15,7 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from examples.alerts.heartbeats_to_offline import (
-    JOB,
-    OFFLINE,
-    SILENCE_MS,
-    SKEW_MS,
-    heartbeats_to_offline,
-    ticks_for,
-)
+from examples.alerts.heartbeats_to_offline import JOB, OFFLINE, SILENCE_MS, SKEW_MS, heartbeats_to_offline, ticks_for
 from examples.alerts.job import Options, start
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import raise_if_failed, stop_completely

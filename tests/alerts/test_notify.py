@@ -114,9 +114,7 @@ def environment(options: Options, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.timeout(120)
-def test_each_alert_is_mailed_over_outage_kill_and_refusals(
-    options: Options, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_alerts_are_mailed_over_outage_and_kill(options: Options, environment: dict[str, str], tmp_path: Path) -> None:
     """
     Alerts wait while the server is down. After kill -9 between sending and commit, the repeated e-mail has the same id.
 

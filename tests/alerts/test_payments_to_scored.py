@@ -13,7 +13,6 @@ LARGE = {"payment_id": "p2", "card": "c2", "country": "XX", "amount_cents": 9_00
 
 
 def test_model_scores_payments_in_real_time_mode(run_real_time: Callable[..., RealTimeRun]) -> None:
-    """Each payment has the score of the model in plain Python, and its topic; an unreadable payment is rejected."""
     # The import takes over a second in each worker, so it is not at the top.
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 

@@ -59,9 +59,7 @@ def started(spark: SparkSession, options: Options, redis: Redis, password: Path)
     return query
 
 
-def test_redis_has_the_newest_value_of_each_key_over_an_outage(
-    spark: SparkSession, options: Options, tmp_path: Path
-) -> None:
+def test_redis_has_the_newest_values_over_an_outage(spark: SparkSession, options: Options, tmp_path: Path) -> None:
     """Rows arrive in Redis before their batch ends, even after an outage; a wrong password makes the query fail."""
     redis, wrong = Redis(tmp_path), tmp_path / "wrong"
     wrong.write_text("another-secret")

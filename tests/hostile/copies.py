@@ -5,7 +5,6 @@ from tests.hostile.case import HOME, INPUT, OUTSIDE, Build, Case, file, link, pi
 NAME = "spark-real-time-mode"
 ENTRY = {"path": "SKILL.md", "sha256": "0" * 64}
 COPY = f"skills/{NAME}"
-SECRET_LINK = f"../../../{OUTSIDE}/secret.py"
 
 
 def _manifest(*entries: object, name: str = NAME) -> Build:
@@ -13,17 +12,13 @@ def _manifest(*entries: object, name: str = NAME) -> Build:
 
 
 BUILDS: dict[str, Build] = {
-    "path outside": _manifest(ENTRY | {"path": SECRET_LINK}),
     "control letters": _manifest(ENTRY | {"path": "\x1b[2J"}, name="\x1b[2J"),
     "zero byte": _manifest(ENTRY | {"path": "a\0b"}),
     "many": _manifest(*[ENTRY | {"path": f"a{number}"} for number in range(100_000)]),
     "nested": file(f"{COPY}/manifest.json", "[" * 100_000),
     "bytes": file(f"{COPY}/manifest.json", b"\xff\xfe{"),
     "sparse manifest": sparse(f"{COPY}/manifest.json", 3_000_000_000),
-    "manifest outside": link(f"{COPY}/manifest.json", SECRET_LINK),
     "pipe as a file": together(_manifest(ENTRY), pipe(f"{COPY}/SKILL.md")),
-    "file outside": together(_manifest(ENTRY), link(f"{COPY}/SKILL.md", SECRET_LINK)),
-    "folder outside": link(COPY, f"../../{OUTSIDE}"),
     "file as a folder": file(COPY, ""),
     "no access": together(file(f"{COPY}/x", ""), without_access("skills")),
 }

@@ -19,7 +19,6 @@ FILES: dict[str, Build] = {
 }
 CALLS = [
     *[["slots", "--available", "5", "--source-partitions", number] for number in NUMBERS],
-    *[["slots", "--available", "5", "--source-partitions", "5", "--queries", number] for number in NUMBERS],
     *[["capacity", "--rate", rate] for rate in RATES],
     *[
         ["capacity", "--rate", "500", option, number]

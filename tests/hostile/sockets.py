@@ -9,13 +9,10 @@ from tests.hostile.case import INPUT, Build, Case, file, link, together, without
 GOOD = {"ok": True, "text": "q: done"}
 MEGABYTE = 1_000_000
 ANSWERS: dict[str, bytes] = {
-    "nothing": b"",
-    "text": b"hello\n",
     "bytes": bytes(range(256)),
     "null": b"null\n",
     "number": b"1e999\n",
     "numbers": b"[1]\n",
-    "without a text": b'[{"ok": true}]\n',
     "other types": b'[{"ok": [], "text": {}}]\n',
     "half letter": b'[{"ok": true, "text": "\\ud800"}]\n',
     "control letters": json.dumps([{"ok": False, "text": "\x1b]0;pwned\x07\x1b[2J\r\x9b good"}]).encode() + b"\n",
@@ -59,7 +56,7 @@ PATHS: dict[str, Build] = {
     "circle": link("s", "s"),
 }
 NAMES = ["a" * 300, "../" * 500, "/dev/stdin", "\udcff", "\x1b[2J", "", "a\udcff\x1b[2J" * 9]
-NUMBERS = ["nan", "inf", "-1", "0", "1e20", "9" * 5000, "٣", "\x1b[2J", "\udcff", ""]
+NUMBERS = ["-1", "1e20", "٣", "\x1b[2J", "\udcff", ""]
 CASES = [
     *[Case(f"drain answer {name}", ["drain", "s"], _answering(answer)) for name, answer in ANSWERS.items()],
     *[

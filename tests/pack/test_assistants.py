@@ -120,9 +120,7 @@ def test_links_of_a_copy_resolve(home: Path) -> None:
     ],
     ids=["missing project", "two places", "no assistant"],
 )
-def test_install_without_a_clear_place_writes_nothing(
-    options: str, problem: str, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unclear_place_is_refused(options: str, problem: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 == main(["install", *options.format(home=home).split()])
     assert problem in capsys.readouterr().err
     assert [] == list(home.iterdir())

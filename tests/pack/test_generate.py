@@ -8,15 +8,8 @@ from scripts.pack.generate import excerpt
 from scripts.pack.version import PLACES, project
 
 
-def test_new_page_reaches_the_router(copied: Path) -> None:
+def test_router_has_the_order_of_the_navigation_and_a_new_page(copied: Path) -> None:
     (copied / "references/new_page.md").write_text("# New page\n\n*Read when it is new.*\n")
-
-    generate.write_all(copied)
-
-    assert "- [New page](references/new_page.md): it is new\n" in (copied / "SKILL.md").read_text()
-
-
-def test_router_has_the_order_of_the_navigation(copied: Path) -> None:
     site = copied / "mkdocs.yml"
     site.write_text(
         site.read_text()
@@ -28,6 +21,7 @@ def test_router_has_the_order_of_the_navigation(copied: Path) -> None:
 
     lines = (copied / "SKILL.md").read_text().partition("<!-- generated: router -->\n")[2].splitlines()
     assert lines[0].startswith("- [State](references/state.md): ")
+    assert "- [New page](references/new_page.md): it is new" in lines
     [errors] = [line for line in lines if "references/errors" in line]
     assert errors.startswith("- [Errors](references/errors.md): ")
     assert "; [at start](references/errors_at_start.md), [while running](" in errors
@@ -50,7 +44,6 @@ def test_changed_version_and_addresses_reach_every_file_that_states_them(copied:
 
 
 def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> None:
-    """Otherwise, a file with a renamed line would silently keep the old version."""
     citation = copied / "CITATION.cff"
     citation.write_text(citation.read_text().replace("version: 0", "release: 0"))
 

@@ -72,9 +72,7 @@ def test_findings_go_back_to_the_assistant(project: Path) -> None:
     ],
     ids=["copilot", "cursor"],
 )
-def test_findings_go_back_in_the_dialect_of_the_assistant(
-    sign: dict[str, Any], key: str, field: str, project: Path, run: Run
-) -> None:
+def test_findings_have_the_assistants_form(sign: dict[str, Any], key: str, field: str, project: Path, run: Run) -> None:
     """Copilot and Cursor add the findings to the tool's result, which status 2 would not do."""
     event = json.loads(_event("bad.py", project)) | sign
     event["tool_input"] = {key: str(project / "bad.py")}
@@ -94,11 +92,7 @@ def test_clean_and_other_files_are_silent(tool_input: Any, project: Path, run: R
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [
-        ("folder.py", "cannot be read as a file"),
-        ("latin.py", "is not encoded in UTF-8"),
-        ("bad.py", "select is 3"),
-    ],
+    [("folder.py", "cannot be read as a file"), ("latin.py", "is not encoded in UTF-8"), ("bad.py", "select is 3")],
 )
 def test_unreadable_file_is_one_line(name: str, reason: str, project: Path, run: Run) -> None:
     (project / "folder.py").mkdir()
@@ -117,7 +111,6 @@ def test_malformed_input_is_one_line(event: bytes, run: Run) -> None:
 
 
 def test_command_of_the_plugin_runs_anywhere(project: Path) -> None:
-    """`bin/rtm` works in any folder with any modules."""
     (project / "json.py").write_text("raise SystemExit(7)\n")
 
     done = subprocess.run([ROOT / "bin/rtm", "lint", "bad.py"], cwd=project, capture_output=True, check=False)
@@ -125,9 +118,7 @@ def test_command_of_the_plugin_runs_anywhere(project: Path) -> None:
     assert (1, True) == (done.returncode, done.stdout.startswith(b"bad.py:1:")), done.stderr
 
 
-def test_command_of_a_clone_runs_with_the_packages_of_its_setup(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_of_a_clone_has_its_packages(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clone = tmp_path / "a clone"
     for folder in ("bin", "hooks"):
         shutil.copytree(ROOT / folder, clone / folder)

@@ -31,21 +31,6 @@ def test_copy_contains_exactly_the_files_of_the_manifest(copied: Path, skills: P
     assert [] == stale(copied, skills)
 
 
-def test_older_copy_is_reported_as_stale_and_updated(copied: Path, skills: Path) -> None:
-    install(copied, skills)
-    (copied / "references/new.md").write_text("# New\n\n*Read when new.*\n")
-    (copied / "spark_rtm/services/log4j2.properties").unlink()
-    generate.write_all(copied)
-
-    report = str(stale(copied, skills))
-    install(copied, skills)
-
-    assert "new.md" in report
-    assert "is no longer part of the skill" in report
-    assert [] == stale(copied, skills)
-    assert not (skills / NAME / "spark_rtm/services/log4j2.properties").exists()
-
-
 def test_one_edited_file_prevents_the_whole_update(copied: Path, skills: Path) -> None:
     assert "not installed" == state(copied, skills)
     install(copied, skills)
@@ -109,7 +94,6 @@ def test_uninstalled_copy_leaves_nothing_but_files_of_others(copied: Path, skill
 
 
 def test_edited_copy_is_not_uninstalled(copied: Path, skills: Path) -> None:
-    """Without `force`, one edited file keeps the whole copy."""
     install(copied, skills)
     (skills / NAME / "SKILL.md").write_text("mine")
 

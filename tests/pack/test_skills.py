@@ -11,16 +11,11 @@ from scripts.skills import main
 from spark_rtm import __version__
 
 
-def _skills(*arguments: str, root: Path, home: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(root / "scripts/skills.py"), *arguments]
-    env = os.environ | ({"HOME": str(home)} if home else {})
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=env, cwd="/")
-
-
-def _bare(*arguments: str, root: Path) -> subprocess.CompletedProcess[str]:
+def _bare(*arguments: str, root: Path, home: Path | None = None) -> subprocess.CompletedProcess[str]:
     # Isolated and without site-packages: nothing but the standard library can be imported.
     command = [sys.executable, "-I", "-S", str(root / "scripts/skills.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd="/")
+    env = os.environ | ({"HOME": str(home)} if home else {})
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=env, cwd="/")
 
 
 def test_generate_writes_what_is_outdated(
@@ -82,7 +77,7 @@ def test_faulty_copy_does_not_stop_the_other_folders(copied: Path, tmp_path: Pat
     (tmp_path / ".claude/skills/spark-real-time-mode/manifest.json").write_text("{")
     (tmp_path / ".cursor/skills/spark-real-time-mode/SKILL.md").write_text("mine")
 
-    done = _skills("install", root=copied, home=tmp_path)
+    done = _bare("install", root=copied, home=tmp_path)
 
     edited, installed = sorted(done.stdout.splitlines())
     assert (2, f"installed into {tmp_path}/.copilot/skills") == (done.returncode, installed)
@@ -95,7 +90,7 @@ def test_faulty_copy_does_not_stop_the_other_folders(copied: Path, tmp_path: Pat
 def test_skill_with_malformed_manifest_is_not_installed(copied: Path, tmp_path: Path) -> None:
     (copied / "manifest.json").write_text("{")
 
-    done = _skills("install", "--to", str(tmp_path / "skills"), root=copied)
+    done = _bare("install", "--to", str(tmp_path / "skills"), root=copied)
 
     assert (2, 1) == (done.returncode, len(done.stderr.splitlines()))
     assert "download the skill again" in done.stderr

@@ -107,9 +107,7 @@ def change_first_fault(content: Any) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith(("measured", "output")) else "",
 )
-def test_unusual_run_is_shown_as_what_it_is(
-    root: Path, block: str, stem: str, change: Change, present: str, absent: str
-) -> None:
+def test_unusual_run_is_shown(root: Path, block: str, stem: str, change: Change, present: str, absent: str) -> None:
     """Missing, late, slow and wrong runs change the text, which proves that no table is constant."""
     text = rendered(root, block, stem, change)
 

@@ -91,12 +91,7 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
             ("`make bench-price` does", PAGE, "", "\nRun `make bench-price PUBLISH=1`, or make one.\n"),
             ("`make bench-old` does", STATE, "", fence("bash", "RATE=2 make bench-old")),
             ("`python -m benchmarks price` does", "README.md", "", "\n`python -m benchmarks price`\n"),
-            (
-                "`python -m examples.attribution.gone` does",
-                DEMO,
-                '"make demo',
-                '"python -m examples.attribution.gone',
-            ),
+            ("`python -m examples.attribution.gone` does", DEMO, '"make demo', '"python -m examples.attribution.gone'),
             ("`make bench-chart` does", "references/measured/demo.svg", "", "<text>make bench-chart</text>"),
         ],
     ),
@@ -154,7 +149,6 @@ Without a replaced text, the new text is added to the end. The last value is the
 
 @pytest.mark.parametrize(("check", "faults"), FAULTS)
 def test_faults_are_found_with_file_and_remedy(copied: Path, check: Check, faults: list[Fault]) -> None:
-    """Each fault is found in its file, and nothing else is reported."""
     for _, name, old, new, *_ in faults:
         text = (copied / name).read_text(encoding="utf-8") if (copied / name).is_file() else ""
         assert old in text, f"{name} no longer contains {old!r}"

@@ -1,5 +1,3 @@
-"""The names that `make radar` reads from two versions of Spark are compared correctly."""
-
 import pyspark
 import pytest
 

@@ -93,7 +93,6 @@ def _start_server(log_path: Path, program: str) -> Child:
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=lambda end: end.name)
 def test_server_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> None:
-    """A server and its children end when their parent process ends, even after kill -9."""
     log_path = tmp_path / "log"
     with _running_parent(log_path) as parent:
         server, grandchild = _read_pid(parent), _read_grandchild(log_path)
@@ -106,7 +105,6 @@ def test_server_ends_with_its_parent(tmp_path: Path, end: signal.Signals) -> Non
 
 
 def test_stopped_server_is_killed_with_its_children(tmp_path: Path) -> None:
-    """When `stop` returns, a server that ignores its signal has ended, and its children have been killed."""
     log_path = tmp_path / "log"
     server = _start_server(log_path, SERVER)
     grandchild = _read_grandchild(log_path)

@@ -55,7 +55,6 @@ def test_program_without_the_secret_cannot_command_the_cluster(cluster: str) -> 
 
 
 def test_secret_is_on_no_command_line(cluster: str) -> None:
-    """Other users of the machine cannot read the secret from the list of processes."""
     listing = subprocess.run(["ps", "-A", "-ww", "-o", "args="], capture_output=True, text=True, check=True).stdout
 
     assert cluster in listing

@@ -57,9 +57,7 @@ def _write_java(folder: Path, version: str) -> Path:
         pytest.param("17", True, id="the minimum"),
     ],
 )
-def test_java_home_is_used_from_version_17_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, is_used: bool
-) -> None:
+def test_java_is_used_from_17_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, is_used: bool) -> None:
     named = _write_java(tmp_path / "java", version)
     monkeypatch.setenv("JAVA_HOME", str(named))
 
@@ -69,7 +67,6 @@ def test_java_home_is_used_from_version_17_on(
 
 
 def test_missing_java_is_an_error_that_names_the_remedy(tmp_path: Path) -> None:
-    """Without any Java, the error names what cannot start and what to install, without a stack trace."""
     command = [sys.executable, "-c", WITHOUT_PACKAGED_JAVA]
 
     result = subprocess.run(command, env=without_java(tmp_path), capture_output=True, text=True, check=False)

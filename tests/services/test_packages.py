@@ -53,7 +53,6 @@ def _names_of(jars: tuple[Path, ...]) -> list[str]:
 
 
 def test_no_network_and_no_cache_names_packages_and_remedies(repository: Path) -> None:
-    """If the broker cannot be fetched, the error names the packages, the consequence and three remedies."""
     with pytest.raises(RuntimeError) as failure:
         broker_jars()
 
@@ -130,11 +129,7 @@ def test_cache_that_others_may_write_is_refused(cached: Path, ivy_dir: Path) -> 
         folder.chmod(0o755)
 
 
-@pytest.mark.parametrize(
-    "ivy_file",
-    [*IVY_DIR.glob("*.xml"), *IVY_FILES.glob("*.xml")],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("ivy_file", [*IVY_DIR.glob("*.xml"), *IVY_FILES.glob("*.xml")], ids=lambda path: path.stem)
 def test_pinned_jars_have_committed_checksums(ivy_file: Path) -> None:
     names = {"-".join(package.split(":")[1:]) + ".jar" for package in pinned(ivy_file).values()}
 

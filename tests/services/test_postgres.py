@@ -51,9 +51,7 @@ def test_external_server_is_used_and_not_stopped(server: LocalPostgres, monkeypa
     ],
     ids=["unreachable", "malformed"],
 )
-def test_wrong_external_server_is_an_error_without_password(
-    monkeypatch: pytest.MonkeyPatch, dsn: str, message: str
-) -> None:
+def test_error_of_external_server_has_no_password(monkeypatch: pytest.MonkeyPatch, dsn: str, message: str) -> None:
     monkeypatch.setenv("POSTGRES_DSN", dsn)
 
     with (
@@ -88,7 +86,6 @@ def test_user_of_the_server_cannot_redirect_the_log(server: LocalPostgres, tmp_p
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
 def test_inaccessible_data_folder_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    """As root, the error names the folder that the server cannot enter, and no permissions are changed."""
     tmp_path.chmod(0o700)
     folder = tmp_path / "data"
     folder.mkdir()

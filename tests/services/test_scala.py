@@ -11,9 +11,7 @@ GREETING = 'package first\nobject Greeting { def of(name: String): String = s"He
 
 
 @pytest.mark.timeout(200)
-def test_only_changed_source_is_compiled_again(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_changed_text_is_recompiled(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same text uses the existing jar, also below a quote. The error of another text names the file and line."""
     monkeypatch.setenv("RTM_CACHE", str(tmp_path / "o'brien"))
     source = tmp_path / "greeting.scala"

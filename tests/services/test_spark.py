@@ -53,7 +53,6 @@ def reply_without_secret(port: int) -> tuple[int, bytes]:
 
 
 def test_program_without_the_secret_is_refused(spark: SparkSession) -> None:
-    """Another user of the machine cannot send messages to the driver, because the session requires authentication."""
     kind, text = reply_without_secret(int(spark.conf.get("spark.driver.port") or ""))
 
     assert RPC_FAILURE == kind
@@ -115,10 +114,7 @@ class Echo(StatefulProcessor):
         yield from rows
 
 
-def test_worker_is_connected_during_its_imports(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`build_session` lets the worker connect before its imports, and the query runs."""
+def test_worker_connects_before_imports(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / MODULE).write_text(NOTE_CONNECTION)
     environment = spark.sparkContext.environment
     monkeypatch.setitem(environment, "PYTHONPATH", os.pathsep.join([environment["PYTHONPATH"], str(tmp_path)]))
