@@ -76,9 +76,7 @@ def written(kafka: str, topic: str) -> int:
     return end_offset(kafka, topic, 0) + end_offset(kafka, topic, 1)
 
 
-def test_commands_end_the_batch_of_one_query_and_nothing_is_repeated(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
+def test_commands_end_one_batch_and_repeat_nothing(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Under traffic, `transformWithState` continues with the `kafka` source, and later with `rtm-kafka` again."""
     source, target, other_target = (new_topic(kafka, 2) for _ in range(3))
 
@@ -150,7 +148,8 @@ def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str,
     """
     Two restarts under traffic produce each result once; records that arrive during a stop are read later.
 
-    Another thread commits without a pause, until it learns that the query has stopped.
+    Another thread commits without a pause, until it learns that the query has stopped. Of two stops at once, the later
+    one finds a query that has stopped.
     """
     source, target = new_topic(kafka, 2), new_topic(kafka, 2)
     with traffic(kafka, source) as sent:
@@ -165,20 +164,12 @@ def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str,
             assert re.search("by `stop`, so a restart repeats nothing|has no open batch", str(committing.exception()))
     query = start(read(spark, kafka, source), kafka, target, tmp_path)
     wait_until(lambda: written(kafka, target) >= len(sent), 60, "the last results", [query])
-    control.stop(query)
-
-    assert sorted(sent) == sorted(outputs(kafka, target))
-
-
-def test_two_stops_at_once_end_one_after_the_other(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """The second call finds that the query has stopped, and raises only the error for a stopped query."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 2)
-    query = start(read(spark, kafka, source), kafka, target, tmp_path / "copy")
     with ThreadPoolExecutor() as pool:
         errors = [pool.submit(control.stop, query).exception for _ in range(2)]
 
-    ended = "query 'copy' has stopped, so it has no open batch; restart it first"
+    ended = f"query '{tmp_path.name}' has stopped, so it has no open batch; restart it first"
     assert ["None", ended] == sorted(str(error()) for error in errors)
+    assert sorted(sent) == sorted(outputs(kafka, target))
 
 
 def test_commit_during_a_stop_does_not_let_the_next_batch_read(
@@ -234,9 +225,7 @@ def test_stop_all_first_drains_queries_with_commands_in_order(
     assert [["1", "1", "2"], ["1", "2"], ["1", "2"]] == [outputs(kafka, target) for target in targets.values()]
 
 
-def test_two_sources_with_transactions_and_new_partitions_end_together(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
+def test_transactions_and_new_partitions_end_together(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Transaction markers are never read, and an added partition belongs to the next batch."""
     source, second, target = new_topic(kafka, 2), new_topic(kafka, 1), new_topic(kafka, 2)
     rows = read(spark, kafka, source).union(read(spark, kafka, second))
@@ -277,9 +266,7 @@ def test_drain_reads_a_backlog_and_names_what_is_left(spark: SparkSession, kafka
     assert len(query.recentProgress) > 2
 
 
-def test_commands_without_a_pause_do_not_keep_a_slow_batch_from_reading(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
+def test_slow_batch_reads_despite_endless_commands(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Each batch first collects a static table, so a command arrives before its readers start."""
     source, target, table = new_topic(kafka, 1), new_topic(kafka, 2), new_topic(kafka, 1)
     produce(kafka, table, [(0, b"row")])
@@ -292,7 +279,6 @@ def test_commands_without_a_pause_do_not_keep_a_slow_batch_from_reading(
 
 
 def test_query_without_commands_is_refused_with_a_remedy(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """A plain source, a mixed query, micro-batch mode and a stopped query each name the reason."""
     source, target = new_topic(kafka, 1), new_topic(kafka, 2)
     plain = start(read(spark, kafka, source, "kafka"), kafka, target, tmp_path / "plain")
     with pytest.raises(ControlError, match=r"no source of query 'plain' supports commands.*'rtm-kafka'"):

@@ -31,7 +31,6 @@ def click(click_id: str) -> bytes:
 
 
 def test_restart_with_another_end_mark_keeps_the_state(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """After a restart, the query still has the ids that it read before, and still rejects trailing text."""
     source = new_topic(kafka, 1)
     before = Hop(spark, kafka, first_clicks, tmp_path, [source])
     produce(kafka, source, [(0, click("a")), (0, click("z") + b"]tail")])

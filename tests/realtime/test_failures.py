@@ -40,7 +40,7 @@ def decisions(*failures: Failure) -> list[Decision]:
         ("refusal", "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED", "", False),
     ],
 )
-def test_first_failure_starts_again_only_if_a_restart_can_help(
+def test_first_failure_restarts_only_if_it_can_help(
     name: str, condition: str, offsets: str, starts_again: bool
 ) -> None:
     """The keeper retries transient and possibly transient causes, but not permanent causes."""
@@ -91,9 +91,7 @@ CLOSED = (
     [("driver", "", False), ("3", "", True), ("3", ": INTERNAL ERROR: Unexpected refcnt 2", False)],
     ids=["local", "cluster", "wrong-count"],
 )
-def test_closed_connection_is_transient_only_if_an_executor_can_be_lost(
-    executor: str, detail: str, is_transient: bool
-) -> None:
+def test_closed_connection_is_transient_only_in_a_cluster(executor: str, detail: str, is_transient: bool) -> None:
     """Otherwise the task at the other end failed, perhaps at a record."""
     first, second = (failure_of("copy", RuntimeError(CLOSED.format(executor, detail)), at) for at in (0, 1))
 
@@ -111,7 +109,6 @@ def test_text_in_an_exception_of_python_code_does_not_choose_the_cause() -> None
 
 
 def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
-    """Successive losses of executors cause pauses of 1, 2, 4 and 8 s; after a fifth, the keeper gives up."""
     lost = [recorded("executor killed", at) for at in range(5)]
     rare = decisions(*(recorded("executor killed", 200 * at, has_run=True) for at in range(6)))
     capped = judge(lost[4], lost[:4], Limits(max_failures=99, max_pause_seconds=10))

@@ -116,9 +116,7 @@ def test_join_equals_batch_join_in_both_modes(spark: SparkSession, topics: Topic
     assert (topics.left, topics.right) == (*left, *right)
 
 
-def test_state_is_kept_exactly_as_long_as_partner_can_arrive(
-    spark: SparkSession, topics: Topics, tmp_path: Path
-) -> None:
+def test_state_is_kept_while_a_partner_can_arrive(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
     """A row finds its partner at the limit of the lateness, not one millisecond later; an idle stream keeps state."""
     query = start(spark, topics, tmp_path)
 

@@ -138,9 +138,7 @@ def test_random_histories_agree_after_stops_and_kills(reporting: PythonQuery, sp
     assert expected == by_row(reporting.await_results(has(rows)))
 
 
-def test_state_ends_timers_fire_and_an_error_names_code_and_key(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
+def test_state_ends_timers_fire_and_errors_name_the_key(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """
     A key begins with its initial state, and a list is gone after its TTL, within the same batch.
 

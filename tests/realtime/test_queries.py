@@ -37,13 +37,12 @@ def copy(
     return start_to_kafka(rows, kafka, checkpoint, interval, topic=target)
 
 
-def test_drained_query_repeats_nothing_although_its_last_batch_was_idle(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
+def test_drained_query_repeats_nothing_after_an_idle_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """
     After an idle batch, `numInputRows` is 0 while the open batch has read rows; `drain` waits for that batch.
 
     After the deadline, the query continues. A restarted query has no progress yet, and its first batch is not batch 0.
+    `stop_completely` waits for the job of a new batch, whose tasks Spark counts later.
     """
     source, target = new_topic(kafka, 1), new_topic(kafka, 1)
     query = copy(spark, kafka, source, target, tmp_path, "2 seconds")
@@ -64,24 +63,13 @@ def test_drained_query_repeats_nothing_although_its_last_batch_was_idle(
     batches = [progress.batchId for progress in restarted.recentProgress]
     assert batches[0] > 0
     assert len(batches) >= 2
-    last = copy(spark, kafka, source, target, tmp_path)
+    last = copy(spark, kafka, source, target, tmp_path, "10 minutes")
     produce(kafka, source, [(0, b"new")])
     wait_until(lambda: end_offset(kafka, target) > 20, 60, "the new row", [last])
+    assert has_tasks(spark, last)
     stop_completely(spark, last)
+    assert not has_tasks(spark, last)
     assert [*map(str, range(20)), "new"] == texts_of(kafka, target)
-
-
-def test_new_batch_has_tasks_although_spark_counts_none(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """`stop_completely` waits for the job of the batch, so it also waits for tasks that Spark counts later."""
-    source, target = new_topic(kafka, 1), new_topic(kafka, 1)
-    query = copy(spark, kafka, source, target, tmp_path, interval="10 minutes")
-    produce(kafka, source, [(0, b"row")])
-    wait_until(lambda: end_offset(kafka, target) == 1, 60, "the row", [query])
-
-    assert has_tasks(spark, query)
-
-    stop_completely(spark, query)
-    assert not has_tasks(spark, query)
 
 
 def test_batch_whose_tasks_started_late_does_not_end_the_input(spark: SparkSession, kafka: str, tmp_path: Path) -> None:

@@ -65,7 +65,6 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_module_imports_only_pyspark_and_the_standard_library(path: Path) -> None:
-    """Nothing has to be installed beyond PySpark."""
     assert set() == imported(path) - sys.stdlib_module_names - {"pyspark"}
 
 
