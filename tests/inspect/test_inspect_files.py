@@ -37,6 +37,14 @@ def test_sound_checkpoint_has_status_zero(checkpoint: Path, capsys: pytest.Captu
     assert "5.0 s between batches" in out
 
 
+def test_report_states_the_size_of_the_changes_per_batch(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the two batches with files, one has 100 bytes of changes, and the other one only a snapshot."""
+    add_state(checkpoint)
+
+    expected = "stateStoreSave, 2 partitions, 4 files, 461 B, versions 2 to 3, 50 B of changes per batch\n"
+    assert expected in run_inspect(capsys, checkpoint)[1]
+
+
 def test_temporary_files_are_a_note(checkpoint: Path) -> None:
     """A half-written entry has a temporary name, and Spark ignores it."""
     write(checkpoint / "offsets/.3.0f8fad5b-d9cb.tmp", "v1", STARTED_MS)

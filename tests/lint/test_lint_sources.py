@@ -9,7 +9,7 @@ import pytest
 from scripts.skills import main
 from spark_rtm.lint import problem
 from spark_rtm.lint.engine import lint_paths, lint_text
-from spark_rtm.lint.sources import MAX_BYTES
+from spark_rtm.lint.sources import MAX_BYTES, is_relevant
 from spark_rtm.text.finding import Finding
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +44,11 @@ def test_shuffle_partitions_do_not_depend_on_other_files(tmp_path: Path, opening
 
     assert [("shuffle-partitions", severity)] == [(finding.rule, finding.severity) for finding in findings]
     assert findings == lint_paths([tmp_path])
+
+
+@pytest.mark.parametrize(("receiver", "expected"), [("sensor", False), ("spark", True)])
+def test_code_that_does_not_name_spark_is_not_checked(receiver: str, expected: bool) -> None:
+    assert expected == is_relevant(f'"""Measures in real-time mode."""\n{receiver}.read().trigger()\n', ".py")
 
 
 def test_own_examples_and_scripts_have_no_findings() -> None:

@@ -8,9 +8,12 @@ import pytest
 
 from benchmarks.growth.points import DIMENSIONS
 from scripts.pack import files
+from spark_rtm.prove.job.runner import JOB_SECONDS
+from spark_rtm.realtime import keeper
 from spark_rtm.text import markdown
 
 VERSIONS = {pyspark.__version__, *json.loads(files.ROOT.joinpath("scripts/pack/tables/radar.json").read_text())}
+TIMES = {1: "once", 2: "twice", 5: "five times", 10: "ten times"}
 MAX_MS = (2**63 - 1) / 1000
 """Timestamps in Spark are microseconds in 64 bits."""
 
@@ -19,6 +22,8 @@ MAX_MS = (2**63 - 1) / 1000
     ("page", "sentence"),
     [
         ("state", f"a time in ms above {MAX_MS:.1e} ends".replace("e+", " x 10^")),
+        ("prove", f"or an equivalent within {JOB_SECONDS:g} s"),
+        ("restarts", f"checks its file {TIMES[round(1 / keeper.POLL_SECONDS)]} a second"),
         ("growth", f"With {max(DIMENSIONS['partitions'])} partitions or {max(DIMENSIONS['queries'])} queries"),
     ],
 )

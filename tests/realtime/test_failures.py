@@ -52,12 +52,17 @@ def test_first_failure_restarts_only_if_it_can_help(
     assert (LIMITS.first_pause_seconds if starts_again else None) == decision.pause_seconds
 
 
-@pytest.mark.parametrize(("state", "is_refusal"), [("0A000", True), ("42K03", True), ("46110", True), ("22018", False)])
-def test_sqlstate_of_a_refusal_ends_the_query(state: str, is_refusal: bool) -> None:
+@pytest.mark.parametrize(
+    ("text", "is_refusal"),
+    [
+        *((f"[SOME_CONDITION] Some text. SQLSTATE: {state}", True) for state in ("0A000", "42K03", "46110")),
+        ("[SOME_CONDITION] Some text. SQLSTATE: 22018", False),
+        ("[EXACTLY_ONCE_NO_TOPIC] topic 'clicks' does not exist", True),
+    ],
+)
+def test_refusal_of_the_engine_or_the_sink_ends_the_query(text: str, is_refusal: bool) -> None:
     """Three classes of SQLSTATE mean that Spark rejects the query; bad data could be transient."""
-    decision = judge(failure_of("copy", RuntimeError(f"[SOME_CONDITION] Some text. SQLSTATE: {state}"), 0), [])
-
-    assert is_refusal == (decision.pause_seconds is None)
+    assert is_refusal == (judge(failure_of("copy", RuntimeError(text), 0), []).pause_seconds is None)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +153,11 @@ def test_transient_failure_at_same_offsets_is_not_a_poison_record(name: str) -> 
 
 
 def test_slow_restarts_without_a_batch_end_at_the_limit_too() -> None:
-    """If restarts are too slow for the window, the keeper gives up when the offsets do not advance."""
-    last = decisions(*(recorded("executor killed", 700 * at) for at in range(5)))[-1]
+    """If restarts are too slow for the window, the keeper gives up when the offsets of one query do not advance."""
+    failures = [recorded("executor killed", 700 * at, query) for at in range(5) for query in ("first", "second")]
+    *before, last = decisions(*failures)
 
+    assert [True] * 8 + [False] == [decision.pause_seconds is not None for decision in before]
     assert last.pause_seconds is None
     assert "failure 5 at the same offsets without a finished batch" in last.reason
 
