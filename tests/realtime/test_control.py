@@ -266,6 +266,18 @@ def test_drain_reads_a_backlog_and_names_what_is_left(spark: SparkSession, kafka
     assert len(query.recentProgress) > 2
 
 
+def test_stop_returns_the_number_of_unread_records(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
+    """Draining has half of the deadline, in which the query reads about ten of the records."""
+    source, target = new_topic(kafka, 1), new_topic(kafka, 2)
+    produce(kafka, source, [(0, b"row")] * 200)
+    slow = read(spark, kafka, source).where("reflect('java.lang.Thread', 'sleep', 500L) IS NOT NULL")
+    query = start(slow, kafka, target, tmp_path)
+    wait_until(lambda: written(kafka, target), 60, "a row", [query])
+
+    assert control.stop(query, 10) == 200 - written(kafka, target)
+    assert written(kafka, target) < 200
+
+
 def test_slow_batch_reads_despite_endless_commands(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """Each batch first collects a static table, so a command arrives before its readers start."""
     source, target, table = new_topic(kafka, 1), new_topic(kafka, 2), new_topic(kafka, 1)

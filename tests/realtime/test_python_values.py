@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.streaming import stateful_processor_api_client as client
 
-from spark_rtm.realtime.python_state import transform_with_state
+from spark_rtm.realtime.python_state import transform_with_state, with_python
 from spark_rtm.realtime.python_state.values import writer
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
 from tests.realtime.python_query import DEADLINE_SECONDS, PythonQuery
@@ -166,6 +166,6 @@ def test_results_have_names_and_state_has_positions() -> None:
 
 
 @pytest.mark.parametrize("data_type", [T.YearMonthIntervalType(), T.VarcharType(3), T.VariantType()])
-def test_type_without_python_values_is_refused_at_the_start(data_type: T.DataType) -> None:
+def test_type_without_python_values_is_refused_at_the_start(spark: SparkSession, data_type: T.DataType) -> None:
     with pytest.raises(TypeError, match=r"cannot write the type .* to results"):
-        writer(T.StructType().add("a", T.ArrayType(data_type)), "result", is_state=False)
+        with_python(spark.range(1), dict, T.StructType().add("a", T.ArrayType(data_type)))
