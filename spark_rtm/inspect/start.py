@@ -115,7 +115,7 @@ def _order(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # noq
         reason = f"batch {committed} is committed, but offsets/{committed} is missing, so a restart fails"
         yield Move(False, reason, RESTORE_OFFSETS)
     if newest > max(committed, 0) and _partitions(checkpoint, newest) != _partitions(checkpoint, newest - 1):
-        reason = f"{UNFINISHED}: a program stopped while it rewrote the state for another number of partitions"
+        reason = f"{UNFINISHED}: a program stopped while it rewrote the state for a different number of partitions"
         yield Move(False, reason, "run `rtm resize` again on the old checkpoint, and delete this copy")
     # A stateless real-time query reads only one entry.
     read = [newest] if not is_real_time else [newest, committed] if checkpoint.operators else []

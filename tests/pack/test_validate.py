@@ -84,7 +84,7 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
             ("no column", PAGE, "", "\n| what | OSS 4.3.0 |\n|---|---|\n| a | b |\n"),
         ],
     ),
-    (check_sentences, [("all rows of a table", "references/execution_modes.md", "once ([test]).", "once.")]),
+    (check_sentences, [("all rows of a table", "references/execution_modes.md", "sink ([test]).", "sink.")]),
     (
         check_commands,
         [
